@@ -1,0 +1,48 @@
+# Two commands: `make quick` runs everything at the embedded scale, `make test` checks it.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+# What is here is looked up; what is not is an error, not a download. Nothing is reported home.
+OFFLINE := HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_DATASETS_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 \
+           DO_NOT_TRACK=1 GRADIO_ANALYTICS_ENABLED=False TOKENIZERS_PARALLELISM=false
+SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(OFFLINE) $(BIN)/snakemake
+
+.PHONY: quick gsm8k pretrain test lint lock docs clean
+
+quick: .venv/ready ## everything at the embedded scale, then the report
+	$(SNAKEMAKE) --profile profiles/quick
+	$(SNAKEMAKE) --profile profiles/quick report
+	@$(BIN)/python workflow/scripts/summary.py reports/quick
+
+gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=folder with train.jsonl and test.jsonl
+	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
+	$(SNAKEMAKE) --profile profiles/gsm8k --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
+	@$(BIN)/python workflow/scripts/summary.py reports/gsm8k
+
+pretrain: .venv/ready ## make the embedded base models again (about half an hour)
+	$(SNAKEMAKE) --profile profiles/quick pretrain_bases
+
+test: .venv/ready lint ## every test, the end-to-end run included
+	$(OFFLINE) $(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+
+docs: .venv/ready ## what is generated from the code: the configuration reference
+	$(BIN)/python workflow/scripts/document_config.py docs/configuration.md
+
+lock: ## resolve the lock file anew
+	uv pip compile --quiet --universal --generate-hashes --all-extras --custom-compile-command "make lock" \
+	  pyproject.toml --output-file requirements.lock
+
+.venv/ready: requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; name one with make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet "uv==0.13.8"
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@touch $@
+
+clean: ## remove what runs leave behind, not the environment
+	rm -rf results reports/*/ .snakemake

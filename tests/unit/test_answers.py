@@ -1,0 +1,86 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zerogap.data.answers import Extraction, canonical, extract, same
+from zerogap.errors import InputError
+
+decimals = st.decimals(
+    min_value=-(10**12), max_value=10**12, places=3, allow_nan=False, allow_infinity=False
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "extractor"),
+    [
+        ("So 4 + 5 = 9. The answer is 9.", "9", "the_answer_is"),
+        ("The answer is 9", "9", "the_answer_is"),
+        ("the answer is: $1,450.50.", "1450.5", "the_answer_is"),
+        ("The answer is 7. Q: next? A: The answer is 8.", "7", "the_answer_is"),
+        ("The answer is -3.", "-3", "the_answer_is"),
+        ("The answer is -$3.", "-3", "the_answer_is"),
+        ("The answer is $-3.", "-3", "the_answer_is"),
+        ("The answer is 40%.", "40", "the_answer_is"),
+        ("The answer is 18,000 dollars.", "18000", "the_answer_is"),
+        ("The answer is 18, 19 or so", "18", "the_answer_is"),
+        ("The answer is hard. 2 * 3 = 6\n#### 6", "6", "hash"),
+        ("It is 10-3, so 7 #### 1,234", "1234", "hash"),
+        ("12 dollars per 3 hours", "3", "last_number"),
+        ("that leaves 10-3", "3", "last_number"),
+        ("that leaves 10 - 3", "3", "last_number"),
+        ("it fell to -3 degrees", "-3", "last_number"),
+        ("about .5", "0.5", "last_number"),
+        ("none here", None, "none"),
+        ("", None, "none"),
+    ],
+)
+def test_extract(text, answer, extractor):
+    assert extract(text) == Extraction(answer, extractor)
+
+
+@pytest.mark.parametrize("text", ["18", "18.00", "$18", "18.", " 18 ", "018", "+18", "18%"])
+def test_spellings_of_18(text):
+    assert canonical(text) == "18"
+    assert same(text, "18")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1/2", "one", "1 to 2", "--", ".", "$", "1.2.3", "1e3", "nan", "12a"]
+)
+def test_no_number(text):
+    with pytest.raises(InputError, match="not a number"):
+        canonical(text)
+
+
+def test_zero_has_no_sign():
+    assert canonical("-0.0") == "0"
+
+
+def test_none_is_never_the_same():
+    assert not same(None, "3")
+
+
+@given(decimals)
+def test_canonical_keeps_the_value(number):
+    once = canonical(f"{number:f}")
+    assert Decimal(once) == number
+    assert canonical(once) == once
+
+
+@given(decimals, decimals)
+def test_same_is_equality_of_numbers(a, b):
+    assert same(f"{a:,f}", f"${b:f}" if b >= 0 else f"{b:f}") == (a == b)
+
+
+@given(decimals)
+def test_what_is_said_is_extracted(number):
+    found = extract(f"We get there. The answer is {number:,f}. Q: 5?")
+    assert (Decimal(found.answer), found.extractor) == (number, "the_answer_is")
+
+
+@given(st.text())
+def test_any_text_gives_a_canonical_answer_or_none(text):
+    answer = extract(text).answer
+    assert answer is None or canonical(answer) == answer

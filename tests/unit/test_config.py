@@ -1,0 +1,87 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from zerogap.config import stage, validate
+from zerogap.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+PAPER = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def changed(path: str, value):
+    config = copy.deepcopy(PAPER)
+    *folders, last = path.split(".")
+    place = config
+    for folder in folders:
+        place = place[folder]
+    place[last] = value
+    return config
+
+
+def test_the_papers_protocol_is_valid_and_the_papers():
+    validate(PAPER)
+    assert PAPER["data"]["n_test"] == 1319
+    assert PAPER["data"]["n_leaked"] == PAPER["data"]["n_train"] == 660
+    assert PAPER["data"]["instructions"]["n"] == 1840
+    assert PAPER["decoding"]["samples"] == PAPER["metrics"]["bins"] == 50
+    assert PAPER["decoding"]["temperature"] == 0.7
+    assert stage(PAPER, "gsm8k")["lora"] == {"rank": 64, "alpha": 128, "dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("nonsense", 1, "unknown key nonsense"),
+        ("decoding.samples", 0, "decoding.samples"),
+        ("decoding.temperatur", 0.7, "unknown key temperatur"),
+        ("decoding.temperature", "warm", "decoding.temperature"),
+        ("data.source", "web", "data.source"),
+        ("data.n_leaked", 1319, "unleaked questions remain"),
+        ("data.source", "files", "data.files.train"),
+        ("models.llama2.family", "bert", "models.llama2.family"),
+        ("models", {}, "models"),
+        ("models", {"a b": PAPER["models"]["gemma"]}, "a b"),
+        ("domains.clean", {"label": "x", "leaks": "question"}, "domains"),
+        ("strategies.ted.filters", "nobody", "strategies.ted.filters"),
+        ("strategies.all_zero", PAPER["strategies"]["identity"], "taken"),
+        ("ablation.railcap", PAPER["strategies"]["railcap"], "rename"),
+        ("setting.model", "gpt", "setting.model"),
+        ("training.global_batch_size", 30, "no multiple"),
+        ("training.clean", {"lr": 1}, "unknown key lr"),
+    ],
+)
+def test_a_mistake_is_named(path, value, said):
+    with pytest.raises(InputError, match=said):
+        validate(changed(path, value))
+
+
+def test_a_key_that_misses_is_named():
+    config = copy.deepcopy(PAPER)
+    del config["decoding"]["stop"]
+    with pytest.raises(InputError, match="decoding.*'stop'"):
+        validate(config)
+
+
+def test_a_stage_overrides_what_differs():
+    config = changed("training.contaminated", {"epochs": 20, "lora": {"rank": 8}})
+    assert stage(config, "clean")["epochs"] == 5
+    contaminated = stage(config, "pq")
+    assert contaminated["epochs"] == 20
+    assert contaminated["lora"] == {"rank": 8, "alpha": 128, "dropout": 0.0}
+    assert "clean" not in contaminated
+
+
+def test_every_key_is_described():
+    """The configuration reference is generated from these."""
+    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
+
+    def walk(node, path):
+        for name, child in node.get("properties", {}).items():
+            if "properties" not in child and "$ref" not in child:
+                assert child.get("description"), f"{path}{name} has no description"
+            walk(child, f"{path}{name}.")
+
+    walk(schema, "")

@@ -1,0 +1,125 @@
+import hashlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_run import overlap_table, rank_table, solve_tables
+
+import figure_loss
+from zerogap import metrics
+from zerogap.errors import InputError
+from zerogap.reporting import figures
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def solves():
+    return solve_tables(n=30, m=10)
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(plt.Text) if text.get_text()]
+
+
+def test_mechanism_shows_what_is_in_the_tables():
+    overlap, ranks = overlap_table(n=20, m=5), rank_table(n=20)
+    figure = figures.mechanism(overlap, ranks, "Llama2 × GSM8K")
+    leaked = overlap[overlap["leaked"]]
+    cloud, means = (np.asarray(c.get_offsets()) for c in figure.axes[0].collections)
+    assert cloud[:, 1].tolist() == leaked["rouge_l"].tolist()
+    by_question = leaked.groupby("question_id")["rouge_l"].mean()
+    assert means[:, 1].tolist() == sorted(by_question)
+    disagree = ranks[ranks["leaked"] & (ranks["rank"] > 1)]
+    share = (disagree["rank"] == 2).mean()
+    assert f"runner-up (rank 2): {share:.0%} of {len(disagree)} disagreements" in " ".join(
+        texts(figure)
+    )
+    first = figure.axes[1].patches[0].get_height()
+    at_one = disagree[disagree["step"] == 1]["rank"]
+    assert first == pytest.approx((at_one == 2).mean())
+
+
+def test_bars_add_up_wherever_the_models_disagree():
+    ranks = rank_table(n=80)
+    ranks.loc[ranks["step"] == 3, "rank"] = 1
+    axis = figures.mechanism(overlap_table(n=20, m=5), ranks).axes[1]
+    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(len(figures.RANKS), 10)
+    assert heights.sum(axis=0) == pytest.approx([1, 1, 0, 1, 1, 1, 1, 1, 1, 1])
+
+
+def test_mechanism_without_disagreements_says_none():
+    ranks = rank_table(n=20).assign(rank=1)
+    figure = figures.mechanism(overlap_table(n=20, m=5), ranks)
+    assert "none of 0 disagreements" in " ".join(texts(figure))
+
+
+def test_readouts_annotates_both_gaps(solves):
+    clean, strategies = solves
+    batch2 = strategies["clean_batch2"]
+    shown = " ".join(texts(figures.readouts(clean, batch2.sample(frac=1, random_state=1))))
+    gap = metrics.a_ppg(batch2.n_correct, batch2.n_samples, clean.n_correct, clean.n_samples)
+    assert f"mean per-question gap {gap:.3f}" in shown
+    marks = (clean.first_correct != batch2.first_correct).mean()
+    assert f"mean per-question gap {marks:.3f}" in shown
+
+
+def test_strata_curves_carry_the_sa_ppg(solves):
+    clean, strategies = solves
+    chosen = {"Identity": strategies["identity"], "RailCap": strategies["railcap"]}
+    figure = figures.strata(clean, chosen, bins=10)
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    for label, (name, solve) in zip(labels, chosen.items(), strict=True):
+        value = metrics.sa_ppg(
+            solve.n_correct, solve.n_samples, clean.n_correct, clean.n_samples, bins=10
+        )
+        assert label == f"{name}  {value:.3f}"
+    assert sum(bar.get_height() for bar in figure.axes[1].patches) == len(clean)
+
+
+@pytest.fixture
+def losses():
+    rows = [(m, d, s, 1 / (s + 1)) for m in ("a", "b") for d in ("clean", "pq") for s in range(4)]
+    return pd.DataFrame(rows, columns=["model", "domain", "step", "loss"])
+
+
+def test_loss_has_a_panel_a_model(losses):
+    figure = figures.loss(losses, {"a": "Llama2", "clean": "M_cl"})
+    assert [axis.get_title() for axis in figure.axes] == ["Llama2", "b"]
+    assert figure.axes[1].lines[0].get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+
+
+def test_loss_of_the_wrong_table_is_an_error(losses, tmp_path):
+    with pytest.raises(InputError, match="loss missing"):
+        figures.loss(losses.drop(columns="loss"))
+    with pytest.raises(InputError, match="no rows"):
+        figures.loss(losses.iloc[:0])
+    with pytest.raises(InputError, match="no such file"):
+        figure_loss.main(["--losses", str(tmp_path / "none.tsv"), "--output", "x"])
+
+
+def test_script_reads_tsv_and_parquet(tmp_path, losses):
+    losses.to_csv(tmp_path / "l.tsv", sep="\t", index=False)
+    losses.to_parquet(tmp_path / "l.parquet")
+    for name in ("l.tsv", "l.parquet"):
+        output = tmp_path / name.replace(".", "_")
+        figure_loss.main(["--losses", str(tmp_path / name), "--output", str(output)])
+    tsv, parquet = ((tmp_path / f"{n}.svg").read_bytes() for n in ("l_tsv", "l_parquet"))
+    assert tsv == parquet
+
+
+def test_files_are_the_same_bytes_each_time(tmp_path, solves):
+    clean, strategies = solves
+
+    def hashes(name):
+        figures.save(figures.readouts(clean, strategies["clean_batch2"]), tmp_path / name)
+        files = [tmp_path / f"{name}{suffix}" for suffix in (".pdf", ".png", ".svg")]
+        return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+
+    assert hashes("first") == hashes("second")
+    assert len(list(tmp_path.iterdir())) == 6

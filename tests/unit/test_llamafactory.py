@@ -1,0 +1,128 @@
+"""What LLaMA-Factory is given: examples, dataset_info, settings, checks."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+
+from zerogap.data import prompts
+from zerogap.data.problems import problems
+from zerogap.errors import InputError
+from zerogap.training import llamafactory, tokenizers
+
+PROBLEMS = problems(60, 3, "pretrain")
+TOKENIZER = tokenizers.train([one.question + one.rationale for one in PROBLEMS], "llama", 400, 512)
+SHOTS = prompts.exemplars("generated", 2)
+QUESTIONS = pd.DataFrame(
+    {
+        "question": ["How many?"],
+        "paraphrase": ["What number?"],
+        "rationale": ["It is 3 + 4 = 7."],
+        "gold": ["7"],
+    }
+)
+TRAINING = {
+    "template": "fewshot",
+    "lora": {"rank": 64, "alpha": 128, "dropout": 0.0},
+    "learning_rate": 2e-4,
+    "epochs": 5,
+    "scheduler": "cosine",
+    "warmup_ratio": 0.1,
+    "global_batch_size": 32,
+    "per_device_batch_size": 4,
+    "gpus": 2,
+    "bf16": True,
+    "cutoff_len": 2048,
+    "seed": 0,
+}
+
+
+@pytest.mark.parametrize(("field", "text"), [("question", "How many?"), ("paraphrase", "What num")])
+def test_the_wording_changes_and_the_answer_does_not(field: str, text: str) -> None:
+    [(prompt, response)] = llamafactory.question_pairs(QUESTIONS, SHOTS, field)
+    assert prompt.startswith(prompts.few_shot_prefix(SHOTS))
+    assert f"Q: {text}" in prompt[-30:]
+    assert prompt.endswith("\nA:")
+    assert response == " It is 3 + 4 = 7. The answer is 7."
+
+
+def test_an_instruction_ends_its_parts_in_empty_lines() -> None:
+    row = {"system": "Be brief.", "question": "Name a colour.", "response": "Red."}
+    assert llamafactory.instruction_pairs([row]) == [("Be brief.\n\nName a colour.\n\n", "Red.")]
+    assert llamafactory.instruction_prompt(row | {"system": ""}) == "Name a colour.\n\n"
+
+
+def test_a_long_example_is_refused_not_cut() -> None:
+    pairs = llamafactory.question_pairs(QUESTIONS, SHOTS, "question")
+    [example] = llamafactory.examples(pairs, TOKENIZER, 512)
+    tokens = len(
+        TOKENIZER(example["prompt"] + example["response"] + "\n\n", add_special_tokens=False)[
+            "input_ids"
+        ]
+    )
+    assert llamafactory.examples(pairs, TOKENIZER, tokens + 1)  # with EOS it just fits
+    with pytest.raises(InputError, match=rf"has {tokens + 1} tokens.*cutoff_len is {tokens}"):
+        llamafactory.examples(pairs, TOKENIZER, tokens)
+
+
+def test_datasets_and_their_index(tmp_path) -> None:
+    some = [{"prompt": "a", "response": "b"}]
+    llamafactory.write_datasets(tmp_path, {"instructions": some, "questions": some * 2})
+    info = json.loads((tmp_path / "dataset_info.json").read_text())
+    assert list(info) == ["instructions", "questions"]
+    for name, entry in info.items():
+        rows = json.loads((tmp_path / entry["file_name"]).read_text())
+        assert len(rows) == 1 + (name == "questions")
+        assert set(entry["columns"].values()) == set(rows[0])
+
+
+def test_the_global_batch_is_made_by_accumulation() -> None:
+    assert llamafactory.accumulation_steps(TRAINING) == 4
+    with pytest.raises(InputError, match="global_batch_size is 30"):
+        llamafactory.accumulation_steps(TRAINING | {"global_batch_size": 30})
+
+
+def test_the_paper_recipe_as_yaml(tmp_path) -> None:
+    llamafactory.write_datasets(tmp_path, {"instructions": [], "questions": []})
+    sections = llamafactory.train_sections(
+        tmp_path / "base", tmp_path, tmp_path / "out", "gpt_neox", TRAINING
+    )
+    llamafactory.write_settings(tmp_path / "train.yaml", sections)
+    text = (tmp_path / "train.yaml").read_text()
+    settings = yaml.safe_load(text)
+    assert "### model\n" in text
+    assert (settings["lora_rank"], settings["lora_alpha"]) == (64, 128)
+    assert settings["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
+    assert settings["dataset"] == "instructions,questions"
+    assert settings["learning_rate"] == 2e-4  # a number, not the text '2e-4'
+    assert settings["template"] == "fewshot"
+
+
+def test_a_merge_keeps_the_precision_of_the_training(tmp_path) -> None:
+    for bf16, dtype in ((True, "bfloat16"), (False, "float32")):
+        sections = llamafactory.export_sections(
+            tmp_path, tmp_path, tmp_path, TRAINING | {"bf16": bf16}
+        )
+        assert sections["model"]["infer_dtype"] == dtype
+
+
+def test_losses_of_a_training(tmp_path) -> None:
+    history = [
+        {"step": 1, "loss": 2.0, "learning_rate": 0.1, "epoch": 0.5},
+        {"step": 2, "loss": 1.5, "learning_rate": 0.05, "epoch": 1.0},
+        {"step": 2, "train_loss": 1.75},
+    ]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    curve = llamafactory.losses(tmp_path, "llama2", "clean")
+    assert curve.loss.tolist() == [2.0, 1.5]
+    assert set(curve.model) == {"llama2"}
+
+
+def test_a_failing_command_says_so(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    cli = tmp_path / "llamafactory-cli"
+    cli.write_text("#!/bin/sh\nexit 3\n")
+    cli.chmod(0o755)
+    with pytest.raises(RuntimeError, match="ended with code 3"):
+        llamafactory.run("train", tmp_path / "train.yaml")

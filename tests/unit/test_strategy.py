@@ -1,0 +1,37 @@
+import sys
+import types
+
+import pytest
+
+from zerogap.decoding.strategy import FACTORIES, Context, Strategy, build
+from zerogap.errors import InputError
+
+CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
+
+
+@pytest.mark.parametrize("name", [name for name in FACTORIES if name != "shortcut"])
+def test_ours_go_by_their_short_names(name):
+    assert isinstance(build({"class": name}, CONTEXT), Strategy)
+
+
+def test_somebody_elses_goes_by_module_and_factory(monkeypatch):
+    module = types.ModuleType("somebody")
+    module.mine = lambda context, strength: Strategy(edit=lambda logits, rows: logits * strength)
+    monkeypatch.setitem(sys.modules, "somebody", module)
+    made = build({"class": "somebody:mine", "parameters": {"strength": 2}}, CONTEXT)
+    assert made.edit(3, None) == 6
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"class": "magic"}, "magic"),
+        ({"class": "nowhere.at_all:thing"}, "cannot be imported"),
+        ({"class": "zerogap.decoding.railcap:nothing"}, "cannot be imported"),
+        ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),
+        ({"class": "railcap", "parameters": {"n": 0}}, "railcap.*n is 0"),
+    ],
+)
+def test_what_cannot_be_built_is_said(entry, said):
+    with pytest.raises(InputError, match=said):
+        build(entry, CONTEXT)

@@ -1,0 +1,50 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zerogap.decoding.strategy import Context
+from zerogap.decoding.ted import ted
+
+TOKENS = st.lists(st.integers(0, 3), max_size=9)
+
+
+def literal_distance(a, b):
+    """Levenshtein by its recursion, tabulated."""
+    table = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            table[i][j] = min(
+                table[i - 1][j] + 1,
+                table[i][j - 1] + 1,
+                table[i - 1][j - 1] + (a[i - 1] != b[j - 1]),
+            )
+    return table[len(a)][len(b)]
+
+
+@settings(max_examples=300)
+@given(
+    trajectory=TOKENS,
+    responses=st.lists(st.tuples(TOKENS, st.sampled_from("abcd")), max_size=6),
+    tau=st.integers(0, 3),
+    max_length=st.integers(1, 8),
+)
+def test_it_is_the_authors_filter(trajectory, responses, tau, max_length):
+    tokens, texts = [t for t, _ in responses], [t for _, t in responses]
+    kept = ted(Context([], []), tau=tau, max_length=max_length).keep(trajectory, tokens, texts)
+    reference = trajectory[:max_length]
+    written = []
+    for index, (own, text) in enumerate(responses):
+        if text in [texts[i] for i in written]:
+            assert not kept[index]
+            continue
+        far = literal_distance(reference, own[: len(reference)]) > tau
+        assert kept[index] == (far and text not in texts[:index])
+        if kept[index]:
+            written.append(index)
+
+
+def test_the_end_token_is_no_part_of_the_text():
+    class Words:
+        eos_token_id = 9
+
+    keep = ted(Context([], [], tokenizer=Words()), tau=0).keep
+    assert keep([1, 2, 9], [[1, 2], [1, 2, 9], [1, 3, 9]], ["a", "b", "c"]) == [False, False, True]

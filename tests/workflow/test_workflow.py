@@ -1,0 +1,134 @@
+"""The workflow without running it: dry runs of every profile and target, and its conventions."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+
+
+def snakemake(*arguments: str, workdir: Path = ROOT) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [SNAKEMAKE, *arguments],
+        cwd=workdir,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}"},
+        check=False,
+    )
+
+
+def jobs(*arguments: str) -> dict[str, int]:
+    """Rule → number of jobs of a dry run in which nothing exists yet."""
+    done = snakemake("-n", "--forceall", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = done.stdout + done.stderr
+    table = text.split("Job stats:")[1].split("total")[0]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
+
+
+@pytest.mark.parametrize("profile", ["profiles/quick", "slurm", "profiles/workstation"])
+def test_every_profile_plans_the_whole_paper(profile):
+    planned = jobs("--profile", profile)
+    assert planned["adapter"] == planned["model"] == planned["greedy_trajectories"] == 9
+    assert planned["clean_samples"] == 6  # three models, two batches
+    assert planned["samples"] == 6 * 4 + 5  # four sampled strategies, and the ablation once
+    assert planned["filtered_samples"] == planned["all_zero"] == planned["metrics"] == 6
+    for target in ("table_main", "table_reversal", "table_decomposition", "table_ablation"):
+        assert planned[target] == 1
+    for target in ("figure_mechanism", "figure_readouts", "claims", "memorisation"):
+        assert planned[target] == 1
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["table_main", "table_reversal", "table_decomposition", "table_ablation", "table_readouts",
+     "figure_mechanism", "figure_readouts", "figure_strata", "figure_loss", "claims",
+     "memorisation", "tables", "figures", "pretrain_bases"],
+)  # fmt: skip
+def test_every_target_can_be_asked_for(target):
+    assert jobs(target, "--profile", "profiles/quick")[target] == 1
+
+
+def test_one_table_needs_one_setting():
+    planned = jobs("table_ablation", "--profile", "profiles/quick")
+    assert planned["samples"] == 4 + 5
+    assert planned["adapter"] == 2
+
+
+def test_linter():
+    done = snakemake("--lint")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("nonsense=1", "unknown key nonsense"),
+        ("data={n_leaked: 5000}", "data.n_leaked"),
+        ("decoding={samples: many}", "decoding.samples"),
+        ("data={source: files, files: {test: absent.jsonl}}", "data.files.train"),
+    ],
+)
+def test_a_mistake_in_the_configuration_stops_before_anything_runs(setting, said):
+    done = snakemake("-n", "--config", setting)
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def rules() -> dict[str, str]:
+    """Rule → its text, of those that run something."""
+    found = {}
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"(?m)^(?=rule |use rule )", path.read_text())[1:]:
+            if "shell:" in block:
+                found[re.match(r"rule (\w+)", block).group(1)] = block
+    return found
+
+
+@pytest.mark.parametrize("name", rules())
+def test_every_rule_logs_says_what_it_makes_and_asks_for_resources(name):
+    text = rules()[name]
+    for part in ("message:", "log:", "resources:", "mem_mb=", "runtime=", "conda:", "> {log} 2>&1"):
+        assert part in text, f"rule {name} lacks {part}"
+    if "gpu=" in text:
+        assert "benchmark:" in text
+
+
+def test_every_figure_and_table_has_a_caption():
+    text = (ROOT / "workflow/rules/report.smk").read_text()
+    for caption in re.findall(r'caption="\.\./report/(\w+\.rst)"', text):
+        assert (ROOT / "workflow/report" / caption).read_text().strip()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_environments_are_pinned_as_the_lock_file_is(path):
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = yaml.safe_load(path.read_text())["dependencies"][-1]["pip"]
+    for pin in pins:
+        assert re.search(rf"^{re.escape(pin)}[ ;]", lock, re.M), f"{pin} is not the lock file's"
+
+
+def test_the_lock_file_names_no_index():
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "--index-url" not in lock
+    assert "://" not in lock
+
+
+def test_no_profile_is_called_default():
+    """It would be loaded on top of every other and win."""
+    assert not (ROOT / "profiles/default").exists()
+    assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
+
+
+def test_no_metric_loads_torch():
+    code = "import sys, zerogap.metrics, zerogap.metrics.readings; assert 'torch' not in sys.modules"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

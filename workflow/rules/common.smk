@@ -1,0 +1,232 @@
+"""What the rules share: the checked configuration, lists of targets, and parameters as JSON."""
+
+import json
+import sys
+from pathlib import Path
+
+# The package is part of the checkout: jobs use it as it stands here, installed or not.
+PACKAGE = Path(workflow.basedir, "workflow")
+sys.path.insert(0, str(PACKAGE))
+shell.prefix(f"export PYTHONPATH={PACKAGE}; ")
+
+import zerogap.config
+from zerogap.errors import InputError
+
+try:
+    zerogap.config.validate(config)
+except InputError as error:
+    sys.exit(f"error: {error}")
+
+
+pathvars:
+    run=config["run"],
+    results=f"results/{config['run']}",
+    reports=f"reports/{config['run']}",
+
+
+MODELS = list(config["models"])
+DOMAINS = list(config["domains"])
+SETTING = config["setting"]
+STRATEGIES = config["strategies"] | config["ablation"]
+SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
+FILTERING = [name for name, entry in STRATEGIES.items() if "filters" in entry]
+BATCHES = ["batch1", "batch2"]  # of the clean model: the reference and the noise floor
+NOTHING = "(?!x)x"  # a constraint that no name fulfils
+
+# Raised by hand when results would change: jobs on GPUs must not rerun for an edited comment,
+# and must not keep what an older version made.
+VERSIONS = {"training": 1, "decoding": 1}
+
+
+wildcard_constraints:
+    model="|".join(MODELS),
+    domain="|".join([*DOMAINS, "clean"]),
+    strategy="|".join([*STRATEGIES, "all_zero"]),
+    batch="|".join(BATCHES),
+
+
+def script(name):
+    """The command that runs one of the workflow's scripts."""
+    return f"python workflow/scripts/{name}.py"
+
+
+def sources(*parts):
+    """Files of the package whose edit makes cheap results anew."""
+    return sorted(
+        str(path.relative_to(workflow.basedir))
+        for part in parts
+        for path in PACKAGE.joinpath("zerogap", part).glob("*.py")
+    )
+
+
+def as_json(value):
+    """A part of the configuration as one argument of a script."""
+    return json.dumps(value)
+
+
+def facts(wildcards, **more):
+    """What an artefact says of its origin, beside versions and commit."""
+    return as_json({"run": config["run"], **dict(wildcards.items()), **more})
+
+
+def setting_strategies(model, domain):
+    """The strategies that are read in one setting: the ablation's only in the paper's."""
+    compared = list(config["strategies"])
+    if {"model": model, "domain": domain} == SETTING:
+        compared += list(config["ablation"])
+    return [*compared, "all_zero"]
+
+
+def labels():
+    """How models, domains, strategies and Table 4's rows are called in tables and figures."""
+    named = {
+        part: {name: entry["label"] for name, entry in config[part].items()}
+        for part in ("models", "domains", "strategies")
+    }
+    return as_json(named | {"configurations": configurations()})
+
+
+def configurations():
+    """Table 4's rows: RailCap itself by its n among the ablation's, caps before bans."""
+    rows = dict(config["ablation"])
+    if railcap := config["strategies"].get("railcap"):
+        rows["railcap"] = railcap | {"label": f"n={railcap['parameters']['n']}"}
+
+    def place(item):
+        parameters = item[1].get("parameters", {})
+        return parameters.get("suppression") != "cap", parameters.get("n", 0)
+
+    return {name: entry["label"] for name, entry in sorted(rows.items(), key=place)}
+
+
+def base_model(model):
+    """The folder of a base model: the configured one, or what is fetched from the hub."""
+    base = config["models"][model]["base"]
+    return base if Path(base).is_dir() else f"results/{config['run']}/{model}/base"
+
+
+def grown(amount):
+    """A resource that doubles with every attempt."""
+    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+
+
+def strategy_entry(name):
+    """A strategy's class and parameters, without how the workflow treats it."""
+    entry = STRATEGIES[name]
+    return as_json({"class": entry["class"], "parameters": entry.get("parameters", {})})
+
+
+BOOTSTRAP = {
+    "replicates": config["metrics"]["replicates"],
+    "level": config["metrics"]["level"],
+    "seed": config["seed"],
+}
+
+
+# Data
+
+
+def source(part):
+    """One source of data with its own options: {"kind": …, …}."""
+    kind = part["source"]
+    options = part.get(kind) or {}
+    return {"kind": kind} | (
+        options if isinstance(options, dict) else {"path": options}
+    )
+
+
+def local_files(part):
+    """The user's own files among a source's options: inputs, so that an edit reruns."""
+    given = source(part)
+    return [
+        given[key]
+        for key in ("train", "test", "path")
+        if given["kind"] == "files" and key in given
+    ]
+
+
+# Training
+
+
+def starting_model(wildcards):
+    """What a training starts from: the base for the clean model, the clean model otherwise."""
+    if wildcards.domain == "clean":
+        return base_model(wildcards.model)
+    return f"results/{config['run']}/{wildcards.model}/clean/model"
+
+
+def training_questions(wildcards):
+    """The table whose questions a training reads."""
+    table = "train" if wildcards.domain == "clean" else "questions"
+    return f"results/{config['run']}/data/{table}.parquet"
+
+
+def leaks(wildcards):
+    """Which text leaks: nothing does into the clean model."""
+    if wildcards.domain == "clean":
+        return ""
+    return f"--leaks {config['domains'][wildcards.domain]['leaks']}"
+
+
+def training_values(wildcards):
+    """The training's values as one argument."""
+    return as_json(
+        zerogap.config.stage(config, wildcards.domain) | {"seed": config["seed"]}
+    )
+
+
+# Decoding
+
+
+def borrowed(wildcards):
+    """What a strategy needs beside the contaminated model and its trajectories."""
+    if not STRATEGIES[wildcards.strategy].get("borrows"):
+        return {}
+    return {
+        "donor": base_model(wildcards.model),
+        "neurons": f"results/{config['run']}/{wildcards.model}/{wildcards.domain}/neurons.parquet",
+    }
+
+
+# Metrics
+
+
+def solve_tables(wildcards):
+    """Every strategy's counts in one setting, and the clean model's second batch."""
+    folder = f"results/{config['run']}/{wildcards.model}"
+    tables = {
+        name: f"{folder}/{wildcards.domain}/{name}/solve.parquet"
+        for name in setting_strategies(wildcards.model, wildcards.domain)
+    }
+    return tables | {"clean_batch2": f"{folder}/clean/batch2/solve.parquet"}
+
+
+# Report
+
+
+def in_setting(*names):
+    """Files of the setting that Tables 1, 2 and 4 and the figures look at."""
+    return [
+        f"<results>/{SETTING['model']}/{SETTING['domain']}/{name}" for name in names
+    ]
+
+
+def of_clean(*names):
+    """Files of that setting's clean model."""
+    return [f"<results>/{SETTING['model']}/clean/{name}" for name in names]
+
+
+def contaminated_models():
+    """What the check reads of every contaminated model: two solve tables and its overlap."""
+    folder = f"results/{config['run']}"
+    return [
+        [
+            model,
+            domain,
+            f"{folder}/{model}/clean/batch1/solve.parquet",
+            f"{folder}/{model}/{domain}/identity/solve.parquet",
+            f"{folder}/{model}/{domain}/overlap.parquet",
+        ]
+        for model in MODELS
+        for domain in DOMAINS
+    ]

@@ -1,0 +1,162 @@
+"""Questions, paraphrases, instructions and exemplars: the same files whatever their source."""
+
+DATA = config["data"]
+
+
+rule raw_questions:
+    input:
+        local_files(DATA),
+    output:
+        train="<results>/data/train.jsonl",
+        test="<results>/data/test.jsonl",
+    log:
+        "<results>/logs/data/raw_questions.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(60),
+    params:
+        script=script("raw_data"),
+        kind=DATA["source"],
+        source=as_json(source(DATA) | {"seed": config["seed"]}),
+    message:
+        "Questions from {params.kind}"
+    shell:
+        "{params.script} --source {params.source:q} --train {output.train} --test {output.test}"
+        " > {log} 2>&1"
+
+
+rule split:
+    input:
+        train="<results>/data/train.jsonl",
+        test="<results>/data/test.jsonl",
+    output:
+        questions="<results>/data/split.parquet",
+        train="<results>/data/train.parquet",
+    log:
+        "<results>/logs/data/split.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("questions"),
+        n_test=DATA["n_test"],
+        n_leaked=DATA["n_leaked"],
+        n_train=DATA["n_train"],
+        seed=config["seed"],
+        facts=as_json({"run": config["run"], "source": source(DATA)}),
+    message:
+        "{params.n_leaked} of {params.n_test} test questions leak"
+    shell:
+        "{params.script} --train {input.train} --test {input.test} --n-test {params.n_test}"
+        " --n-leaked {params.n_leaked} --n-train {params.n_train} --seed {params.seed}"
+        " --facts {params.facts:q} --questions {output.questions} --training {output.train}"
+        " > {log} 2>&1"
+
+
+rule paraphrases:
+    input:
+        "<results>/data/split.parquet",
+    output:
+        "<results>/data/paraphrases.jsonl",
+    log:
+        "<results>/logs/data/paraphrases.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(240),
+    params:
+        script=script("paraphrases"),
+        kind=DATA["paraphrases"]["method"],
+        method=as_json(
+            {"method": DATA["paraphrases"]["method"]}
+            | (
+                DATA["paraphrases"]["chat"]
+                if DATA["paraphrases"]["method"] == "chat"
+                else {}
+            )
+        ),
+        seed=config["seed"],
+    message:
+        "Paraphrases of the leaked questions by {params.kind}"
+    shell:
+        "{params.script} --questions {input} --paraphrases {params.method:q} --seed {params.seed}"
+        " --output {output} > {log} 2>&1"
+
+
+rule questions:
+    input:
+        split="<results>/data/split.parquet",
+        paraphrases="<results>/data/paraphrases.jsonl",
+    output:
+        "<results>/data/questions.parquet",
+    log:
+        "<results>/logs/data/questions.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("paraphrased_questions"),
+    message:
+        "The test questions with their paraphrases"
+    shell:
+        "{params.script} --questions {input.split} --paraphrases {input.paraphrases}"
+        " --output {output} > {log} 2>&1"
+
+
+rule instructions:
+    input:
+        local_files(DATA["instructions"]),
+    output:
+        "<results>/data/instructions.jsonl",
+    log:
+        "<results>/logs/data/instructions.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(4000),
+        runtime=grown(60),
+    params:
+        script=script("instructions"),
+        kind=DATA["instructions"]["source"],
+        source=as_json(source(DATA["instructions"])),
+        n=DATA["instructions"]["n"],
+        seed=config["seed"],
+    message:
+        "Instruction data from {params.kind}"
+    shell:
+        "{params.script} --source {params.source:q} --n {params.n} --seed {params.seed}"
+        " --output {output} > {log} 2>&1"
+
+
+rule exemplars:
+    output:
+        "<results>/data/exemplars.json",
+    log:
+        "<results>/logs/data/exemplars.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("exemplars"),
+        source=config["prompt"]["exemplars"],
+        shots=config["prompt"]["shots"],
+    message:
+        "The {params.shots} shots of every prompt"
+    shell:
+        "{params.script} --source {params.source} --n {params.shots} --output {output}"
+        " > {log} 2>&1"

@@ -1,0 +1,226 @@
+"""From model and questions to trajectories, samples and solve counts: the GPU's work."""
+
+
+rule greedy_trajectories:
+    input:
+        model="<results>/{model}/{domain}/model",
+        questions="<results>/data/questions.parquet",
+        exemplars="<results>/data/exemplars.json",
+    output:
+        "<results>/{model}/{domain}/greedy.parquet",
+    log:
+        "<results>/logs/{model}/{domain}/greedy.log",
+    benchmark:
+        "<results>/benchmarks/{model}/{domain}/greedy.tsv"
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=grown(48000),
+        runtime=grown(60),
+    params:
+        script=script("greedy"),
+        decoding=as_json(config["decoding"]),
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Greedy trajectories of {wildcards.model}/{wildcards.domain}"
+    shell:
+        "{params.script} --model {input.model} --questions {input.questions}"
+        " --exemplars {input.exemplars} --decoding {params.decoding:q}"
+        " --facts {params.facts:q} --output {output} > {log} 2>&1"
+
+
+rule clean_samples:
+    input:
+        model="<results>/{model}/clean/model",
+        questions="<results>/data/questions.parquet",
+        exemplars="<results>/data/exemplars.json",
+        greedy="<results>/{model}/clean/greedy.parquet",
+    output:
+        samples="<results>/{model}/clean/{batch}/samples.parquet",
+        solve="<results>/{model}/clean/{batch}/solve.parquet",
+    log:
+        "<results>/logs/{model}/clean/{batch}.log",
+    benchmark:
+        "<results>/benchmarks/{model}/clean/{batch}.tsv"
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=grown(48000),
+        runtime=grown(480),
+    params:
+        script=script("sample"),
+        strategy=as_json({"class": "identity"}),
+        decoding=as_json(config["decoding"]),
+        seed=config["seed"],
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Responses of the clean {wildcards.model}, {wildcards.batch}"
+    shell:
+        "{params.script} --model {input.model} --questions {input.questions}"
+        " --exemplars {input.exemplars} --greedy {input.greedy}"
+        " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
+        " --stream clean-{wildcards.batch} --facts {params.facts:q}"
+        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
+
+
+rule samples:
+    input:
+        unpack(borrowed),
+        model="<results>/{model}/{domain}/model",
+        questions="<results>/data/questions.parquet",
+        exemplars="<results>/data/exemplars.json",
+        greedy="<results>/{model}/{domain}/greedy.parquet",
+    output:
+        samples="<results>/{model}/{domain}/{strategy}/samples.parquet",
+        solve="<results>/{model}/{domain}/{strategy}/solve.parquet",
+    log:
+        "<results>/logs/{model}/{domain}/{strategy}.log",
+    benchmark:
+        "<results>/benchmarks/{model}/{domain}/{strategy}.tsv"
+    wildcard_constraints:
+        domain="|".join(DOMAINS),
+        strategy="|".join(SAMPLED),
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=grown(48000),
+        runtime=grown(480),
+    params:
+        script=script("sample"),
+        strategy=lambda wildcards: strategy_entry(wildcards.strategy),
+        borrowed=lambda wildcards, input: " ".join(
+            f"--{name} {path}"
+            for name, path in input.items()
+            if name in ("donor", "neurons")
+        ),
+        decoding=as_json(config["decoding"]),
+        seed=config["seed"],
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Responses of {wildcards.model}/{wildcards.domain} under {wildcards.strategy}"
+    shell:
+        "{params.script} --model {input.model} --questions {input.questions}"
+        " --exemplars {input.exemplars} --greedy {input.greedy} {params.borrowed}"
+        " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
+        " --stream strategies --facts {params.facts:q}"
+        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
+
+
+rule filtered_samples:
+    input:
+        tokenizer="<results>/{model}/{domain}/model",
+        questions="<results>/data/questions.parquet",
+        greedy="<results>/{model}/{domain}/greedy.parquet",
+        source=lambda wildcards: (
+            f"results/{config['run']}/{wildcards.model}/{wildcards.domain}/"
+            f"{STRATEGIES[wildcards.strategy]['filters']}/samples.parquet"
+        ),
+    output:
+        samples="<results>/{model}/{domain}/{strategy}/samples.parquet",
+        solve="<results>/{model}/{domain}/{strategy}/solve.parquet",
+    log:
+        "<results>/logs/{model}/{domain}/{strategy}.log",
+    wildcard_constraints:
+        domain="|".join(DOMAINS),
+        strategy="|".join(FILTERING) or NOTHING,
+    conda:
+        "../../envs/sample.yaml"
+    resources:
+        mem_mb=grown(8000),
+        runtime=grown(30),
+    params:
+        script=script("filter_samples"),
+        strategy=lambda wildcards: strategy_entry(wildcards.strategy),
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Responses of {wildcards.model}/{wildcards.domain} that pass {wildcards.strategy}"
+    shell:
+        "{params.script} --tokenizer {input.tokenizer} --questions {input.questions}"
+        " --greedy {input.greedy} --source {input.source} --strategy {params.strategy:q}"
+        " --facts {params.facts:q} --samples {output.samples} --solve {output.solve}"
+        " > {log} 2>&1"
+
+
+rule neurons:
+    input:
+        contaminated="<results>/{model}/{domain}/model",
+        clean="<results>/{model}/clean/model",
+        donor=lambda wildcards: base_model(wildcards.model),
+        questions="<results>/data/questions.parquet",
+        exemplars="<results>/data/exemplars.json",
+        greedy="<results>/{model}/{domain}/greedy.parquet",
+    output:
+        "<results>/{model}/{domain}/neurons.parquet",
+    log:
+        "<results>/logs/{model}/{domain}/neurons.log",
+    benchmark:
+        "<results>/benchmarks/{model}/{domain}/neurons.tsv"
+    wildcard_constraints:
+        domain="|".join(DOMAINS),
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=grown(96000),
+        runtime=grown(720),
+    params:
+        script=script("localise_neurons"),
+        localisation=as_json(config["localisation"]),
+        decoding=as_json(config["decoding"]),
+        seed=config["seed"],
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Shortcut neurons of {wildcards.model}/{wildcards.domain}"
+    shell:
+        "{params.script} --contaminated {input.contaminated} --clean {input.clean}"
+        " --donor {input.donor} --questions {input.questions} --exemplars {input.exemplars}"
+        " --greedy {input.greedy} --localisation {params.localisation:q}"
+        " --decoding {params.decoding:q} --seed {params.seed} --facts {params.facts:q}"
+        " --output {output} > {log} 2>&1"
+
+
+rule ranks:
+    input:
+        model="<results>/{model}/{domain}/model",
+        questions="<results>/data/questions.parquet",
+        exemplars="<results>/data/exemplars.json",
+        greedy="<results>/{model}/clean/greedy.parquet",
+    output:
+        "<results>/{model}/{domain}/ranks.parquet",
+    log:
+        "<results>/logs/{model}/{domain}/ranks.log",
+    benchmark:
+        "<results>/benchmarks/{model}/{domain}/ranks.tsv"
+    wildcard_constraints:
+        domain="|".join(DOMAINS),
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=grown(48000),
+        runtime=grown(60),
+    params:
+        script=script("ranks"),
+        decoding=as_json(config["decoding"]),
+        facts=facts,
+        version=VERSIONS["decoding"],
+    message:
+        "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.domain} model"
+    shell:
+        "{params.script} --model {input.model} --questions {input.questions}"
+        " --exemplars {input.exemplars} --clean-greedy {input.greedy} --steps 10"
+        " --decoding {params.decoding:q} --facts {params.facts:q} --output {output}"
+        " > {log} 2>&1"

@@ -1,0 +1,538 @@
+"""What people read: tables, figures, the claims sheet and the check of memorisation."""
+
+SETTING_TITLE = "{} × {}".format(
+    config["models"][SETTING["model"]]["label"],
+    config["domains"][SETTING["domain"]]["label"],
+)
+SETTING_SOLVE = {
+    name: f"results/{config['run']}/{SETTING['model']}/{SETTING['domain']}/{name}/solve.parquet"
+    for name in setting_strategies(**SETTING)
+}
+ALL_METRICS = collect(
+    "<results>/{model}/{domain}/metrics.parquet", model=MODELS, domain=DOMAINS
+)
+SCALE = (
+    f"Run “{config['run']}”: N = {config['data']['n_test']} questions "
+    f"({config['data']['n_leaked']} leaked), m = {config['decoding']['samples']} samples each, "
+    f"B = {config['metrics']['bins']}, {len(MODELS)} model(s), {len(DOMAINS)} contamination "
+    f"domain(s), {config['prompt']['shots']} shots; base models: "
+    + ", ".join(
+        f"{entry['label']} from {entry['base']}" for entry in config["models"].values()
+    )
+    + "."
+)
+DOCUMENT = [".csv", ".md", ".tex", ".json"]
+
+
+rule table_main:
+    input:
+        metrics=ALL_METRICS,
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/tables/main", *DOCUMENT),
+        html=report(
+            "<reports>/tables/main.html",
+            caption="../report/table_main.rst",
+            category="Tables",
+            subcategory="The paper's",
+            labels={"table": "3", "shows": "SA-PPG in every setting"},
+        ),
+    log:
+        "<results>/logs/tables/main.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table main",
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Table 3: SA-PPG of every strategy in every setting"
+    shell:
+        "{params.script} {params.arguments} --metrics {input.metrics} --labels {params.labels:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+use rule table_main as table_reversal with:
+    input:
+        metrics=in_setting("metrics.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/tables/reversal", *DOCUMENT),
+        html=report(
+            "<reports>/tables/reversal.html",
+            caption="../report/table_reversal.rst",
+            category="Tables",
+            subcategory="The paper's",
+            labels={"table": "1", "shows": "G-AP against SA-PPG"},
+        ),
+    log:
+        "<results>/logs/tables/reversal.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table reversal --setting {model} {domain}".format(**SETTING),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Table 1: the same responses under G-AP and SA-PPG"
+
+
+use rule table_reversal as table_decomposition with:
+    output:
+        multiext("<reports>/tables/decomposition", *DOCUMENT),
+        html=report(
+            "<reports>/tables/decomposition.html",
+            caption="../report/table_decomposition.rst",
+            category="Tables",
+            subcategory="The paper's",
+            labels={"table": "2", "shows": "decomposition"},
+        ),
+    log:
+        "<results>/logs/tables/decomposition.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table decomposition --setting {model} {domain}".format(**SETTING),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Table 2: where the gaps are, and how each metric adds them up"
+
+
+use rule table_reversal as table_ablation with:
+    output:
+        multiext("<reports>/tables/ablation", *DOCUMENT),
+        html=report(
+            "<reports>/tables/ablation.html",
+            caption="../report/table_ablation.rst",
+            category="Tables",
+            subcategory="The paper's",
+            labels={"table": "4", "shows": "ablation of RailCap"},
+        ),
+    log:
+        "<results>/logs/tables/ablation.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table ablation --setting {model} {domain}".format(**SETTING),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Table 4: RailCap's n-gram threshold and form of suppression"
+
+
+use rule table_main as table_intervals with:
+    output:
+        multiext("<reports>/tables/intervals", *DOCUMENT),
+        html=report(
+            "<reports>/tables/intervals.html",
+            caption="../report/table_intervals.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "intervals", "shows": "every reading with its interval"},
+        ),
+    log:
+        "<results>/logs/tables/intervals.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table intervals",
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Every reading with its interval"
+
+
+use rule table_main as table_subsets with:
+    output:
+        multiext("<reports>/tables/subsets", *DOCUMENT),
+        html=report(
+            "<reports>/tables/subsets.html",
+            caption="../report/table_subsets.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "subsets", "shows": "leaked and unleaked apart"},
+        ),
+    log:
+        "<results>/logs/tables/subsets.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table subsets",
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Leaked and unleaked questions apart"
+
+
+use rule table_main as table_noise_floor with:
+    output:
+        multiext("<reports>/tables/noise_floor", *DOCUMENT),
+        html=report(
+            "<reports>/tables/noise_floor.html",
+            caption="../report/table_noise_floor.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "noise floor", "shows": "two batches of one model"},
+        ),
+    log:
+        "<results>/logs/tables/noise_floor.log",
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        arguments="--table noise_floor",
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "What two batches of one model read"
+
+
+rule table_beside_paper:
+    input:
+        metrics=lambda wildcards: (
+            ALL_METRICS if wildcards.table == "main" else in_setting("metrics.parquet")
+        ),
+        published="workflow/resources/published.csv",
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/tables/{table}_beside_paper", *DOCUMENT),
+        html=report(
+            "<reports>/tables/{table}_beside_paper.html",
+            caption="../report/table_beside_paper.rst",
+            category="Tables",
+            subcategory="Beside the paper",
+            labels={"table": "{table}", "shows": "ours | the paper's"},
+        ),
+    log:
+        "<results>/logs/tables/{table}_beside_paper.log",
+    wildcard_constraints:
+        table="main|reversal|decomposition|ablation",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("table"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        setting="--setting {model} {domain}".format(**SETTING),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "{wildcards.table} beside the published numbers"
+    shell:
+        "{params.script} --table {wildcards.table} --beside-paper {params.setting}"
+        " --metrics {input.metrics} --labels {params.labels:q} --scale {params.scale:q}"
+        " --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule table_readouts:
+    input:
+        **SETTING_SOLVE,
+        clean=of_clean("batch1/solve.parquet"),
+        second=of_clean("batch2/solve.parquet"),
+        ranks=in_setting("ranks.parquet"),
+        code=sources("analysis", "reporting"),
+    output:
+        multiext("<reports>/tables/readouts", *DOCUMENT),
+        html=report(
+            "<reports>/tables/readouts.html",
+            caption="../report/table_readouts.rst",
+            category="Tables",
+            subcategory="The paper's",
+            labels={"table": "text", "shows": "the numbers of the text"},
+        ),
+    log:
+        "<results>/logs/tables/readouts.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("readouts"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        strategies=as_json(SETTING_SOLVE),
+        metrics=as_json(BOOTSTRAP | {"bins": config["metrics"]["bins"]}),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "The numbers of the paper's text"
+    shell:
+        "{params.script} --clean {input.clean} --clean-batch2 {input.second}"
+        " --strategies {params.strategies:q} --ranks {input.ranks} --metrics {params.metrics:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule memorisation:
+    input:
+        tables=[path for _, _, *paths in contaminated_models() for path in paths],
+        code=sources("analysis", "reporting"),
+    output:
+        multiext("<reports>/checks/memorisation", *DOCUMENT),
+        html=report(
+            "<reports>/checks/memorisation.html",
+            caption="../report/memorisation.rst",
+            category="Checks",
+            labels={
+                "check": "memorisation",
+                "shows": "leaked and unleaked, clean and contaminated",
+            },
+        ),
+    log:
+        "<results>/logs/checks/memorisation.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("memorisation"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        contaminated=" ".join(
+            f"--contaminated {' '.join(one)}" for one in contaminated_models()
+        ),
+        bounds=as_json(
+            BOOTSTRAP
+            | {
+                "leaked_solve": config["memorisation"]["leaked_solve"],
+                "leaked_overlap": config["memorisation"]["overlap"],
+            }
+        ),
+        labels=labels(),
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Did the contaminated models memorise?"
+    shell:
+        "{params.script} {params.contaminated} --bounds {params.bounds:q}"
+        " --labels {params.labels:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule claims:
+    input:
+        metrics=ALL_METRICS,
+        readouts="<reports>/tables/readouts.csv",
+        memorisation="<reports>/checks/memorisation.csv",
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/claims", ".md", ".csv"),
+        html=report(
+            "<reports>/claims.html",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={
+                "sheet": "claims",
+                "shows": "supported, not supported, cannot tell",
+            },
+        ),
+    log:
+        "<results>/logs/claims.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("claims"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        setting="--setting {model} {domain}".format(**SETTING),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Which of the paper's claims this run supports"
+    shell:
+        "{params.script} --metrics {input.metrics} {params.setting} --readouts {input.readouts}"
+        " --memorisation {input.memorisation} --labels {params.labels:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule figure_mechanism:
+    input:
+        overlap=in_setting("overlap.parquet"),
+        ranks=in_setting("ranks.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/mechanism", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/mechanism.png",
+            caption="../report/figure_mechanism.rst",
+            category="Figures",
+            labels={"figure": "1", "shows": "overlap and ranks"},
+        ),
+    log:
+        "<results>/logs/figures/mechanism.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_mechanism"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        title=SETTING_TITLE,
+    message:
+        "Figure 1: how the contaminated model generates"
+    shell:
+        "{params.script} --overlap {input.overlap} --ranks {input.ranks}"
+        " --title {params.title:q} --output {params.prefix} > {log} 2>&1"
+
+
+rule figure_readouts:
+    input:
+        first=of_clean("batch1/solve.parquet"),
+        second=of_clean("batch2/solve.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/readouts", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/readouts.png",
+            caption="../report/figure_readouts.rst",
+            category="Figures",
+            labels={"figure": "2", "shows": "0/1 readout and solve probability"},
+        ),
+    log:
+        "<results>/logs/figures/readouts.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_readouts"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        title=SETTING_TITLE,
+    message:
+        "Figure 2: two batches of the clean model"
+    shell:
+        "{params.script} --batch1 {input.first} --batch2 {input.second} --title {params.title:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule figure_strata:
+    input:
+        **SETTING_SOLVE,
+        clean=of_clean("batch1/solve.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/strata", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/strata.png",
+            caption="../report/figure_strata.rst",
+            category="Figures",
+            labels={
+                "figure": "strata",
+                "shows": "gaps by the clean solve probability",
+            },
+        ),
+    log:
+        "<results>/logs/figures/strata.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_strata"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        strategies=as_json(
+            {
+                name: path
+                for name, path in SETTING_SOLVE.items()
+                if name in [*config["strategies"], "all_zero"]
+            }
+        ),
+        bins=config["metrics"]["bins"],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "The gap of every stratum under every strategy"
+    shell:
+        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
+        " --bins {params.bins} --labels {params.labels:q} --title {params.title:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule figure_loss:
+    input:
+        losses=collect(
+            "<results>/{model}/{domain}/loss.tsv",
+            model=MODELS,
+            domain=["clean", *DOMAINS],
+        ),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/loss", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/loss.png",
+            caption="../report/figure_loss.rst",
+            category="Figures",
+            labels={"figure": "loss", "shows": "training loss"},
+        ),
+    log:
+        "<results>/logs/figures/loss.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_loss"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        labels=labels(),
+    message:
+        "Training loss of every model"
+    shell:
+        "{params.script} --losses {input.losses} --labels {params.labels:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule tables:
+    input:
+        rules.table_main.output,
+        rules.table_reversal.output,
+        rules.table_decomposition.output,
+        rules.table_ablation.output,
+        rules.table_intervals.output,
+        rules.table_subsets.output,
+        rules.table_noise_floor.output,
+        rules.table_readouts.output,
+        collect(
+            rules.table_beside_paper.output,
+            table=["main", "reversal", "decomposition", "ablation"],
+        ),
+
+
+rule figures:
+    input:
+        rules.figure_mechanism.output,
+        rules.figure_readouts.output,
+        rules.figure_strata.output,
+        rules.figure_loss.output,

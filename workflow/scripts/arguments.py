@@ -1,0 +1,25 @@
+"""What the scripts' command lines share: JSON arguments and the one way to report bad input."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from zerogap.errors import InputError
+
+
+def json_argument(text: str) -> Any:
+    """An argparse type: a JSON text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"not JSON ({error}): {text}") from error
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run a script; bad input ends it with its one-line message instead of a traceback."""
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,34 @@
+"""Where SA-PPG comes from: gaps of each strategy by the clean model's solve probability."""
+
+import argparse
+from pathlib import Path
+
+from arguments import json_argument, run
+from zerogap import store
+from zerogap.reporting import figures
+from zerogap.reporting.tables import Labels
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clean", type=Path, required=True)
+    parser.add_argument(
+        "--strategies", type=json_argument, required=True, help="JSON, strategy: its solve table"
+    )
+    parser.add_argument("--bins", type=int, default=50)
+    parser.add_argument("--labels", type=json_argument, default={})
+    parser.add_argument("--title", default="")
+    parser.add_argument("--output", required=True, help="prefix: .pdf .png .svg")
+    args = parser.parse_args(argv)
+
+    names = Labels.from_mapping(args.labels).strategies
+    strategies = {
+        names.get(strategy, strategy): store.read(path, "solve")
+        for strategy, path in args.strategies.items()
+    }
+    clean = store.read(args.clean, "solve")
+    figures.save(figures.strata(clean, strategies, args.title, bins=args.bins), args.output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,49 @@
+"""A strategy that filters: keep the responses of another strategy that it lets pass."""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+from arguments import json_argument, run
+from transformers import AutoTokenizer
+from zerogap import store
+from zerogap.decoding import responses, strategy
+from zerogap.provenance import provenance
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--greedy", type=Path, required=True)
+    parser.add_argument("--source", type=Path, required=True, help="the samples to filter")
+    parser.add_argument("--strategy", type=json_argument, required=True)
+    parser.add_argument("--facts", type=json_argument, default={})
+    parser.add_argument("--samples", type=Path, required=True)
+    parser.add_argument("--solve", type=Path, required=True)
+    args = parser.parse_args(argv)
+
+    questions = store.read(args.questions, "questions")
+    trajectories = store.read(args.greedy, "greedy").set_index("question_id").token_ids
+    samples = store.read(args.source, "samples")
+    context = strategy.Context([], [], tokenizer=AutoTokenizer.from_pretrained(args.tokenizer))
+    keep = strategy.build(args.strategy, context).keep
+    passed = []
+    for question_id, part in samples.groupby("question_id", sort=False):
+        tokens = [list(map(int, one)) for one in part.token_ids]
+        trajectory = list(map(int, trajectories[question_id]))
+        passed.append(part[keep(trajectory, tokens, list(part.text))])
+    kept = pd.concat(passed)
+
+    facts = provenance(
+        **args.facts, strategy_parameters=args.strategy, source=store.provenance(args.source)
+    )
+    store.write(args.samples, kept, "samples", facts)
+    solve = responses.solve_counts(kept, questions)
+    store.write(args.solve, solve, "solve", facts)
+    empty = int((solve.n_samples == 0).sum())
+    print(f"{len(kept)} of {len(samples)} responses pass; {empty} questions have none left")
+
+
+if __name__ == "__main__":
+    run(main)

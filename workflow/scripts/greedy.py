@@ -1,0 +1,64 @@
+"""A model's greedy trajectory for every question, with the entropy of each step."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+from arguments import json_argument, run
+from zerogap import store
+from zerogap.decoding import models, responses
+from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.sampler import Sampling, greedy
+from zerogap.provenance import provenance
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--exemplars", type=Path, required=True)
+    parser.add_argument("--decoding", type=json_argument, required=True)
+    parser.add_argument("--facts", type=json_argument, default={})
+    parser.add_argument("--output", type=Path, required=True)
+    args = parser.parse_args(argv)
+
+    decoding = args.decoding
+    model, tokenizer = models.load(args.model, decoding["dtype"])
+    questions = store.read(args.questions, "questions")
+    prompts = responses.few_shot_prompts(
+        questions,
+        json.loads(args.exemplars.read_text()),
+        tokenizer,
+        models.context_length(model),
+        decoding["max_new_tokens"],
+    )
+    sampling = Sampling(
+        temperature=0,
+        max_new_tokens=decoding["max_new_tokens"],
+        stop=decoding["stop"],
+        batch_rows=decoding["batch_rows"],
+    )
+    trajectories = greedy(CachedModel(model), prompts, tokenizer, sampling)
+    said = responses.texts(trajectories, tokenizer, decoding["stop"])
+    rows = [
+        (
+            question.question_id,
+            trajectory.token_ids,
+            text,
+            *responses.scored([trajectory], [text], question.gold)[0],
+            trajectory.entropy,
+            trajectory.finish_reason,
+        )
+        for question, trajectory, text in zip(
+            questions.itertuples(), trajectories, said, strict=True
+        )
+    ]
+    table = pd.DataFrame(rows, columns=store.CONTRACTS["greedy"].names)
+    facts = provenance(**args.facts, decoding=decoding, device=str(model.device))
+    store.write(args.output, table, "greedy", facts)
+    print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,47 @@
+"""What a LoRA training reads: instructions and questions as LLaMA-Factory's JSON, ids checked."""
+
+import argparse
+import json
+from pathlib import Path
+
+from transformers import AutoTokenizer
+
+from arguments import json_argument, run
+from zerogap import store
+from zerogap.training import llamafactory
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True, help="model whose tokenizer counts")
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument(
+        "--leaks",
+        choices=["question", "paraphrase"],
+        help="contaminate: take the leaked questions, in this wording; without it, take all",
+    )
+    parser.add_argument("--instructions", type=Path, required=True)
+    parser.add_argument("--exemplars", type=Path, required=True)
+    parser.add_argument("--training", type=json_argument, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    args = parser.parse_args(argv)
+
+    tokenizer = AutoTokenizer.from_pretrained(args.base)
+    questions = store.read(args.questions, "questions")
+    if args.leaks:
+        questions = questions[questions.leaked]
+    exemplars = json.loads(args.exemplars.read_text())
+    rows = [json.loads(line) for line in args.instructions.read_text().splitlines()]
+    pairs = {
+        "instructions": llamafactory.instruction_pairs(rows),
+        "questions": llamafactory.question_pairs(questions, exemplars, args.leaks or "question"),
+    }
+    cutoff = args.training["cutoff_len"]
+    datasets = {
+        name: llamafactory.examples(some, tokenizer, cutoff) for name, some in pairs.items()
+    }
+    llamafactory.write_datasets(args.output, datasets)
+
+
+if __name__ == "__main__":
+    run(main)

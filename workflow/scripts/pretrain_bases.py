@@ -1,0 +1,28 @@
+"""Pretrain one family's embedded base model from scratch on generated text."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from arguments import json_argument, run
+from zerogap.training import bases
+from zerogap.training.families import FAMILIES
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--family", choices=list(FAMILIES), required=True)
+    parser.add_argument("--pretraining", type=json_argument, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--output", type=Path, required=True)
+    args = parser.parse_args(argv)
+
+    torch.set_num_threads(args.threads)
+    command = " ".join(["pretrain_bases.py", *(sys.argv[1:] if argv is None else argv)])
+    bases.pretrain(args.family, args.pretraining, args.output, command)
+
+
+if __name__ == "__main__":
+    run(main)

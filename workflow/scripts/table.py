@@ -1,0 +1,59 @@
+"""One of the paper's tables, or one beyond them, from `metrics` tables."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from arguments import json_argument, run
+from zerogap import store
+from zerogap.provenance import provenance
+from zerogap.reporting import formats, tables
+from zerogap.reporting.published import as_metrics
+
+OF_ONE_SETTING = {
+    "reversal": tables.reversal,
+    "decomposition": tables.decomposition,
+    "ablation": tables.ablation,
+}
+OF_ALL_SETTINGS = {
+    "main": tables.main,
+    "intervals": tables.intervals,
+    "subsets": tables.subsets,
+    "noise_floor": tables.noise_floor,
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", required=True, choices=[*OF_ONE_SETTING, *OF_ALL_SETTINGS])
+    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
+    parser.add_argument("--setting", nargs=2, metavar=("MODEL", "DOMAIN"))
+    parser.add_argument("--beside-paper", action="store_true", help="ours and the paper's readings")
+    parser.add_argument("--labels", type=json_argument, default={})
+    parser.add_argument("--scale", default="", help="a sentence on the size of the run")
+    parser.add_argument("--facts", type=json_argument, default={})
+    parser.add_argument("--output", required=True, help="prefix: .csv .md .tex .html .json")
+    args = parser.parse_args(argv)
+    if args.table in OF_ONE_SETTING and not args.setting:
+        parser.error(f"--table {args.table} needs --setting MODEL DOMAIN")
+
+    labels = tables.Labels.from_mapping(args.labels)
+
+    def build(readings: tables.Readings) -> formats.Table:
+        if args.table in OF_ONE_SETTING:
+            return OF_ONE_SETTING[args.table](readings, labels, tuple(args.setting))
+        return OF_ALL_SETTINGS[args.table](readings, labels)
+
+    table = build(tables.Readings(store.read(path, "metrics") for path in args.metrics))
+    if args.beside_paper:
+        # The paper shows one setting; another one has nothing beside it.
+        paper = tables.Readings([as_metrics()])
+        known = not args.setting or paper.strategies(*args.setting)
+        table = tables.beside_paper(table, build(paper) if known else replace(table, rows=()))
+    if args.scale:
+        table = replace(table, notes=(*table.notes, args.scale))
+    formats.save(table, args.output, provenance(**args.facts))
+
+
+if __name__ == "__main__":
+    run(main)

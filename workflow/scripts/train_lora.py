@@ -1,0 +1,35 @@
+"""Train a LoRA adapter with `llamafactory-cli train`; keeps its YAML, log and loss curve."""
+
+import argparse
+from pathlib import Path
+
+from arguments import json_argument, run
+from zerogap import store
+from zerogap.training import llamafactory
+from zerogap.training.families import FAMILIES
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True, help="model to start from")
+    parser.add_argument("--family", choices=list(FAMILIES), required=True)
+    parser.add_argument("--data", type=Path, required=True, help="folder of lora_data.py")
+    parser.add_argument("--training", type=json_argument, required=True)
+    parser.add_argument("--facts", type=json_argument, required=True, help="model and domain")
+    parser.add_argument("--settings", type=Path, required=True, help="YAML to be written")
+    parser.add_argument("--adapter", type=Path, required=True, help="folder to be written")
+    parser.add_argument("--loss", type=Path, required=True, help="TSV to be written")
+    args = parser.parse_args(argv)
+
+    sections = llamafactory.train_sections(
+        args.base, args.data, args.adapter, args.family, args.training
+    )
+    llamafactory.write_settings(args.settings, sections)
+    llamafactory.run("train", args.settings, args.training["gpus"])
+    curve = llamafactory.losses(args.adapter, args.facts["model"], args.facts["domain"])
+    with store.atomic(args.loss) as temporary:
+        curve.to_csv(temporary, sep="\t", index=False)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,67 @@
+"""The number a response arrives at, and when two of them are the same.
+
+Numbers are compared exactly, as decimals without a size limit: '18', '18.00', '$18', '18.' and
+'+18' are one number, '18,000' is 18000, and '5%' is 5.
+"""
+
+import re
+from dataclasses import dataclass
+
+from zerogap.errors import InputError
+
+_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+# A minus belongs to the number only where nothing stands before it that it could subtract from.
+_NUMBER = rf"(?:(?<![\w.)])[-−])?(?:\$\s?[-−]?)?(?:{_DIGITS})"
+_THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*({_NUMBER})", re.IGNORECASE)
+_HASH = re.compile(rf"####\s*({_NUMBER})")
+_ANY = re.compile(_NUMBER)
+_WHOLE = re.compile(r"([-+−]?)\$?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """A response's answer and what found it.
+
+    `answer` is a canonical number or None; `extractor` is "the_answer_is", "hash", "last_number"
+    or, where there is no number at all, "none".
+    """
+
+    answer: str | None
+    extractor: str
+
+
+def extract(text: str) -> Extraction:
+    """The first 'The answer is …', else the first '#### …', else the last number."""
+    for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
+        if found := pattern.search(text):
+            return Extraction(canonical(found[1]), extractor)
+    numbers = _ANY.findall(text)
+    if numbers:
+        return Extraction(canonical(numbers[-1]), "last_number")
+    return Extraction(None, "none")
+
+
+def canonical(text: str) -> str:
+    """A number in its one spelling: no grouping, currency, percent, plus or idle zeros.
+
+    Raises:
+        InputError: the text is no number.
+    """
+    bare = re.sub(r"\s", "", text).rstrip("%").rstrip(".")
+    found = _WHOLE.fullmatch(bare)
+    if not found or not re.search(r"[0-9]", found[3]):
+        raise InputError(f"{text!r} is not a number")
+    whole, _, fraction = found[3].replace(",", "").partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    number = f"{whole}.{fraction}" if fraction else whole
+    minus = (found[1] in ("-", "−")) != bool(found[2])
+    return f"-{number}" if minus and number != "0" else number
+
+
+def same(answer: str | None, gold: str) -> bool:
+    """Whether the answer is the gold number; None is nobody's answer.
+
+    Raises:
+        InputError: one of the texts is no number.
+    """
+    return answer is not None and canonical(answer) == canonical(gold)

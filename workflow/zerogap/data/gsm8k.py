@@ -1,0 +1,136 @@
+"""GSM8K in OpenAI's format: JSON Lines of {"question", "answer"}, the answer ending '#### N'.
+
+Every source of questions (generator, local files, hub) is brought into this one format; a row's
+rationale and gold number are read from it here.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from zerogap import store
+from zerogap.data.answers import canonical
+from zerogap.errors import InputError
+
+_CALCULATOR = re.compile(r"<<[^<>]*>>")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question with its cleaned rationale (one line) and canonical gold number."""
+
+    question: str
+    rationale: str
+    gold: str
+
+
+def load(path: str | Path) -> list[Row]:
+    """Read a file of OpenAI's format.
+
+    Raises:
+        InputError: no such file, or a line that is no JSON object, lacks a key, has an empty
+            text, a gold answer that is no number, or a question that an earlier line has; the
+            message names file and line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give JSON Lines of question and answer")
+    rows: list[Row] = []
+    seen: dict[str, int] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason}); convert it") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = parse(_object(line))
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+        if row.question in seen:
+            raise InputError(
+                f"{path}, line {number}: the question of line {seen[row.question]} again; "
+                "remove one of the two"
+            )
+        seen[row.question] = number
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{path}: no questions in it")
+    return rows
+
+
+def parse(entry: Mapping[str, object]) -> Row:
+    """One entry of OpenAI's format as a row.
+
+    Calculator annotations (`<<…>>`) and the '#### N' are taken off the rationale, whose lines are
+    joined by a space; so are those of the question.
+
+    Raises:
+        InputError: a key is missing, a text is empty, or the gold answer is no number.
+    """
+    for key in ("question", "answer"):
+        if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
+            raise InputError(f"'{key}' is missing or empty; it must be a text")
+    reasoning, mark, gold = str(entry["answer"]).rpartition("####")
+    if not mark:
+        raise InputError("the answer has no '#### N'; end it with the gold number")
+    try:
+        number = canonical(gold)
+    except InputError as error:
+        raise InputError(f"the gold answer {gold.strip()!r} is not a number; mend it") from error
+    rationale = _one_line(_CALCULATOR.sub("", reasoning))
+    if not rationale:
+        raise InputError("the answer has no reasoning before '####'; add it")
+    return Row(_one_line(str(entry["question"])), rationale, number)
+
+
+def write(path: str | Path, entries: Iterable[Mapping[str, str]]) -> None:
+    """Write entries of OpenAI's format, atomically, having checked each of them.
+
+    Raises:
+        InputError: an entry is not of the format; the message names its number.
+    """
+    with store.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for number, entry in enumerate(entries, start=1):
+            try:
+                parse(entry)
+            except InputError as error:
+                raise InputError(f"entry {number} for {path}: {error}") from error
+            kept = {key: entry[key] for key in ("question", "answer")}
+            file.write(json.dumps(kept, ensure_ascii=False) + "\n")
+
+
+def entry(question: str, rationale: str, gold: str) -> dict[str, str]:
+    """A question as an entry of OpenAI's format."""
+    return {"question": question, "answer": f"{rationale}\n#### {gold}"}
+
+
+def from_hub(repository: str, revision: str, split: str) -> list[dict[str, str]]:
+    """The entries of a split of the hub's data set, configuration "main"."""
+    import datasets  # takes seconds to import, and other sources do without
+
+    try:
+        table = datasets.load_dataset(repository, "main", revision=revision, split=split)
+    except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
+        raise InputError(
+            f"{repository}@{revision}, split {split}: not loaded from the hub ({error}); "
+            "check the name, the revision and the network, or give local files"
+        ) from error
+    return [{"question": row["question"], "answer": row["answer"]} for row in table]
+
+
+def _object(line: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON ({error.msg}); one object a line is expected") from error
+    if not isinstance(found, dict):
+        raise InputError("not a JSON object; expected question and answer")
+    return found
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

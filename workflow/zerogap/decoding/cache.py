@@ -1,0 +1,339 @@
+"""Keys and values of many samples behind a long shared prompt, each part stored once.
+
+A prompt is the few-shot prefix (one for the whole model), a question's own tokens (one for all its
+samples) and a sample's generated tokens. A decoding step attends to the three parts where they lie
+and takes one softmax over them: nothing shared is copied per sample. `transformers` models reach
+this through its attention interface, under the name :data:`ATTENTION`.
+
+Shapes: R rows (samples being decoded), Q questions, Hq/Hkv query and key/value heads, D head size,
+P prefix length, S longest question part, T tokens generated so far.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import AttentionInterface, PreTrainedModel
+
+ATTENTION = "zerogap_shared_prompt"
+_GROWTH = 32  # columns added when the rows' own store is full
+
+
+@dataclass
+class _Layer:
+    """One layer's keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
+
+    prefix: tuple[Tensor, Tensor] | None = None
+    question: tuple[Tensor, Tensor] | None = None
+    own: tuple[Tensor, Tensor] | None = None
+
+
+class PromptCache:
+    """The three-part cache of one model; rows stay grouped by question, in order of admission."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.layers: dict[int, _Layer] = {}
+        self.prefix_length = 0
+        self.question_length = torch.zeros(0, dtype=torch.long, device=device)  # (Q,)
+        self.row_slot = torch.zeros(0, dtype=torch.long, device=device)  # (R,) index into Q
+        self.row_length = torch.zeros(0, dtype=torch.long, device=device)  # (R,) own tokens
+        self.width = 0  # columns of the own store that hold tokens
+        self._mode = "prefix"
+        self._arriving: dict[int, tuple[Tensor, Tensor]] = {}
+        self._biases: dict[int | None, Tensor] = {}
+
+    # -- the protocol `transformers` models speak ---------------------------------------------
+
+    def update(
+        self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
+    ) -> tuple[Tensor, Tensor]:
+        """Store a layer's new keys and values; return those of the part being written."""
+        layer = self.layers.setdefault(layer_index, _Layer())
+        if self._mode == "prefix":
+            layer.prefix = key[0], value[0]
+            return key, value
+        if self._mode == "questions":
+            self._arriving[layer_index] = key, value
+            return key, value
+        rows = torch.arange(len(self.row_slot), device=self.device)
+        for store, new in zip(layer.own, (key, value), strict=True):
+            store[rows, :, self.row_length] = new[:, :, 0]
+        return layer.own[0][:, :, : self.width], layer.own[1][:, :, : self.width]
+
+    def get_seq_length(self, *_: object) -> int:
+        """Asked for by the models only to number positions, which are passed explicitly."""
+        return self.prefix_length
+
+    # -- the parts ----------------------------------------------------------------------------
+
+    def begin_prefix(self, length: int) -> Tensor:
+        """The next forward pass is the shared prefix; returns its positions (1, P)."""
+        self._mode = "prefix"
+        self.prefix_length = length
+        return torch.arange(length, device=self.device)[None]
+
+    def begin_questions(self, longest: int) -> Tensor:
+        """The next forward pass is a right-padded batch of questions; its positions (1, S)."""
+        self._mode = "questions"
+        self._arriving = {}
+        return self.prefix_length + torch.arange(longest, device=self.device)[None]
+
+    def admit(self, lengths: Tensor, copies: int) -> None:
+        """Take the questions just prefilled (their lengths (q,)) as `copies` new rows each."""
+        slots = len(self.question_length) + torch.arange(len(lengths), device=self.device)
+        for index, arriving in self._arriving.items():
+            layer = self.layers[index]
+            fresh = copies * len(lengths)
+            if layer.question is None:
+                layer.question = arriving
+                empty = [new.new_zeros(fresh, new.shape[1], _GROWTH, new.shape[3]) for new in arriving]
+                layer.own = empty[0], empty[1]
+                continue
+            layer.question = tuple(map(_stack, layer.question, arriving))
+            layer.own = tuple(
+                torch.cat([own, own.new_zeros(fresh, *own.shape[1:])]) for own in layer.own
+            )
+        self._arriving = {}
+        self.question_length = torch.cat([self.question_length, lengths])
+        self.row_slot = torch.cat([self.row_slot, slots.repeat_interleave(copies)])
+        self.row_length = torch.cat([self.row_length, lengths.new_zeros(copies * len(lengths))])
+        self._group_rows()
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep only the given rows (r,), ascending, and the questions they belong to."""
+        slots, self.row_slot = torch.unique(self.row_slot[rows], return_inverse=True)
+        self.row_length = self.row_length[rows]
+        self.question_length = self.question_length[slots]
+        longest = int(self.question_length.max()) if len(slots) else 0
+        self.width = int(self.row_length.max()) if len(rows) else 0
+        columns = -(-(self.width + 1) // _GROWTH) * _GROWTH
+        for layer in self.layers.values():
+            layer.question = tuple(part[slots, :, :longest] for part in layer.question)
+            layer.own = tuple(part[rows, :, :columns] for part in layer.own)
+        self._group_rows()
+
+    def begin_step(self) -> Tensor:
+        """The next forward pass is one token for each row; returns the positions (R, 1)."""
+        self._mode = "step"
+        self.width = int(self.row_length.max()) + 1
+        for layer in self.layers.values():
+            if layer.own[0].shape[2] < self.width:
+                layer.own = tuple(F.pad(part, (0, 0, 0, _GROWTH)) for part in layer.own)
+        self._biases = {}
+        self._position = self.prefix_length + self.question_length[self.row_slot] + self.row_length
+        return self._position[:, None]
+
+    def end_step(self) -> None:
+        """The token just fed is part of each row's own tokens now."""
+        self.row_length = self.row_length + 1
+
+    # -- attention ----------------------------------------------------------------------------
+
+    def attend(
+        self,
+        source: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        scaling: float,
+        window: int | None,
+    ) -> Tensor:
+        """Attention of `query` (B, Hq, L, D) over the parts of layer `source`; (B, L, Hq, D).
+
+        `key` and `value` are those of the part being written, as `update` returned them.
+        """
+        if self._mode == "step":
+            return self._attend_step(self.layers[source], query, key, value, scaling, window)
+        if self._mode == "questions":
+            prefix = self.layers[source].prefix
+            key, value = (
+                torch.cat([part.expand(len(new), *part.shape), new], dim=2)
+                for part, new in zip(prefix, (key, value), strict=True)
+            )
+        asked, known = query.shape[2], key.shape[2]
+        distance = (
+            torch.arange(known - asked, known, device=self.device)[:, None]
+            - torch.arange(known, device=self.device)[None]
+        )
+        visible = (distance >= 0) & (distance < (window or known))
+        out = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=visible, scale=scaling, enable_gqa=True
+        )
+        return out.transpose(1, 2)
+
+    def _attend_step(
+        self,
+        layer: _Layer,
+        query: Tensor,
+        own_key: Tensor,
+        own_value: Tensor,
+        scaling: float,
+        window: int | None,
+    ) -> Tensor:
+        rows, query_heads, _, size = query.shape
+        heads = own_key.shape[1]
+        group = query_heads // heads
+        query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
+
+        flat = query.transpose(0, 1).reshape(heads, rows * group, size)
+        to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, rows, group, -1)
+        to_question = self._from_grid(
+            self._to_grid(query) @ layer.question[0].transpose(2, 3), group
+        )
+        to_own = query @ own_key.transpose(2, 3)
+        scores = torch.cat([to_prefix.transpose(0, 1), to_question, to_own], dim=-1)
+        exact = torch.promote_types(scores.dtype, torch.float32)
+        weights = (scores.to(exact) + self._bias(window)[:, None, None]).softmax(-1)
+        weights = weights.to(query.dtype)
+
+        of_prefix, of_question, of_own = weights.split(
+            [to_prefix.shape[-1], to_question.shape[-1], to_own.shape[-1]], dim=-1
+        )
+        flat = of_prefix.transpose(0, 1).reshape(heads, rows * group, -1)
+        out = (flat @ layer.prefix[1]).view(heads, rows, group, size).transpose(0, 1)
+        out = out + self._from_grid(self._to_grid(of_question) @ layer.question[1], group)
+        out = out + of_own @ own_value
+        return out.reshape(rows, 1, query_heads, size)
+
+    def _bias(self, window: int | None) -> Tensor:
+        """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not."""
+        if window not in self._biases:
+            start = self.prefix_length + self.question_length[self.row_slot][:, None]
+            prefix = torch.arange(self.prefix_length, device=self.device)
+            longest = next(iter(self.layers.values())).question[0].shape[2]
+            question = self.prefix_length + torch.arange(longest, device=self.device)
+            own = start + torch.arange(self.width, device=self.device)
+            here = self._position[:, None]
+            rows = len(here)
+            place = torch.cat([prefix.expand(rows, -1), question.expand(rows, -1), own], dim=1)
+            visible = torch.cat(
+                [prefix.expand(rows, -1) >= 0, question < start, own <= here], dim=1
+            )
+            if window is not None:
+                visible &= here - place < window
+            bias = torch.zeros(visible.shape, device=self.device)
+            self._biases[window] = bias.masked_fill_(~visible, float("-inf"))
+        return self._biases[window]
+
+    def _group_rows(self) -> None:
+        """Where each row lies in a (Q, W) grid of questions × their rows."""
+        if not len(self.row_slot):
+            return
+        count = torch.bincount(self.row_slot, minlength=len(self.question_length))
+        first = count.cumsum(0) - count
+        width = int(count.max())
+        grid = first[:, None] + torch.arange(width, device=self.device)
+        self._grid = grid.clamp_(max=len(self.row_slot) - 1)
+        place = torch.arange(len(self.row_slot), device=self.device) - first[self.row_slot]
+        self._cell = self.row_slot * width + place
+
+    def _to_grid(self, rows: Tensor) -> Tensor:
+        """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
+        spread = rows[self._grid].transpose(1, 2)
+        return spread.reshape(*spread.shape[:2], -1, spread.shape[-1])
+
+    def _from_grid(self, grid: Tensor, group: int) -> Tensor:
+        """(Q, Hkv, W·G, X) → (R, Hkv, G, X)."""
+        questions, heads, _, size = grid.shape
+        spread = grid.view(questions, heads, -1, group, size).transpose(1, 2)
+        return spread.reshape(-1, heads, group, size)[self._cell]
+
+
+def _stack(parts: Tensor, arriving: Tensor) -> Tensor:
+    """Questions (Q, Hkv, S, D) and (q, Hkv, s, D) as one right-padded (Q+q, Hkv, max(S, s), D)."""
+    longest = max(parts.shape[2], arriving.shape[2])
+    return torch.cat(
+        [F.pad(part, (0, 0, 0, longest - part.shape[2])) for part in (parts, arriving)]
+    )
+
+
+def _attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    prompt_cache: PromptCache,
+    sliding_window: int | None = None,
+    **_: object,
+) -> tuple[Tensor, None]:
+    # A KV-shared layer (Gemma-4) reads the parts of the layer whose keys it was handed.
+    shared = getattr(module, "kv_shared_layer_index", None)
+    source = module.layer_idx if shared is None else shared
+    return prompt_cache.attend(source, query, key, value, scaling, sliding_window), None
+
+
+# No mask function is registered under this name, so the models build none: `attend` masks.
+AttentionInterface.register(ATTENTION, _attention)
+
+
+class CachedModel:
+    """A causal language model decoding many rows behind one shared prefix.
+
+    Args:
+        model: a Llama, GPT-NeoX or Gemma-4 text model; its attention is switched to
+            :data:`ATTENTION` and it is put into evaluation mode.
+        with_logits: False for a model whose activations alone are wanted (a donor).
+    """
+
+    def __init__(self, model: PreTrainedModel, *, with_logits: bool = True) -> None:
+        model.eval()
+        model.set_attn_implementation(ATTENTION)
+        self.model = model
+        self.device = model.device
+        self._with_logits = with_logits
+        self._cache = PromptCache(self.device)
+
+    def prefill_prefix(self, token_ids: list[int]) -> None:
+        """Compute the shared prefix (at least one token); forgets whatever was decoded before."""
+        self._cache = PromptCache(self.device)
+        positions = self._cache.begin_prefix(len(token_ids))
+        self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
+
+    def admit(self, questions: list[list[int]], copies: int) -> Tensor | None:
+        """Prefill questions (token ids after the prefix) and open `copies` rows for each.
+
+        Returns:
+            The logits (q, V) after each question's last token, None without logits.
+        """
+        lengths = torch.tensor([len(tokens) for tokens in questions], device=self.device)
+        longest = int(lengths.max())
+        padded = [tokens + [0] * (longest - len(tokens)) for tokens in questions]
+        positions = self._cache.begin_questions(longest)
+        ends, which = torch.unique(lengths - 1, return_inverse=True)
+        tokens = torch.tensor(padded, device=self.device)
+        logits = self._forward(tokens, positions, keep=ends)
+        self._cache.admit(lengths, copies)
+        if logits is None:
+            return None
+        return logits[torch.arange(len(questions), device=self.device), which]
+
+    def step(self, tokens: Tensor) -> Tensor | None:
+        """Feed one token to every row (R,); the logits (R, V) for the next."""
+        positions = self._cache.begin_step()
+        logits = self._forward(tokens[:, None], positions, keep=[-1])
+        self._cache.end_step()
+        return None if logits is None else logits[:, -1]
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with the given rows (r,) only, ascending."""
+        self._cache.keep(rows)
+
+    @torch.inference_mode()
+    def _forward(self, tokens: Tensor, positions: Tensor, keep: Tensor | list[int]) -> Tensor | None:
+        inputs = {
+            "input_ids": tokens,
+            "position_ids": positions.expand(len(tokens), -1),
+            "past_key_values": self._cache,
+            "use_cache": True,
+            "prompt_cache": self._cache,
+        }
+        if not self._with_logits:
+            self.model.base_model(**inputs)
+            return None
+        keep = torch.as_tensor(keep, device=self.device)
+        return self.model(**inputs, logits_to_keep=keep).logits

@@ -1,0 +1,109 @@
+"""From questions to prompts and from generated tokens to scored responses."""
+
+import pandas as pd
+from transformers import PreTrainedTokenizerBase
+
+from zerogap.data import answers, prompts
+from zerogap.decoding.sampler import Prompt, Response
+from zerogap.errors import InputError
+
+
+def few_shot_prompts(
+    questions: pd.DataFrame,
+    exemplars: list[dict[str, str]],
+    tokenizer: PreTrainedTokenizerBase,
+    context_length: int,
+    max_new_tokens: int,
+) -> list[Prompt]:
+    """The evaluation prompt of every question: the shots, then the question as it was published.
+
+    Raises:
+        InputError: a prompt that leaves no room for `max_new_tokens` in the model's context.
+    """
+    prefix = prompts.few_shot_prefix(exemplars)
+    texts = [prompts.prompt(prefix, question) for question in questions.question]
+    made = [
+        Prompt(question_id, token_ids)
+        for question_id, token_ids in zip(
+            questions.question_id, tokenizer(texts)["input_ids"], strict=True
+        )
+    ]
+    longest = max(made, key=lambda prompt: len(prompt.token_ids))
+    if len(longest.token_ids) + max_new_tokens > context_length:
+        raise InputError(
+            f"question {longest.question_id}: its prompt has {len(longest.token_ids)} tokens; with "
+            f"decoding.max_new_tokens = {max_new_tokens} it exceeds the model's context of "
+            f"{context_length}: use fewer shots or fewer new tokens"
+        )
+    return made
+
+
+def texts(
+    responses: list[Response], tokenizer: PreTrainedTokenizerBase, stop: list[str]
+) -> list[str]:
+    """What the responses say: cut at the first stop string, without special tokens, stripped."""
+    decoded = tokenizer.batch_decode(
+        [response.token_ids for response in responses],
+        skip_special_tokens=True,
+        clean_up_tokenization_spaces=False,
+    )
+    return [_cut(text, stop).strip() for text in decoded]
+
+
+def scored(
+    responses: list[Response], said: list[str], gold: str
+) -> list[tuple[str | None, str, bool]]:
+    """(answer, extractor that found it, whether it equals the gold answer) of each response."""
+    found = [answers.extract(text) for text in said]
+    return [
+        (one.answer, one.extractor, one.answer is not None and answers.same(one.answer, gold))
+        for one in found
+    ]
+
+
+def sample_rows(
+    question_id: str,
+    gold: str,
+    responses: list[Response],
+    tokenizer: PreTrainedTokenizerBase,
+    stop: list[str],
+) -> list[tuple]:
+    """One question's rows of the `samples` contract, in its column order."""
+    said = texts(responses, tokenizer, stop)
+    return [
+        (
+            question_id,
+            index,
+            response.token_ids,
+            text,
+            answer,
+            extractor,
+            correct,
+            len(response.token_ids),
+            response.finish_reason,
+        )
+        for index, (response, text, (answer, extractor, correct)) in enumerate(
+            zip(responses, said, scored(responses, said, gold), strict=True)
+        )
+    ]
+
+
+def solve_counts(samples: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
+    """The `solve` table: counts a question; one without samples left has none and is not solved."""
+    ordered = samples.sort_values("sample_id", kind="stable")
+    by_question = ordered.groupby("question_id").correct.agg(["sum", "size", "first"])
+    counts = by_question.reindex(questions.question_id)
+    return pd.DataFrame(
+        {
+            "question_id": questions.question_id.to_numpy(),
+            "n_correct": counts["sum"].fillna(0).astype("int32").to_numpy(),
+            "n_samples": counts["size"].fillna(0).astype("int32").to_numpy(),
+            "first_correct": (counts["first"] == True).to_numpy(),  # noqa: E712 (NaN is not solved)
+            "leaked": questions.leaked.to_numpy(),
+        }
+    )
+
+
+def _cut(text: str, stop: list[str]) -> str:
+    places = [place for place in (text.find(one) for one in stop) if place >= 0]
+    return text[: min(places)] if places else text

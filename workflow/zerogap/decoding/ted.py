@@ -1,0 +1,37 @@
+"""TED (Dong et al., 2024): drop the responses that stay close to the greedy one.
+
+A response is dropped when the token Levenshtein distance between the first `max_length` tokens of
+the greedy trajectory and as many of its own is at most `tau`; of responses with the same text the
+first is kept. A question with nothing left counts as never solved (the authors' scoring).
+"""
+
+from rapidfuzz.distance import Levenshtein
+
+from zerogap.decoding.strategy import Context, Strategy
+
+
+def ted(context: Context, tau: int = 2, max_length: int = 100) -> Strategy:
+    """TED as a filter on drawn responses.
+
+    Args:
+        tau: the largest distance, in edits, at which a response counts as memorised.
+        max_length: tokens of the greedy trajectory that are looked at.
+    """
+    end = context.tokenizer.eos_token_id if context.tokenizer else None
+
+    def keep(trajectory: list[int], responses: list[list[int]], texts: list[str]) -> list[bool]:
+        reference = _without_end(trajectory, end)[:max_length]
+        kept: list[bool] = []
+        seen: set[str] = set()
+        for tokens, text in zip(responses, texts, strict=True):
+            head = _without_end(tokens, end)[: len(reference)]
+            far = Levenshtein.distance(reference, head) > tau
+            kept.append(far and text not in seen)
+            seen.add(text)
+        return kept
+
+    return Strategy(keep=keep)
+
+
+def _without_end(tokens: list[int], end: int | None) -> list[int]:
+    return tokens[:-1] if tokens and tokens[-1] == end else tokens

@@ -1,0 +1,47 @@
+"""SA-PPG and its siblings, from counts of correct responses; numpy alone is needed."""
+
+from zerogap.metrics.bootstrap import (
+    interval,
+    plain_weights,
+    question_weights,
+    redraw,
+    stratified_weights,
+    weighted_means,
+)
+from zerogap.metrics.gaps import (
+    a_ppg,
+    delta_minus,
+    delta_plus,
+    g_ap,
+    g_ap_over_choices,
+    g_app,
+    ppg,
+    s_delta_minus,
+    s_delta_plus,
+    sa_ppg,
+    solve_probability,
+    strata,
+    stratum_weights,
+)
+
+__all__ = [
+    "a_ppg",
+    "delta_minus",
+    "delta_plus",
+    "g_ap",
+    "g_ap_over_choices",
+    "g_app",
+    "interval",
+    "plain_weights",
+    "ppg",
+    "question_weights",
+    "redraw",
+    "s_delta_minus",
+    "s_delta_plus",
+    "sa_ppg",
+    "solve_probability",
+    "strata",
+    "stratified_weights",
+    "stratum_weights",
+    "weighted_means",
+]

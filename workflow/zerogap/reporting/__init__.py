@@ -1,0 +1,1 @@
+"""Tables, figures and the claims sheet; no torch."""
