@@ -7,17 +7,28 @@ OFFLINE := HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_DATASETS_OFFLINE=1 HF_HUB_
            DO_NOT_TRACK=1 GRADIO_ANALYTICS_ENABLED=False TOKENIZERS_PARALLELISM=false
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(OFFLINE) $(BIN)/snakemake
 
-.PHONY: quick gsm8k pretrain test lint lock docs clean
+gsm8k: CONFIG = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
+
+.PHONY: quick report gsm8k pretrain test lint lock docs clean
 
 quick: .venv/ready ## everything at the embedded scale, then the report
 	$(SNAKEMAKE) --profile profiles/quick
-	$(SNAKEMAKE) --profile profiles/quick report
-	@$(BIN)/python workflow/scripts/summary.py reports/quick
+	@$(MAKE) --no-print-directory report RUN=quick
 
 gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=folder with train.jsonl and test.jsonl
 	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
-	$(SNAKEMAKE) --profile profiles/gsm8k --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
-	@$(BIN)/python workflow/scripts/summary.py reports/gsm8k
+	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
+	@$(MAKE) --no-print-directory report RUN=gsm8k CONFIG='$(CONFIG)'
+
+report: .venv/ready ## the HTML report and the graphs of a run that is done: make report RUN=quick
+	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --report reports/$(RUN)/report.html
+	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --forceall --rulegraph dot | $(BIN)/python workflow/scripts/draw_graph.py reports/$(RUN)/rulegraph.svg
+	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --forceall --dag dot | $(BIN)/python workflow/scripts/draw_graph.py reports/$(RUN)/dag.svg
+	@echo && cat reports/$(RUN)/tables/main.md
+	@echo && echo "tables:  reports/$(RUN)/tables"
+	@echo "figures: reports/$(RUN)/figures"
+	@echo "claims:  reports/$(RUN)/claims.md"
+	@echo "report:  reports/$(RUN)/report.html"
 
 pretrain: .venv/ready ## make the embedded base models again (about half an hour)
 	$(SNAKEMAKE) --profile profiles/quick pretrain_bases

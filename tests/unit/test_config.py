@@ -85,3 +85,10 @@ def test_every_key_is_described():
             walk(child, f"{path}{name}.")
 
     walk(schema, "")
+
+
+def test_the_reference_is_up_to_date():
+    import document_config
+
+    written = (ROOT / "docs/configuration.md").read_text()
+    assert written == document_config.reference(), "run `make docs`"

@@ -7,9 +7,7 @@ import pytest
 from zerogap.data import gsm8k
 from zerogap.errors import InputError
 
-REAL = Path(
-    os.environ.get("ZEROGAP_GSM8K", Path(__file__).parents[2] / ".." / "shared/data/gsm8k")
-)
+REAL = Path(os.environ.get("ZEROGAP_GSM8K", Path(__file__).parents[2] / ".." / "shared/data/gsm8k"))
 GOOD = {"question": "What is 2 + 3?", "answer": "It is 2+3=<<2+3=5>>5.\nDone.\n#### 5"}
 
 
@@ -24,7 +22,9 @@ def test_rationale_is_cleaned(tmp_path):
     assert row == gsm8k.Row("What is 2 + 3?", "It is 2+3=5. Done.", "5")
 
 
-@pytest.mark.parametrize(("gold", "number"), [("1,450,000", "1450000"), ("$-3", "-3"), ("2.50", "2.5")])
+@pytest.mark.parametrize(
+    ("gold", "number"), [("1,450,000", "1450000"), ("$-3", "-3"), ("2.50", "2.5")]
+)
 def test_gold_is_canonical(gold, number):
     assert gsm8k.parse({"question": "q", "answer": f"r #### {gold}"}).gold == number
 

@@ -1,7 +1,11 @@
 import hashlib
 import json
 
+import pytest
+
+from zerogap.data import orca
 from zerogap.data.instructions import instructions
+from zerogap.errors import InputError
 
 
 def test_shape_and_variety():
@@ -31,3 +35,36 @@ def test_same_bytes_everywhere():
     digest = hashlib.sha256(json.dumps(instructions(200, 1)).encode()).hexdigest()
     assert digest[:16] == "3d2bcf658306f7e4"
     assert instructions(20, 1) != instructions(20, 2)
+
+
+def test_a_file_of_instructions(tmp_path):
+    made = instructions(30, 1)
+    path = tmp_path / "instructions.jsonl"
+    orca.write(path, made)
+    drawn = orca.load(path, 20, seed=3)
+    assert drawn == orca.load(path, 20, seed=3) != orca.load(path, 20, seed=4)
+    assert all(example in made for example in drawn)
+    with pytest.raises(InputError, match="n is 31; .* has 30"):
+        orca.load(path, 31, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not an object"),
+        ('{"question": "q"}', "'response' is missing"),
+        ('{"question": " ", "response": "r"}', "'question' is missing or empty"),
+        ('{"question": 3, "response": "r"}', "must be a text"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, line, says):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"question": "q", "response": "r"}\n' + line)
+    with pytest.raises(InputError, match=f"bad.jsonl, line 2: .*{says}"):
+        orca.load(path, 1, seed=0)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        orca.load(tmp_path / "none.jsonl", 1, seed=0)

@@ -56,7 +56,9 @@ def test_paraphrases_must_fit():
         with_paraphrases(table, texts)
 
 
-@pytest.mark.parametrize(("n", "n_leaked", "says"), [(41, 5, "n_test is 41"), (0, 0, "n_test is 0")])
+@pytest.mark.parametrize(
+    ("n", "n_leaked", "says"), [(41, 5, "n_test is 41"), (0, 0, "n_test is 0")]
+)
 def test_too_many(n, n_leaked, says):
     with pytest.raises(InputError, match=says):
         questions(ROWS, n, n_leaked, 1)

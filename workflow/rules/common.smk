@@ -12,6 +12,7 @@ shell.prefix(f"export PYTHONPATH={PACKAGE}; ")
 import zerogap.config
 from zerogap.errors import InputError
 
+zerogap.config.drop_null_entries(config)
 try:
     zerogap.config.validate(config)
 except InputError as error:

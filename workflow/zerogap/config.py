@@ -11,6 +11,13 @@ from zerogap.errors import InputError
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 
 
+def drop_null_entries(config: dict[str, Any]) -> None:
+    """Leave out, in place, the models, domains and strategies that an overlay set to null."""
+    for part in ("models", "domains", "strategies", "ablation"):
+        if isinstance(config.get(part), dict):
+            config[part] = {name: entry for name, entry in config[part].items() if entry is not None}
+
+
 def validate(config: dict[str, Any]) -> None:
     """Check a whole configuration.
 

@@ -108,18 +108,41 @@ def entry(question: str, rationale: str, gold: str) -> dict[str, str]:
     return {"question": question, "answer": f"{rationale}\n#### {gold}"}
 
 
+def commit(repository: str, revision: str) -> str:
+    """The commit that a revision of the hub's data set stands for today.
+
+    Raises:
+        InputError: the hub does not know it or is not reached.
+    """
+    import huggingface_hub
+
+    try:
+        info = huggingface_hub.HfApi().dataset_info(repository, revision=revision)
+    except Exception as error:  # offline, not found, not allowed: the mend is the same
+        raise _not_loaded(f"{repository}@{revision}", error) from error
+    return str(info.sha)
+
+
 def from_hub(repository: str, revision: str, split: str) -> list[dict[str, str]]:
-    """The entries of a split of the hub's data set, configuration "main"."""
+    """The entries of a split of the hub's data set, configuration "main".
+
+    Raises:
+        InputError: it cannot be loaded.
+    """
     import datasets  # takes seconds to import, and other sources do without
 
     try:
         table = datasets.load_dataset(repository, "main", revision=revision, split=split)
-    except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
-        raise InputError(
-            f"{repository}@{revision}, split {split}: not loaded from the hub ({error}); "
-            "check the name, the revision and the network, or give local files"
-        ) from error
+    except Exception as error:  # as above
+        raise _not_loaded(f"{repository}@{revision}, split {split}", error) from error
     return [{"question": row["question"], "answer": row["answer"]} for row in table]
+
+
+def _not_loaded(what: str, error: Exception) -> InputError:
+    return InputError(
+        f"{what}: not loaded from the hub ({error}); check the name, the revision and the network, "
+        "or give local files"
+    )
 
 
 def _object(line: str) -> Mapping[str, object]:

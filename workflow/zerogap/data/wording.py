@@ -183,20 +183,18 @@ SYNONYMS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
 )
 
 # Base form → past tense, for turning 'did she buy' into 'she bought'.
-PAST = dict(
-    pair.split("/")
-    for pair in (
-        "add/added bake/baked bring/brought build/built buy/bought carry/carried catch/caught "
-        "charge/charged collect/collected count/counted cut/cut deliver/delivered donate/donated "
-        "drink/drank drive/drove earn/earned eat/ate feed/fed fill/filled find/found get/got "
-        "give/gave go/went hand/handed have/had hike/hiked keep/kept lose/lost make/made "
-        "move/moved need/needed order/ordered pack/packed pay/paid pick/picked plant/planted "
-        "play/played print/printed put/put read/read receive/received ride/rode run/ran save/saved "
-        "score/scored see/saw sell/sold send/sent serve/served share/shared sleep/slept "
-        "spend/spent swim/swam take/took travel/traveled use/used walk/walked wash/washed "
-        "watch/watched win/won work/worked write/wrote start/started leave/left"
-    ).split()
+_VERBS = (
+    "add/added bake/baked bring/brought build/built buy/bought carry/carried catch/caught "
+    "charge/charged collect/collected count/counted cut/cut deliver/delivered donate/donated "
+    "drink/drank drive/drove earn/earned eat/ate feed/fed fill/filled find/found get/got "
+    "give/gave go/went hand/handed have/had hike/hiked keep/kept lose/lost make/made "
+    "move/moved need/needed order/ordered pack/packed pay/paid pick/picked plant/planted "
+    "play/played print/printed put/put read/read receive/received ride/rode run/ran save/saved "
+    "score/scored see/saw sell/sold send/sent serve/served share/shared sleep/slept "
+    "spend/spent swim/swam take/took travel/traveled use/used walk/walked wash/washed "
+    "watch/watched win/won work/worked write/wrote start/started leave/left"
 )
+PAST = dict(pair.split("/") for pair in _VERBS.split())
 # Base form → third person singular.
 PRESENT = {
     verb: {"have": "has", "go": "goes", "carry": "carries"}.get(
