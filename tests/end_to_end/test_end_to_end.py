@@ -76,9 +76,13 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
             assert made["strategy"] == strategy
             assert made["decoding"]["temperature"] == 0.7
             assert made["packages"]["torch"]
-            assert pq.ParquetFile(folder / "samples.parquet").metadata.row_group(0).column(
-                0
-            ).compression == "ZSTD"
+            assert (
+                pq.ParquetFile(folder / "samples.parquet")
+                .metadata.row_group(0)
+                .column(0)
+                .compression
+                == "ZSTD"
+            )
     clean = run.results / "llama2/clean"
     first = store.read(clean / "batch1/samples.parquet", "samples")
     second = store.read(clean / "batch2/samples.parquet", "samples")

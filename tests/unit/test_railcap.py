@@ -100,7 +100,7 @@ def test_the_logits_processor_acts_in_generate_as_the_strategy_does():
 
 
 def test_processor_acts_before_the_temperature():
-    """`generate` divides by the temperature after it: the runner-up's level is that of raw logits."""
+    """`generate` divides by the temperature after it: the runner-up's level is a raw logit."""
     net, words = model("llama").float(), tokenizer()
     ids = torch.tensor([words("Q: how many?\nA:")["input_ids"]])
     seen = []

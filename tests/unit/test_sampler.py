@@ -49,7 +49,10 @@ def test_greedy_is_that_of_generate(family):
         ids = torch.tensor([prompt.token_ids])
         with torch.no_grad():
             whole = reference.generate(
-                ids, do_sample=False, max_new_tokens=16, eos_token_id=TOKENIZER.eos_token_id,
+                ids,
+                do_sample=False,
+                max_new_tokens=16,
+                eos_token_id=TOKENIZER.eos_token_id,
                 pad_token_id=0,
             )
             generated = whole[0, ids.shape[1] :]

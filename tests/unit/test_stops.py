@@ -9,7 +9,10 @@ TOKENIZER = tokenizer()
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=st.text("aQ:b", max_size=12), stops=st.lists(st.sampled_from(["Q:", "aab", "QQ:"]), max_size=3))
+@given(
+    text=st.text("aQ:b", max_size=12),
+    stops=st.lists(st.sampled_from(["Q:", "aab", "QQ:"]), max_size=3),
+)
 def test_a_row_stops_where_its_text_first_holds_a_stop_string(text, stops):
     automata = StopStrings(TOKENIZER, stops, torch.device("cpu"))
     states = automata.start(1)

@@ -129,6 +129,8 @@ def test_no_profile_is_called_default():
 
 
 def test_no_metric_loads_torch():
-    code = "import sys, zerogap.metrics, zerogap.metrics.readings; assert 'torch' not in sys.modules"
+    code = (
+        "import sys, zerogap.metrics, zerogap.metrics.readings; assert 'torch' not in sys.modules"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -8,6 +8,10 @@ from typing import Any
 
 from zerogap.errors import InputError
 
+# transformers imports scikit-learn where it finds it, for assisted generation, which no script
+# uses: two seconds at the start of every job.
+sys.modules.setdefault("sklearn", None)
+
 
 def json_argument(text: str) -> Any:
     """An argparse type: a JSON text."""

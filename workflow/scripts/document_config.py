@@ -12,8 +12,8 @@ HEAD = """# Configuration
 
 Generated from `workflow/schemas/config.schema.yaml` by `make docs`; the values are the paper's
 (`config.yaml`). A scale is an overlay that holds what differs, given by a profile or with
-`--configfile`; single values can be given with `--config 'decoding={samples: 20}'`. An unknown key or a
-value out of range is an error that names it, before anything runs.
+`--configfile`; single values can be given with `--config 'decoding={samples: 20}'`. An unknown
+key or a value out of range is an error that names it, before anything runs.
 
 | key | type | paper's value | meaning |
 |---|---|---|---|

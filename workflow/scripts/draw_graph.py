@@ -90,7 +90,8 @@ def _svg(boxes: list[Box], edges: list[tuple[Box, Box]]) -> str:
     width = max(box.x + box.width / 2 for box in boxes) + 10 - left
     height = max(box.y + box.height / 2 for box in boxes) + 20
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.0f} -10 {width:.0f} {height:.0f}" '
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="{left:.0f} -10 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" font-size="11">',
         f'<rect x="{left:.0f}" y="-10" width="{width:.0f}" height="{height:.0f}" fill="white"/>',
     ]

@@ -4,9 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from arguments import run
 from huggingface_hub import HfApi, snapshot_download
 
+from arguments import run
 from zerogap.errors import InputError
 
 WANTED = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
@@ -26,8 +26,8 @@ def main(argv: list[str] | None = None) -> None:
         )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"models: '{args.repository}' at '{args.revision}' cannot be fetched ({error}). It must "
-            "be a folder or a model on the hub; a gated one needs your hub login (HF_TOKEN)"
+            f"models: '{args.repository}' at '{args.revision}' cannot be fetched ({error}). It "
+            "must be a folder or a model on the hub; a gated one needs your hub login (HF_TOKEN)"
         ) from error
     origin = {"repository": args.repository, "revision": args.revision, "commit": commit}
     (args.output / "origin.json").write_text(json.dumps(origin, indent=2) + "\n")

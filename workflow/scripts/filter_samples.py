@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from arguments import json_argument, run
 from transformers import AutoTokenizer
+
+from arguments import json_argument, run
 from zerogap import store
 from zerogap.decoding import responses, strategy
 from zerogap.provenance import provenance

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.analysis.ranks import token_ranks

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.decoding import models, responses, strategy

@@ -15,7 +15,9 @@ def drop_null_entries(config: dict[str, Any]) -> None:
     """Leave out, in place, the models, domains and strategies that an overlay set to null."""
     for part in ("models", "domains", "strategies", "ablation"):
         if isinstance(config.get(part), dict):
-            config[part] = {name: entry for name, entry in config[part].items() if entry is not None}
+            config[part] = {
+                name: entry for name, entry in config[part].items() if entry is not None
+            }
 
 
 def validate(config: dict[str, Any]) -> None:

@@ -127,6 +127,8 @@ def _runner_up(
 
 def _ratio(above: NDArray, below: NDArray) -> NDArray[np.float64]:
     """Infinite where only the denominator is 0, NaN where both are."""
+    # A gap below 1e-12 is the rounding of sums that cancel: zero.
+    below = np.where(np.abs(below) < 1e-12, 0.0, below)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.true_divide(above, below)
 

@@ -22,7 +22,7 @@ _GROWTH = 32  # columns added when the rows' own store is full
 
 @dataclass
 class _Layer:
-    """One layer's keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
+    """A layer's keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
 
     prefix: tuple[Tensor, Tensor] | None = None
     question: tuple[Tensor, Tensor] | None = None
@@ -88,7 +88,9 @@ class PromptCache:
             fresh = copies * len(lengths)
             if layer.question is None:
                 layer.question = arriving
-                empty = [new.new_zeros(fresh, new.shape[1], _GROWTH, new.shape[3]) for new in arriving]
+                empty = [
+                    new.new_zeros(fresh, new.shape[1], _GROWTH, new.shape[3]) for new in arriving
+                ]
                 layer.own = empty[0], empty[1]
                 continue
             layer.question = tuple(map(_stack, layer.question, arriving))
@@ -324,7 +326,9 @@ class CachedModel:
         self._cache.keep(rows)
 
     @torch.inference_mode()
-    def _forward(self, tokens: Tensor, positions: Tensor, keep: Tensor | list[int]) -> Tensor | None:
+    def _forward(
+        self, tokens: Tensor, positions: Tensor, keep: Tensor | list[int]
+    ) -> Tensor | None:
         inputs = {
             "input_ids": tokens,
             "position_ids": positions.expand(len(tokens), -1),

@@ -89,7 +89,7 @@ def last_tokens(tokens: Tensor, step: Tensor, n: int) -> Tensor:
 
 
 def rail_tokens(trajectories: Tensor, last: Tensor) -> Tensor:
-    """The rail token (R,) of rows whose last tokens (R, n) lie on their trajectory (R, T), else -1."""
+    """Rail tokens (R,) where the last tokens (R, n) lie on the trajectory (R, T), else -1."""
     n = last.shape[1]
     windows = trajectories.shape[1] - n
     successors = trajectories[:, n:]
@@ -103,7 +103,7 @@ def rail_tokens(trajectories: Tensor, last: Tensor) -> Tensor:
 
 
 def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
-    """Cap the rail token (R,) at the second-largest logit of its row, or ban it; -1 changes nothing."""
+    """Cap rail tokens (R,) at their row's second-largest logit, or ban them; -1 changes nothing."""
     column = rail.clamp(min=0)[:, None]
     current = logits.gather(1, column)
     if suppression == "cap":

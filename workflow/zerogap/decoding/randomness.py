@@ -11,9 +11,7 @@ import hashlib
 import numpy as np
 
 
-def uniforms(
-    seed: int, stream: str, question_id: str, samples: range, n_steps: int
-) -> np.ndarray:
+def uniforms(seed: int, stream: str, question_id: str, samples: range, n_steps: int) -> np.ndarray:
     """Uniforms in [0, 1), float64, shape (len(samples), n_steps).
 
     Args:
@@ -23,7 +21,9 @@ def uniforms(
     key = np.frombuffer(digest, dtype="<u8")
     return np.stack(
         [
-            np.random.Generator(np.random.Philox(key=key, counter=[0, sample, 0, 0])).random(n_steps)
+            np.random.Generator(np.random.Philox(key=key, counter=[0, sample, 0, 0])).random(
+                n_steps
+            )
             for sample in samples
         ]
     )

@@ -32,7 +32,9 @@ def shortcut(context: Context) -> Strategy:
 
     def wrap(patched: CachedModel) -> PatchedModel:
         donor = AutoModelForCausalLM.from_pretrained(context.donor, dtype=patched.model.dtype)
-        return PatchedModel(patched, CachedModel(donor.to(patched.device), with_logits=False), neurons)
+        return PatchedModel(
+            patched, CachedModel(donor.to(patched.device), with_logits=False), neurons
+        )
 
     return Strategy(wrap=wrap)
 
@@ -93,9 +95,7 @@ class PatchedModel:
 
 def down_projections(model: nn.Module) -> list[nn.Module]:
     """The down projections of the decoder's feed-forward blocks, by layer."""
-    return [
-        module for name, module in model.named_modules() if name.endswith(_DOWN_PROJECTIONS)
-    ]
+    return [module for name, module in model.named_modules() if name.endswith(_DOWN_PROJECTIONS)]
 
 
 @contextlib.contextmanager

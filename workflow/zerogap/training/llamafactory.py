@@ -155,6 +155,9 @@ def train_sections(
             "warmup_ratio": training["warmup_ratio"],
             "bf16": training["bf16"],
             "disable_gradient_checkpointing": not training["bf16"],
+            "train_sampling_strategy": (
+                "group_by_length" if training.get("group_by_length") else "random"
+            ),
             "seed": training["seed"],
         },
     }
