@@ -22,7 +22,7 @@ _GROWTH = 32  # columns added when the rows' own store is full
 
 @dataclass
 class _Layer:
-    """A layer's keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
+    """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
 
     prefix: tuple[Tensor, Tensor] | None = None
     question: tuple[Tensor, Tensor] | None = None
