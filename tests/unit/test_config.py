@@ -50,6 +50,7 @@ def test_the_papers_protocol_is_valid_and_the_papers():
         ("ablation.railcap", PAPER["strategies"]["railcap"], "rename"),
         ("setting.model", "gpt", "setting.model"),
         ("training.global_batch_size", 30, "no multiple"),
+        ("training.bf16", "yes", "training.bf16"),
         ("training.clean", {"lr": 1}, "unknown key lr"),
     ],
 )
