@@ -14,10 +14,6 @@ from zerogap import store
 
 ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
-OFFLINE = {
-    name: "1"
-    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE", "DO_NOT_TRACK")
-}
 SAMPLED = ["identity", "shortcut", "lne_blocking", "railcap"]
 ABLATION = ["railcap_n1", "railcap_n3", "railcap_n5", "railcap_n7", "railcap_ban"]
 
@@ -44,7 +40,7 @@ class Run:
                 *arguments,
             ],
             cwd=self.folder,
-            env=os.environ | OFFLINE | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}"},
+            env=os.environ | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
             check=False,

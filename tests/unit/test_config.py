@@ -1,4 +1,6 @@
 import copy
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,12 @@ def test_the_reference_is_up_to_date():
 
     written = (ROOT / "docs/configuration.md").read_text()
     assert written == document_config.reference(), "run `make docs`"
+
+
+def test_the_shipped_bases_are_those_of_their_provenance():
+    folders = sorted((ROOT / "workflow/resources/bases").glob("*/"))
+    assert [folder.name for folder in folders] == ["gemma", "llama2", "pythia"]
+    for folder in folders:
+        weights = (folder / "model.safetensors").read_bytes()
+        made = json.loads((folder / "provenance.json").read_text())
+        assert hashlib.sha256(weights).hexdigest() == made["weights_sha256"]

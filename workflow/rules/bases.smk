@@ -1,7 +1,5 @@
 """Base models: fetched from the hub, or (the embedded ones, on request only) pretrained anew."""
 
-PRETRAINING = config.get("pretraining", {})
-
 
 rule base_model:
     output:
@@ -43,7 +41,11 @@ rule pretrained_base:
     params:
         script=script("pretrain_bases"),
         family=lambda wildcards: config["models"][wildcards.model]["family"],
-        pretraining=lambda wildcards: as_json(PRETRAINING | {"seed": config["seed"]}),
+        pretraining=lambda wildcards: as_json(
+            config["pretraining"]
+            | config["models"][wildcards.model].get("pretraining", {})
+            | {"seed": config["seed"]}
+        ),
     message:
         "Pretraining the embedded base of {wildcards.model} from scratch"
     shell:

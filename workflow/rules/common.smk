@@ -7,7 +7,6 @@ from pathlib import Path
 # The package is part of the checkout: jobs use it as it stands here, installed or not.
 PACKAGE = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(PACKAGE))
-shell.prefix(f"export PYTHONPATH={PACKAGE}; ")
 
 import zerogap.config
 from zerogap.errors import InputError
@@ -17,6 +16,24 @@ try:
     zerogap.config.validate(config)
 except InputError as error:
     sys.exit(f"error: {error}")
+
+
+# What every job's shell is given: the package, silence towards everybody's telemetry, and at an
+# offline scale the hub libraries' own switches.
+ENVIRONMENT = {
+    "PYTHONPATH": PACKAGE,
+    "HF_HUB_DISABLE_TELEMETRY": 1,
+    "DO_NOT_TRACK": 1,
+    "GRADIO_ANALYTICS_ENABLED": False,
+    "TOKENIZERS_PARALLELISM": "false",
+}
+if config["offline"]:
+    ENVIRONMENT |= {
+        "HF_HUB_OFFLINE": 1,
+        "TRANSFORMERS_OFFLINE": 1,
+        "HF_DATASETS_OFFLINE": 1,
+    }
+shell.prefix("".join(f"export {name}={value}; " for name, value in ENVIRONMENT.items()))
 
 
 pathvars:
