@@ -33,6 +33,7 @@ TRAINING = {
     "per_device_batch_size": 4,
     "gpus": 2,
     "bf16": True,
+    "group_by_length": False,
     "cutoff_len": 2048,
     "seed": 0,
 }

@@ -116,7 +116,8 @@ def train_sections(
 
     Args:
         training: template, lora (rank, alpha, dropout), learning_rate, epochs, scheduler,
-            warmup_ratio, global_batch_size, per_device_batch_size, gpus, bf16, cutoff_len, seed.
+            warmup_ratio, global_batch_size, per_device_batch_size, gpus, bf16, group_by_length,
+            cutoff_len, seed.
     """
     lora = training["lora"]
     return {
@@ -156,7 +157,7 @@ def train_sections(
             "bf16": training["bf16"],
             "disable_gradient_checkpointing": not training["bf16"],
             "train_sampling_strategy": (
-                "group_by_length" if training.get("group_by_length") else "random"
+                "group_by_length" if training["group_by_length"] else "random"
             ),
             "seed": training["seed"],
         },
