@@ -134,3 +134,16 @@ def test_no_metric_loads_torch():
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "profiles").glob("*/config.yaml")), ids=str)
+def test_profiles_name_rules_that_exist_and_comment_every_entry(path):
+    text = path.read_text()
+    profile = yaml.safe_load(text)
+    for part in ("set-threads", "set-resources"):
+        assert set(profile.get(part, {})) <= set(rules())
+    for name in profile:
+        place = text.index(f"\n{name}:")
+        line = text[place + 1 :].split("\n")[0]
+        above = text[:place].split("\n")[-1]
+        assert "#" in line or above.lstrip().startswith("#"), f"{path}: {name} has no comment"

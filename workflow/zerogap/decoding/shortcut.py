@@ -22,8 +22,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from zerogap import store
 from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.strategy import Context, Strategy
+from zerogap.training.families import FAMILIES
 
-_DOWN_PROJECTIONS = ("mlp.down_proj", "mlp.dense_4h_to_h")  # Llama and Gemma, GPT-NeoX
+_DOWN_PROJECTIONS = tuple({family.down_projection for family in FAMILIES.values()})
 
 
 def shortcut(context: Context) -> Strategy:
