@@ -136,7 +136,9 @@ def test_no_metric_loads_torch():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "profiles").glob("*/config.yaml")), ids=str)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "profiles").glob("*/config.yaml")), ids=lambda path: path.parent.name
+)
 def test_profiles_name_rules_that_exist_and_comment_every_entry(path):
     text = path.read_text()
     profile = yaml.safe_load(text)
