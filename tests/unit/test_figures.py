@@ -103,14 +103,16 @@ def test_loss_of_the_wrong_table_is_an_error(losses, tmp_path):
         figure_loss.main(["--losses", str(tmp_path / "none.tsv"), "--output", "x"])
 
 
-def test_script_reads_tsv_and_parquet(tmp_path, losses):
-    losses.to_csv(tmp_path / "l.tsv", sep="\t", index=False)
-    losses.to_parquet(tmp_path / "l.parquet")
-    for name in ("l.tsv", "l.parquet"):
-        output = tmp_path / name.replace(".", "_")
-        figure_loss.main(["--losses", str(tmp_path / name), "--output", str(output)])
-    tsv, parquet = ((tmp_path / f"{n}.svg").read_bytes() for n in ("l_tsv", "l_parquet"))
-    assert tsv == parquet
+def test_script_joins_files(tmp_path, losses):
+    losses.to_csv(tmp_path / "all.tsv", sep="\t", index=False)
+    parts = []
+    for number, (_, part) in enumerate(losses.groupby(["model", "domain"], sort=False)):
+        parts.append(str(tmp_path / f"{number}.tsv"))
+        part.to_csv(parts[-1], sep="\t", index=False)
+    assert len(parts) > 1
+    for name, paths in (("whole", [str(tmp_path / "all.tsv")]), ("parts", parts)):
+        figure_loss.main(["--losses", *paths, "--output", str(tmp_path / name)])
+    assert (tmp_path / "whole.svg").read_bytes() == (tmp_path / "parts.svg").read_bytes()
 
 
 def test_files_are_the_same_bytes_each_time(tmp_path, solves):
