@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
 
-gsm8k: CONFIG = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
+gsm8k: export CONFIG = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
 
 .PHONY: quick report gsm8k pretrain test lint lock docs clean
 
@@ -15,7 +15,7 @@ quick: .venv/ready ## everything at the embedded scale, then the report
 gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=folder with train.jsonl and test.jsonl
 	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
 	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
-	@$(MAKE) --no-print-directory report RUN=gsm8k CONFIG='$(CONFIG)'
+	@$(MAKE) --no-print-directory report RUN=gsm8k
 
 report: .venv/ready ## the HTML report and the graphs of a run that is done: make report RUN=quick
 	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --report reports/$(RUN)/report.html
