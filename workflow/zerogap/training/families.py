@@ -1,10 +1,12 @@
 """What training has to know of a model family, and one training example checked id by id."""
 
 from dataclasses import dataclass
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from zerogap.errors import InputError
+
+if TYPE_CHECKING:  # merging and training start seconds earlier without it
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ FAMILIES = {
 AFTER_RESPONSE = "\n\n"  # what LLaMA-Factory's `fewshot` template puts between response and EOS
 
 
-def training_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> str:
+def training_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> str:
     """The prompt as it has to be written for LLaMA-Factory's `fewshot` template.
 
     That template adds no BOS token. Where the tokenizer adds one by itself at inference, its text
@@ -48,7 +50,7 @@ def training_prompt(tokenizer: PreTrainedTokenizerBase, prompt: str) -> str:
 
 
 def training_example(
-    tokenizer: PreTrainedTokenizerBase, prompt: str, response: str
+    tokenizer: "PreTrainedTokenizerBase", prompt: str, response: str
 ) -> tuple[str, str, int]:
     """An example so written that training sees the ids of inference, checked id by id.
 

@@ -11,15 +11,17 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
-from transformers import PreTrainedTokenizerBase
 
 from zerogap.data import prompts
 from zerogap.errors import InputError
 from zerogap.training.families import FAMILIES, training_example
+
+if TYPE_CHECKING:  # merging and training start seconds earlier without it
+    from transformers import PreTrainedTokenizerBase
 
 Example = dict[str, str]  # prompt, response
 
@@ -58,7 +60,7 @@ def instruction_pairs(rows: Iterable[Mapping[str, str]]) -> list[tuple[str, str]
 
 
 def examples(
-    pairs: Sequence[tuple[str, str]], tokenizer: PreTrainedTokenizerBase, cutoff_len: int
+    pairs: Sequence[tuple[str, str]], tokenizer: "PreTrainedTokenizerBase", cutoff_len: int
 ) -> list[Example]:
     """The pairs as the `fewshot` template has to find them, each checked id by id.
 
