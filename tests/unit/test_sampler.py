@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tiny import FAMILIES, model, tokenizer
 
 from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.randomness import uniforms
 from zerogap.decoding.sampler import Prompt, Sampling, draw, greedy, sample, shared_prefix
 from zerogap.errors import InputError
 
@@ -32,6 +33,78 @@ def test_a_sample_depends_on_nothing_but_seed_question_and_index(family):
     assert whole == small == backwards
     fewer = everything(family, dataclasses.replace(SAMPLING, samples=2))
     assert fewer == {name: responses[:2] for name, responses in whole.items()}
+
+
+def literal_sample(reference, prompt, which, sampling):
+    """One sample by itself, from the whole sequence at every step, with the documented draws."""
+    numbers = uniforms(sampling.seed, sampling.stream, prompt.question_id, range(which + 1), 24)[
+        which
+    ]
+    tokens = []
+    for uniform in numbers:
+        with torch.no_grad():
+            logits = reference(torch.tensor([prompt.token_ids + tokens])).logits[0, -1]
+        running = (logits / sampling.temperature).softmax(-1).cumsum(-1)
+        tokens.append(int((running <= uniform * running[-1]).sum()))
+        if tokens[-1] == TOKENIZER.eos_token_id or "Q:" in TOKENIZER.decode(tokens):
+            break
+    return tokens
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_samples_are_those_of_a_literal_sampler(family):
+    """Though rows are shared, split, moved and dropped: token by token the same."""
+    reference = model(family)
+    for name, responses in everything(family, SAMPLING).items():
+        prompt = next(one for one in PROMPTS if one.question_id == name)
+        expected = [literal_sample(reference, prompt, j, SAMPLING) for j in range(6)]
+        assert [response.token_ids for response in responses] == expected
+
+
+def test_samples_that_agree_so_far_are_one_row():
+    """Fifty samples of a peaked model need few rows; what they draw is as if they had one each."""
+    decoder = CachedModel(model("llama"))
+    rows = []
+    step = decoder.step
+    decoder.step = lambda tokens: rows.append(len(tokens)) or step(tokens)
+    cold = dataclasses.replace(SAMPLING, temperature=0.01, samples=50)
+    drawn = dict(sample(decoder, PROMPTS[:1], TOKENIZER, cold))
+    distinct = {
+        tuple(r.token_ids[: length + 1]) for r in drawn[0] for length in range(len(r.token_ids) - 1)
+    }
+    assert sum(rows) == len(distinct) < 0.5 * sum(len(r.token_ids) for r in drawn[0])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_mode_decodes_each_question_by_itself(family):
+    """The very same matrix shapes, hence the very same bits, whatever else is to be sampled."""
+    exact = dataclasses.replace(SAMPLING, exact=True)
+    shapes = {}
+
+    def recorded(prompts, chosen):
+        decoder = CachedModel(model(family))
+        step, seen = decoder.step, []
+        decoder.step = lambda tokens: seen.append(tokens.tolist()) or step(tokens)
+        for index, _ in sample(decoder, prompts, TOKENIZER, exact, chosen=chosen):
+            shapes.setdefault(prompts[index].question_id, []).append(list(seen))
+            seen.clear()
+
+    recorded(PROMPTS, None)
+    recorded(PROMPTS[::-1], [2, 0])
+    for alone in shapes.values():
+        assert all(one == alone[0] for one in alone)
+    assert sorted(map(len, shapes.values())) == [1, 1, 2, 2]
+
+
+def test_shards_draw_what_the_whole_draws():
+    whole = everything("llama", SAMPLING)
+    for count in (1, 2, 7):
+        parts = {}
+        for shard in range(count):
+            chosen = range(shard, len(PROMPTS), count)
+            drawn = sample(CachedModel(model("llama")), PROMPTS, TOKENIZER, SAMPLING, chosen=chosen)
+            parts |= {PROMPTS[index].question_id: responses for index, responses in drawn}
+        assert parts == whole
 
 
 def test_seed_and_stream_change_the_draws():
@@ -112,6 +185,28 @@ def test_draw_inverts_the_distribution_function(logits, uniform, banned):
     assert probabilities[token] > 0
     below = probabilities[:token].sum()
     assert below - 1e-5 <= uniform <= below + probabilities[token] + 1e-5
+
+
+def test_draws_follow_the_distribution():
+    """Chi-square of 40,000 draws against softmax, over a vocabulary of several blocks."""
+    torch.manual_seed(0)
+    logits = torch.randn(1, 150) * 2
+    uniform = torch.from_numpy(uniforms(1, "s", "q", range(1), 40_000)[0])
+    drawn = draw(logits, uniform, 0.7, row=torch.zeros(40_000, dtype=torch.long))
+    expected = (logits[0].double() / 0.7).softmax(-1) * 40_000
+    observed = torch.bincount(drawn, minlength=150).double()
+    likely = expected > 5
+    statistic = ((observed - expected) ** 2 / expected)[likely].sum()
+    freedom = int(likely.sum()) - 1
+    assert abs(statistic - freedom) < 4 * (2 * freedom) ** 0.5
+    assert observed[~likely].sum() < 2 * expected[~likely].sum() + 20
+
+
+def test_draws_of_many_samples_from_shared_rows_are_those_of_a_row_each():
+    logits = torch.randn(5, 130)
+    row = torch.tensor([4, 0, 0, 3, 4, 1, 1, 1])
+    uniform = torch.rand(8, dtype=torch.float64)
+    assert draw(logits, uniform, 0.7, row=row).equal(draw(logits[row], uniform, 0.7))
 
 
 def test_top_p_keeps_the_smallest_head_that_reaches_p():

@@ -1,16 +1,18 @@
 """Keys and values of many samples behind a long shared prompt, each part stored once.
 
 A prompt is the few-shot prefix (one for the whole model), a question's own tokens (one for all its
-samples) and a sample's generated tokens. A decoding step attends to the three parts where they lie
-and takes one softmax over them: nothing shared is copied per sample. `transformers` models reach
+samples) and a row's generated tokens. A decoding step attends to the three parts where they lie
+and takes one softmax over them: nothing shared is copied per row. `transformers` models reach
 this through its attention interface, under the name :data:`ATTENTION`.
 
-Shapes: R rows (samples being decoded), Q questions, Hq/Hkv query and key/value heads, D head size,
-P prefix length, S longest question part, T tokens generated so far.
+Shapes: R rows being decoded, Q questions, Hq/Hkv query and key/value heads, D head size,
+P prefix length, S longest question part, T tokens generated so far. What is counted (lengths,
+which row belongs to which question) is kept on the host, so that a step never waits for the device.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -22,7 +24,7 @@ _GROWTH = 32  # columns added when the rows' own store is full
 
 @dataclass
 class _Layer:
-    """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (R, Hkv, T, D)."""
+    """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (≥R, Hkv, ≥T, D)."""
 
     prefix: tuple[Tensor, Tensor] | None = None
     question: tuple[Tensor, Tensor] | None = None
@@ -30,16 +32,15 @@ class _Layer:
 
 
 class PromptCache:
-    """The three-part cache of one model; rows stay grouped by question, in order of admission."""
+    """The three-part cache of one model. Rows are numbered 0 … R-1, in any order of questions."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self.layers: dict[int, _Layer] = {}
         self.prefix_length = 0
-        self.question_length = torch.zeros(0, dtype=torch.long, device=device)  # (Q,)
-        self.row_slot = torch.zeros(0, dtype=torch.long, device=device)  # (R,) index into Q
-        self.row_length = torch.zeros(0, dtype=torch.long, device=device)  # (R,) own tokens
-        self.width = 0  # columns of the own store that hold tokens
+        self.question_length = np.zeros(0, dtype=np.int64)  # (Q,)
+        self.row_slot = np.zeros(0, dtype=np.int64)  # (R,) index into Q
+        self.row_length = np.zeros(0, dtype=np.int64)  # (R,) own tokens
         self._mode = "prefix"
         self._arriving: dict[int, tuple[Tensor, Tensor]] = {}
         self._biases: dict[int | None, Tensor] = {}
@@ -57,10 +58,10 @@ class PromptCache:
         if self._mode == "questions":
             self._arriving[layer_index] = key, value
             return key, value
-        rows = torch.arange(len(self.row_slot), device=self.device)
         for store, new in zip(layer.own, (key, value), strict=True):
-            store[rows, :, self.row_length] = new[:, :, 0]
-        return layer.own[0][:, :, : self.width], layer.own[1][:, :, : self.width]
+            store[self._rows, :, self._column] = new[:, :, 0]
+        rows = len(self.row_slot)
+        return layer.own[0][:rows, :, : self._width], layer.own[1][:rows, :, : self._width]
 
     def get_seq_length(self, *_: object) -> int:
         """Asked for by the models only to number positions, which are passed explicitly."""
@@ -80,56 +81,80 @@ class PromptCache:
         self._arriving = {}
         return self.prefix_length + torch.arange(longest, device=self.device)[None]
 
-    def admit(self, lengths: Tensor, copies: int) -> None:
-        """Take the questions just prefilled (their lengths (q,)) as `copies` new rows each."""
-        slots = len(self.question_length) + torch.arange(len(lengths), device=self.device)
+    def admit(self, lengths: list[int]) -> None:
+        """Take the questions just prefilled, one row each, after the rows that are there."""
+        slots = len(self.question_length) + np.arange(len(lengths))
         for index, arriving in self._arriving.items():
             layer = self.layers[index]
-            fresh = copies * len(lengths)
-            if layer.question is None:
+            if layer.question is None or not len(self.question_length):
                 layer.question = arriving
-                empty = [
-                    new.new_zeros(fresh, new.shape[1], _GROWTH, new.shape[3]) for new in arriving
-                ]
-                layer.own = empty[0], empty[1]
-                continue
-            layer.question = tuple(map(_stack, layer.question, arriving))
-            layer.own = tuple(
-                torch.cat([own, own.new_zeros(fresh, *own.shape[1:])]) for own in layer.own
-            )
+            else:
+                layer.question = tuple(map(_stack, layer.question, arriving))
         self._arriving = {}
-        self.question_length = torch.cat([self.question_length, lengths])
-        self.row_slot = torch.cat([self.row_slot, slots.repeat_interleave(copies)])
-        self.row_length = torch.cat([self.row_length, lengths.new_zeros(copies * len(lengths))])
-        self._group_rows()
+        self.question_length = np.concatenate([self.question_length, lengths])
+        self.row_slot = np.concatenate([self.row_slot, slots])
+        self.row_length = np.concatenate([self.row_length, np.zeros_like(slots)])
 
-    def keep(self, rows: Tensor) -> None:
-        """Keep only the given rows (r,), ascending, and the questions they belong to."""
-        slots, self.row_slot = torch.unique(self.row_slot[rows], return_inverse=True)
-        self.row_length = self.row_length[rows]
-        self.question_length = self.question_length[slots]
-        longest = int(self.question_length.max()) if len(slots) else 0
-        self.width = int(self.row_length.max()) if len(rows) else 0
-        columns = -(-(self.width + 1) // _GROWTH) * _GROWTH
-        for layer in self.layers.values():
-            layer.question = tuple(part[slots, :, :longest] for part in layer.question)
-            layer.own = tuple(part[rows, :, :columns] for part in layer.own)
-        self._group_rows()
+    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
+        """Copy rows `source` to places `target` (no place is both), then keep the first `count`.
+
+        A question without a row left goes.
+        """
+        rows = max(count, len(self.row_slot))
+        self.row_slot = np.resize(self.row_slot, rows)
+        self.row_length = np.resize(self.row_length, rows)
+        self.row_slot[target] = self.row_slot[source]
+        self.row_length[target] = self.row_length[source]
+        if len(source) and (width := self.row_length[source].max()):
+            self._make_room(rows, width)
+            origin, place = (torch.from_numpy(x).to(self.device) for x in (source, target))
+            for layer in self.layers.values():
+                for store in layer.own or ():
+                    store[place, :, :width] = store[origin, :, :width]
+        self.row_slot, self.row_length = self.row_slot[:count], self.row_length[:count]
+        slots, self.row_slot = np.unique(self.row_slot, return_inverse=True)
+        if len(slots) < len(self.question_length):
+            self.question_length = self.question_length[slots]
+            longest = self.question_length.max(initial=0)
+            chosen = torch.from_numpy(slots).to(self.device)
+            for layer in self.layers.values():
+                if layer.question is not None:
+                    layer.question = tuple(part[chosen, :, :longest] for part in layer.question)
 
     def begin_step(self) -> Tensor:
         """The next forward pass is one token for each row; returns the positions (R, 1)."""
         self._mode = "step"
-        self.width = int(self.row_length.max()) + 1
-        for layer in self.layers.values():
-            if layer.own[0].shape[2] < self.width:
-                layer.own = tuple(F.pad(part, (0, 0, 0, _GROWTH)) for part in layer.own)
+        self._width = int(self.row_length.max()) + 1
+        self._make_room(len(self.row_slot), self._width)
+        self._rows = torch.arange(len(self.row_slot), device=self.device)
+        self._column = torch.from_numpy(self.row_length).to(self.device)
+        start = self.prefix_length + self.question_length[self.row_slot]
+        self._start = torch.from_numpy(start).to(self.device)
         self._biases = {}
-        self._position = self.prefix_length + self.question_length[self.row_slot] + self.row_length
-        return self._position[:, None]
+        self._group_rows()
+        return (self._start + self._column)[:, None]
 
     def end_step(self) -> None:
         """The token just fed is part of each row's own tokens now."""
         self.row_length = self.row_length + 1
+
+    def _make_room(self, rows: int, width: int) -> None:
+        """Rows' own stores of at least `rows` × `width`; what is in them stays."""
+        for layer in self.layers.values():
+            if layer.question is None:
+                continue  # a layer that reads another's keys
+            have, _, columns, _ = layer.own[0].shape if layer.own else (0, 0, 0, 0)
+            if rows <= have and width <= columns:
+                continue
+            # By half as much again, so that a batch that grows row by row is seldom copied.
+            more = max(rows, have + have // 2) if rows > have else have
+            wider = -(-width // _GROWTH) * _GROWTH if width > columns else columns
+            grown = tuple(
+                part.new_zeros(more, part.shape[1], wider, part.shape[3]) for part in layer.question
+            )
+            for new, old in zip(grown, layer.own or (), strict=False):
+                new[:have, :, :columns] = old
+            layer.own = grown
 
     # -- attention ----------------------------------------------------------------------------
 
@@ -202,18 +227,15 @@ class PromptCache:
     def _bias(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not."""
         if window not in self._biases:
-            start = self.prefix_length + self.question_length[self.row_slot][:, None]
-            prefix = torch.arange(self.prefix_length, device=self.device)
-            longest = next(iter(self.layers.values())).question[0].shape[2]
-            question = self.prefix_length + torch.arange(longest, device=self.device)
-            own = start + torch.arange(self.width, device=self.device)
-            here = self._position[:, None]
-            rows = len(here)
-            place = torch.cat([prefix.expand(rows, -1), question.expand(rows, -1), own], dim=1)
-            visible = torch.cat(
-                [prefix.expand(rows, -1) >= 0, question < start, own <= here], dim=1
-            )
+            rows, start = len(self.row_slot), self._start[:, None]
+            here = start + self._column[:, None]
+            longest = int(self.question_length.max())
+            # A key's position; that of a row's own key depends on where its question ends.
+            shared = torch.arange(self.prefix_length + longest, device=self.device)
+            own = start + torch.arange(self._width, device=self.device)
+            visible = torch.cat([shared < start, own <= here], dim=1)
             if window is not None:
+                place = torch.cat([shared.expand(rows, -1), own], dim=1)
                 visible &= here - place < window
             bias = torch.zeros(visible.shape, device=self.device)
             self._biases[window] = bias.masked_fill_(~visible, float("-inf"))
@@ -221,15 +243,17 @@ class PromptCache:
 
     def _group_rows(self) -> None:
         """Where each row lies in a (Q, W) grid of questions × their rows."""
-        if not len(self.row_slot):
-            return
-        count = torch.bincount(self.row_slot, minlength=len(self.question_length))
-        first = count.cumsum(0) - count
+        rows, questions = len(self.row_slot), len(self.question_length)
+        order = self.row_slot.argsort(kind="stable")
+        count = np.bincount(self.row_slot, minlength=questions)
+        place = np.arange(rows) - np.repeat(count.cumsum() - count, count)
         width = int(count.max())
-        grid = first[:, None] + torch.arange(width, device=self.device)
-        self._grid = grid.clamp_(max=len(self.row_slot) - 1)
-        place = torch.arange(len(self.row_slot), device=self.device) - first[self.row_slot]
-        self._cell = self.row_slot * width + place
+        grid = np.zeros((questions, width), dtype=np.int64)
+        grid[self.row_slot[order], place] = order
+        cell = np.empty(rows, dtype=np.int64)
+        cell[order] = self.row_slot[order] * width + place
+        self._grid = torch.from_numpy(grid).to(self.device)
+        self._cell = torch.from_numpy(cell).to(self.device)
 
     def _to_grid(self, rows: Tensor) -> Tensor:
         """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
@@ -296,23 +320,24 @@ class CachedModel:
         positions = self._cache.begin_prefix(len(token_ids))
         self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
 
-    def admit(self, questions: list[list[int]], copies: int) -> Tensor | None:
-        """Prefill questions (token ids after the prefix) and open `copies` rows for each.
+    def admit(self, questions: list[list[int]]) -> Tensor | None:
+        """Prefill questions (token ids after the prefix) and open a row for each, after the others.
 
         Returns:
             The logits (q, V) after each question's last token, None without logits.
         """
-        lengths = torch.tensor([len(tokens) for tokens in questions], device=self.device)
-        longest = int(lengths.max())
+        lengths = [len(tokens) for tokens in questions]
+        longest = max(lengths)
         padded = [tokens + [0] * (longest - len(tokens)) for tokens in questions]
         positions = self._cache.begin_questions(longest)
-        ends, which = torch.unique(lengths - 1, return_inverse=True)
+        ends, which = np.unique(np.array(lengths) - 1, return_inverse=True)
         tokens = torch.tensor(padded, device=self.device)
         logits = self._forward(tokens, positions, keep=ends)
-        self._cache.admit(lengths, copies)
+        self._cache.admit(lengths)
         if logits is None:
             return None
-        return logits[torch.arange(len(questions), device=self.device), which]
+        rows = torch.arange(len(questions), device=self.device)
+        return logits[rows, torch.from_numpy(which).to(self.device)]
 
     def step(self, tokens: Tensor) -> Tensor | None:
         """Feed one token to every row (R,); the logits (R, V) for the next."""
@@ -321,13 +346,13 @@ class CachedModel:
         self._cache.end_step()
         return None if logits is None else logits[:, -1]
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with the given rows (r,) only, ascending."""
-        self._cache.keep(rows)
+    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
+        """Copy rows `source` to places `target`, then go on with the first `count` rows."""
+        self._cache.arrange(source, target, count)
 
     @torch.inference_mode()
     def _forward(
-        self, tokens: Tensor, positions: Tensor, keep: Tensor | list[int]
+        self, tokens: Tensor, positions: Tensor, keep: np.ndarray | list[int]
     ) -> Tensor | None:
         inputs = {
             "input_ids": tokens,

@@ -1,14 +1,19 @@
 """Many samples per question: the decoding loop.
 
 The few-shot prefix is computed once, a question's own tokens once, and its samples read both
-(:mod:`zerogap.decoding.cache`). Finished rows leave the batch and the next question's rows enter
-it. What a strategy does to a step is one function on the batch's logits.
+(:mod:`zerogap.decoding.cache`). Samples of a question that have drawn the same tokens so far are
+one row of the batch: they see the same logits, until their draws part them. A row that ends leaves
+the batch at once, and the next question enters as soon as there is room for all its samples. What
+a strategy does to a step is one function on the batch's logits.
+
+A step's bookkeeping is done on the host, from one transfer of the drawn tokens.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -38,7 +43,13 @@ class Response:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw: config's `decoding` entry."""
+    """How to draw: config's `decoding` entry.
+
+    Attributes:
+        batch_rows: how many samples are decoded together; changes no draw.
+        exact: decode each question by itself, so that not even the rounding of its logits depends
+            on what else is in the batch.
+    """
 
     temperature: float
     max_new_tokens: int
@@ -48,6 +59,7 @@ class Sampling:
     seed: int = 0
     stream: str = "strategies"
     batch_rows: int = 512
+    exact: bool = False
 
 
 @dataclass
@@ -71,13 +83,14 @@ class Decoder(Protocol):
     device: torch.device
 
     def prefill_prefix(self, token_ids: list[int]) -> None: ...
-    def admit(self, questions: list[list[int]], copies: int) -> Tensor: ...
+    def admit(self, questions: list[list[int]]) -> Tensor: ...
     def step(self, tokens: Tensor) -> Tensor: ...
-    def keep(self, rows: Tensor) -> None: ...
+    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None: ...
 
 
 Edit = Callable[[Tensor, Rows], Tensor]
 _BLOCK = 64  # tokens summed together when a token is drawn
+_NO_NUMBER = -1  # drawn where logits are not numbers
 
 
 def greedy(
@@ -87,8 +100,9 @@ def greedy(
     sampling: Sampling,
 ) -> list[Response]:
     """Each prompt's greedy trajectory, with the entropy (nats) of every step's distribution."""
-    trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, copies=1, edit=None))
-    return [trajectories[index][0] for index in range(len(prompts))]
+    chosen = range(len(prompts))
+    trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, chosen, copies=1))
+    return [trajectories[index][0] for index in chosen]
 
 
 def sample(
@@ -97,11 +111,13 @@ def sample(
     tokenizer: PreTrainedTokenizerBase,
     sampling: Sampling,
     edit: Edit | None = None,
+    chosen: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, list[Response]]]:
     """Draw `sampling.samples` responses to every prompt.
 
     Args:
         edit: the strategy's change to a step's logits (R, V), before the temperature.
+        chosen: sample only these prompts (their indices). The prefix stays what all of them share.
 
     Yields:
         (index of the prompt, its responses in order of sample id), as questions finish.
@@ -109,7 +125,8 @@ def sample(
     Raises:
         InputError: a tokenizer without an end token, or logits that are not numbers.
     """
-    return _decode(decoder, prompts, tokenizer, sampling, copies=sampling.samples, edit=edit)
+    chosen = range(len(prompts)) if chosen is None else chosen
+    return _decode(decoder, prompts, tokenizer, sampling, chosen, sampling.samples, edit)
 
 
 def shared_prefix(prompts: list[Prompt]) -> int:
@@ -128,117 +145,103 @@ def _decode(
     prompts: list[Prompt],
     tokenizer: PreTrainedTokenizerBase,
     sampling: Sampling,
+    chosen: Sequence[int],
     copies: int,
-    edit: Edit | None,
+    edit: Edit | None = None,
 ) -> Iterator[tuple[int, list[Response]]]:
-    """The loop. `edit` None and one copy is the greedy pass, which records entropies."""
+    """The loop. Temperature 0 is the greedy pass, which records entropies."""
     take_greedy = sampling.temperature == 0
     device = decoder.device
     if tokenizer.eos_token_id is None:
         raise InputError("the tokenizer has no end token (eos_token): no response would ever end")
-    stops = StopStrings(tokenizer, sampling.stop, device)
+    stops = StopStrings(tokenizer, sampling.stop)
     prefix = shared_prefix(prompts)
     if prefix == 0:
         raise InputError("the prompts share no first token; give them a common few-shot prefix")
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
 
-    batch = _Batch(sampling.max_new_tokens, device)
-    waiting = iter(range(len(prompts)))
-    left = len(prompts)
-    done: dict[int, dict[int, Response]] = {}
+    batch = _Batch(sampling, stops, tokenizer.eos_token_id)
+    waiting = list(chosen)
     logits = None
-    n_dead = 0
-    while left or len(batch.question):
-        room = max(0, sampling.batch_rows - len(batch.question)) // copies
-        if left and (room or not len(batch.question)):
-            fresh = [next(waiting) for _ in range(min(max(room, 1), left))]
-            left -= len(fresh)
-            new = decoder.admit([prompts[index].token_ids[prefix:] for index in fresh], copies)
-            new = new.repeat_interleave(copies, dim=0)
+    while waiting or batch.samples:
+        room = (sampling.batch_rows - batch.samples) // copies
+        if not batch.samples:
+            room = 1 if sampling.exact else max(1, room)
+        elif sampling.exact:
+            room = 0
+        if fresh := waiting[:room]:
+            del waiting[:room]
+            new = decoder.admit([prompts[index].token_ids[prefix:] for index in fresh])
             logits = new if logits is None else torch.cat([logits, new])
-            draws = None
-            if not take_greedy:
-                draws = [
-                    uniforms(
-                        sampling.seed,
-                        sampling.stream,
-                        prompts[index].question_id,
-                        range(copies),
-                        sampling.max_new_tokens,
-                    )
-                    for index in fresh
-                ]
-            batch.admit(fresh, copies, stops, draws)
+            batch.admit(fresh, [prompts[index].question_id for index in fresh], copies)
 
         if edit is not None:
-            logits = edit(logits, Rows(batch.question, batch.step, batch.tokens))
+            logits = edit(logits, batch.rows(device))
+        entropy = None
         if take_greedy:
-            tokens = logits.argmax(-1)
-            batch.entropy.scatter_(1, batch.column, _entropy(logits)[:, None])
+            tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)
+            entropy = _entropy(logits)
         else:
-            tokens = draw(logits, batch.uniform_now(), sampling.temperature, sampling.top_p)
-        batch.append(tokens, stops.advance(batch.stop_state, tokens))
-
-        ended = tokens == tokenizer.eos_token_id
-        stopped = stops.reached(batch.stop_state)
-        broken = logits.sum(-1).isnan()
-        over = batch.alive & (ended | stopped | broken | (batch.step == sampling.max_new_tokens))
-        finished = over.nonzero()[:, 0].tolist()  # the step's one synchronisation
-        if finished and broken[over].any():
-            row = int((batch.alive & broken).nonzero()[0])
+            uniform, row = (torch.from_numpy(part).to(device) for part in batch.draws())
+            tokens = draw(logits, uniform, sampling.temperature, sampling.top_p, row)
+        tokens = tokens.cpu().numpy()  # the step's one wait for the device
+        if (tokens == _NO_NUMBER).any():
+            question, step = batch.whereabouts(int((tokens == _NO_NUMBER).argmax()))
             raise InputError(
-                f"question {prompts[int(batch.question[row])].question_id}: the model's logits are "
-                f"not numbers (NaN) at step {int(batch.step[row])}; was it trained in its dtype?"
+                f"question {prompts[question].question_id}: the model's logits are not numbers "
+                f"(NaN) at step {step}; was it trained in its dtype?"
             )
-        for row in finished:
-            reason = "eos" if ended[row] else "stop" if stopped[row] else "length"
-            question, which, response = batch.response(row, reason, take_greedy)
-            mine = done.setdefault(question, {})
-            mine[which] = response
-            if len(mine) == copies:
-                yield question, [mine[i] for i in range(copies)]
-                del done[question]
-        batch.alive &= ~over
-        n_dead += len(finished)
-        # Finished rows ride along until an eighth of the batch is done: leaving costs a copy.
-        if n_dead * 8 >= len(tokens):
-            remaining = batch.alive.nonzero()[:, 0]
-            batch.keep(remaining)
-            decoder.keep(remaining)
-            tokens = tokens[remaining]
-            n_dead = 0
-        logits = decoder.step(tokens) if len(tokens) else None
+        moves = batch.append(tokens, None if entropy is None else entropy.cpu().numpy())
+        yield from batch.finished()
+        decoder.arrange(*moves)
+        logits = decoder.step(batch.last_tokens(device)) if batch.samples else None
 
 
-def draw(logits: Tensor, uniform: Tensor, temperature: float, top_p: float = 1.0) -> Tensor:
-    """Tokens (R,) by inverse-CDF from softmax(logits (R, V) / temperature) and uniforms (R,)."""
+def draw(
+    logits: Tensor,
+    uniform: Tensor,
+    temperature: float,
+    top_p: float = 1.0,
+    row: Tensor | None = None,
+) -> Tensor:
+    """Tokens (N,) by inverse-CDF from softmax(logits (R, V) / temperature) and uniforms (N,).
+
+    Args:
+        row: (N,) the row of logits that each uniform draws from; one each without it.
+
+    Returns:
+        The tokens; -1 where a row's logits are not numbers.
+    """
     probabilities = (logits.float() / temperature).softmax(-1)
     if top_p < 1:
         ordered, order = probabilities.sort(dim=-1, descending=True)
         outside = ordered.cumsum(-1) - ordered >= top_p
         ordered = ordered.masked_fill(outside, 0)
         probabilities = torch.zeros_like(probabilities).scatter_(1, order, ordered)
-    return _inverse_cdf(probabilities, uniform)
+    if row is None:
+        row = torch.arange(len(logits), device=logits.device)
+    return _inverse_cdf(probabilities, uniform, row)
 
 
-def _inverse_cdf(probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """The token at which the running sum of (R, V) passes uniform (R,) × total, in two levels.
+def _inverse_cdf(probabilities: Tensor, uniform: Tensor, row: Tensor) -> Tensor:
+    """The token at which the running sum of a row of (R, V) passes uniform (N,) × its total.
 
     First the block, then the token in it: running sums over the whole vocabulary would cost more
     than the rest of the step's sampling. A token of probability 0 is never returned.
     """
     rows, size = probabilities.shape
     blocks = F.pad(probabilities, (0, -size % _BLOCK)).view(rows, -1, _BLOCK)
-    sums = blocks.sum(-1).cumsum(-1, dtype=torch.float64)
+    sums = blocks.sum(-1).cumsum(-1, dtype=torch.float64)[row]
     threshold = uniform[:, None] * sums[:, -1:]
     block = torch.searchsorted(sums, threshold, right=True).clamp(max=sums.shape[1] - 1)
     before = sums.gather(1, (block - 1).clamp(min=0)).masked_fill(block == 0, 0.0)
-    inside = blocks.gather(1, block[:, :, None].expand(-1, -1, _BLOCK))[:, 0]
+    inside = blocks[row, block[:, 0]]
     running = inside.cumsum(-1, dtype=torch.float64)
     # The block's own sum and its running sum may round differently: stay on its last real token.
     last = ((inside > 0) * torch.arange(1, _BLOCK + 1, device=inside.device)).amax(-1) - 1
     place = torch.searchsorted(running, threshold - before, right=True)[:, 0]
-    return block[:, 0] * _BLOCK + torch.minimum(place, last)
+    token = block[:, 0] * _BLOCK + torch.minimum(place, last)
+    return token.masked_fill(sums[:, -1].isnan(), _NO_NUMBER)
 
 
 def _entropy(logits: Tensor) -> Tensor:
@@ -248,60 +251,128 @@ def _entropy(logits: Tensor) -> Tensor:
 
 
 class _Batch:
-    """The rows' own state, beside the decoder's cache and in the same order."""
+    """Which samples are being drawn and what their rows hold, beside the decoder's cache.
 
-    def __init__(self, max_new_tokens: int, device: torch.device) -> None:
-        self._max = max_new_tokens
-        self._device = device
-        empty = torch.zeros(0, dtype=torch.long, device=device)
-        self.question, self.sample, self.step = empty, empty, empty
-        self.alive = empty.bool()
-        self.tokens = torch.zeros(0, max_new_tokens, dtype=torch.long, device=device)
-        self.entropy = torch.zeros(0, max_new_tokens, device=device)
-        self.stop_state: Tensor | None = None
-        self.uniform: Tensor | None = None
+    Rows (R): a question's distinct responses so far. Members (N): the samples, each in a row.
+    """
 
-    def admit(
-        self, questions: list[int], copies: int, stops: StopStrings, draws: list | None
-    ) -> None:
-        rows = copies * len(questions)
-        new = torch.tensor(questions, device=self._device).repeat_interleave(copies)
-        sample = torch.arange(copies, device=self._device).repeat(len(questions))
-        self.question = torch.cat([self.question, new])
-        self.sample = torch.cat([self.sample, sample])
-        self.step = torch.cat([self.step, torch.zeros_like(new)])
-        self.alive = torch.cat([self.alive, torch.ones_like(new, dtype=torch.bool)])
-        self.tokens = torch.cat([self.tokens, new.new_full((rows, self._max), -1)])
-        self.entropy = torch.cat([self.entropy, self.entropy.new_zeros(rows, self._max)])
-        start = stops.start(rows).to(self._device)
-        self.stop_state = start if self.stop_state is None else torch.cat([self.stop_state, start])
-        if draws is not None:
-            block = torch.cat([torch.from_numpy(part) for part in draws]).to(self._device)
-            self.uniform = block if self.uniform is None else torch.cat([self.uniform, block])
-
-    def uniform_now(self) -> Tensor:
-        return self.uniform.gather(1, self.column)[:, 0]
+    def __init__(self, sampling: Sampling, stops: StopStrings, end_token: int) -> None:
+        self._sampling, self._stops, self._end_token = sampling, stops, end_token
+        none = np.zeros(0, dtype=np.int64)
+        self._question, self._step = none, none  # (R,)
+        self._tokens = np.zeros((0, sampling.max_new_tokens), dtype=np.int64)  # (R, T)
+        self._stop_state = stops.start(0)  # (R, number of stop strings)
+        self._row, self._sample = none, none  # (N,)
+        self._uniform = np.zeros((0, sampling.max_new_tokens))  # (N, T)
+        self._entropy = np.zeros((0, sampling.max_new_tokens))  # (N, T), of the greedy pass
+        self._responses: dict[int, list[Response | None]] = {}
+        self._missing: dict[int, int] = {}
 
     @property
-    def column(self) -> Tensor:
-        """(R, 1) where the next token goes; a finished row's stays inside the table."""
-        return self.step.clamp(max=self._max - 1)[:, None]
+    def samples(self) -> int:
+        return len(self._row)
 
-    def append(self, tokens: Tensor, stop_state: Tensor) -> None:
-        self.tokens.scatter_(1, self.column, tokens[:, None])
-        self.step = self.step + self.alive
-        self.stop_state = stop_state
+    def admit(self, questions: list[int], question_ids: list[str], copies: int) -> None:
+        """One row for each question, with all its samples in it."""
+        rows = len(self._question) + np.arange(len(questions))
+        fresh = np.full((len(questions), self._tokens.shape[1]), -1)
+        self._question = np.concatenate([self._question, questions])
+        self._step = np.concatenate([self._step, np.zeros_like(rows)])
+        self._tokens = np.concatenate([self._tokens, fresh])
+        self._stop_state = np.concatenate([self._stop_state, self._stops.start(len(rows))])
+        self._row = np.concatenate([self._row, rows.repeat(copies)])
+        self._sample = np.concatenate([self._sample, np.tile(np.arange(copies), len(rows))])
+        if self._sampling.temperature == 0:
+            more = np.zeros((len(rows), self._tokens.shape[1]))
+            self._entropy = np.concatenate([self._entropy, more])
+        else:
+            seed, stream = self._sampling.seed, self._sampling.stream
+            steps = self._sampling.max_new_tokens
+            numbers = [uniforms(seed, stream, name, range(copies), steps) for name in question_ids]
+            self._uniform = np.concatenate([self._uniform, *numbers])
+        for question in questions:
+            self._responses[question] = [None] * copies
+            self._missing[question] = copies
 
-    def response(self, row: int, reason: str, with_entropy: bool) -> tuple[int, int, Response]:
-        length = int(self.step[row])
-        tokens = self.tokens[row, :length].tolist()
-        entropy = self.entropy[row, :length].tolist() if with_entropy else []
-        return int(self.question[row]), int(self.sample[row]), Response(tokens, reason, entropy)
+    def rows(self, device: torch.device) -> Rows:
+        """The rows as a strategy sees them."""
+        parts = (self._question, self._step, self._tokens)
+        return Rows(*(torch.from_numpy(part).to(device) for part in parts))
 
-    def keep(self, rows: Tensor) -> None:
-        self.question, self.sample = self.question[rows], self.sample[rows]
-        self.step, self.tokens = self.step[rows], self.tokens[rows]
-        self.alive = self.alive[rows]
-        self.entropy, self.stop_state = self.entropy[rows], self.stop_state[rows]
-        if self.uniform is not None:
-            self.uniform = self.uniform[rows]
+    def draws(self) -> tuple[np.ndarray, np.ndarray]:
+        """Every member's uniform (N,) for this step, and the row (N,) it draws from."""
+        return self._uniform[np.arange(self.samples), self._step[self._row]], self._row
+
+    def whereabouts(self, member: int) -> tuple[int, int]:
+        """Question and step of a member."""
+        return int(self._question[self._row[member]]), int(self._step[self._row[member]])
+
+    def last_tokens(self, device: torch.device) -> Tensor:
+        """The newest token (R,) of every row."""
+        newest = self._tokens[np.arange(len(self._step)), self._step - 1]
+        return torch.from_numpy(newest).to(device)
+
+    def append(
+        self, tokens: np.ndarray, entropy: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Give every member its drawn token (N,); ended ones leave, rows part where draws differ.
+
+        Returns:
+            (source, target, count): rows to be copied, and how many there are now. Of a row's
+            different continuations the first stays where the row is; ended rows are filled up.
+        """
+        row = self._row
+        step = self._step[row]
+        states = self._stops.advance(self._stop_state[row], tokens)
+        if entropy is not None:
+            self._entropy[np.arange(len(row)), step] = entropy
+        ended, stopped = tokens == self._end_token, self._stops.reached(states)
+        over = ended | stopped | (step + 1 == self._sampling.max_new_tokens)
+        for member in over.nonzero()[0]:
+            reason = "eos" if ended[member] else "stop" if stopped[member] else "length"
+            self._finish(member, int(tokens[member]), reason)
+
+        on = ~over
+        pairs = row[on] * (tokens.max(initial=0) + 1) + tokens[on]
+        _, first, child = np.unique(pairs, return_index=True, return_inverse=True)
+        parent = row[on][first]  # ascending: the continuations of a row stand side by side
+        count = len(parent)
+        stays = np.ones(count, dtype=bool)
+        stays[1:] = parent[1:] != parent[:-1]
+        stays &= parent < count
+        free = np.setdiff1d(np.arange(count), parent[stays], assume_unique=True)
+        place = np.where(stays, parent, 0)
+        place[~stays] = free
+        source, target = parent[~stays], free
+
+        size = max(count, len(self._step))
+        for name in ("_question", "_step", "_tokens", "_stop_state"):
+            held = getattr(self, name)
+            held = np.concatenate(
+                [held, np.empty_like(held, shape=(size - len(held), *held.shape[1:]))]
+            )
+            held[target] = held[source]
+            setattr(self, name, held[:count])
+        self._tokens[place, self._step[place]] = tokens[on][first]
+        self._stop_state[place] = states[on][first]
+        self._step += 1
+        self._row, self._sample = place[child], self._sample[on]
+        if len(self._uniform):
+            self._uniform = self._uniform[on]
+        else:
+            self._entropy = self._entropy[on]
+        return source, target, count
+
+    def finished(self) -> Iterator[tuple[int, list[Response]]]:
+        """Questions whose responses are all there, once each."""
+        for question in [index for index, missing in self._missing.items() if not missing]:
+            del self._missing[question]
+            yield question, self._responses.pop(question)
+
+    def _finish(self, member: int, token: int, reason: str) -> None:
+        row, which = self._row[member], self._sample[member]
+        length, question = int(self._step[row]), int(self._question[row])
+        entropy = self._entropy[member, : length + 1].tolist() if len(self._entropy) else []
+        tokens = [*self._tokens[row, :length].tolist(), token]
+        self._responses[question][which] = Response(tokens, reason, entropy)
+        self._missing[question] -= 1

@@ -62,17 +62,17 @@ class PatchedModel:
         self._donor.prefill_prefix(token_ids)
         self._patched.prefill_prefix(token_ids)
 
-    def admit(self, questions: list[list[int]], copies: int) -> Tensor:
-        self._donor.admit(questions, copies)
-        return self._patched.admit(questions, copies)
+    def admit(self, questions: list[list[int]]) -> Tensor:
+        self._donor.admit(questions)
+        return self._patched.admit(questions)
 
     def step(self, tokens: Tensor) -> Tensor:
         self._donor.step(tokens)
         return self._patched.step(tokens)
 
-    def keep(self, rows: Tensor) -> None:
-        self._donor.keep(rows)
-        self._patched.keep(rows)
+    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
+        self._donor.arrange(source, target, count)
+        self._patched.arrange(source, target, count)
 
     def release(self) -> None:
         """Take the hooks off both models again."""

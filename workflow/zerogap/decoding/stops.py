@@ -1,7 +1,6 @@
 """Stop strings as automata over tokens, so that a batch is checked without decoding its text."""
 
-import torch
-from torch import Tensor
+import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from zerogap.errors import InputError
@@ -12,42 +11,47 @@ class StopStrings:
 
     Args:
         stops: the strings at whose first occurrence a response ends; may be none.
+
+    Raises:
+        InputError: a stop string that is empty, or that no sequence of tokens can spell.
     """
 
-    def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, stops: list[str], device: torch.device
-    ) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
         texts = tokenizer.batch_decode(
             [[index] for index in range(len(tokenizer))], clean_up_tokenization_spaces=False
         )
         for stop in stops:
             if not stop:
                 raise InputError("decoding.stop: an empty stop string ends every response at once")
+            if missing := set(stop) - set("".join(texts)):
+                raise InputError(
+                    f"decoding.stop: '{stop}' can never occur: no token of this tokenizer holds "
+                    f"{', '.join(sorted(map(repr, missing)))}"
+                )
         tables = [_transitions(stop, texts) for stop in stops]
-        self._tables = [torch.tensor(table, device=device) for table in tables]  # (states, V)
-        self._final = [len(stop) for stop in stops]
+        self._tables = [np.array(table) for table in tables]  # (states, V)
+        self._final = np.array([len(stop) for stop in stops], dtype=np.int64)
 
-    def start(self, rows: int) -> Tensor:
+    def start(self, rows: int) -> np.ndarray:
         """The state before the first token, (rows, number of stop strings)."""
-        device = self._tables[0].device if self._tables else None
-        return torch.zeros(rows, len(self._tables), dtype=torch.long, device=device)
+        return np.zeros((rows, len(self._tables)), dtype=np.int64)
 
-    def advance(self, states: Tensor, tokens: Tensor) -> Tensor:
+    def advance(self, states: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """The states after one more token (R,) a row."""
         if not self._tables:
             return states
-        return torch.stack(
+        # A model's vocabulary may be padded beyond the tokenizer's: such a token spells nothing.
+        return np.stack(
             [
-                table[states[:, i], tokens.clamp(max=table.shape[1] - 1)]
+                np.where(tokens < table.shape[1], table[states[:, i], tokens % table.shape[1]], 0)
                 for i, table in enumerate(self._tables)
             ],
-            dim=1,
+            axis=1,
         )
 
-    def reached(self, states: Tensor) -> Tensor:
+    def reached(self, states: np.ndarray) -> np.ndarray:
         """Which rows (R,) have produced a stop string."""
-        final = torch.tensor(self._final, device=states.device)
-        return (states == final).any(dim=1)
+        return (states == self._final).any(axis=1)
 
 
 def _transitions(stop: str, texts: list[str]) -> list[list[int]]:
