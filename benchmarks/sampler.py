@@ -1,82 +1,184 @@
-"""Tokens a second of the sampler against `generate(num_return_sequences=m)`, in one process.
+"""The sampler against `generate`: tokens a second and peak memory, on the same work.
 
-python benchmarks/sampler.py [--model FOLDER] [--questions 20] [--samples 50] [--repeats 3]
+python benchmarks/sampler.py                     # the embedded Llama, float32
+python benchmarks/sampler.py --model llama-160m  # Llama-shaped, random weights, eight shots
+python benchmarks/sampler.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 
-Both draw m responses to the same few-shot prompts at the same temperature. The ratio is what to
-quote: absolute figures belong to a machine. On a CPU set OMP_NUM_THREADS to what a job gets.
+Contenders, each in a process of its own: zerogap; `generate(num_return_sequences=m)` a question at
+a time, which is its best batch; `generate` from a prefilled prompt whose cache is repeated for
+every sample. All draw m responses of the same length to the same prompts at the same temperature.
+The two `generate`s do a question at a time at any rate, so fewer questions tell their speed.
 """
 
-import argparse
-import statistics
-import sys
+import copy
+import json
 import time
-from pathlib import Path
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
-
-from zerogap.data import prompts  # noqa: E402
-from zerogap.data.problems import problems  # noqa: E402
-from zerogap.decoding.cache import CachedModel  # noqa: E402
-from zerogap.decoding.sampler import Prompt, Sampling, sample  # noqa: E402
+import common
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="workflow/resources/bases/llama2")
+    parser = common.parser(__doc__)
+    parser.add_argument("--model", default="llama2")
+    parser.add_argument("--dtype", default="float32")
     parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--generate-questions", type=int, default=1)
     parser.add_argument("--samples", type=int, default=50)
+    parser.add_argument("--tokens", type=int, default=64, help="new tokens, forced")
+    parser.add_argument("--rows", type=int, help="samples together; as many as fit without it")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-
-    tokenizer = AutoTokenizer.from_pretrained(args.model)
-    prefix = prompts.few_shot_prefix(prompts.exemplars("generated", 2))
-    asked = [prompts.prompt(prefix, one.question) for one in problems(args.questions, 0, "test")]
-    made = [Prompt(str(i), ids) for i, ids in enumerate(tokenizer(asked)["input_ids"])]
-    sampling = Sampling(
-        temperature=0.7, max_new_tokens=96, stop=["Q:"], samples=args.samples, batch_rows=500
+    shared = {
+        "model": args.model, "dtype": args.dtype, "samples": args.samples, "tokens": args.tokens,
+        "device": common.default_device(),
+    }  # fmt: skip
+    plan = {
+        "zerogap": {"questions": args.questions, "rows": args.rows},
+        "zerogap, a question at a time": {
+            "questions": args.generate_questions,
+            "rows": args.samples,
+        },
+        "generate, prompt prefilled once": {"questions": args.generate_questions},
+        "generate": {"questions": args.generate_questions},
+    }
+    found: dict[str, list[dict]] = {name: [] for name in plan}
+    for _ in range(args.repeats):
+        for name, own in plan.items():
+            found[name].append(common.in_child(__file__, contender=name, **shared, **own))
+    best = {name: max(runs, key=lambda run: run["speed"]) for name, runs in found.items()}
+    rows = []
+    for name, runs in found.items():
+        ratios = sorted(
+            ours["speed"] / run["speed"] for ours, run in zip(found["zerogap"], runs, strict=True)
+        )
+        rows.append(
+            [
+                name,
+                f"{best[name]['speed']:,.0f}",
+                f"{ratios[len(ratios) // 2]:.1f} ({ratios[0]:.1f} to {ratios[-1]:.1f})",
+                f"{best[name]['peak'] / 2**20:,.0f}",
+                str(best[name]["questions"]),
+            ]
+        )
+    prompt = best["zerogap"]["prompt"]
+    common.publish(
+        f"{args.model}, {args.dtype}: {args.samples} samples of {args.tokens} tokens behind "
+        f"{prompt} prompt tokens",
+        ["sampler", "tokens/s (best)", "zerogap is × faster", "MiB above weights", "questions"],
+        rows,
+        args.output,
     )
-    speeds: dict[str, list[float]] = {"zerogap": [], "generate": []}
-    for repeat in range(args.repeats):
-        model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32).eval()
-        start = time.perf_counter()
-        tokens = generated(model, tokenizer, made, args.samples, repeat)
-        speeds["generate"].append(tokens / (time.perf_counter() - start))
-        decoder = CachedModel(model)
-        start = time.perf_counter()
-        drawn = list(sample(decoder, made, tokenizer, sampling))
-        tokens = sum(len(one.token_ids) for _, responses in drawn for one in responses)
-        speeds["zerogap"].append(tokens / (time.perf_counter() - start))
-    for name, values in speeds.items():
-        print(f"{name:10} {statistics.median(values):10,.0f} tokens/s (median of {args.repeats})")
-    pairs = [a / b for a, b in zip(speeds["zerogap"], speeds["generate"], strict=True)]
-    print(f"ratio      {statistics.median(pairs):10.1f}  ({min(pairs):.1f} to {max(pairs):.1f})")
 
 
-@torch.inference_mode()
-def generated(model, tokenizer, made: list[Prompt], samples: int, seed: int) -> int:
-    """Tokens up to each response's end that `generate` makes, a question at a time."""
-    torch.manual_seed(seed)
+def child(arguments: dict) -> None:
+    device, dtype = arguments["device"], arguments["dtype"]
+    model = common.model(arguments["model"], dtype, device)
+    prompts = common.prompts(arguments["model"], arguments["questions"])
+    before = common.held_bytes(device)
+    kind = arguments["contender"]
+    run = (
+        _zerogap if kind.startswith("zerogap") else _prefilled if "prefilled" in kind else _generate
+    )
+    start = time.perf_counter()
+    tokens = run(model, prompts, arguments)
+    common.synchronize(device)
+    seconds = time.perf_counter() - start
+    result = {
+        "speed": tokens / seconds,
+        "peak": common.peak_bytes(device) - before,
+        "questions": arguments["questions"],
+        "prompt": len(prompts[0].token_ids),
+    }
+    print(json.dumps(result))
+
+
+class _Endless:
+    """A tokenizer whose end token is never drawn: every response has the full length."""
+
+    def __init__(self, words) -> None:
+        self._words = words
+        self.eos_token_id = -100
+
+    def __getattr__(self, name: str):
+        return getattr(self._words, name)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+
+def _zerogap(model, prompts, arguments) -> int:
+    from zerogap.decoding import models
+    from zerogap.decoding.sampler import Sampling, sample
+
+    sampling = Sampling(
+        temperature=0.7,
+        max_new_tokens=arguments["tokens"],
+        stop=[],
+        samples=arguments["samples"],
+        batch_rows=arguments["rows"],
+    )
+    decoder = models.decoder(model)
+    drawn = sample(decoder, prompts, _Endless(common.tokenizer()), sampling)
+    return sum(len(response.token_ids) for _, responses in drawn for response in responses)
+
+
+def _options(arguments) -> dict:
+    return {
+        "do_sample": True, "temperature": 0.7, "top_k": 0, "pad_token_id": 0, "eos_token_id": None,
+        "max_new_tokens": arguments["tokens"], "min_new_tokens": arguments["tokens"],
+    }  # fmt: skip
+
+
+def _generate(model, prompts, arguments) -> int:
+    import torch
+
     total = 0
-    for prompt in made:
-        ids = torch.tensor([prompt.token_ids])
-        out = model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            do_sample=True,
-            temperature=0.7,
-            top_k=0,
-            num_return_sequences=samples,
-            max_new_tokens=96,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.eos_token_id,
-        )[:, ids.shape[1] :]
-        ended = (out == tokenizer.eos_token_id).cumsum(1).clamp(max=1)
-        total += int((ended == 0).sum() + ended.any(1).sum())
+    for prompt in prompts:
+        ids = torch.tensor([prompt.token_ids], device=model.device)
+        with torch.inference_mode():
+            out = model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                num_return_sequences=arguments["samples"],
+                **_options(arguments),
+            )
+        total += out[:, ids.shape[1] :].numel()
+    return total
+
+
+def _prefilled(model, prompts, arguments) -> int:
+    """The few-shot prefix once for all questions, a question once for all its samples."""
+    import torch
+    from transformers import DynamicCache
+
+    from zerogap.decoding.sampler import shared_prefix
+
+    total = 0
+    with torch.inference_mode():
+        shots = DynamicCache(config=model.config)
+        prefix = shared_prefix(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
+        model(
+            torch.tensor([prompts[0].token_ids[:prefix]], device=model.device),
+            past_key_values=shots,
+        )
+        for prompt in prompts:
+            ids = torch.tensor([prompt.token_ids], device=model.device)
+            cache = copy.deepcopy(shots)
+            model(ids[:, prefix:-1], past_key_values=cache)
+            cache.batch_repeat_interleave(arguments["samples"])
+            rows = ids.repeat(arguments["samples"], 1)
+            out = model.generate(
+                rows,
+                attention_mask=torch.ones_like(rows),
+                past_key_values=cache,
+                **_options(arguments),
+            )
+            total += out[:, ids.shape[1] :].numel()
     return total
 
 
 if __name__ == "__main__":
-    main()
+    if (given := common.child_arguments()) is not None:
+        child(given)
+    else:
+        main()

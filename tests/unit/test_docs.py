@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["docs/bring-your-own.md", "README.md"]
+PAGES = ["docs/bring-your-own.md", "docs/sampler.md", "README.md"]
 
 
 def blocks():
@@ -16,7 +16,7 @@ def blocks():
             yield pytest.param(code, id=f"{page}-{number}")
 
 
-@pytest.mark.parametrize("code", blocks())
+@pytest.mark.parametrize("code", list(blocks()))
 def test_python_blocks_run(code, monkeypatch):
     monkeypatch.chdir(ROOT)
     exec(compile(code, "documentation", "exec"), {"__name__": "documentation"})

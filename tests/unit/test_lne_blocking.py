@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerogap.decoding.lne_blocking import lne_blocking
+from zerogap.decoding.lne_blocking import LNEBlocking
 from zerogap.decoding.sampler import Rows
 from zerogap.decoding.strategy import Context
 
@@ -24,14 +24,14 @@ def literal_strength(entropy, threshold, beta):
     seed=st.integers(0, 100),
 )
 def test_the_first_steps_lose_their_arg_max(entropies, step, seed):
-    edit = lne_blocking(Context([[1]] * len(entropies), entropies)).edit
+    edit = LNEBlocking().prepare(Context([[1]] * len(entropies), entropies)).edit
     logits = torch.randn(len(entropies), 6, generator=torch.Generator().manual_seed(seed))
     rows = Rows(
         torch.arange(len(entropies)),
         torch.full((len(entropies),), step),
         torch.zeros(len(entropies), 10).long(),
     )
-    ours = edit(logits, rows)
+    ours = edit(logits.clone(), rows)
     for row, entropy in enumerate(entropies):
         expected = logits[row].tolist()
         if step < literal_strength(entropy, 7, 2.0):
@@ -43,8 +43,8 @@ def test_rounding_is_a_choice():
     context = Context([[1]], [[0.3]])  # 7 · 0.85 = 5.95
     rows = Rows(torch.tensor([0]), torch.tensor([5]), torch.zeros(1, 10).long())
     logits = torch.tensor([[1.0, 2.0]])
-    assert lne_blocking(context, rounding="floor").edit(logits, rows).tolist() == [[1, 2]]
-    blocked = lne_blocking(context, rounding="nearest").edit(logits, rows)
+    assert LNEBlocking(rounding="floor").prepare(context).edit(logits, rows).tolist() == [[1, 2]]
+    blocked = LNEBlocking(rounding="nearest").prepare(context).edit(logits, rows)
     assert blocked.tolist() == [[1, float("-inf")]]
     with pytest.raises(ValueError, match="rounding"):
-        lne_blocking(context, rounding="up")
+        LNEBlocking(rounding="up").prepare(context)

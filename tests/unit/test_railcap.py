@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tiny import model, tokenizer
 from transformers import LogitsProcessorList
 
-from zerogap.decoding.railcap import RailCapLogitsProcessor, railcap
+from zerogap.decoding.railcap import RailCap, RailCapLogitsProcessor
 from zerogap.decoding.sampler import Rows
 from zerogap.decoding.strategy import Context
 
@@ -51,7 +51,7 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
 )
 def test_a_batch_agrees_with_algorithm_1_row_by_row(rows, n, suppression):
     trajectories, generated, logits = zip(*rows, strict=True)
-    edit = railcap(Context(list(trajectories), []), n=n, suppression=suppression).edit
+    edit = RailCap(n=n, suppression=suppression).prepare(Context(list(trajectories), [])).edit
     width = max(map(len, generated))
     padded = torch.tensor([[*own, *[-1] * (width - len(own))] for own in generated]).long()
     batch = Rows(
@@ -65,7 +65,7 @@ def test_a_batch_agrees_with_algorithm_1_row_by_row(rows, n, suppression):
 
 
 def test_the_end_token_is_capped_on_the_rail():
-    edit = railcap(Context([[1, 2, 4]], []), n=2).edit
+    edit = RailCap(n=2).prepare(Context([[1, 2, 4]], [])).edit
     rows = Rows(torch.tensor([0]), torch.tensor([2]), torch.tensor([[1, 2, -1]]))
     assert edit(torch.tensor([[0.0, 1.0, 2.0, 3.0, 9.0]]), rows).tolist() == [[0, 1, 2, 3, 3]]
 
@@ -73,7 +73,7 @@ def test_the_end_token_is_capped_on_the_rail():
 @pytest.mark.parametrize("bad", [{"n": 0}, {"suppression": "halve"}])
 def test_senseless_parameters_are_refused(bad):
     with pytest.raises(ValueError, match="RailCap"):
-        railcap(Context([[1]], []), **bad)
+        RailCap(**bad).prepare(Context([[1]], []))
 
 
 def test_the_logits_processor_acts_in_generate_as_the_strategy_does():
@@ -88,7 +88,7 @@ def test_the_logits_processor_acts_in_generate_as_the_strategy_does():
     assert generated[:3] == trajectory[:3]
     assert generated[3] != trajectory[3]
 
-    edit = railcap(Context([trajectory], []), n=3).edit
+    edit = RailCap(n=3).prepare(Context([trajectory], [])).edit
     scores = torch.randn(1, 300)
     scores[0, trajectory[3]] = 50.0
     rows = Rows(torch.tensor([0]), torch.tensor([3]), torch.tensor([trajectory[:3]]))

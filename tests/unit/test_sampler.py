@@ -153,14 +153,12 @@ def test_the_prefix_leaves_every_prompt_a_token():
     assert shared_prefix([Prompt("a", [1, 2, 3])]) == 2
 
 
-def test_prompts_without_a_common_beginning_are_refused():
-    with pytest.raises(InputError, match="few-shot prefix"):
-        greedy(
-            CachedModel(model("llama")),
-            [Prompt("a", [1, 2]), Prompt("b", [2, 2])],
-            TOKENIZER,
-            Sampling(temperature=0, max_new_tokens=2, stop=[]),
-        )
+def test_prompts_need_no_common_beginning():
+    apart = [Prompt("a", [1, 2]), Prompt("b", [2, 2, 3])]
+    sampling = Sampling(temperature=0, max_new_tokens=6, stop=[])
+    together = greedy(CachedModel(model("llama")), apart, TOKENIZER, sampling)
+    alone = [greedy(CachedModel(model("llama")), [one], TOKENIZER, sampling)[0] for one in apart]
+    assert [one.token_ids for one in together] == [one.token_ids for one in alone]
 
 
 def test_logits_that_are_no_numbers_name_the_question():

@@ -17,7 +17,7 @@ def decode(decoder, steps=6):
     """Logits of some fixed steps."""
     decoder.prefill_prefix(PREFIX)
     logits = [decoder.admit([QUESTION, [11]]).repeat_interleave(2, 0)]
-    decoder.arrange(np.array([0, 1]), np.array([2, 3]), count=4)
+    decoder.arrange(np.array([0, 0, 1, 1]))
     for step in range(steps):
         logits.append(decoder.step(torch.tensor([step, 40 + step, 80 + step, 120 + step])))
     return torch.stack(logits)

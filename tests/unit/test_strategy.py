@@ -1,25 +1,33 @@
 import sys
 import types
+from dataclasses import dataclass
 
 import pytest
 
-from zerogap.decoding.strategy import FACTORIES, Context, Strategy, build
+from zerogap.decoding.strategy import CLASSES, Context, Intervention, build
 from zerogap.errors import InputError
 
 CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
 
 
-@pytest.mark.parametrize("name", [name for name in FACTORIES if name != "shortcut"])
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "shortcut"])
 def test_ours_go_by_their_short_names(name):
-    assert isinstance(build({"class": name}, CONTEXT), Strategy)
+    assert isinstance(build({"class": name}).prepare(CONTEXT), Intervention)
 
 
-def test_somebody_elses_goes_by_module_and_factory(monkeypatch):
+def test_somebody_elses_goes_by_module_and_class(monkeypatch):
+    @dataclass
+    class Mine:
+        strength: int
+
+        def prepare(self, context):
+            return Intervention(edit=lambda logits, rows: logits * self.strength)
+
     module = types.ModuleType("somebody")
-    module.mine = lambda context, strength: Strategy(edit=lambda logits, rows: logits * strength)
+    module.Mine = Mine
     monkeypatch.setitem(sys.modules, "somebody", module)
-    made = build({"class": "somebody:mine", "parameters": {"strength": 2}}, CONTEXT)
-    assert made.edit(3, None) == 6
+    made = build({"class": "somebody:Mine", "parameters": {"strength": 2}})
+    assert made.prepare(CONTEXT).edit(3, None) == 6
 
 
 @pytest.mark.parametrize(
@@ -34,4 +42,4 @@ def test_somebody_elses_goes_by_module_and_factory(monkeypatch):
 )
 def test_what_cannot_be_built_is_said(entry, said):
     with pytest.raises(InputError, match=said):
-        build(entry, CONTEXT)
+        build(entry)

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.decoding.strategy import Context
-from zerogap.decoding.ted import ted
+from zerogap.decoding.ted import TED
 
 TOKENS = st.lists(st.integers(0, 3), max_size=9)
 
@@ -29,7 +29,9 @@ def literal_distance(a, b):
 )
 def test_it_is_the_authors_filter(trajectory, responses, tau, max_length):
     tokens, texts = [t for t, _ in responses], [t for _, t in responses]
-    kept = ted(Context([], []), tau=tau, max_length=max_length).keep(trajectory, tokens, texts)
+    kept = (
+        TED(tau=tau, max_length=max_length).prepare(Context([], [])).keep(trajectory, tokens, texts)
+    )
     reference = trajectory[:max_length]
     written = []
     for index, (own, text) in enumerate(responses):
@@ -46,5 +48,5 @@ def test_the_end_token_is_no_part_of_the_text():
     class Words:
         eos_token_id = 9
 
-    keep = ted(Context([], [], tokenizer=Words()), tau=0).keep
+    keep = TED(tau=0).prepare(Context([], [], tokenizer=Words())).keep
     assert keep([1, 2, 9], [[1, 2], [1, 2, 9], [1, 3, 9]], ["a", "b", "c"]) == [False, False, True]

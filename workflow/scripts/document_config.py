@@ -61,6 +61,10 @@ def _rows(node: dict[str, Any], shared: dict[str, Any], values: Any, path: str) 
 def _type(node: dict[str, Any]) -> str:
     if "enum" in node:
         return " or ".join(f"`{option}`" for option in node["enum"])
+    if "anyOf" in node:
+        return " or ".join(_type(option) for option in node["anyOf"])
+    if "const" in node:
+        return f"`{node['const']}`"
     kind = node.get("type", "string")
     kinds = kind if isinstance(kind, list) else [kind]
     bounds = [

@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> None:
     trajectories = store.read(args.greedy, "greedy").set_index("question_id").token_ids
     samples = store.read(args.source, "samples")
     context = strategy.Context([], [], tokenizer=AutoTokenizer.from_pretrained(args.tokenizer))
-    keep = strategy.build(args.strategy, context).keep
+    keep = strategy.build(args.strategy).prepare(context).keep
     passed = []
     for question_id, part in samples.groupby("question_id", sort=False):
         tokens = [list(map(int, one)) for one in part.token_ids]

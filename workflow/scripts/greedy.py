@@ -9,7 +9,6 @@ import pandas as pd
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.decoding import models, responses
-from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.sampler import Sampling, greedy
 from zerogap.provenance import provenance
 
@@ -34,13 +33,8 @@ def main(argv: list[str] | None = None) -> None:
         models.context_length(model),
         decoding["max_new_tokens"],
     )
-    sampling = Sampling(
-        temperature=0,
-        max_new_tokens=decoding["max_new_tokens"],
-        stop=decoding["stop"],
-        batch_rows=decoding["batch_rows"],
-    )
-    trajectories = greedy(CachedModel(model), prompts, tokenizer, sampling)
+    sampling = Sampling.of(decoding, temperature=0, samples=1)
+    trajectories = greedy(models.decoder(model), prompts, tokenizer, sampling)
     said = responses.texts(trajectories, tokenizer, decoding["stop"])
     rows = [
         (

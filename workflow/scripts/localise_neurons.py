@@ -9,7 +9,6 @@ import torch
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.decoding import models, responses, shortcut
-from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.sampler import Sampling, greedy
 from zerogap.provenance import provenance
 
@@ -52,14 +51,9 @@ def main(argv: list[str] | None = None) -> None:
 
     some = leaked.sample(n=min(plan["questions"], len(leaked)), random_state=args.seed)
     asked = [prompts[index] for index in some.index]
-    decoders = {"contaminated": CachedModel(contaminated), "clean": CachedModel(clean)}
-    lender = CachedModel(donor, with_logits=False)
-    sampling = Sampling(
-        temperature=0,
-        max_new_tokens=decoding["max_new_tokens"],
-        stop=decoding["stop"],
-        batch_rows=decoding["batch_rows"],
-    )
+    decoders = {"contaminated": models.decoder(contaminated), "clean": models.decoder(clean)}
+    lender = models.decoder(donor, with_logits=False)
+    sampling = Sampling.of(decoding, temperature=0, samples=1)
 
     def solved(which: str, neurons: dict[int, torch.Tensor] | None) -> float:
         decoder = decoders[which]

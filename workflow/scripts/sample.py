@@ -2,17 +2,17 @@
 
 import argparse
 import json
-import sys
-import time
 from pathlib import Path
 
-import pandas as pd
+import torch
+import transformers
 
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.decoding import models, responses, strategy
-from zerogap.decoding.cache import CachedModel
-from zerogap.decoding.sampler import Sampling, sample
+from zerogap.decoding.parts import Parts, folder_state
+from zerogap.decoding.sampler import Sampling
+from zerogap.decoding.table import sampled_table
 from zerogap.provenance import provenance
 
 
@@ -45,42 +45,19 @@ def main(argv: list[str] | None = None) -> None:
         models.context_length(model),
         decoding["max_new_tokens"],
     )
-    plan = strategy.build(
-        args.strategy,
+    intervention = strategy.build(args.strategy).prepare(
         strategy.Context(
             trajectories=[list(map(int, tokens)) for tokens in trajectories.token_ids],
             entropies=[list(map(float, steps)) for steps in trajectories.entropy],
             tokenizer=tokenizer,
             donor=args.donor,
             neurons=args.neurons,
-        ),
-    )
-    decoder = CachedModel(model)
-    if plan.wrap is not None:
-        decoder = plan.wrap(decoder)
-    sampling = Sampling(
-        temperature=decoding["temperature"],
-        top_p=decoding["top_p"],
-        max_new_tokens=decoding["max_new_tokens"],
-        stop=decoding["stop"],
-        samples=decoding["samples"],
-        seed=args.seed,
-        stream=args.stream,
-        batch_rows=decoding["batch_rows"],
-    )
-    rows: dict[int, list[tuple]] = {}
-    progress = Progress(len(questions))
-    for index, drawn in sample(decoder, prompts, tokenizer, sampling, plan.edit):
-        question = questions.iloc[index]
-        rows[index] = responses.sample_rows(
-            question.question_id, question.gold, drawn, tokenizer, decoding["stop"]
         )
-        progress.advance(sum(len(response.token_ids) for response in drawn))
-
-    table = pd.DataFrame(
-        [row for index in sorted(rows) for row in rows[index]],
-        columns=store.CONTRACTS["samples"].names,
     )
+    decoder = models.decoder(model)
+    if intervention.wrap is not None:
+        decoder = intervention.wrap(decoder)
+    sampling = Sampling.of(decoding, seed=args.seed, stream=args.stream)
     facts = provenance(
         **args.facts,
         strategy_parameters=args.strategy,
@@ -89,32 +66,29 @@ def main(argv: list[str] | None = None) -> None:
         stream=args.stream,
         device=str(model.device),
     )
-    store.write(args.samples, table, "samples", facts)
-    store.write(args.solve, responses.solve_counts(table, questions), "solve", facts)
-    print(f"{len(table)} responses, {table.correct.mean():.3f} correct; {progress}")
-
-
-class Progress:
-    """A line every few seconds: questions done, speed, time left."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._done, self._tokens = total, 0, 0
-        self._start = self._last = time.monotonic()
-
-    def advance(self, tokens: int) -> None:
-        self._done += 1
-        self._tokens += tokens
-        if time.monotonic() - self._last > 5:
-            self._last = time.monotonic()
-            print(self, file=sys.stderr, flush=True)
-
-    def __str__(self) -> str:
-        spent = time.monotonic() - self._start
-        left = spent / max(self._done, 1) * (self._total - self._done)
-        return (
-            f"{self._done}/{self._total} questions, {self._tokens:,} tokens, "
-            f"{self._tokens / spent:,.0f} tokens/s, {left:.0f} s left"
+    origin = {
+        "facts": [args.facts, args.strategy, args.seed, args.stream, str(model.device)],
+        "decoding": {key: value for key, value in decoding.items() if key != "batch_rows"},
+        "versions": [torch.__version__, transformers.__version__],
+        "prompts": [(prompt.question_id, prompt.token_ids) for prompt in prompts],
+        "greedy": trajectories[["token_ids", "entropy"]].to_json(),
+        "folders": [folder_state(folder) for folder in (args.model, args.donor) if folder],
+        "neurons": args.neurons and store.read(args.neurons, "neurons").to_json(),
+    }
+    with Parts(args.samples, origin) as parts:
+        samples = sampled_table(
+            decoder,
+            prompts,
+            list(questions.gold),
+            tokenizer,
+            sampling,
+            intervention.edit,
+            parts=parts,
         )
+        store.write(args.samples, samples, "samples", facts)
+        parts.discard()
+    store.write(args.solve, responses.solve_counts(samples, questions), "solve", facts)
+    print(f"{len(samples)} responses, {samples.correct.mean():.3f} correct")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)  # mkstemp makes it private
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())  # before the name: after a power cut too it is whole
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -148,7 +150,12 @@ def write(
         raise InputError(f"{path}: does not fit the '{contract}' contract: {error}") from error
     metadata = {b"zerogap": json.dumps(dict(provenance), sort_keys=True, default=str).encode()}
     with atomic(path) as temporary:
-        pq.write_table(arrow.replace_schema_metadata(metadata), temporary, compression="zstd")
+        pq.write_table(
+            arrow.replace_schema_metadata(metadata),
+            temporary,
+            compression="zstd",
+            write_page_checksum=True,
+        )
 
 
 def read(path: str | Path, contract: str) -> pd.DataFrame:
@@ -160,8 +167,8 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file (a '{contract}' Parquet file is expected here)")
     try:
-        table = pq.read_table(path)
-    except pa.ArrowInvalid as error:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); make it again") from error
     _check_columns(table.column_names, CONTRACTS[contract], path, contract)
     return table.select(CONTRACTS[contract].names).to_pandas()

@@ -20,6 +20,7 @@ from transformers import AttentionInterface, PreTrainedModel
 
 ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
+_RUN = 128  # rows of similar length whose own keys are read together
 
 
 @dataclass
@@ -56,6 +57,7 @@ class PromptCache:
             layer.prefix = key[0], value[0]
             return key, value
         if self._mode == "questions":
+            layer.prefix = layer.prefix or (key[0, :, :0], value[0, :, :0])
             self._arriving[layer_index] = key, value
             return key, value
         for store, new in zip(layer.own, (key, value), strict=True):
@@ -95,23 +97,20 @@ class PromptCache:
         self.row_slot = np.concatenate([self.row_slot, slots])
         self.row_length = np.concatenate([self.row_length, np.zeros_like(slots)])
 
-    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
-        """Copy rows `source` to places `target` (no place is both), then keep the first `count`.
+    def arrange(self, rows: np.ndarray) -> None:
+        """Go on with rows (R',) of the present ones, in that order; a row may come twice.
 
-        A question without a row left goes.
+        Only rows that change their place are copied. A question without a row left goes.
         """
-        rows = max(count, len(self.row_slot))
-        self.row_slot = np.resize(self.row_slot, rows)
-        self.row_length = np.resize(self.row_length, rows)
-        self.row_slot[target] = self.row_slot[source]
-        self.row_length[target] = self.row_length[source]
-        if len(source) and (width := self.row_length[source].max()):
-            self._make_room(rows, width)
+        target = (rows != np.arange(len(rows))).nonzero()[0]
+        source = rows[target]
+        self.row_slot, self.row_length = self.row_slot[rows], self.row_length[rows]
+        if len(target) and (width := int(self.row_length[target].max())):
+            self._make_room(len(rows), width)
             origin, place = (torch.from_numpy(x).to(self.device) for x in (source, target))
             for layer in self.layers.values():
                 for store in layer.own or ():
                     store[place, :, :width] = store[origin, :, :width]
-        self.row_slot, self.row_length = self.row_slot[:count], self.row_length[:count]
         slots, self.row_slot = np.unique(self.row_slot, return_inverse=True)
         if len(slots) < len(self.question_length):
             self.question_length = self.question_length[slots]
@@ -132,6 +131,13 @@ class PromptCache:
         self._start = torch.from_numpy(start).to(self.device)
         self._biases = {}
         self._group_rows()
+        # On a CPU rows are read in runs, each as wide as its longest row: a step waits for memory.
+        rows = len(self.row_slot)
+        run = _RUN if self.device.type == "cpu" else rows
+        self._runs = [
+            (slice(first, first + run), int(self.row_length[first : first + run].max()) + 1)
+            for first in range(0, rows, run)
+        ]
         return (self._start + self._column)[:, None]
 
     def end_step(self) -> None:
@@ -204,25 +210,28 @@ class PromptCache:
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
 
+        prefix, longest = self.prefix_length, layer.question[0].shape[2]
+        shared = prefix + longest
+        exact = torch.promote_types(query.dtype, torch.float32)
+        scores = query.new_zeros(rows, heads, group, shared + self._width, dtype=exact)
         flat = query.transpose(0, 1).reshape(heads, rows * group, size)
-        to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, rows, group, -1)
-        to_question = self._from_grid(
-            self._to_grid(query) @ layer.question[0].transpose(2, 3), group
-        )
-        to_own = query @ own_key.transpose(2, 3)
-        scores = torch.cat([to_prefix.transpose(0, 1), to_question, to_own], dim=-1)
-        exact = torch.promote_types(scores.dtype, torch.float32)
-        weights = (scores.to(exact) + self._bias(window)[:, None, None]).softmax(-1)
-        weights = weights.to(query.dtype)
+        to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, rows, group, prefix)
+        scores[..., :prefix] = to_prefix.transpose(0, 1)
+        to_question = self._to_grid(query) @ layer.question[0].transpose(2, 3)
+        scores[..., prefix:shared] = self._from_grid(to_question, group)
+        for run, width in self._runs:
+            keys = own_key[run, :, :width].transpose(2, 3)
+            scores[run, ..., shared : shared + width] = query[run] @ keys
+        scores += self._bias(window)[:, None, None]
+        weights = scores.softmax(-1).to(query.dtype)
 
-        of_prefix, of_question, of_own = weights.split(
-            [to_prefix.shape[-1], to_question.shape[-1], to_own.shape[-1]], dim=-1
-        )
-        flat = of_prefix.transpose(0, 1).reshape(heads, rows * group, -1)
-        out = (flat @ layer.prefix[1]).view(heads, rows, group, size).transpose(0, 1)
-        out = out + self._from_grid(self._to_grid(of_question) @ layer.question[1], group)
-        out = out + of_own @ own_value
-        return out.reshape(rows, 1, query_heads, size)
+        flat = weights[..., :prefix].transpose(0, 1).reshape(heads, rows * group, prefix)
+        out = (flat @ layer.prefix[1]).view(heads, rows, group, size).transpose(0, 1).contiguous()
+        of_question = self._to_grid(weights[..., prefix:shared]) @ layer.question[1]
+        out += self._from_grid(of_question, group)
+        for run, width in self._runs:
+            out[run] += weights[run, ..., shared : shared + width] @ own_value[run, :, :width]
+        return out.view(rows, 1, query_heads, size)
 
     def _bias(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not."""
@@ -306,6 +315,8 @@ class CachedModel:
         with_logits: False for a model whose activations alone are wanted (a donor).
     """
 
+    alone = False  # whether it takes one question at a time
+
     def __init__(self, model: PreTrainedModel, *, with_logits: bool = True) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
@@ -315,10 +326,11 @@ class CachedModel:
         self._cache = PromptCache(self.device)
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
-        """Compute the shared prefix (at least one token); forgets whatever was decoded before."""
+        """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
         self._cache = PromptCache(self.device)
         positions = self._cache.begin_prefix(len(token_ids))
-        self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
+        if token_ids:
+            self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
 
     def admit(self, questions: list[list[int]]) -> Tensor | None:
         """Prefill questions (token ids after the prefix) and open a row for each, after the others.
@@ -346,9 +358,13 @@ class CachedModel:
         self._cache.end_step()
         return None if logits is None else logits[:, -1]
 
-    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
-        """Copy rows `source` to places `target`, then go on with the first `count` rows."""
-        self._cache.arrange(source, target, count)
+    def arrange(self, rows: np.ndarray) -> None:
+        """Go on with the given rows of the present ones, in that order; a row may come twice."""
+        self._cache.arrange(rows)
+
+    def kv_bytes(self) -> int:
+        """Bytes of the prefix's keys and values."""
+        return sum(part.nbytes for layer in self._cache.layers.values() for part in layer.prefix)
 
     @torch.inference_mode()
     def _forward(

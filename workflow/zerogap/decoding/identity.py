@@ -1,8 +1,14 @@
 """Identity: the contaminated model without intervention (paper §5.1)."""
 
-from zerogap.decoding.strategy import Context, Strategy
+from dataclasses import dataclass
+
+from zerogap.decoding.strategy import Context, Intervention
 
 
-def identity(context: Context) -> Strategy:
+@dataclass(frozen=True)
+class Identity:
     """No change to anything."""
-    return Strategy()
+
+    def prepare(self, context: Context) -> Intervention:
+        """Nothing."""
+        return Intervention()

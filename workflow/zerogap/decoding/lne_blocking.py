@@ -7,37 +7,54 @@ are from secondary sources, the product and its rounding are inferred (docs/prot
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from zerogap.decoding.sampler import Rows
-from zerogap.decoding.strategy import Context, Strategy
+from zerogap.decoding.strategy import Context, Intervention
 
 
-def lne_blocking(
-    context: Context, threshold: int = 7, beta: float = 2.0, rounding: str = "floor"
-) -> Strategy:
+@dataclass(frozen=True)
+class LNEBlocking:
     """LNE-blocking with strengths from the greedy pass.
 
-    Args:
+    Attributes:
         threshold: the most operations a question can get (7 for GSM8K, 4 for code).
         beta: the entropy (nats) at which blocking ceases.
         rounding: "floor" or "nearest".
+
+    Raises:
+        ValueError: another rounding.
     """
-    if rounding not in ("floor", "nearest"):
-        raise ValueError(f"LNE-blocking: rounding is '{rounding}'; it is 'floor' or 'nearest'")
-    operations = torch.tensor(
-        [strength(entropy, threshold, beta, rounding) for entropy in context.entropies]
-    )
 
-    def edit(logits: Tensor, rows: Rows) -> Tensor:
-        blocked = rows.step < operations.to(logits.device)[rows.question]
-        top = logits.argmax(-1, keepdim=True)
-        current = logits.gather(1, top)
-        return logits.scatter(1, top, current.masked_fill(blocked[:, None], float("-inf")))
+    threshold: int = 7
+    beta: float = 2.0
+    rounding: str = "floor"
 
-    return Strategy(edit=edit)
+    def __post_init__(self) -> None:
+        if self.rounding not in ("floor", "nearest"):
+            raise ValueError(
+                f"LNE-blocking: rounding is '{self.rounding}'; it is 'floor' or 'nearest'"
+            )
+
+    def prepare(self, context: Context) -> Intervention:
+        """The blocks that `context.entropies` ask for."""
+        operations = torch.tensor(
+            [
+                strength(entropy, self.threshold, self.beta, self.rounding)
+                for entropy in context.entropies
+            ]
+        )
+
+        def edit(logits: Tensor, rows: Rows) -> Tensor:
+            blocked = (rows.step < operations[rows.question]).nonzero()[:, 0].to(logits.device)
+            if len(blocked):
+                logits[blocked, logits[blocked].argmax(-1)] = float("-inf")
+            return logits
+
+        return Intervention(edit=edit)
 
 
 def length_normalized_entropy(entropy: list[float]) -> float:

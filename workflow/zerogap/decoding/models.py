@@ -1,5 +1,6 @@
-"""Loading a model folder for decoding."""
+"""Loading a model folder for decoding, and the way in which it is decoded."""
 
+import sys
 from pathlib import Path
 
 import torch
@@ -9,6 +10,11 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+
+from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.plain import PlainModel
+
+_KNOWN = ("llama", "gpt_neox", "gemma4_text")  # the tests compare these, row by row
 
 
 def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -25,3 +31,45 @@ def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTok
 def context_length(model: PreTrainedModel) -> int:
     """How many tokens the model's positions reach."""
     return model.config.get_text_config().max_position_embeddings
+
+
+def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> CachedModel | PlainModel:
+    """The model behind the shared prompt cache, or on its own if the cache does not fit it.
+
+    An architecture that is not known to fit is tried on random tokens first: the two ways must
+    give the same logits. The slower one is taken with a line that says so.
+    """
+    if model.config.get_text_config().model_type in _KNOWN:
+        return CachedModel(model, with_logits=with_logits)
+    own_attention = model.config._attn_implementation
+    expected = _trial(PlainModel(model))
+    try:
+        found = _trial(CachedModel(model))
+        difference = ((found - expected).abs().max() / expected.std()).item()
+        exact = torch.finfo(model.dtype).eps < 1e-5
+        misfit = (
+            None if difference < (1e-3 if exact else 0.2) else f"logits differ {difference:.2g}"
+        )
+    except Exception as error:  # whatever an unknown architecture trips over
+        misfit = f"{type(error).__name__}: {error}"
+    if misfit is None:
+        return CachedModel(model, with_logits=with_logits)
+    model.set_attn_implementation(own_attention)
+    print(
+        f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
+        f"({misfit}); decoding one question at a time through the model's own cache, more slowly",
+        file=sys.stderr,
+    )
+    return PlainModel(model)
+
+
+def _trial(decoder: CachedModel | PlainModel) -> torch.Tensor:
+    """Logits of a few steps on random tokens, behind a prefix longer than a sliding window."""
+    config = decoder.model.config.get_text_config()
+    window = min(getattr(config, "sliding_window", None) or 8, config.max_position_embeddings // 2)
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(config.vocab_size, (window + 12,), generator=generator)
+    decoder.prefill_prefix(tokens[: window + 4].tolist())
+    steps = [decoder.admit([tokens[window + 4 : window + 9].tolist()])]
+    steps += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]
+    return torch.cat(steps).float()

@@ -6,44 +6,58 @@ logit. Where a window recurs, its last occurrence counts, as in a map that is fi
 right; the trajectory's end token is part of it; prompts are never matched.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
 from zerogap.decoding.sampler import Rows
-from zerogap.decoding.strategy import Context, Strategy
+from zerogap.decoding.strategy import Context, Intervention
 
 _NOWHERE = -2  # unlike any token and unlike the -1 that pads generated tokens
 
 
-def railcap(context: Context, n: int = 4, suppression: str = "cap") -> Strategy:
+@dataclass(frozen=True)
+class RailCap:
     """RailCap for every question's greedy trajectory.
 
-    Args:
+    Attributes:
         n: the n-gram threshold for judging a fall-back.
         suppression: "cap" at the runner-up, or "ban" (the ablation: the rail token is excluded).
 
     Raises:
         ValueError: n below 1 or another suppression.
     """
-    _check(n, suppression)
-    table = pad(context.trajectories, context_width=n)
 
-    def edit(logits: Tensor, rows: Rows) -> Tensor:
-        trajectories = table.to(logits.device)[rows.question]
-        rail = rail_tokens(trajectories, last_tokens(rows.tokens, rows.step, n))
-        return suppress(logits, rail, suppression)
+    n: int = 4
+    suppression: str = "cap"
 
-    return Strategy(edit=edit)
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"RailCap: n is {self.n}; an n-gram has at least one token")
+        if self.suppression not in ("cap", "ban"):
+            raise ValueError(f"RailCap: suppression is '{self.suppression}'; it is 'cap' or 'ban'")
+
+    def prepare(self, context: Context) -> Intervention:
+        """The cap along `context.trajectories`."""
+        trajectories = pad(context.trajectories, context_width=self.n)
+
+        def edit(logits: Tensor, rows: Rows) -> Tensor:
+            last = last_tokens(rows.tokens, rows.step, self.n)
+            rail = rail_tokens(trajectories[rows.question], last)
+            return suppress(logits, rail, self.suppression)
+
+        return Intervention(edit=edit)
 
 
 class RailCapLogitsProcessor(LogitsProcessor):
     """RailCap as a drop-in for `model.generate(logits_processor=[...], do_sample=True)`.
 
     Args:
-        trajectories: the greedy trajectory (generated tokens only) of each row's question; one
-            for all rows, or one a row, in the order of the batch.
-        prompt_length: number of prompt tokens in `input_ids`, padding included.
+        trajectories: the greedy trajectory (generated tokens only) of each prompt of the batch;
+            with `num_return_sequences` one for each prompt or one for each sequence.
+        prompt_length: number of prompt tokens in `input_ids`, padding on the left included.
         n: the n-gram threshold.
         suppression: "cap" or "ban".
     """
@@ -55,19 +69,25 @@ class RailCapLogitsProcessor(LogitsProcessor):
         n: int = 4,
         suppression: str = "cap",
     ) -> None:
-        _check(n, suppression)
+        self._railcap = RailCap(n, suppression)
         self._table = pad(trajectories, context_width=n)
         self._prompt_length = prompt_length
-        self._n = n
-        self._suppression = suppression
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores (R, V) with each row's rail token suppressed."""
-        generated = input_ids[:, self._prompt_length :]
-        step = torch.full((len(generated),), generated.shape[1], device=generated.device)
-        trajectories = self._table.to(scores.device).expand(len(generated), -1)
-        rail = rail_tokens(trajectories, last_tokens(generated, step, self._n))
-        return suppress(scores, rail, self._suppression)
+        """The scores (R, V) with each row's rail token suppressed.
+
+        Raises:
+            ValueError: the batch's rows are no multiple of the trajectories.
+        """
+        generated = input_ids[:, self._prompt_length :].cpu()
+        rows, known = len(generated), len(self._table)
+        if rows % known:
+            raise ValueError(f"RailCap: {known} trajectories for a batch of {rows} rows")
+        # `generate` keeps a prompt's sequences side by side.
+        trajectories = self._table.repeat_interleave(rows // known, dim=0)
+        step = torch.full((rows,), generated.shape[1])
+        rail = rail_tokens(trajectories, last_tokens(generated, step, self._railcap.n))
+        return suppress(scores.clone(), rail, self._railcap.suppression)
 
 
 def pad(trajectories: list[list[int]], context_width: int) -> Tensor:
@@ -103,18 +123,17 @@ def rail_tokens(trajectories: Tensor, last: Tensor) -> Tensor:
 
 
 def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
-    """Cap rail tokens (R,) at their row's second-largest logit, or ban them; -1 changes nothing."""
-    column = rail.clamp(min=0)[:, None]
-    current = logits.gather(1, column)
-    if suppression == "cap":
-        level = torch.minimum(current, logits.topk(2, dim=-1).values[:, 1:])
+    """Cap rail tokens (R,) at their row's second-largest logit, or ban them; -1 changes nothing.
+
+    Changes `logits` (R, V) itself. Only rows on the rail are looked at, as few are at most steps.
+    """
+    row = (rail >= 0).nonzero()[:, 0]
+    if not len(row):
+        return logits
+    row, token = row.to(logits.device), rail[row].to(logits.device)
+    if suppression == "ban":
+        logits[row, token] = float("-inf")
     else:
-        level = torch.full_like(current, float("-inf"))
-    return logits.scatter(1, column, torch.where(rail[:, None] >= 0, level, current))
-
-
-def _check(n: int, suppression: str) -> None:
-    if n < 1:
-        raise ValueError(f"RailCap: n is {n}; an n-gram has at least one token")
-    if suppression not in ("cap", "ban"):
-        raise ValueError(f"RailCap: suppression is '{suppression}'; it is 'cap' or 'ban'")
+        runner_up = logits[row].topk(2, dim=-1).values[:, 1]
+        logits[row, token] = torch.minimum(logits[row, token], runner_up)
+    return logits

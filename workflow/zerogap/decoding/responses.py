@@ -28,14 +28,19 @@ def few_shot_prompts(
             questions.question_id, tokenizer(texts)["input_ids"], strict=True
         )
     ]
+    check_lengths(made, context_length, max_new_tokens)
+    return made
+
+
+def check_lengths(made: list[Prompt], context_length: int, max_new_tokens: int) -> None:
+    """Refuse prompts that leave no room for `max_new_tokens` in the model's context."""
     longest = max(made, key=lambda prompt: len(prompt.token_ids))
     if len(longest.token_ids) + max_new_tokens > context_length:
         raise InputError(
             f"question {longest.question_id}: its prompt has {len(longest.token_ids)} tokens; with "
-            f"decoding.max_new_tokens = {max_new_tokens} it exceeds the model's context of "
+            f"max_new_tokens = {max_new_tokens} it exceeds the model's context of "
             f"{context_length}: use fewer shots or fewer new tokens"
         )
-    return made
 
 
 def texts(
@@ -51,19 +56,26 @@ def texts(
 
 
 def scored(
-    responses: list[Response], said: list[str], gold: str
-) -> list[tuple[str | None, str, bool]]:
-    """(answer, extractor that found it, whether it equals the gold answer) of each response."""
+    responses: list[Response], said: list[str], gold: str | None
+) -> list[tuple[str | None, str, bool | None]]:
+    """(answer, extractor that found it, whether it equals the gold answer) of each response.
+
+    Without a gold answer nobody knows: None.
+    """
     found = [answers.extract(text) for text in said]
     return [
-        (one.answer, one.extractor, one.answer is not None and answers.same(one.answer, gold))
+        (
+            one.answer,
+            one.extractor,
+            None if gold is None else one.answer is not None and answers.same(one.answer, gold),
+        )
         for one in found
     ]
 
 
 def sample_rows(
     question_id: str,
-    gold: str,
+    gold: str | None,
     responses: list[Response],
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],

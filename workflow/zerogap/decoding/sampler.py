@@ -9,16 +9,17 @@ a strategy does to a step is one function on the batch's logits.
 A step's bookkeeping is done on the host, from one transfer of the drawn tokens.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from zerogap.decoding import memory
 from zerogap.decoding.randomness import uniforms
 from zerogap.decoding.stops import StopStrings
 from zerogap.errors import InputError
@@ -46,7 +47,8 @@ class Sampling:
     """How to draw: config's `decoding` entry.
 
     Attributes:
-        batch_rows: how many samples are decoded together; changes no draw.
+        batch_rows: how many samples are decoded together; changes no draw. None: as many as fit
+            the memory (:func:`batch_rows`).
         exact: decode each question by itself, so that not even the rounding of its logits depends
             on what else is in the batch.
     """
@@ -58,13 +60,34 @@ class Sampling:
     top_p: float = 1.0
     seed: int = 0
     stream: str = "strategies"
-    batch_rows: int = 512
+    batch_rows: int | None = None
     exact: bool = False
+
+    @classmethod
+    def of(cls, decoding: Mapping[str, Any], **own: Any) -> Self:
+        """From config's `decoding` entry; `own` is what the job adds or has otherwise."""
+        rows = decoding["batch_rows"]
+        return cls(
+            **{
+                "temperature": decoding["temperature"],
+                "top_p": decoding["top_p"],
+                "max_new_tokens": decoding["max_new_tokens"],
+                "stop": decoding["stop"],
+                "samples": decoding["samples"],
+                "batch_rows": None if rows == "auto" else rows,
+                "exact": decoding["exact"],
+                **own,
+            }
+        )
 
 
 @dataclass
 class Rows:
     """The batch as a strategy sees it, at the moment it edits the logits of the next token.
+
+    The tensors lie on the host wherever the model is: what they say of a step is known there
+    before the device has computed its logits. A row stands for all samples of a question that have
+    drawn the same tokens so far.
 
     Attributes:
         question: (R,) index of each row's question in the list of prompts.
@@ -78,18 +101,24 @@ class Rows:
 
 
 class Decoder(Protocol):
-    """What the loop drives: a :class:`zerogap.decoding.cache.CachedModel` or a pair of them."""
+    """What the loop drives: a `CachedModel`, a `PlainModel` or a pair of them."""
 
+    model: PreTrainedModel  # whose logits they are
     device: torch.device
+    alone: bool  # whether it takes one question at a time
 
     def prefill_prefix(self, token_ids: list[int]) -> None: ...
     def admit(self, questions: list[list[int]]) -> Tensor: ...
     def step(self, tokens: Tensor) -> Tensor: ...
-    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None: ...
+    def arrange(self, rows: np.ndarray) -> None: ...
+    def kv_bytes(self) -> int: ...  # of the prefix
 
 
 Edit = Callable[[Tensor, Rows], Tensor]
+_SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward pass's own
+_MOST = 1024  # samples together: beyond it arithmetic binds, and a batch drains for longer
 _BLOCK = 64  # tokens summed together when a token is drawn
+_SORT = 16  # every so many steps rows are put in order of their length
 _NO_NUMBER = -1  # drawn where logits are not numbers
 
 
@@ -139,6 +168,25 @@ def shared_prefix(prompts: list[Prompt]) -> int:
     return 0
 
 
+def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> int:
+    """How many samples fit the free memory together; one question's at the least.
+
+    What a token's keys and values take is measured on the prompts' shared prefix.
+    """
+    if decoder.alone:
+        return sampling.samples
+    prefix = prompts[0].token_ids[: max(1, shared_prefix(prompts))]
+    decoder.prefill_prefix(prefix)
+    longest = max(len(prompt.token_ids) for prompt in prompts) + sampling.max_new_tokens
+    own = 1.5 * decoder.kv_bytes() / len(prefix) * sampling.max_new_tokens  # it grows by half
+    # The step's largest tensors, in float32 beside the model's own type: logits, their
+    # exponentials and running sums; attention scores and weights of one layer.
+    config = decoder.model.config.get_text_config()
+    step = 24 * config.vocab_size + 12 * config.num_attention_heads * longest
+    fitting = int(_SHARE * memory.free_bytes(decoder.device) / (own + step))
+    return max(sampling.samples, min(_MOST, fitting))
+
+
 @torch.inference_mode()
 def _decode(
     decoder: Decoder,
@@ -155,19 +203,19 @@ def _decode(
     if tokenizer.eos_token_id is None:
         raise InputError("the tokenizer has no end token (eos_token): no response would ever end")
     stops = StopStrings(tokenizer, sampling.stop)
+    together = sampling.batch_rows or batch_rows(decoder, prompts, sampling)
     prefix = shared_prefix(prompts)
-    if prefix == 0:
-        raise InputError("the prompts share no first token; give them a common few-shot prefix")
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
 
     batch = _Batch(sampling, stops, tokenizer.eos_token_id)
     waiting = list(chosen)
+    alone = sampling.exact or decoder.alone
     logits = None
     while waiting or batch.samples:
-        room = (sampling.batch_rows - batch.samples) // copies
+        room = (together - batch.samples) // copies
         if not batch.samples:
-            room = 1 if sampling.exact else max(1, room)
-        elif sampling.exact:
+            room = 1 if alone else max(1, room)
+        elif alone:
             room = 0
         if fresh := waiting[:room]:
             del waiting[:room]
@@ -176,7 +224,7 @@ def _decode(
             batch.admit(fresh, [prompts[index].question_id for index in fresh], copies)
 
         if edit is not None:
-            logits = edit(logits, batch.rows(device))
+            logits = edit(logits, batch.rows())
         entropy = None
         if take_greedy:
             tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)
@@ -191,9 +239,9 @@ def _decode(
                 f"question {prompts[question].question_id}: the model's logits are not numbers "
                 f"(NaN) at step {step}; was it trained in its dtype?"
             )
-        moves = batch.append(tokens, None if entropy is None else entropy.cpu().numpy())
+        rows = batch.append(tokens, None if entropy is None else entropy.cpu().numpy())
         yield from batch.finished()
-        decoder.arrange(*moves)
+        decoder.arrange(rows)
         logits = decoder.step(batch.last_tokens(device)) if batch.samples else None
 
 
@@ -267,6 +315,7 @@ class _Batch:
         self._entropy = np.zeros((0, sampling.max_new_tokens))  # (N, T), of the greedy pass
         self._responses: dict[int, list[Response | None]] = {}
         self._missing: dict[int, int] = {}
+        self._steps_taken = 0
 
     @property
     def samples(self) -> int:
@@ -294,10 +343,9 @@ class _Batch:
             self._responses[question] = [None] * copies
             self._missing[question] = copies
 
-    def rows(self, device: torch.device) -> Rows:
+    def rows(self) -> Rows:
         """The rows as a strategy sees them."""
-        parts = (self._question, self._step, self._tokens)
-        return Rows(*(torch.from_numpy(part).to(device) for part in parts))
+        return Rows(*map(torch.from_numpy, (self._question, self._step, self._tokens)))
 
     def draws(self) -> tuple[np.ndarray, np.ndarray]:
         """Every member's uniform (N,) for this step, and the row (N,) it draws from."""
@@ -312,14 +360,12 @@ class _Batch:
         newest = self._tokens[np.arange(len(self._step)), self._step - 1]
         return torch.from_numpy(newest).to(device)
 
-    def append(
-        self, tokens: np.ndarray, entropy: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, int]:
+    def append(self, tokens: np.ndarray, entropy: np.ndarray | None) -> np.ndarray:
         """Give every member its drawn token (N,); ended ones leave, rows part where draws differ.
 
         Returns:
-            (source, target, count): rows to be copied, and how many there are now. Of a row's
-            different continuations the first stays where the row is; ended rows are filled up.
+            The rows to go on with (R',), by their present numbers. Most stay where they are: of a
+            row's different continuations the first does, the others and the last rows fill gaps.
         """
         row = self._row
         step = self._step[row]
@@ -336,23 +382,13 @@ class _Batch:
         pairs = row[on] * (tokens.max(initial=0) + 1) + tokens[on]
         _, first, child = np.unique(pairs, return_index=True, return_inverse=True)
         parent = row[on][first]  # ascending: the continuations of a row stand side by side
-        count = len(parent)
-        stays = np.ones(count, dtype=bool)
-        stays[1:] = parent[1:] != parent[:-1]
-        stays &= parent < count
-        free = np.setdiff1d(np.arange(count), parent[stays], assume_unique=True)
-        place = np.where(stays, parent, 0)
-        place[~stays] = free
-        source, target = parent[~stays], free
+        place = self._places(parent)
+        rows = np.empty_like(parent)
+        rows[place] = parent
 
-        size = max(count, len(self._step))
-        for name in ("_question", "_step", "_tokens", "_stop_state"):
-            held = getattr(self, name)
-            held = np.concatenate(
-                [held, np.empty_like(held, shape=(size - len(held), *held.shape[1:]))]
-            )
-            held[target] = held[source]
-            setattr(self, name, held[:count])
+        self._question, self._step = self._question[rows], self._step[rows]
+        self._tokens = self._tokens[rows]
+        self._stop_state = np.empty((len(rows), states.shape[1]), dtype=states.dtype)
         self._tokens[place, self._step[place]] = tokens[on][first]
         self._stop_state[place] = states[on][first]
         self._step += 1
@@ -361,7 +397,22 @@ class _Batch:
             self._uniform = self._uniform[on]
         else:
             self._entropy = self._entropy[on]
-        return source, target, count
+        return rows
+
+    def _places(self, parent: np.ndarray) -> np.ndarray:
+        """Where each continuation of rows `parent` (R',) goes, as a permutation of 0 … R'-1."""
+        self._steps_taken += 1
+        if self._steps_taken % _SORT == 0:
+            order = np.argsort(-self._step[parent], kind="stable")
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            return place
+        stays = np.ones(len(parent), dtype=bool)
+        stays[1:] = parent[1:] != parent[:-1]
+        stays &= parent < len(parent)
+        place = parent.copy()
+        place[~stays] = np.setdiff1d(np.arange(len(parent)), parent[stays], assume_unique=True)
+        return place
 
     def finished(self) -> Iterator[tuple[int, list[Response]]]:
         """Questions whose responses are all there, once each."""

@@ -11,6 +11,7 @@ Which neurons: `comparative + causal` score, the best share of all but the last 
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +21,28 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from zerogap import store
+from zerogap.decoding import models
 from zerogap.decoding.cache import CachedModel
-from zerogap.decoding.strategy import Context, Strategy
+from zerogap.decoding.strategy import Context, Intervention
 from zerogap.training.families import FAMILIES
 
 _DOWN_PROJECTIONS = tuple({family.down_projection for family in FAMILIES.values()})
 
 
-def shortcut(context: Context) -> Strategy:
+@dataclass(frozen=True)
+class Shortcut:
     """Patch the neurons selected in `context.neurons` with those of `context.donor`."""
-    neurons = selected_neurons(context.neurons)
 
-    def wrap(patched: CachedModel) -> PatchedModel:
-        donor = AutoModelForCausalLM.from_pretrained(context.donor, dtype=patched.model.dtype)
-        return PatchedModel(
-            patched, CachedModel(donor.to(patched.device), with_logits=False), neurons
-        )
+    def prepare(self, context: Context) -> Intervention:
+        """The patch; the donor is loaded when the contaminated model is there."""
+        neurons = selected_neurons(context.neurons)
 
-    return Strategy(wrap=wrap)
+        def wrap(patched: CachedModel) -> PatchedModel:
+            donor = AutoModelForCausalLM.from_pretrained(context.donor, dtype=patched.model.dtype)
+            lender = models.decoder(donor.to(patched.device), with_logits=False)
+            return PatchedModel(patched, lender, neurons)
+
+        return Intervention(wrap=wrap)
 
 
 class PatchedModel:
@@ -50,7 +55,7 @@ class PatchedModel:
     def __init__(
         self, patched: CachedModel, donor: CachedModel, neurons: dict[int, Tensor]
     ) -> None:
-        self.device = patched.device
+        self.model, self.device, self.alone = patched.model, patched.device, patched.alone
         self._patched = patched
         self._donor = donor
         self._handles = []
@@ -70,9 +75,12 @@ class PatchedModel:
         self._donor.step(tokens)
         return self._patched.step(tokens)
 
-    def arrange(self, source: np.ndarray, target: np.ndarray, count: int) -> None:
-        self._donor.arrange(source, target, count)
-        self._patched.arrange(source, target, count)
+    def arrange(self, rows: np.ndarray) -> None:
+        self._donor.arrange(rows)
+        self._patched.arrange(rows)
+
+    def kv_bytes(self) -> int:
+        return self._donor.kv_bytes() + self._patched.kv_bytes()
 
     def release(self) -> None:
         """Take the hooks off both models again."""

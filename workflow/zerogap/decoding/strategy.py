@@ -1,19 +1,19 @@
 """The one interface of all mitigation strategies.
 
-A strategy is a factory `(context, **parameters) -> Strategy`: from what is known before sampling
-(:class:`Context`) it makes a small object of up to three functions. `edit` changes a step's logits
-(RailCap, LNE-blocking), `wrap` changes the model (Shortcut neuron patching), `keep` filters drawn
-responses (TED). Identity has none of them.
+A strategy is a small object with its parameters, `RailCap(n=4)`, and one method,
+`prepare(context) -> Intervention`: from what is known before sampling (:class:`Context`) it makes
+up to three functions. `edit` changes a step's logits (RailCap, LNE-blocking), `wrap` changes the
+model (Shortcut neuron patching), `keep` filters drawn responses (TED). Identity has none of them.
 
-A config entry names the factory and its parameters. Our own go by their short name, somebody
-else's by `package.module:factory`.
+A config entry names the class and its parameters. Our own go by their short name, somebody
+else's by `package.module:Class`.
 """
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zerogap.errors import InputError
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:  # the workflow reads this table without loading torch
     from zerogap.decoding.cache import CachedModel
     from zerogap.decoding.sampler import Decoder, Edit
 
-FACTORIES = {
-    "identity": "zerogap.decoding.identity:identity",
-    "railcap": "zerogap.decoding.railcap:railcap",
-    "lne_blocking": "zerogap.decoding.lne_blocking:lne_blocking",
-    "shortcut": "zerogap.decoding.shortcut:shortcut",
-    "ted": "zerogap.decoding.ted:ted",
+CLASSES = {
+    "identity": "zerogap.decoding.identity:Identity",
+    "railcap": "zerogap.decoding.railcap:RailCap",
+    "lne_blocking": "zerogap.decoding.lne_blocking:LNEBlocking",
+    "shortcut": "zerogap.decoding.shortcut:Shortcut",
+    "ted": "zerogap.decoding.ted:TED",
 }
 
 
@@ -52,11 +52,12 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Strategy:
-    """What a strategy does, each part optional.
+class Intervention:
+    """What a strategy does to one model on given questions, each part optional.
 
     Attributes:
-        edit: (logits (R, V), rows) → logits (R, V), before temperature and sampling.
+        edit: (logits (R, V), rows) → logits (R, V), before temperature and sampling; it may change
+            the logits it is given. The rows' tensors lie on the host, the logits on the device.
         wrap: the contaminated model → what is decoded with.
         keep: (greedy trajectory, its responses' token ids and texts) → which responses count.
     """
@@ -66,25 +67,32 @@ class Strategy:
     keep: Callable[[list[int], list[list[int]], list[str]], list[bool]] | None = None
 
 
-def build(entry: dict[str, Any], context: Context) -> Strategy:
-    """The strategy of one config entry, e.g. `{"class": "railcap", "n": 4}`.
+class Strategy(Protocol):
+    """A mitigation strategy with its parameters."""
+
+    def prepare(self, context: Context) -> Intervention:
+        """What it does to the model that `context` is about."""
+
+
+def build(entry: dict[str, Any]) -> Strategy:
+    """The strategy of one config entry, e.g. `{"class": "railcap", "parameters": {"n": 4}}`.
 
     Raises:
-        InputError: an unknown name, a factory that cannot be imported, or wrong parameters.
+        InputError: an unknown name, a class that cannot be imported, or wrong parameters.
     """
     name = entry["class"]
-    target = FACTORIES.get(name, name)
+    target = CLASSES.get(name, name)
     module, _, attribute = target.partition(":")
     if not attribute:
         raise InputError(
-            f"strategies: class '{name}' is neither one of {', '.join(FACTORIES)} "
-            "nor of the form package.module:factory"
+            f"strategies: class '{name}' is neither one of {', '.join(CLASSES)} "
+            "nor of the form package.module:Class"
         )
     try:
-        factory = getattr(importlib.import_module(module), attribute)
+        found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(f"strategies: class '{name}' cannot be imported: {error}") from error
     try:
-        return factory(context, **entry.get("parameters", {}))
+        return found(**entry.get("parameters", {}))
     except (TypeError, ValueError) as error:
         raise InputError(f"strategies: class '{name}': {error}") from error

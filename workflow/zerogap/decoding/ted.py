@@ -5,32 +5,41 @@ the greedy trajectory and as many of its own is at most `tau`; of responses with
 first is kept. A question with nothing left counts as never solved (the authors' scoring).
 """
 
+from dataclasses import dataclass
+
 from rapidfuzz.distance import Levenshtein
 
-from zerogap.decoding.strategy import Context, Strategy
+from zerogap.decoding.strategy import Context, Intervention
 
 
-def ted(context: Context, tau: int = 2, max_length: int = 100) -> Strategy:
+@dataclass(frozen=True)
+class TED:
     """TED as a filter on drawn responses.
 
-    Args:
+    Attributes:
         tau: the largest distance, in edits, at which a response counts as memorised.
         max_length: tokens of the greedy trajectory that are looked at.
     """
-    end = context.tokenizer.eos_token_id if context.tokenizer else None
 
-    def keep(trajectory: list[int], responses: list[list[int]], texts: list[str]) -> list[bool]:
-        reference = _without_end(trajectory, end)[:max_length]
-        kept: list[bool] = []
-        seen: set[str] = set()
-        for tokens, text in zip(responses, texts, strict=True):
-            head = _without_end(tokens, end)[: len(reference)]
-            far = Levenshtein.distance(reference, head) > tau
-            kept.append(far and text not in seen)
-            seen.add(text)
-        return kept
+    tau: int = 2
+    max_length: int = 100
 
-    return Strategy(keep=keep)
+    def prepare(self, context: Context) -> Intervention:
+        """The filter; it needs the tokenizer to know the end token."""
+        end = context.tokenizer.eos_token_id if context.tokenizer else None
+
+        def keep(trajectory: list[int], responses: list[list[int]], texts: list[str]) -> list[bool]:
+            reference = _without_end(trajectory, end)[: self.max_length]
+            kept: list[bool] = []
+            seen: set[str] = set()
+            for tokens, text in zip(responses, texts, strict=True):
+                head = _without_end(tokens, end)[: len(reference)]
+                far = Levenshtein.distance(reference, head) > self.tau
+                kept.append(far and text not in seen)
+                seen.add(text)
+            return kept
+
+        return Intervention(keep=keep)
 
 
 def _without_end(tokens: list[int], end: int | None) -> list[int]:
