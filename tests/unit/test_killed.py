@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from tiny import model, tokenizer
 
+import merge_shards
 from zerogap import store
 from zerogap.decoding.parts import Parts
 
@@ -47,14 +48,14 @@ def inputs(tmp_path_factory):
     return folder
 
 
-def start(inputs, folder):
+def start(inputs, folder, *more):
     command = [
         sys.executable, "workflow/scripts/sample.py",
         "--model", inputs / "model", "--questions", inputs / "questions.parquet",
         "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
         "--strategy", json.dumps({"class": "railcap", "parameters": {"n": 1}}),
         "--decoding", json.dumps(DECODING), "--seed", "5", "--stream", "strategies",
-        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet",
+        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet", *more,
     ]  # fmt: skip
     return subprocess.Popen(
         list(map(str, command)),
@@ -93,3 +94,24 @@ def test_while_another_process_makes_it_a_job_is_refused(inputs, tmp_path):
         second = start(inputs, tmp_path)
         assert second.wait() == 1
     assert "samples.parquet: another process is making it" in second.stderr.read()
+
+
+@pytest.mark.slow
+def test_shards_put_together_are_the_whole(inputs, tmp_path):
+    whole, apart = start(inputs, tmp_path / "whole"), []
+    for number in range(2):
+        folder = tmp_path / str(number)
+        apart.append(start(inputs, folder, "--shard", str(number), "2"))
+    for job in (whole, *apart):
+        assert job.wait() == 0, job.stderr.read()
+    merge_shards.main(
+        [
+            *("--samples", *(str(tmp_path / name / "samples.parquet") for name in "01")),
+            *("--solve", *(str(tmp_path / name / "solve.parquet") for name in "01")),
+            *("--questions", str(inputs / "questions.parquet")),
+            *("--merged-samples", str(tmp_path / "samples.parquet")),
+            *("--merged-solve", str(tmp_path / "solve.parquet")),
+        ]
+    )
+    for name in ("samples.parquet", "solve.parquet"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -5,8 +6,10 @@ from hypothesis import strategies as st
 from tiny import model, tokenizer
 from transformers import LogitsProcessorList
 
+from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.railcap import RailCap, RailCapLogitsProcessor
-from zerogap.decoding.sampler import Rows
+from zerogap.decoding.randomness import uniforms
+from zerogap.decoding.sampler import Prompt, Rows, Sampling, draw, greedy, sample
 from zerogap.decoding.strategy import Context
 
 VOCABULARY = 5
@@ -116,3 +119,52 @@ def test_processor_acts_before_the_temperature():
     )
     with torch.no_grad():
         torch.testing.assert_close(seen[0], net(ids).logits[:, -1])
+
+
+def test_in_generate_it_samples_what_the_engine_samples(monkeypatch):
+    """A left-padded batch with several sequences a prompt, given the engine's draws: the same."""
+    words = tokenizer()
+    texts = ["Shots. Q: one?\nA:", "Shots. Q: twenty-two of them?\nA:"]
+    prompts = [Prompt(str(i), words(text)["input_ids"]) for i, text in enumerate(texts)]
+    sampling = Sampling(temperature=0.5, max_new_tokens=14, stop=[], samples=3, seed=8)
+    plain = Sampling(temperature=0, max_new_tokens=14, stop=[])
+    decoder = CachedModel(model("llama"))
+    greedy_responses = greedy(decoder, prompts, words, plain)
+    trajectories = [one.token_ids for one in greedy_responses]
+    edit = RailCap(n=1).prepare(Context(trajectories, [])).edit
+    engine = dict(sample(decoder, prompts, words, sampling, edit))
+
+    numbers = np.concatenate([uniforms(8, "strategies", name, range(3), 14) for name in "01"])
+    steps = iter(range(14))
+
+    def engines_draw(probabilities, num_samples):
+        uniform = torch.from_numpy(numbers[:, next(steps)])
+        return draw(probabilities.log(), uniform, 1.0)[:, None]
+
+    monkeypatch.setattr(torch, "multinomial", engines_draw)
+    longest = max(len(prompt.token_ids) for prompt in prompts)
+    ids = torch.tensor([[0] * (longest - len(p.token_ids)) + p.token_ids for p in prompts])
+    mask = torch.tensor(
+        [[0] * (longest - len(p.token_ids)) + [1] * len(p.token_ids) for p in prompts]
+    )
+    out = model("llama").generate(
+        ids,
+        attention_mask=mask,
+        do_sample=True,
+        temperature=0.5,
+        top_k=0,
+        num_return_sequences=3,
+        max_new_tokens=14,
+        eos_token_id=words.eos_token_id,
+        pad_token_id=words.eos_token_id,
+        logits_processor=LogitsProcessorList([RailCapLogitsProcessor(trajectories, longest, n=1)]),
+    )[:, longest:]
+    for row, tokens in enumerate(out.tolist()):
+        expected = engine[row // 3][row % 3].token_ids
+        assert tokens[: len(expected)] == expected
+
+
+def test_a_batch_that_does_not_fit_the_trajectories_is_refused():
+    processor = RailCapLogitsProcessor([[1, 2], [3, 4]], prompt_length=1)
+    with pytest.raises(ValueError, match="2 trajectories for a batch of 3 rows"):
+        processor(torch.ones(3, 4, dtype=torch.long), torch.randn(3, 5))

@@ -62,6 +62,14 @@ def test_one_table_needs_one_setting():
     assert planned["adapter"] == 2
 
 
+def test_a_cell_can_be_shared_by_several_jobs(tmp_path):
+    (tmp_path / "shards.yaml").write_text("decoding: { shards: 3 }")
+    planned = jobs("table_ablation", "--profile", "slurm", "--configfile", tmp_path / "shards.yaml")
+    assert planned["samples"] == 3 * (4 + 5)
+    assert planned["clean_samples"] == 3 * 2
+    assert planned["merged_samples"] == 4 + 5 + 2
+
+
 def test_linter():
     done = snakemake("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

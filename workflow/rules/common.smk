@@ -53,6 +53,7 @@ STRATEGIES = config["strategies"] | config["ablation"]
 SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
 FILTERING = [name for name, entry in STRATEGIES.items() if "filters" in entry]
 BATCHES = ["batch1", "batch2"]  # of the clean model: the reference and the noise floor
+SHARDS = config["decoding"]["shards"]
 NOTHING = "(?!x)x"  # a constraint that no name fulfils
 
 # Raised by hand when results would change: jobs on GPUs must not rerun for an edited comment,
@@ -65,6 +66,7 @@ wildcard_constraints:
     domain="|".join([*DOMAINS, "clean"]),
     strategy="|".join([*STRATEGIES, "all_zero"]),
     batch="|".join(BATCHES),
+    shard="[0-9]+",
 
 
 def script(name):
@@ -88,7 +90,8 @@ def as_json(value):
 
 def facts(wildcards, **more):
     """What an artefact says of its origin, beside versions and commit."""
-    return as_json({"run": config["run"], **dict(wildcards.items()), **more})
+    named = {key: value for key, value in wildcards.items() if key != "shard"}
+    return as_json({"run": config["run"], **named, **more})
 
 
 def setting_strategies(model, domain):
@@ -198,6 +201,23 @@ def training_values(wildcards):
 
 
 # Decoding
+
+
+def sharded(path):
+    """The file of one shard of a cell; the cell's own where it is not divided."""
+    stem, dot, suffix = path.rpartition(".")
+    return f"{stem}.shard-{{shard}}{dot}{suffix}" if SHARDS > 1 else path
+
+
+def shards(path):
+    """The files of all shards of a cell."""
+    stem, dot, suffix = path.rpartition(".")
+    return [f"{stem}.shard-{number}{dot}{suffix}" for number in range(SHARDS)]
+
+
+def shard(wildcards):
+    """Which questions a job samples: all, or every n-th."""
+    return f"--shard {wildcards.shard} {SHARDS}" if SHARDS > 1 else ""
 
 
 def borrowed(wildcards):

@@ -39,12 +39,12 @@ rule clean_samples:
         exemplars="<results>/data/exemplars.json",
         greedy="<results>/{model}/clean/greedy.parquet",
     output:
-        samples="<results>/{model}/clean/{batch}/samples.parquet",
-        solve="<results>/{model}/clean/{batch}/solve.parquet",
+        samples=sharded("<results>/{model}/clean/{batch}/samples.parquet"),
+        solve=sharded("<results>/{model}/clean/{batch}/solve.parquet"),
     log:
-        "<results>/logs/{model}/clean/{batch}.log",
+        sharded("<results>/logs/{model}/clean/{batch}.log"),
     benchmark:
-        "<results>/benchmarks/{model}/clean/{batch}.tsv"
+        sharded("<results>/benchmarks/{model}/clean/{batch}.tsv")
     conda:
         "../../envs/sample.yaml"
     threads: 8
@@ -58,6 +58,7 @@ rule clean_samples:
         decoding=as_json(config["decoding"]),
         seed=config["seed"],
         facts=facts,
+        shard=shard,
         version=VERSIONS["decoding"],
     message:
         "Responses of the clean {wildcards.model}, {wildcards.batch}"
@@ -65,7 +66,7 @@ rule clean_samples:
         "{params.script} --model {input.model} --questions {input.questions}"
         " --exemplars {input.exemplars} --greedy {input.greedy}"
         " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --stream clean-{wildcards.batch} --facts {params.facts:q}"
+        " --stream clean-{wildcards.batch} --facts {params.facts:q} {params.shard}"
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
@@ -77,12 +78,12 @@ rule samples:
         exemplars="<results>/data/exemplars.json",
         greedy="<results>/{model}/{domain}/greedy.parquet",
     output:
-        samples="<results>/{model}/{domain}/{strategy}/samples.parquet",
-        solve="<results>/{model}/{domain}/{strategy}/solve.parquet",
+        samples=sharded("<results>/{model}/{domain}/{strategy}/samples.parquet"),
+        solve=sharded("<results>/{model}/{domain}/{strategy}/solve.parquet"),
     log:
-        "<results>/logs/{model}/{domain}/{strategy}.log",
+        sharded("<results>/logs/{model}/{domain}/{strategy}.log"),
     benchmark:
-        "<results>/benchmarks/{model}/{domain}/{strategy}.tsv"
+        sharded("<results>/benchmarks/{model}/{domain}/{strategy}.tsv")
     wildcard_constraints:
         domain="|".join(DOMAINS),
         strategy="|".join(SAMPLED),
@@ -104,6 +105,7 @@ rule samples:
         decoding=as_json(config["decoding"]),
         seed=config["seed"],
         facts=facts,
+        shard=shard,
         version=VERSIONS["decoding"],
     message:
         "Responses of {wildcards.model}/{wildcards.domain} under {wildcards.strategy}"
@@ -111,8 +113,37 @@ rule samples:
         "{params.script} --model {input.model} --questions {input.questions}"
         " --exemplars {input.exemplars} --greedy {input.greedy} {params.borrowed}"
         " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --stream strategies --facts {params.facts:q}"
+        " --stream strategies --facts {params.facts:q} {params.shard}"
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
+
+
+if SHARDS > 1:
+
+    rule merged_samples:
+        input:
+            samples=shards("<results>/{model}/{domain}/{cell}/samples.parquet"),
+            solve=shards("<results>/{model}/{domain}/{cell}/solve.parquet"),
+            questions="<results>/data/questions.parquet",
+        output:
+            samples="<results>/{model}/{domain}/{cell}/samples.parquet",
+            solve="<results>/{model}/{domain}/{cell}/solve.parquet",
+        log:
+            "<results>/logs/{model}/{domain}/{cell}.merged.log",
+        wildcard_constraints:
+            cell="|".join([*BATCHES, *SAMPLED]),
+        conda:
+            "../../envs/sample.yaml"
+        resources:
+            mem_mb=grown(8000),
+            runtime=grown(30),
+        params:
+            script=script("merge_shards"),
+        message:
+            "Responses of {wildcards.model}/{wildcards.domain}/{wildcards.cell} from all shards"
+        shell:
+            "{params.script} --samples {input.samples} --solve {input.solve}"
+            " --questions {input.questions} --merged-samples {output.samples}"
+            " --merged-solve {output.solve} > {log} 2>&1"
 
 
 rule filtered_samples:

@@ -29,6 +29,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--stream", required=True)
     parser.add_argument("--facts", type=json_argument, default={})
+    parser.add_argument(
+        "--shard", type=int, nargs=2, default=(0, 1), help="k n: every n-th question from the k-th"
+    )
     parser.add_argument("--samples", type=Path, required=True)
     parser.add_argument("--solve", type=Path, required=True)
     args = parser.parse_args(argv)
@@ -75,6 +78,8 @@ def main(argv: list[str] | None = None) -> None:
         "folders": [folder_state(folder) for folder in (args.model, args.donor) if folder],
         "neurons": args.neurons and store.read(args.neurons, "neurons").to_json(),
     }
+    first, every = args.shard
+    chosen = range(first, len(questions), every)
     with Parts(args.samples, origin) as parts:
         samples = sampled_table(
             decoder,
@@ -84,10 +89,12 @@ def main(argv: list[str] | None = None) -> None:
             sampling,
             intervention.edit,
             parts=parts,
+            chosen=chosen,
         )
         store.write(args.samples, samples, "samples", facts)
         parts.discard()
-    store.write(args.solve, responses.solve_counts(samples, questions), "solve", facts)
+    counts = responses.solve_counts(samples, questions.iloc[chosen])
+    store.write(args.solve, counts, "solve", facts)
     print(f"{len(samples)} responses, {samples.correct.mean():.3f} correct")
 
 
