@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import FAMILIES, model, tokenizer
+from tiny import FAMILIES, VOCABULARY, model, tokenizer
 
 from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.randomness import uniforms
@@ -133,6 +133,27 @@ def test_greedy_is_that_of_generate(family):
         assert response.token_ids == generated.tolist()
         entropy = -(logs.exp() * logs).sum(-1)
         torch.testing.assert_close(torch.tensor(response.entropy), entropy.float())
+
+
+def test_greedy_rows_that_change_places_stay_with_their_questions():
+    """Questions that end at different steps, so that rows move into the gaps."""
+    many = [Prompt(str(i), TOKENIZER(f"Shots. Q: {i * 7919}\nA:")["input_ids"]) for i in range(24)]
+    sampling = Sampling(temperature=0, max_new_tokens=16, stop=[], batch_rows=1)
+    whole = greedy(CachedModel(model("llama")), many, TOKENIZER, sampling)
+    ends = [{t: one.token_ids.index(t) for t in one.token_ids} for one in whole]
+    # The token that ends most responses, at different steps.
+    end = max(range(VOCABULARY), key=lambda t: len({places.get(t, 0) for places in ends}))
+    words = tokenizer()
+    words.eos_token = TOKENIZER.convert_ids_to_tokens(end)
+    assert words.eos_token_id == end
+    together = greedy(
+        CachedModel(model("llama")), many, words, dataclasses.replace(sampling, batch_rows=10)
+    )
+    assert len({len(one.token_ids) for one in together}) > 3
+    for one, alone, places in zip(together, whole, ends, strict=True):
+        length = places.get(end, 15) + 1
+        assert one.token_ids == alone.token_ids[:length]
+        assert one.entropy == pytest.approx(alone.entropy[:length])
 
 
 def test_responses_end_where_they_should():

@@ -43,6 +43,7 @@ class PromptCache:
         self.row_slot = np.zeros(0, dtype=np.int64)  # (R,) index into Q
         self.row_length = np.zeros(0, dtype=np.int64)  # (R,) own tokens
         self._mode = "prefix"
+        self._grouped = False  # whether the grid of rows is that of the present rows
         self._arriving: dict[int, tuple[Tensor, Tensor]] = {}
         self._biases: dict[int | None, Tensor] = {}
 
@@ -96,6 +97,7 @@ class PromptCache:
         self.question_length = np.concatenate([self.question_length, lengths])
         self.row_slot = np.concatenate([self.row_slot, slots])
         self.row_length = np.concatenate([self.row_length, np.zeros_like(slots)])
+        self._grouped = False
 
     def arrange(self, rows: np.ndarray) -> None:
         """Go on with rows (R',) of the present ones, in that order; a row may come twice.
@@ -103,7 +105,10 @@ class PromptCache:
         Only rows that change their place are copied. A question without a row left goes.
         """
         target = (rows != np.arange(len(rows))).nonzero()[0]
+        if not len(target) and len(rows) == len(self.row_slot):
+            return
         source = rows[target]
+        self._grouped = False
         self.row_slot, self.row_length = self.row_slot[rows], self.row_length[rows]
         if len(target) and (width := int(self.row_length[target].max())):
             self._make_room(len(rows), width)
@@ -125,12 +130,12 @@ class PromptCache:
         self._mode = "step"
         self._width = int(self.row_length.max()) + 1
         self._make_room(len(self.row_slot), self._width)
-        self._rows = torch.arange(len(self.row_slot), device=self.device)
         self._column = torch.from_numpy(self.row_length).to(self.device)
         start = self.prefix_length + self.question_length[self.row_slot]
         self._start = torch.from_numpy(start).to(self.device)
         self._biases = {}
-        self._group_rows()
+        if not self._grouped:
+            self._group_rows()
         # On a CPU rows are read in runs, each as wide as its longest row: a step waits for memory.
         rows = len(self.row_slot)
         run = _RUN if self.device.type == "cpu" else rows
@@ -261,6 +266,8 @@ class PromptCache:
         grid[self.row_slot[order], place] = order
         cell = np.empty(rows, dtype=np.int64)
         cell[order] = self.row_slot[order] * width + place
+        self._grouped = True
+        self._rows = torch.arange(rows, device=self.device)
         self._grid = torch.from_numpy(grid).to(self.device)
         self._cell = torch.from_numpy(cell).to(self.device)
 

@@ -226,11 +226,11 @@ def _decode(
         if edit is not None:
             logits = edit(logits, batch.rows())
         entropy = None
+        uniform, row = (torch.from_numpy(part).to(device) for part in batch.draws())
         if take_greedy:
-            tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)
-            entropy = _entropy(logits)
+            tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)[row]
+            entropy = _entropy(logits)[row]
         else:
-            uniform, row = (torch.from_numpy(part).to(device) for part in batch.draws())
             tokens = draw(logits, uniform, sampling.temperature, sampling.top_p, row)
         tokens = tokens.cpu().numpy()  # the step's one wait for the device
         if (tokens == _NO_NUMBER).any():
@@ -349,6 +349,8 @@ class _Batch:
 
     def draws(self) -> tuple[np.ndarray, np.ndarray]:
         """Every member's uniform (N,) for this step, and the row (N,) it draws from."""
+        if not len(self._uniform):  # the greedy pass draws nothing
+            return np.zeros(self.samples), self._row
         return self._uniform[np.arange(self.samples), self._step[self._row]], self._row
 
     def whereabouts(self, member: int) -> tuple[int, int]:
