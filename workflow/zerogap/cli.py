@@ -137,13 +137,16 @@ def _write(path: Path, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
 def _plot(
     path: Path, clean: "pd.DataFrame", strategies: dict[str, "pd.DataFrame"], bins: int
 ) -> None:
+    from zerogap import scoring
+
     try:
         from zerogap.reporting import figures
     except ModuleNotFoundError as error:
         raise InputError(f"--plot: {error.name} is needed; pip install matplotlib") from error
 
+    shown = {scoring.BATCH2_SHOWN if k == scoring.BATCH2 else k: s for k, s in strategies.items()}
     title = f"Gap to the clean model by its solve probability ({len(clean)} questions)"
-    figures.write(figures.strata(clean, strategies, title, bins, min(10, bins)), path)
+    figures.write(figures.strata(clean, shown, title, bins, min(10, bins)), path)
 
 
 def _print(table: "Table", form: str, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
@@ -169,7 +172,8 @@ def _print_rich(table: "Table") -> None:
     # A file or a pipe has no width: rows must not break there.
     console = Console() if sys.stdout.isatty() else Console(width=200)
     shown = _rich(table, len(table.columns))
-    if console.measure(shown).maximum > console.width:
+    endless = console.options.update(max_width=10_000)
+    if console.measure(shown, options=endless).maximum > console.width:
         shown = _rich(table, 1)
         table = replace(table, notes=(*table.notes, "More intervals: a wider window, or --output."))
     console.print(Text(table.caption))
@@ -184,8 +188,8 @@ def _rich(table: "Table", with_interval: int) -> "rich.table.Table":
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column(table.corner)
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    shown.add_column(table.corner, min_width=len(table.corner))
     for column in table.columns:
         shown.add_column(column.title.replace(" − ", " −\n"), justify="right", no_wrap=True)
     section = ""

@@ -12,6 +12,7 @@ from zerogap.reporting.formats import Cell, Column, Row, Table
 from zerogap.reporting.tables import Readings
 
 BATCH2 = "clean_batch2"
+BATCH2_SHOWN = "clean, batch 2"
 _DECIMALS = 3
 _NAMED = 5  # how many questions an error names
 
@@ -134,7 +135,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float)
         columns.insert(1, Column("sa_ppg_vs_identity", "SA-PPG − Identity's"))
     names = {name: name for name in aligned.strategies if name != BATCH2}
     if BATCH2 in aligned.strategies:
-        names[BATCH2] = "clean, second batch"
+        names[BATCH2] = BATCH2_SHOWN
     names["clean"] = "clean"
     subsets = list(dict.fromkeys(metrics["subset"]))
     sizes = {
@@ -157,10 +158,10 @@ def summary(metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float)
             own = [cell or Cell() for cell in own]
             best = key in competing and competing[key] == min(competing.values())
             own[0] = replace(own[0], bold=best)
-            section = f"{subset}: {sizes[subset]} questions" if len(subsets) > 1 else ""
+            section = f"{subset} ({sizes[subset]})" if len(subsets) > 1 else ""
             rows.append(Row(key, names[key], tuple(own), section))
     filled = [k for k in range(len(columns)) if any(row.cells[k].value is not None for row in rows)]
-    floor = "The second batch is the noise floor: what a perfect restoration reads."
+    floor = "The clean model's batch 2 is the noise floor: what a perfect restoration reads."
     return Table(
         label="tab:score",
         caption=(
