@@ -109,6 +109,12 @@ def test_output_and_plot_are_written(files, capsys):
         assert (folder / name).read_bytes().startswith(start)
 
 
+def test_an_output_that_cannot_be_written_is_named(files, capsys):
+    folder, _ = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    assert "ted.parquet" in refused(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
+
+
 def test_subsets_only_where_the_leaked_questions_are_known(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 4, "first_correct": k > 2} for k in range(5)]
     clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "mine"))

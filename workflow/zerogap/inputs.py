@@ -90,8 +90,8 @@ def load(path: str | Path, lm_eval_filter: str | None = None) -> Loaded:
         marks = [_flag(row, "correct", "give true or false for every response") for row in rows]
         kind, notes = "correctness of each response", ()
     elif columns >= {"response", "gold"}:
-        _check_gold(rows)
-        marks = [_scored(row, row.values.get("response"), _gold(row)) for row in rows]
+        golds = _golds(rows)
+        marks = [_scored(row, row.values.get("response"), golds[_question(row)]) for row in rows]
         kind, notes = "responses with gold answers", (_by_our_extractor(path),)
     else:
         raise _unknown(path, found)
@@ -292,7 +292,7 @@ def _lm_eval(path: Path, rows: list[_Row], wanted: str | None) -> Loaded:
         places[question] = row.place
 
     if any(len(_repeats(row)) > 1 for row in rows):
-        notes = (_by_our_extractor(path),)
+        notes = (f"{_by_our_extractor(path)}; lm_eval's filters look at one of the repeats",)
         responses = (
             _Response(row.place, question, k, _scored(row, text, _gold(row, "target")), None)
             for row, question in zip(rows, places, strict=True)
@@ -380,15 +380,17 @@ def _gold(row: _Row, column: str = "gold") -> str:
         ) from error
 
 
-def _check_gold(rows: list[_Row]) -> None:
-    first: dict[str, tuple[str, str]] = {}
+def _golds(rows: list[_Row]) -> dict[str, str]:
+    """The gold answer of each question; one whose rows disagree is refused."""
+    golds: dict[str, str] = {}
     for row in rows:
-        gold, place = first.setdefault(_question(row), (_gold(row), row.place))
-        if gold != _gold(row):
+        question, gold = _question(row), _gold(row)
+        if golds.setdefault(question, gold) != gold:
             raise InputError(
-                f"{row.place}: question {_question(row)!r} has gold {_gold(row)} here and {gold} "
-                f"before ({place}); a question has one"
+                f"{row.place}: question {question!r} has gold {gold} here and {golds[question]} "
+                "before; a question has one"
             )
+    return golds
 
 
 def _scored(row: _Row, response: Any, gold: str) -> bool:
