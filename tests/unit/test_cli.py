@@ -13,7 +13,7 @@ from synthetic_run import solve_tables
 from test_inputs import comma_separated, json_lines, record
 
 import zerogap
-from zerogap import store
+from zerogap import inputs, scoring, store
 from zerogap.cli import main
 from zerogap.metrics import sa_ppg
 from zerogap.metrics.readings import readings
@@ -174,6 +174,26 @@ def test_questions_must_be_the_clean_models(tmp_path, capsys):
     assert "needs at least one on every question" in refused(
         capsys, "--clean", none, f"mine={clean}"
     )
+
+
+def test_tables_are_aligned_with_the_clean_one(tmp_path):
+    clean, mine = (
+        inputs.load(json_lines(tmp_path / name, [{"id": k, "correct": k == 1} for k in ids]))
+        for name, ids in (("clean.jsonl", [0, 1, 2]), ("mine.jsonl", [2, 1, 0]))
+    )
+    aligned = scoring.align(clean, {"mine": mine}, leaked=["2"])
+    pd.testing.assert_frame_equal(aligned.strategies["mine"], aligned.clean)
+    assert aligned.clean["question_id"].tolist() == ["0", "1", "2"]
+    assert aligned.clean["leaked"].tolist() == [False, False, True]
+
+
+def test_the_best_strategy_is_bold_and_identity_does_not_compete(files, capsys):
+    folder, _ = files
+    ted, railcap = folder / "ted.parquet", folder / "railcap.parquet"
+    paths = ["--clean", folder / "clean.parquet", f"identity={railcap}", ted, f"mine={ted}"]
+    _, out, _ = score(capsys, *paths, "--format", "md")
+    rows = [line for line in out.splitlines() if line.startswith(("| identity", "| ted", "| mine"))]
+    assert [("**" in line) for line in rows] == [False, True, True] * 3
 
 
 def test_what_a_reader_should_know_is_noted(tmp_path, capsys):

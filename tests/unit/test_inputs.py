@@ -165,6 +165,13 @@ def test_aliases_marks_and_ids(tmp_path):
     assert (row["question_id"], row["n_correct"], row["n_samples"]) == ("7", 1, 2)
 
 
+def test_where_both_names_are_there_the_alias_is_another_column(tmp_path):
+    rows = [{"question_id": "a", "id": k, "correct": True, "is_correct": None} for k in range(2)]
+    counts = load(json_lines(tmp_path / "f", rows)).counts
+    assert counts["question_id"].tolist() == ["a"]
+    assert counts["n_correct"].tolist() == [2]
+
+
 def test_leaked_is_read_where_it_is_known(tmp_path):
     rows = [row | {"leaked": row["question_id"] == "a"} for row in by_response(MARKS)]
     assert load(json_lines(tmp_path / "f", rows)).counts["leaked"].tolist() == [True, False]
