@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["docs/bring-your-own.md", "docs/sampler.md", "README.md"]
+PAGES = ["docs/bring-your-own.md", "docs/sampler.md", "docs/score.md", "README.md"]
 
 
 def blocks():

@@ -249,11 +249,16 @@ def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figur
 
 def save(figure: Figure, prefix: str | Path) -> None:
     """Write `prefix`.pdf, .png (200 dpi) and .svg, and close the figure."""
-    with plt.rc_context(STYLE):
-        for suffix, metadata in _METADATA.items():
-            with store.atomic(f"{prefix}{suffix}") as path:
-                figure.savefig(path, format=suffix[1:], metadata=metadata)
+    for suffix in _METADATA:
+        write(figure, f"{prefix}{suffix}")
     plt.close(figure)
+
+
+def write(figure: Figure, path: str | Path) -> None:
+    """Write one file; its suffix, .pdf, .png (200 dpi) or .svg, is the format."""
+    suffix = Path(path).suffix
+    with plt.rc_context(STYLE), store.atomic(path) as temporary:
+        figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
 
 
 def _overlap_panel(axis: Axes, overlap: pd.DataFrame) -> None:

@@ -1,0 +1,5 @@
+import sys
+
+from zerogap.cli import main
+
+sys.exit(main())

@@ -1,0 +1,238 @@
+"""The command line: `zerogap score` reads responses that are there already. No torch is loaded."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import zerogap
+from zerogap.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import rich.table
+
+    from zerogap.reporting.formats import Table
+
+FORMATS = ("table", "md", "csv", "json", "tex")
+OUTPUTS = (".csv", ".parquet")
+PLOTS = (".png", ".svg", ".pdf")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; bad input gives one line on stderr and the exit status 2."""
+    args = _parser().parse_args(argv)
+    try:
+        _score(args)
+    except BrokenPipeError:  # the reader had enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (InputError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="zerogap", description="Contamination-mitigation evaluation of language models."
+    )
+    parser.add_argument("--version", action="version", version=f"zerogap {zerogap.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    score = commands.add_parser(
+        "score",
+        help="read strategies' responses against a clean model's",
+        description=(
+            "Read strategies' responses against a clean model's: SA-PPG and its siblings with "
+            "intervals. Files are our solve or samples Parquet, JSON Lines, CSV or sample logs of "
+            "lm-evaluation-harness, recognised by content (docs/score.md)."
+        ),
+    )
+    score.add_argument(
+        "strategies", nargs="+", metavar="[NAME=]FILE", help="a strategy's responses"
+    )
+    score.add_argument("--clean", type=Path, required=True, help="the clean model's: the reference")
+    score.add_argument("--clean-batch2", type=Path, help="a second batch of it: the noise floor")
+    score.add_argument("--leaked", type=Path, help="ids of the leaked questions, one a line")
+    score.add_argument("--filter", help="which filter of lm_eval logs to read (default: the first)")
+    score.add_argument("--bins", type=_positive, default=50, help="strata (default: 50)")
+    score.add_argument(
+        "--replicates", type=_positive, default=2000, help="of the bootstrap (default: 2000)"
+    )
+    score.add_argument("--level", type=_share, default=0.95, help="of intervals (default: 0.95)")
+    score.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
+    score.add_argument("--format", choices=FORMATS, default="table", help="of what is printed")
+    score.add_argument(
+        "--output", type=_file(OUTPUTS), metavar="FILE", help="all readings, .csv or .parquet"
+    )
+    score.add_argument(
+        "--plot", type=_file(PLOTS), metavar="FILE", help="gaps by stratum, .png, .svg or .pdf"
+    )
+    return parser
+
+
+def _score(args: argparse.Namespace) -> None:
+    from zerogap import inputs, scoring  # not for --help: pandas takes half a second
+
+    paths = _named(args.strategies)
+    if args.clean_batch2:
+        paths[scoring.BATCH2] = args.clean_batch2
+    clean = inputs.load(args.clean, args.filter)
+    files = {name: inputs.load(path, args.filter) for name, path in paths.items()}
+    if args.filter and not any(file.kind == inputs.LM_EVAL for file in (clean, *files.values())):
+        raise InputError("--filter: none of the files is an lm_eval log; leave it out")
+    leaked = inputs.leaked_questions(args.leaked) if args.leaked else None
+    aligned = scoring.align(clean, files, leaked)
+    bootstrap = {"replicates": args.replicates, "level": args.level, "seed": args.seed}
+    metrics = scoring.score(aligned, args.clean.name, bins=args.bins, **bootstrap)
+
+    table = scoring.summary(metrics, aligned, bins=args.bins, level=args.level)
+    facts = {
+        "zerogap": zerogap.__version__,
+        "files": {name: str(path) for name, path in {"clean": args.clean, **paths}.items()},
+        "bins": args.bins,
+        **bootstrap,
+        "notes": list(aligned.notes),
+    }
+    if args.output:
+        _write(args.output, metrics, facts)
+    if args.plot:
+        _plot(args.plot, aligned.clean, aligned.strategies, args.bins)
+    for note in aligned.notes:
+        print(f"note: {note}", file=sys.stderr)
+    _print(table, args.format, metrics, facts)
+    sys.stdout.flush()
+
+
+def _named(given: Sequence[str]) -> dict[str, Path]:
+    """NAME=FILE, or FILE under its own name; a file whose name holds an '=' is a file."""
+    paths: dict[str, Path] = {}
+    for text in given:
+        name, mark, file = text.partition("=")
+        if not mark or Path(text).exists():
+            name, file = Path(text).stem, text
+        if not name or name in ("clean", "clean_batch2"):
+            raise InputError(f"{text}: a strategy cannot be called {name!r}; give NAME=FILE")
+        if name in paths:
+            raise InputError(
+                f"{text}: {paths[name]} is called {name!r} as well; tell them apart by NAME=FILE"
+            )
+        paths[name] = Path(file)
+    return paths
+
+
+def _write(path: Path, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
+    from zerogap import store
+
+    if path.suffix == ".parquet":
+        store.write(path, metrics, "metrics", facts)
+    else:
+        with store.atomic(path) as temporary:
+            metrics.to_csv(temporary, index=False)
+
+
+def _plot(
+    path: Path, clean: "pd.DataFrame", strategies: dict[str, "pd.DataFrame"], bins: int
+) -> None:
+    from zerogap import scoring
+
+    try:
+        from zerogap.reporting import figures
+    except ModuleNotFoundError as error:
+        raise InputError(f"--plot: {error.name} is needed; pip install matplotlib") from error
+
+    shown = {scoring.BATCH2_SHOWN if k == scoring.BATCH2 else k: s for k, s in strategies.items()}
+    title = f"Gap to the clean model by its solve probability ({len(clean)} questions)"
+    figures.write(figures.strata(clean, shown, title, bins, min(10, bins)), path)
+
+
+def _print(table: "Table", form: str, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
+    from zerogap.reporting import formats
+
+    if form == "table":
+        _print_rich(table)
+    elif form == "json":
+        import pandas as pd
+
+        # NaN is no JSON.
+        rows = metrics.astype(object).where(pd.notna(metrics), None).to_dict("records")
+        print(json.dumps({**facts, "readings": rows}, indent=1, ensure_ascii=False))
+    else:
+        to_text = {"md": formats.to_markdown, "csv": formats.to_csv, "tex": formats.to_latex}
+        print(to_text[form](table), end="")
+
+
+def _print_rich(table: "Table") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # A file or a pipe has no width: rows must not break there.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    shown = _rich(table, len(table.columns))
+    endless = console.options.update(max_width=10_000)
+    if console.measure(shown, options=endless).maximum > console.width:
+        shown = _rich(table, 1)
+        table = replace(table, notes=(*table.notes, "More intervals: a wider window, or --output."))
+    console.print(Text(table.caption))
+    console.print(shown)
+    for note in table.notes:
+        console.print(Text(note))
+
+
+def _rich(table: "Table", with_interval: int) -> "rich.table.Table":
+    """The table for a terminal, with intervals under the readings of the first columns."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    shown.add_column(table.corner, min_width=len(table.corner))
+    for column in table.columns:
+        shown.add_column(column.title.replace(" − ", " −\n"), justify="right", no_wrap=True)
+    section = ""
+    for row in table.rows:
+        if row.section != section:
+            section = row.section
+            shown.add_section()
+            shown.add_row(Text(section, style="italic"))
+        cells = []
+        for k, cell in enumerate(row.cells):
+            interval = cell.interval(table.decimals) if k < with_interval else ""
+            cells.append(
+                Text.assemble(
+                    (cell.shown(table.decimals), "bold green" if cell.bold else ""),
+                    (f"\n{interval}" if interval else "", "dim"),
+                )
+            )
+        shown.add_row(Text(row.name), *cells)
+    return shown
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value
+
+
+def _file(suffixes: Sequence[str]) -> Any:
+    """An argparse type: a path that ends in one of the suffixes, found out before the work."""
+
+    def parse(text: str) -> Path:
+        if Path(text).suffix not in suffixes:
+            raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join(suffixes)}")
+        return Path(text)
+
+    return parse
