@@ -6,17 +6,19 @@ solve probability adds regression to the mean. The definition stays the headline
 reading beside it says how much of it is a matter of m.
 
 The counts are binomial, and it is their probabilities (p, q), the strategy's and the clean model's,
-that SA-PPG is about. So their joint distribution over the questions is estimated from the counts by
-expectation maximisation on a grid (nonparametric empirical Bayes: Laird, JASA 73, 1978; Efron,
-Biometrika 103, 2016), and the reading is its posterior expectation:
+that SA-PPG is about. So their joint distribution over the questions is estimated from the counts,
+and the reading is its posterior expectation (nonparametric empirical Bayes: Laird, JASA 73, 1978;
+Efron, Biometrika 103, 2016):
 
-    stratum b:  sum_i P(q_i in b | counts) |p - q|  /  sum_i P(q_i in b | counts)
+    stratum b:  sum_i P(q_i in b | counts) E[|p - q| | b, counts]  /  sum_i P(q_i in b | counts)
 
-averaged over the strata by their probability of holding a question. The maximum of the likelihood
-is flat and reached slowly, so where EM starts and stops is the regularisation: it starts half on
-"restored" (p = q) and half on anything, and takes `STEPS` steps. Both were chosen by simulation
-with known probabilities (docs/metric-study.md): the fewest steps that no longer pull a real gap
-towards the start, for a residue of about 0.01 where every question is restored.
+averaged over the strata by their probability of holding a question. The distribution is found by
+expectation maximisation on a grid, starting half on "restored" (p = q) and half on anything. The
+maximum itself is a handful of spikes that leave strata empty by chance, so a little mass moves to
+neighbouring questions after each step (smoothed EM: Silverman et al., JRSS B 52, 1990): along
+constant gaps, and along p = 0 and p = 1, so that what is restored, dead or fully solved stays so.
+Start, smoothing and number of steps were chosen by simulation with known probabilities
+(docs/metric-study.md).
 """
 
 import numpy as np
@@ -27,6 +29,7 @@ from zerogap.metrics.gaps import Counts, Values
 
 STEPS = 100
 RESTORED = 0.5  # share of the starting distribution on p = q
+SHARE = 0.2  # of its mass that a grid point hands to either neighbour after each step
 CELLS = 50, 200  # fewest, and most unless there are more strata
 
 
@@ -110,14 +113,27 @@ def _likelihood(correct: Counts, samples: Counts, chances: Values) -> Values:
 
 
 def _joint(clean: Values, strategy: Values, repeats: NDArray[np.int64]) -> Values:
-    """The distribution of (clean chance, strategy's chance) after `STEPS` of EM; sums to 1."""
+    """The distribution of (clean chance, strategy's chance) by smoothed EM; sums to 1."""
     n = clean.shape[1]
     joint = RESTORED * np.eye(n) / n + (1 - RESTORED) / n**2
     share = repeats[:, None] / repeats.sum()
     for _ in range(STEPS):
         evidence = ((clean @ joint) * strategy).sum(axis=1, keepdims=True)
-        joint = joint * (clean.T @ (strategy * (share / evidence)))
+        joint = _smooth(joint * (clean.T @ (strategy * (share / evidence))))
     return joint
+
+
+def _smooth(joint: Values) -> Values:
+    """Move mass between neighbours of one gap, or of p = 0 or 1; clean chances 0 and 1 keep it."""
+    smooth = joint.copy()
+    inner = slice(1, -1)
+    for line in ((inner, inner), (inner, 0), (inner, -1)):
+        old, new = joint[line], smooth[line]
+        lower, upper = (slice(None, -1),) * old.ndim, (slice(1, None),) * old.ndim
+        flow = SHARE * (old[upper] - old[lower])
+        new[lower] += flow
+        new[upper] -= flow
+    return smooth
 
 
 def _by_stratum(values: Values, stratum: Counts) -> Values:
