@@ -5,7 +5,7 @@ python benchmarks/metric_study.py --output docs/metric-study
 Questions with known solve probabilities, responses drawn from them: the bias of the definition and
 of the corrected reading, the coverage of the bootstrap intervals, and the smallest difference that
 paired intervals find with 80 % power. Writes figure and tables; what they say is discussed in
-docs/metric-study.md. Numpy and matplotlib alone, some three minutes on one core.
+docs/metric-study.md. Needs numpy and matplotlib; some three minutes on one core.
 """
 
 import argparse
@@ -101,15 +101,17 @@ def truth(p: Values, q: Values) -> float:
     return float(metrics.stratum_weights(stratum) @ np.abs(p - q))
 
 
-def biases(repeats: int) -> list[dict]:
+def biases(
+    repeats: int, tried: tuple[int, ...] = SAMPLES, questions: int = QUESTIONS
+) -> list[dict]:
     """Mean error of both readings against the truth of the drawn questions."""
     rows = []
     for number, (name, setting) in enumerate(SETTINGS.items()):
-        for m in SAMPLES:
+        for m in tried:
             errors, truths = [], []
             for repeat in range(repeats):
                 rng = np.random.default_rng([1, number, m, repeat])
-                p, q = setting(rng, QUESTIONS)
+                p, q = setting(rng, questions)
                 data, true = draw(rng, p, q, m), truth(p, q)
                 truths.append(true)
                 errors.append(
@@ -197,7 +199,7 @@ def two_strategies(
 
 def power(repeats: int, number: int) -> list[dict]:
     """The smallest true difference whose paired 95 % interval leaves out 0 in 80 % of runs."""
-    more = np.array([0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.19, 0.27])
+    more = np.array([0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.19, 0.27, 0.38])
     q, probabilities = two_strategies(np.random.default_rng(4), 400_000, 0.4, more)
     true = [truth(p, q) for p in probabilities]
     differences = np.array(true[1:]) - true[0]
@@ -262,6 +264,17 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+def _errors(rows: dict[int, list[dict]]) -> list[list[str]]:
+    """A line a setting and reading: mean error and its standard deviation at each N and m."""
+    lines = []
+    for name in SETTINGS:
+        part = [row for of_size in rows.values() for row in of_size if row["setting"] == name]
+        for which, reading in enumerate(("definition", "corrected")):
+            cells = [f"{row['bias'][which]:+.3f} ({row['sd'][which]:.3f})" for row in part]
+            lines.append([name, f"{part[-1]['truth']:.3f}", reading, *cells])
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("docs/metric-study"))
@@ -274,18 +287,19 @@ def main() -> None:
     def times(repeats: int) -> int:
         return max(2, round(repeats * args.scale))
 
-    rows = biases(times(20))
+    rows = biases(times(12))
     draw_figure(rows, args.output / "bias")
-    by_setting = []
-    for name in SETTINGS:
-        part = [row for row in rows if row["setting"] == name]
-        for which, reading in enumerate(("definition", "corrected")):
-            true = f"{np.mean([row['truth'] for row in part]):.3f}"
-            cells = [f"{row['bias'][which]:+.3f} ({row['sd'][which]:.3f})" for row in part]
-            by_setting.append([name, true, reading, *cells])
+    few = {n: biases(times(40), (10, 50), n) for n in (100, 300)}
+    few[QUESTIONS] = [row for row in rows if row["m"] in (10, 50)]
     texts = {
         "bias": table(
-            ["setting", "true SA-PPG", "reading", *(f"m = {m}" for m in SAMPLES)], by_setting
+            ["setting", "true SA-PPG", "reading", *(f"m = {m}" for m in SAMPLES)],
+            _errors({QUESTIONS: rows}),
+        ),
+        "few-questions": table(
+            ["setting", "true SA-PPG", "reading",
+             *(f"N = {n}, m = {m}" for n in few for m in (10, 50))],
+            _errors(few),
         ),
         "coverage": table(
             ["setting", "m", "true SA-PPG", "mean reading", "mean width of the interval",
@@ -298,7 +312,7 @@ def main() -> None:
             ],
         ),
     }  # fmt: skip
-    found = power(times(100), 300)
+    found = power(times(200), 300)
     samples = sorted({row["m"] for row in found})
     texts["power"] = table(
         ["questions N", *(f"m = {m}" for m in samples)],

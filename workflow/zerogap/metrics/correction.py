@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from zerogap.metrics import gaps
 from zerogap.metrics.gaps import Counts, Values
 
-STEPS = 100
+STEPS = 10, 200  # fewest and most; a step for every six questions between
 RESTORED = 0.5  # share of the starting distribution on p = q
 SHARE = 0.2  # of its mass that a grid point hands to either neighbour after each step
 CELLS = 50, 200  # fewest, and most unless there are more strata
@@ -116,8 +116,10 @@ def _joint(clean: Values, strategy: Values, repeats: NDArray[np.int64]) -> Value
     """The distribution of (clean chance, strategy's chance) by smoothed EM; sums to 1."""
     n = clean.shape[1]
     joint = RESTORED * np.eye(n) / n + (1 - RESTORED) / n**2
-    share = repeats[:, None] / repeats.sum()
-    for _ in range(STEPS):
+    questions = int(repeats.sum())
+    share = repeats[:, None] / questions
+    # Few questions, many steps: the noise of the single question would be taken for the truth.
+    for _ in range(int(np.clip(questions // 6, *STEPS))):
         evidence = ((clean @ joint) * strategy).sum(axis=1, keepdims=True)
         joint = _smooth(joint * (clean.T @ (strategy * (share / evidence))))
     return joint
