@@ -9,6 +9,7 @@ from synthetic_run import overlap_table, rank_table, solve_tables
 import figure_loss
 from zerogap import metrics
 from zerogap.errors import InputError
+from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting import figures
 
 
@@ -80,6 +81,26 @@ def test_strata_curves_carry_the_sa_ppg(solves):
         )
         assert label == f"{name}  {value:.3f}"
     assert sum(bar.get_height() for bar in figure.axes[1].patches) == len(clean)
+
+
+def test_sensitivity_draws_a_line_a_strategy_in_both_panels(solves):
+    table = sensitivity(*solves, bins=10, samples_to_try=(2, 5), repeats=2)
+    figure = figures.sensitivity(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    for axis, varied in zip(figure.axes, ("bins", "samples"), strict=True):
+        assert len(axis.lines) == len(solves[1])
+        line = next(one for one in axis.lines if one.get_label() == "RailCap")
+        curve = table.query("strategy == 'railcap' and varied == @varied").sort_values(varied)
+        assert line.get_xdata().tolist() == curve[varied].tolist()
+        assert line.get_ydata().tolist() == curve["value"].tolist()
+    assert [axis.get_title() for axis in figure.axes] == ["m = 10", "B = 10"]
+
+
+def test_sensitivity_of_the_wrong_table_is_an_error(solves):
+    table = sensitivity(*solves, samples_to_try=(5,), repeats=1)
+    with pytest.raises(InputError, match="varied missing"):
+        figures.sensitivity(table.drop(columns="varied"))
+    with pytest.raises(InputError, match="no rows"):
+        figures.sensitivity(table.iloc[:0])
 
 
 @pytest.fixture

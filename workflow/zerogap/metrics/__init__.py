@@ -8,6 +8,7 @@ from zerogap.metrics.bootstrap import (
     stratified_weights,
     weighted_means,
 )
+from zerogap.metrics.correction import a_ppg_corrected, sa_ppg_corrected
 from zerogap.metrics.gaps import (
     a_ppg,
     delta_minus,
@@ -26,6 +27,7 @@ from zerogap.metrics.gaps import (
 
 __all__ = [
     "a_ppg",
+    "a_ppg_corrected",
     "delta_minus",
     "delta_plus",
     "g_ap",
@@ -39,6 +41,7 @@ __all__ = [
     "s_delta_minus",
     "s_delta_plus",
     "sa_ppg",
+    "sa_ppg_corrected",
     "solve_probability",
     "strata",
     "stratified_weights",

@@ -206,6 +206,62 @@ def strata(
         return figure
 
 
+def sensitivity(
+    table: pd.DataFrame, title: str = "", titles: Mapping[str, str] | None = None
+) -> Figure:
+    """Does the verdict depend on B or m: SA-PPG of every strategy against either.
+
+    Args:
+        table: what `zerogap.metrics.sensitivity.sensitivity` returns, of one model and domain.
+        title: the setting, over the panels.
+        titles: strategy → name to show.
+
+    Raises:
+        InputError: a column is missing, or there is no row.
+    """
+    needed = {"strategy", "varied", "bins", "samples", "value", "sd"}
+    if missing := needed - set(table.columns):
+        raise InputError(f"sensitivity: column(s) {', '.join(sorted(missing))} missing")
+    if table.empty:
+        raise InputError("sensitivity: no rows")
+    titles = titles or {}
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.1), sharey=True)
+        for axis, varied, other, symbol, label in (
+            (axes[0], "bins", "samples", "m", "strata B"),
+            (axes[1], "samples", "bins", "B", "samples a question m"),
+        ):
+            part = table[table["varied"] == varied]
+            for k, name in enumerate(dict.fromkeys(table["strategy"])):
+                curve = part[part["strategy"] == name].sort_values(varied)
+                axis.plot(
+                    curve[varied],
+                    curve["value"],
+                    color=CYCLE[k % len(CYCLE)],
+                    linestyle=("-", "--")[k // len(CYCLE) % 2],
+                    marker="osD^vPX*"[k % 8],
+                    markersize=4,
+                    linewidth=1.2,
+                    label=titles.get(name, name),
+                )
+                low, high = curve["value"] - curve["sd"], curve["value"] + curve["sd"]
+                axis.fill_between(
+                    curve[varied], low, high, color=CYCLE[k % len(CYCLE)], alpha=0.2, linewidth=0
+                )
+            ticks = sorted(part[varied].unique())
+            axis.set_xscale("log")
+            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            axis.minorticks_off()
+            kept = ", ".join(str(value) for value in sorted(part[other].unique()))
+            axis.set(xlabel=label, title=f"{symbol} = {kept}")
+        axes[0].set_ylabel("SA-PPG")
+        axes[0].set_ylim(bottom=0)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+        if title:
+            figure.suptitle(title, fontsize=9.5)
+        return figure
+
+
 def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figure:
     """Training loss by step, a panel a model.
 
