@@ -66,7 +66,7 @@ def test_every_reading_has_an_interval_around_it(table):
     inside = (rows["ci_low"] <= rows["value"]) & (rows["value"] <= rows["ci_high"])
     assert inside.mean() > 0.9
     without = table[table["ci_low"].isna()]["metric"].unique()
-    assert set(without) == {"g_ap_mean", "g_ap_sd"}
+    assert set(without) == {"g_ap_mean", "g_ap_sd", "sa_ppg_corrected"}
 
 
 def test_differences_are_paired(table):

@@ -479,6 +479,52 @@ rule figure_strata:
         " --output {params.prefix} > {log} 2>&1"
 
 
+rule figure_sensitivity:
+    input:
+        **SETTING_SOLVE,
+        clean=of_clean("batch1/solve.parquet"),
+        code=sources("metrics", "reporting"),
+    output:
+        multiext("<reports>/figures/sensitivity", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/sensitivity.png",
+            caption="../report/figure_sensitivity.rst",
+            category="Figures",
+            labels={
+                "figure": "sensitivity",
+                "shows": "SA-PPG against B and against m",
+            },
+        ),
+    log:
+        "<results>/logs/figures/sensitivity.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_sensitivity"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        strategies=as_json(
+            {
+                name: path
+                for name, path in SETTING_SOLVE.items()
+                if name in [*config["strategies"], "all_zero"]
+            }
+        ),
+        bins=config["metrics"]["bins"],
+        seed=config["seed"],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "SA-PPG of every strategy against B and against m"
+    shell:
+        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
+        " --bins {params.bins} --seed {params.seed} --labels {params.labels:q} --title {params.title:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule figure_loss:
     input:
         losses=collect(
@@ -535,4 +581,5 @@ rule figures:
         rules.figure_mechanism.output,
         rules.figure_readouts.output,
         rules.figure_strata.output,
+        rules.figure_sensitivity.output,
         rules.figure_loss.output,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics import bootstrap, gaps
+from zerogap.metrics import bootstrap, correction, gaps
 from zerogap.metrics.gaps import Values
 
 # The readings of the paper, in its order.
@@ -56,8 +56,9 @@ def readings(
         A `metrics` table. For each strategy and subset: the readings in `PAPER`; ``solve_mean``,
         the mean solve probability (also of the reference, as strategy ``clean``);
         ``share_empty``, the share of questions without samples; ``g_ap_mean`` and ``g_ap_sd``
-        over the choice of the one response that G-AP looks at (exact, without an interval); and
-        paired differences ``<metric>_vs_<reference>``. A subset without questions is left out.
+        over the choice of the one response that G-AP looks at (exact, without an interval);
+        ``sa_ppg_corrected``, for what finitely many samples add (`zerogap.metrics.correction`,
+        without an interval); and paired differences ``<metric>_vs_<reference>``. A subset without questions is left out.
 
     Raises:
         InputError: tables that do not hold the same questions, repeated questions, a clean
@@ -157,6 +158,7 @@ def _point(column: _Solve, clean: _Solve, bins: int) -> dict[str, float]:
         "share_empty": float((column.samples == 0).mean()),
         "g_ap_mean": mean,
         "g_ap_sd": deviation,
+        "sa_ppg_corrected": correction.sa_ppg_corrected(*counts, bins=bins),
     }
 
 

@@ -303,6 +303,7 @@ def noise_floor(readings: Readings, labels: Labels) -> Table:
         "g_app": "G-APP",
         "a_ppg": "A-PPG",
         "sa_ppg": "SA-PPG",
+        "sa_ppg_corrected": "corrected",
         "s_delta_plus": "S-Δ⁺",
         "s_delta_minus": "S-Δ⁻",
     }
@@ -316,7 +317,8 @@ def noise_floor(readings: Readings, labels: Labels) -> Table:
         label="tab:noise",
         caption=(
             "The noise floor: a second batch of the clean model, read against the first. Mean and "
-            "s.d. of G-AP are over every choice of the one response it looks at."
+            "s.d. of G-AP are over every choice of the one response it looks at. Corrected: SA-PPG "
+            "less what finitely many samples add to it."
         ),
         corner="",
         columns=tuple(Column(metric, title) for metric, title in metrics.items()),
