@@ -57,8 +57,9 @@ def readings(
         the mean solve probability (also of the reference, as strategy ``clean``);
         ``share_empty``, the share of questions without samples; ``g_ap_mean`` and ``g_ap_sd``
         over the choice of the one response that G-AP looks at (exact, without an interval);
-        ``sa_ppg_corrected``, for what finitely many samples add (`zerogap.metrics.correction`,
-        without an interval); and paired differences ``<metric>_vs_<reference>``. A subset without questions is left out.
+        ``sa_ppg_corrected``, SA-PPG less what finitely many samples add to it
+        (`zerogap.metrics.correction`, without an interval); and paired differences
+        ``<metric>_vs_<reference>``. A subset without questions is left out.
 
     Raises:
         InputError: tables that do not hold the same questions, repeated questions, a clean
