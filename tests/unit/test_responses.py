@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 from tiny import tokenizer
 
+from zerogap.analysis.solve import solve_counts
 from zerogap.decoding import responses
 from zerogap.decoding.sampler import Response
 from zerogap.errors import InputError
@@ -34,7 +35,7 @@ def test_rows_are_cut_scored_and_counted():
     assert table.correct.tolist() == [True, False, False]
     assert table.answer.tolist()[:2] == ["4", "5"]
     questions = pd.DataFrame({"question_id": ["b", "a"], "leaked": [False, True]})
-    counts = responses.solve_counts(table, questions)
+    counts = solve_counts(table, questions)
     assert counts.question_id.tolist() == ["b", "a"]
     assert counts.n_correct.tolist() == [0, 1]
     assert counts.n_samples.tolist() == [0, 3]

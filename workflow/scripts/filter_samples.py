@@ -8,7 +8,8 @@ from transformers import AutoTokenizer
 
 from arguments import json_argument, run
 from zerogap import store
-from zerogap.decoding import responses, strategy
+from zerogap.analysis.solve import solve_counts
+from zerogap.decoding import strategy
 from zerogap.provenance import provenance
 
 
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
         **args.facts, strategy_parameters=args.strategy, source=store.provenance(args.source)
     )
     store.write(args.samples, kept, "samples", facts)
-    solve = responses.solve_counts(kept, questions)
+    solve = solve_counts(kept, questions)
     store.write(args.solve, solve, "solve", facts)
     empty = int((solve.n_samples == 0).sum())
     print(f"{len(kept)} of {len(samples)} responses pass; {empty} questions have none left")

@@ -9,6 +9,7 @@ import transformers
 
 from arguments import json_argument, run
 from zerogap import store
+from zerogap.analysis.solve import solve_counts
 from zerogap.decoding import models, responses, strategy
 from zerogap.decoding.parts import Parts, folder_state
 from zerogap.decoding.sampler import Sampling
@@ -93,7 +94,7 @@ def main(argv: list[str] | None = None) -> None:
         )
         store.write(args.samples, samples, "samples", facts)
         parts.discard()
-    counts = responses.solve_counts(samples, questions.iloc[chosen])
+    counts = solve_counts(samples, questions.iloc[chosen])
     store.write(args.solve, counts, "solve", facts)
     print(f"{len(samples)} responses, {samples.correct.mean():.3f} correct")
 

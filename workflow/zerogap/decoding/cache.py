@@ -20,7 +20,7 @@ from transformers import AttentionInterface, PreTrainedModel
 
 ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
-_RUN = 128  # rows of similar length whose own keys are read together
+_RUN = 64  # rows of similar length that are taken together
 
 
 @dataclass
@@ -136,7 +136,8 @@ class PromptCache:
         self._biases = {}
         if not self._grouped:
             self._group_rows()
-        # On a CPU rows are read in runs, each as wide as its longest row: a step waits for memory.
+        # On a CPU rows are taken in runs, each as wide as its longest row, whose scores stay in the
+        # processor's cache: there a step waits for memory.
         rows = len(self.row_slot)
         run = _RUN if self.device.type == "cpu" else rows
         self._runs = [
@@ -215,27 +216,30 @@ class PromptCache:
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
 
-        prefix, longest = self.prefix_length, layer.question[0].shape[2]
-        shared = prefix + longest
+        prefix = self.prefix_length
+        shared = prefix + layer.question[0].shape[2]
         exact = torch.promote_types(query.dtype, torch.float32)
-        scores = query.new_zeros(rows, heads, group, shared + self._width, dtype=exact)
-        flat = query.transpose(0, 1).reshape(heads, rows * group, size)
-        to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, rows, group, prefix)
-        scores[..., :prefix] = to_prefix.transpose(0, 1)
-        to_question = self._to_grid(query) @ layer.question[0].transpose(2, 3)
-        scores[..., prefix:shared] = self._from_grid(to_question, group)
+        bias = self._bias(window)[:, None, None]
+        to_question = self._from_grid(
+            self._to_grid(query) @ layer.question[0].transpose(2, 3), group
+        )
+        of_question = torch.empty_like(to_question)
+        out = torch.empty_like(query)
         for run, width in self._runs:
-            keys = own_key[run, :, :width].transpose(2, 3)
-            scores[run, ..., shared : shared + width] = query[run] @ keys
-        scores += self._bias(window)[:, None, None]
-        weights = scores.softmax(-1).to(query.dtype)
-
-        flat = weights[..., :prefix].transpose(0, 1).reshape(heads, rows * group, prefix)
-        out = (flat @ layer.prefix[1]).view(heads, rows, group, size).transpose(0, 1).contiguous()
-        of_question = self._to_grid(weights[..., prefix:shared]) @ layer.question[1]
-        out += self._from_grid(of_question, group)
-        for run, width in self._runs:
-            out[run] += weights[run, ..., shared : shared + width] @ own_value[run, :, :width]
+            mine = query[run]
+            few = len(mine)
+            flat = mine.transpose(0, 1).reshape(heads, few * group, size)
+            to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, few, group, prefix)
+            to_own = mine @ own_key[run, :, :width].transpose(2, 3)
+            scores = torch.cat([to_prefix.transpose(0, 1), to_question[run], to_own], dim=-1)
+            scores = scores.to(exact) + bias[run, ..., : shared + width]
+            weights = scores.softmax(-1).to(query.dtype)
+            flat = weights[..., :prefix].transpose(0, 1).reshape(heads, few * group, prefix)
+            of_prefix = (flat @ layer.prefix[1]).view(heads, few, group, size).transpose(0, 1)
+            of_own = weights[..., shared:] @ own_value[run, :, :width]
+            torch.add(of_prefix, of_own, out=out[run])
+            of_question[run] = weights[..., prefix:shared]
+        out += self._from_grid(self._to_grid(of_question) @ layer.question[1], group)
         return out.view(rows, 1, query_heads, size)
 
     def _bias(self, window: int | None) -> Tensor:

@@ -100,22 +100,6 @@ def sample_rows(
     ]
 
 
-def solve_counts(samples: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
-    """The `solve` table: counts a question; one without samples left has none and is not solved."""
-    ordered = samples.sort_values("sample_id", kind="stable")
-    by_question = ordered.groupby("question_id").correct.agg(["sum", "size", "first"])
-    counts = by_question.reindex(questions.question_id)
-    return pd.DataFrame(
-        {
-            "question_id": questions.question_id.to_numpy(),
-            "n_correct": counts["sum"].fillna(0).astype("int32").to_numpy(),
-            "n_samples": counts["size"].fillna(0).astype("int32").to_numpy(),
-            "first_correct": (counts["first"] == True).to_numpy(),  # noqa: E712 (NaN is not solved)
-            "leaked": questions.leaked.to_numpy(),
-        }
-    )
-
-
 def _cut(text: str, stop: list[str]) -> str:
     places = [place for place in (text.find(one) for one in stop) if place >= 0]
     return text[: min(places)] if places else text
