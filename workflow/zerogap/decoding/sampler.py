@@ -118,6 +118,7 @@ Edit = Callable[[Tensor, Rows], Tensor]
 _SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward pass's own
 _MOST = 1024  # samples together: beyond it arithmetic binds, and a batch drains for longer
 _BLOCK = 64  # tokens summed together when a token is drawn
+_PREFILL = 32  # questions read together, each beside a copy of the prefix: bounds that memory
 _SORT = 16  # every so many steps rows are put in order of their length
 _NO_NUMBER = -1  # drawn where logits are not numbers
 
@@ -217,8 +218,8 @@ def _decode(
             room = 1 if alone else max(1, room)
         elif alone:
             room = 0
-        if fresh := waiting[:room]:
-            del waiting[:room]
+        if fresh := waiting[: min(room, _PREFILL)]:
+            del waiting[: len(fresh)]
             new = decoder.admit([prompts[index].token_ids[prefix:] for index in fresh])
             logits = new if logits is None else torch.cat([logits, new])
             batch.admit(fresh, [prompts[index].question_id for index in fresh], copies)
