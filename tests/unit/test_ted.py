@@ -1,6 +1,8 @@
+import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zerogap.decoding.filtering import passing
 from zerogap.decoding.strategy import Context
 from zerogap.decoding.ted import TED
 
@@ -45,8 +47,14 @@ def test_it_is_the_authors_filter(trajectory, responses, tau, max_length):
 
 
 def test_the_end_token_is_no_part_of_the_text():
-    class Words:
-        eos_token_id = 9
-
-    keep = TED(tau=0).prepare(Context([], [], tokenizer=Words())).keep
-    assert keep([1, 2, 9], [[1, 2], [1, 2, 9], [1, 3, 9]], ["a", "b", "c"]) == [False, False, True]
+    samples = pd.DataFrame(
+        {
+            "question_id": "q",
+            "token_ids": [[1, 2], [1, 2, 9], [1, 3, 9]],
+            "finish_reason": ["stop", "eos", "eos"],
+            "text": ["a", "b", "c"],
+        }
+    )
+    keep = TED(tau=0).prepare(Context([], [])).keep
+    assert list(passing(samples, {"q": ([1, 2, 9], "eos")}, keep).text) == ["c"]
+    assert list(passing(samples, {"q": ([1, 3], "length")}, keep).text) == ["a", "b"]

@@ -148,7 +148,6 @@ if SHARDS > 1:
 
 rule filtered_samples:
     input:
-        tokenizer="<results>/{model}/{domain}/model",
         questions="<results>/data/questions.parquet",
         greedy="<results>/{model}/{domain}/greedy.parquet",
         source=lambda wildcards: (
@@ -176,10 +175,9 @@ rule filtered_samples:
     message:
         "Responses of {wildcards.model}/{wildcards.domain} that pass {wildcards.strategy}"
     shell:
-        "{params.script} --tokenizer {input.tokenizer} --questions {input.questions}"
-        " --greedy {input.greedy} --source {input.source} --strategy {params.strategy:q}"
-        " --facts {params.facts:q} --samples {output.samples} --solve {output.solve}"
-        " > {log} 2>&1"
+        "{params.script} --questions {input.questions} --greedy {input.greedy}"
+        " --source {input.source} --strategy {params.strategy:q} --facts {params.facts:q}"
+        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
 rule neurons:

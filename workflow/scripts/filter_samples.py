@@ -3,19 +3,16 @@
 import argparse
 from pathlib import Path
 
-import pandas as pd
-from transformers import AutoTokenizer
-
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.analysis.solve import solve_counts
 from zerogap.decoding import strategy
+from zerogap.decoding.filtering import passing
 from zerogap.provenance import provenance
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--greedy", type=Path, required=True)
     parser.add_argument("--source", type=Path, required=True, help="the samples to filter")
@@ -26,16 +23,11 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
 
     questions = store.read(args.questions, "questions")
-    trajectories = store.read(args.greedy, "greedy").set_index("question_id").token_ids
+    greedy = store.read(args.greedy, "greedy")
+    trajectories = zip(greedy.token_ids, greedy.finish_reason, strict=True)
     samples = store.read(args.source, "samples")
-    context = strategy.Context([], [], tokenizer=AutoTokenizer.from_pretrained(args.tokenizer))
-    keep = strategy.build(args.strategy).prepare(context).keep
-    passed = []
-    for question_id, part in samples.groupby("question_id", sort=False):
-        tokens = [list(map(int, one)) for one in part.token_ids]
-        trajectory = list(map(int, trajectories[question_id]))
-        passed.append(part[keep(trajectory, tokens, list(part.text))])
-    kept = pd.concat(passed)
+    keep = strategy.build(args.strategy).prepare(strategy.Context([], [])).keep
+    kept = passing(samples, dict(zip(greedy.question_id, trajectories, strict=True)), keep)
 
     facts = provenance(
         **args.facts, strategy_parameters=args.strategy, source=store.provenance(args.source)

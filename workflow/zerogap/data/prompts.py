@@ -6,10 +6,15 @@ import yaml
 
 from zerogap.errors import InputError
 
-GENERATED = (
+GENERATED = (  # the shortest first: few shots are asked for where time is short
     {
         "question": "Jill has 12 shells. She finds 5 more shells. How many shells are there now?",
         "target": "That makes 12 + 5 = 17 shells. The answer is 17.",
+    },
+    {
+        "question": "Lou has 9 cards. Ann has twice as many cards as Lou. How many cards does Ann "
+        "have?",
+        "target": "Ann has 9 * 2 = 18 cards. The answer is 18.",
     },
     {
         "question": "Ron bakes 18 cookies. The family eats 4 cookies. Then 2 guests get the same "
@@ -22,11 +27,6 @@ GENERATED = (
         "How many flowers are there now?",
         "target": "The rows have 3 * 4 = 12 flowers. Together that is 6 + 12 = 18 flowers. "
         "The answer is 18.",
-    },
-    {
-        "question": "Lou has 9 cards. Ann has twice as many cards as Lou. How many cards does Ann "
-        "have?",
-        "target": "Ann has 9 * 2 = 18 cards. The answer is 18.",
     },
 )
 

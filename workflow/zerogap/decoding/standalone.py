@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap import store
 from zerogap.decoding import models
+from zerogap.decoding.filtering import passing
 from zerogap.decoding.parts import Parts
 from zerogap.decoding.responses import check_lengths
 from zerogap.decoding.sampler import Prompt, Sampling, greedy
@@ -105,8 +106,15 @@ def sample(
     if intervention.wrap is not None:
         decoder = intervention.wrap(decoder)
     asked = (decoder, made, [golds[name] for name in texts], tokenizer, sampling, intervention.edit)
+
+    def counted(table: pd.DataFrame) -> pd.DataFrame:
+        if intervention.keep is None:
+            return table
+        ends = [(one.token_ids, one.finish_reason) for one in trajectories]
+        return passing(table, dict(zip(texts, ends, strict=True)), intervention.keep)
+
     if output is None:
-        table = sampled_table(*asked)
+        table = counted(sampled_table(*asked))
     else:
         facts = provenance(
             strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
@@ -119,22 +127,10 @@ def sample(
             "model": _digest(model),
         }
         with Parts(Path(output), origin) as parts:
-            table = sampled_table(*asked, parts=parts)
-            store.write(output, _filtered(table, trajectories, intervention), "samples", facts)
+            table = counted(sampled_table(*asked, parts=parts))
+            store.write(output, table, "samples", facts)
             parts.discard()
-    return _filtered(table, trajectories, intervention)
-
-
-def _filtered(table: pd.DataFrame, trajectories: list, intervention: Intervention) -> pd.DataFrame:
-    """The responses that a filtering strategy (TED) keeps."""
-    if intervention.keep is None:
-        return table
-    groups = table.groupby("question_id", sort=False)
-    kept = [
-        part[intervention.keep(greedy.token_ids, list(part.token_ids), list(part.text))]
-        for greedy, (_, part) in zip(trajectories, groups, strict=True)
-    ]
-    return pd.concat(kept, ignore_index=True)
+    return table
 
 
 def _numbered(values: Sequence[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from zerogap.decoding.filtering import Keep
 from zerogap.errors import InputError
 
 if TYPE_CHECKING:  # the workflow reads this table without loading torch
@@ -59,12 +60,13 @@ class Intervention:
         edit: (logits (R, V), rows) → logits (R, V), before temperature and sampling; it may change
             the logits it is given. The rows' tensors lie on the host, the logits on the device.
         wrap: the contaminated model → what is decoded with.
-        keep: (greedy trajectory, its responses' token ids and texts) → which responses count.
+        keep: (greedy trajectory, its responses' token ids and texts) → which responses count; the
+            ids are without the end token. It is prepared without trajectories or tokenizer.
     """
 
     edit: "Edit | None" = None
     wrap: "Callable[[CachedModel], Decoder] | None" = None
-    keep: Callable[[list[int], list[list[int]], list[str]], list[bool]] | None = None
+    keep: Keep | None = None
 
 
 class Strategy(Protocol):

@@ -25,22 +25,16 @@ class TED:
     max_length: int = 100
 
     def prepare(self, context: Context) -> Intervention:
-        """The filter; it needs the tokenizer to know the end token."""
-        end = context.tokenizer.eos_token_id if context.tokenizer else None
+        """The filter; it needs nothing beside what it is handed."""
 
         def keep(trajectory: list[int], responses: list[list[int]], texts: list[str]) -> list[bool]:
-            reference = _without_end(trajectory, end)[: self.max_length]
+            reference = trajectory[: self.max_length]
             kept: list[bool] = []
             seen: set[str] = set()
             for tokens, text in zip(responses, texts, strict=True):
-                head = _without_end(tokens, end)[: len(reference)]
-                far = Levenshtein.distance(reference, head) > self.tau
+                far = Levenshtein.distance(reference, tokens[: len(reference)]) > self.tau
                 kept.append(far and text not in seen)
                 seen.add(text)
             return kept
 
         return Intervention(keep=keep)
-
-
-def _without_end(tokens: list[int], end: int | None) -> list[int]:
-    return tokens[:-1] if tokens and tokens[-1] == end else tokens
