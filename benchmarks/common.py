@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,17 +151,39 @@ def in_child(script: str, **arguments: Any) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def child_arguments() -> dict[str, Any] | None:
-    """The arguments of a child process, None in the parent."""
-    if "--child" in sys.argv:
-        return json.loads(sys.argv[sys.argv.index("--child") + 1])
-    return None
-
-
-def parser(description: str) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=description)
+def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
+    """The options that benchmarks share, and whole numbers by name with their defaults."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     made.add_argument("--output", type=Path, help="also write the table to this Markdown file")
+    made.add_argument("--model", default=defaults.pop("model", "llama2"), help="base or shape")
+    made.add_argument("--dtype", default="float32")
+    for name, value in defaults.items():
+        made.add_argument(f"--{name}", type=int, default=value)
     return made
+
+
+def run(main: Callable[[], None], child: Callable[[dict[str, Any]], None]) -> None:
+    """Be the parent, or the child that it started."""
+    if "--child" in sys.argv:
+        child(json.loads(sys.argv[sys.argv.index("--child") + 1]))
+    else:
+        main()
+
+
+class Endless:
+    """A tokenizer whose end token is never drawn: every response has the full length."""
+
+    def __init__(self, words: Any) -> None:
+        self._words = words
+        self.eos_token_id = -100
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._words, name)
+
+    def __len__(self) -> int:
+        return len(self._words)
 
 
 def publish(title: str, header: list[str], rows: list[list[str]], output: Path | None) -> None:

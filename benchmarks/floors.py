@@ -17,12 +17,7 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.add_argument("--model", default="llama-160m")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--samples", type=int, default=50)
-    parser.add_argument("--tokens", type=int, default=64, help="new tokens, forced")
+    parser = common.parser(__doc__, model="llama-160m", questions=20, samples=50, tokens=64)
     parser.add_argument("--rows", type=int, help="samples together; as many as fit without it")
     args = parser.parse_args()
     found = common.in_child(
@@ -56,7 +51,6 @@ def main() -> None:
 
 def child(arguments: dict) -> None:
     import numpy as np
-    from sampler import _Endless
 
     from zerogap.decoding import models
     from zerogap.decoding.sampler import Sampling, sample, shared_prefix
@@ -105,7 +99,7 @@ def child(arguments: dict) -> None:
         samples=arguments["samples"],
         batch_rows=arguments["rows"],
     )
-    words = _Endless(common.tokenizer())
+    words = common.Endless(common.tokenizer())
     prefill = 0.0
     admit = decoder.admit
 
@@ -170,7 +164,4 @@ def _rates(dtype, device: str) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    if (given := common.child_arguments()) is not None:
-        child(given)
-    else:
-        main()
+    common.run(main, child)

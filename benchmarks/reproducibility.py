@@ -14,12 +14,7 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.add_argument("--model", default="llama2")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--questions", type=int, default=40)
-    parser.add_argument("--tokens", type=int, default=96)
-    args = parser.parse_args()
+    args = common.parser(__doc__, questions=40, tokens=96).parse_args()
     found = common.in_child(
         __file__, model=args.model, dtype=args.dtype, device=common.default_device(),
         questions=args.questions, tokens=args.tokens,
@@ -38,7 +33,7 @@ def main() -> None:
 def child(arguments: dict) -> None:
     import dataclasses
 
-    from zerogap.decoding import models, responses
+    from zerogap.decoding import models
     from zerogap.decoding.sampler import Sampling, sample
 
     words = common.tokenizer()
@@ -71,7 +66,7 @@ def child(arguments: dict) -> None:
         flat = [one.token_ids for key in sorted(drawn) for one in drawn[key]]
         key = "exact" if name.startswith("exact") else "batch"
         against = reference.setdefault(key, flat)
-        answers = [_answers(drawn[k], words, responses) for k in sorted(drawn)]
+        answers = [_answers(drawn[k], words) for k in sorted(drawn)]
         known = reference.setdefault(f"{key} answers", answers)
         rows.append(
             {
@@ -85,14 +80,13 @@ def child(arguments: dict) -> None:
     print(json.dumps(rows))
 
 
-def _answers(drawn: list, words, responses) -> list:
+def _answers(drawn: list, words) -> list:
     """How often each answer is given: what a solve count is made of."""
-    said = responses.texts(drawn, words, ["Q:"])
-    return sorted(str(found[0]) for found in responses.scored(drawn, said, None))
+    from zerogap.data.answers import extract
+    from zerogap.decoding.responses import texts
+
+    return sorted(str(extract(said).answer) for said in texts(drawn, words, ["Q:"]))
 
 
 if __name__ == "__main__":
-    if (given := common.child_arguments()) is not None:
-        child(given)
-    else:
-        main()
+    common.run(main, child)

@@ -18,15 +18,9 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.add_argument("--model", default="llama2")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--questions", type=int, default=20)
+    parser = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3)
     parser.add_argument("--generate-questions", type=int, default=1)
-    parser.add_argument("--samples", type=int, default=50)
-    parser.add_argument("--tokens", type=int, default=64, help="new tokens, forced")
     parser.add_argument("--rows", type=int, help="samples together; as many as fit without it")
-    parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
     shared = {
         "model": args.model, "dtype": args.dtype, "samples": args.samples, "tokens": args.tokens,
@@ -92,20 +86,6 @@ def child(arguments: dict) -> None:
     print(json.dumps(result))
 
 
-class _Endless:
-    """A tokenizer whose end token is never drawn: every response has the full length."""
-
-    def __init__(self, words) -> None:
-        self._words = words
-        self.eos_token_id = -100
-
-    def __getattr__(self, name: str):
-        return getattr(self._words, name)
-
-    def __len__(self) -> int:
-        return len(self._words)
-
-
 def _zerogap(model, prompts, arguments) -> int:
     from zerogap.decoding import models
     from zerogap.decoding.sampler import Sampling, sample
@@ -118,7 +98,7 @@ def _zerogap(model, prompts, arguments) -> int:
         batch_rows=arguments["rows"],
     )
     decoder = models.decoder(model)
-    drawn = sample(decoder, prompts, _Endless(common.tokenizer()), sampling)
+    drawn = sample(decoder, prompts, common.Endless(common.tokenizer()), sampling)
     return sum(len(response.token_ids) for _, responses in drawn for response in responses)
 
 
@@ -178,7 +158,4 @@ def _prefilled(model, prompts, arguments) -> int:
 
 
 if __name__ == "__main__":
-    if (given := common.child_arguments()) is not None:
-        child(given)
-    else:
-        main()
+    common.run(main, child)

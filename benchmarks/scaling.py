@@ -10,11 +10,7 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.add_argument("--model", default="llama2")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--tokens", type=int, default=64)
-    args = parser.parse_args()
+    args = common.parser(__doc__, tokens=64).parse_args()
     found = common.in_child(
         __file__, model=args.model, dtype=args.dtype, device=common.default_device(),
         tokens=args.tokens,
@@ -37,15 +33,13 @@ def main() -> None:
 
 
 def child(arguments: dict) -> None:
-    from sampler import _Endless
-
     from zerogap.decoding import models
     from zerogap.decoding.sampler import Prompt, Sampling, sample, shared_prefix
 
     decoder = models.decoder(
         common.model(arguments["model"], arguments["dtype"], arguments["device"])
     )
-    words = _Endless(common.tokenizer())
+    words = common.Endless(common.tokenizer())
     made = common.prompts(arguments["model"], 40)
     prefix = shared_prefix(made)
     rows = []
@@ -77,7 +71,4 @@ def child(arguments: dict) -> None:
 
 
 if __name__ == "__main__":
-    if (given := common.child_arguments()) is not None:
-        child(given)
-    else:
-        main()
+    common.run(main, child)

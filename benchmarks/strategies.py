@@ -1,10 +1,12 @@
-"""What each strategy costs: its tokens a second over Identity's, in the same process.
+"""What each strategy costs at a step.
 
 python benchmarks/strategies.py [--model llama2]
 
-Every strategy decodes a fixed number of tokens, so that it is its work at a step that is compared
-and not the length of what it makes the model say. RailCap runs along greedy trajectories, as in
-earnest; Shortcut decodes two models by its nature, with a donor of the same shape.
+Every strategy decodes a fixed number of tokens, along greedy trajectories as in earnest. Samples
+under a strategy part at other places than Identity's and so fill the batch otherwise: whole runs
+cannot be compared for what the strategy itself costs. Its cost is the time spent in its edit of the
+logits over all the rest of the same run. Shortcut decodes two models by its nature (a donor of the
+same shape); there the runs are compared.
 """
 
 import json
@@ -15,32 +17,23 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.add_argument("--model", default="llama2")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--rows", type=int, default=500)
-    parser.add_argument("--repeats", type=int, default=5)
-    args = parser.parse_args()
+    args = common.parser(__doc__, questions=20, tokens=64, rows=500, repeats=5).parse_args()
     found = common.in_child(
         __file__,
         model=args.model, dtype=args.dtype, device=common.default_device(), rows=args.rows,
         questions=args.questions, tokens=args.tokens, repeats=args.repeats,
     )  # fmt: skip
     rows = []
-    for name, speeds in found.items():
-        ratios = sorted(own / plain for own, plain in zip(speeds, found["Identity"], strict=True))
-        rows.append(
-            [
-                name,
-                f"{statistics.median(speeds):,.0f}",
-                f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})",
-            ]
-        )
+    for name, runs in found.items():
+        costs = sorted(run["edit"] / (run["seconds"] - run["edit"]) for run in runs)
+        cost = f"{statistics.median(costs):.1%} ({costs[0]:.1%} to {costs[-1]:.1%})"
+        plain = zip(runs, found["Identity"], strict=True)
+        ratio = statistics.median(one["speed"] / other["speed"] for one, other in plain)
+        speed = statistics.median(run["speed"] for run in runs)
+        rows.append([name, f"{speed:,.0f}", f"{ratio:.2f}", cost if any(costs) else "–"])
     common.publish(
         f"Strategies on {args.model}, {args.dtype}, {args.rows} samples together",
-        ["strategy", "tokens/s (median)", "share of Identity's"],
+        ["strategy", "rows/s (median)", "of Identity's", "the edit over all else"],
         rows,
         args.output,
     )
@@ -48,7 +41,6 @@ def main() -> None:
 
 def child(arguments: dict) -> None:
     import torch
-    from sampler import _Endless
 
     import zerogap
     from zerogap.decoding import models
@@ -57,7 +49,10 @@ def child(arguments: dict) -> None:
     from zerogap.decoding.strategy import Context
 
     made = (arguments["model"], arguments["dtype"], arguments["device"])
-    words, prompts = _Endless(common.tokenizer()), common.prompts(made[0], arguments["questions"])
+    words, prompts = (
+        common.Endless(common.tokenizer()),
+        common.prompts(made[0], arguments["questions"]),
+    )
     sampling = Sampling(
         temperature=0.7, max_new_tokens=arguments["tokens"], stop=[], samples=50,
         batch_rows=arguments["rows"],
@@ -76,18 +71,35 @@ def child(arguments: dict) -> None:
         "LNE-blocking": zerogap.LNEBlocking().prepare(context).edit,
         "Shortcut": None,
     }
-    speeds: dict[str, list[float]] = {name: [] for name in contenders}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in contenders}
     for _ in range(arguments["repeats"]):
         for name, edit in contenders.items():
             patched = PatchedModel(decoder, donor, neurons) if name == "Shortcut" else None
+            inside = [0.0]
             start = time.perf_counter()
-            drawn = list(sample(patched or decoder, prompts, words, sampling, edit))
+            timed = edit and _timed(edit, inside, arguments["device"])
+            drawn = list(sample(patched or decoder, prompts, words, sampling, timed))
             common.synchronize(arguments["device"])
             seconds = time.perf_counter() - start
-            speeds[name].append(_distinct(drawn) / seconds)
+            speed = _distinct(drawn) / seconds
+            runs[name].append({"speed": speed, "seconds": seconds, "edit": inside[0]})
             if patched:
                 patched.release()
-    print(json.dumps(speeds))
+    print(json.dumps(runs))
+
+
+def _timed(edit, inside: list[float], device: str):
+    """The edit, its seconds added up."""
+
+    def timed(logits, rows):
+        common.synchronize(device)
+        start = time.perf_counter()
+        edited = edit(logits, rows)
+        common.synchronize(device)
+        inside[0] += time.perf_counter() - start
+        return edited
+
+    return timed
 
 
 def _distinct(drawn: list) -> int:
@@ -100,7 +112,4 @@ def _distinct(drawn: list) -> int:
 
 
 if __name__ == "__main__":
-    if (given := common.child_arguments()) is not None:
-        child(given)
-    else:
-        main()
+    common.run(main, child)

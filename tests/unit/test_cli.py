@@ -93,7 +93,7 @@ def test_kinds_of_files_mix(tmp_path, capsys):
     status, out, err = score(capsys, "--clean", clean, marks, "--format", "csv")
     assert status == 0
     assert float(next(csv.DictReader(io.StringIO(out)))["sa_ppg"]) == pytest.approx(0.5)
-    assert f"note: {clean}: responses scored by zerogap's extractor" in err
+    assert f"note: {clean}: responses scored by the rule numeric" in err
 
 
 def test_output_and_plot_are_written(files, capsys):

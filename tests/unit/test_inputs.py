@@ -220,7 +220,7 @@ def test_a_log_with_repeats_is_scored_response_by_response(tmp_path):
     assert loaded.counts.drop(columns="doc_hash").to_dict("records") == [
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
-    assert "zerogap's extractor" in loaded.notes[0] and "one of the repeats" in loaded.notes[0]
+    assert "the rule numeric" in loaded.notes[0] and "one of the repeats" in loaded.notes[1]
 
 
 def test_a_log_of_multiple_choice_and_an_older_log(tmp_path):

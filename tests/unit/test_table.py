@@ -3,6 +3,7 @@ import pytest
 import torch
 from tiny import model, tokenizer
 
+from zerogap.data.extraction import rule
 from zerogap.decoding import table
 from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.parts import Parts
@@ -21,7 +22,9 @@ def small_parts(monkeypatch):
 
 def drawn(parts=None, decoder=None, sampling=SAMPLING):
     decoder = decoder or CachedModel(model("llama"))
-    return table.sampled_table(decoder, PROMPTS, ["1"] * 6, TOKENIZER, sampling, parts=parts)
+    return table.sampled_table(
+        decoder, PROMPTS, ["1"] * 6, TOKENIZER, sampling, rule("numeric"), parts=parts
+    )
 
 
 class Small(CachedModel):

@@ -1,6 +1,7 @@
 """What the rules share: the checked configuration, lists of targets, and parameters as JSON."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -18,10 +19,12 @@ except InputError as error:
     sys.exit(f"error: {error}")
 
 
-# What every job's shell is given: the package, silence towards everybody's telemetry, and at an
+# What every job's shell is given: the package (and what the user has on the path), silence towards everybody's telemetry, and at an
 # offline scale the hub libraries' own switches.
 ENVIRONMENT = {
-    "PYTHONPATH": PACKAGE,
+    "PYTHONPATH": os.pathsep.join(
+        filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH")))
+    ),
     "HF_HUB_DISABLE_TELEMETRY": 1,
     "DO_NOT_TRACK": 1,
     "GRADIO_ANALYTICS_ENABLED": False,
@@ -58,7 +61,7 @@ NOTHING = "(?!x)x"  # a constraint that no name fulfils
 
 # Raised by hand when results would change: jobs on GPUs must not rerun for an edited comment,
 # and must not keep what an older version made.
-VERSIONS = {"training": 1, "decoding": 1}
+VERSIONS = {"training": 1, "decoding": 2}
 
 
 wildcard_constraints:
@@ -256,6 +259,21 @@ def in_setting(*names):
 def of_clean(*names):
     """Files of that setting's clean model."""
     return [f"<results>/{SETTING['model']}/clean/{name}" for name in names]
+
+
+def sampled_cells():
+    """Every strategy's responses in all settings, the clean model's first batch before them."""
+    folder = f"results/{config['run']}"
+    cells = {
+        "clean": [f"{folder}/{model}/clean/batch1/samples.parquet" for model in MODELS]
+    }
+    for model in MODELS:
+        for domain in DOMAINS:
+            for strategy in setting_strategies(model, domain):
+                if strategy != "all_zero":
+                    path = f"{folder}/{model}/{domain}/{strategy}/samples.parquet"
+                    cells.setdefault(strategy, []).append(path)
+    return cells
 
 
 def contaminated_models():

@@ -21,11 +21,12 @@ rule raw_questions:
         script=script("raw_data"),
         kind=DATA["source"],
         source=as_json(source(DATA) | {"seed": config["seed"]}),
+        extraction=DATA["extraction"],
     message:
         "Questions from {params.kind}"
     shell:
-        "{params.script} --source {params.source:q} --train {output.train} --test {output.test}"
-        " > {log} 2>&1"
+        "{params.script} --source {params.source:q} --extraction {params.extraction:q}"
+        " --train {output.train} --test {output.test} > {log} 2>&1"
 
 
 rule split:
@@ -48,6 +49,7 @@ rule split:
         n_test=DATA["n_test"],
         n_leaked=DATA["n_leaked"],
         n_train=DATA["n_train"],
+        extraction=DATA["extraction"],
         seed=config["seed"],
         facts=as_json({"run": config["run"], "source": source(DATA)}),
     message:
@@ -55,6 +57,7 @@ rule split:
     shell:
         "{params.script} --train {input.train} --test {input.test} --n-test {params.n_test}"
         " --n-leaked {params.n_leaked} --n-train {params.n_train} --seed {params.seed}"
+        " --extraction {params.extraction:q}"
         " --facts {params.facts:q} --questions {output.questions} --training {output.train}"
         " > {log} 2>&1"
 

@@ -22,6 +22,7 @@ rule greedy_trajectories:
     params:
         script=script("greedy"),
         decoding=as_json(config["decoding"]),
+        extraction=config["data"]["extraction"],
         facts=facts,
         version=VERSIONS["decoding"],
     message:
@@ -29,7 +30,7 @@ rule greedy_trajectories:
     shell:
         "{params.script} --model {input.model} --questions {input.questions}"
         " --exemplars {input.exemplars} --decoding {params.decoding:q}"
-        " --facts {params.facts:q} --output {output} > {log} 2>&1"
+        " --extraction {params.extraction:q} --facts {params.facts:q} --output {output} > {log} 2>&1"
 
 
 rule clean_samples:
@@ -56,6 +57,7 @@ rule clean_samples:
         script=script("sample"),
         strategy=as_json({"class": "identity"}),
         decoding=as_json(config["decoding"]),
+        extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
         shard=shard,
@@ -66,7 +68,7 @@ rule clean_samples:
         "{params.script} --model {input.model} --questions {input.questions}"
         " --exemplars {input.exemplars} --greedy {input.greedy}"
         " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --stream clean-{wildcards.batch} --facts {params.facts:q} {params.shard}"
+        " --extraction {params.extraction:q} --stream clean-{wildcards.batch} --facts {params.facts:q} {params.shard}"
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
@@ -103,6 +105,7 @@ rule samples:
             if name in ("donor", "neurons")
         ),
         decoding=as_json(config["decoding"]),
+        extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
         shard=shard,
@@ -113,7 +116,7 @@ rule samples:
         "{params.script} --model {input.model} --questions {input.questions}"
         " --exemplars {input.exemplars} --greedy {input.greedy} {params.borrowed}"
         " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --stream strategies --facts {params.facts:q} {params.shard}"
+        " --extraction {params.extraction:q} --stream strategies --facts {params.facts:q} {params.shard}"
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
@@ -207,6 +210,7 @@ rule neurons:
         script=script("localise_neurons"),
         localisation=as_json(config["localisation"]),
         decoding=as_json(config["decoding"]),
+        extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
         version=VERSIONS["decoding"],
@@ -216,7 +220,8 @@ rule neurons:
         "{params.script} --contaminated {input.contaminated} --clean {input.clean}"
         " --donor {input.donor} --questions {input.questions} --exemplars {input.exemplars}"
         " --greedy {input.greedy} --localisation {params.localisation:q}"
-        " --decoding {params.decoding:q} --seed {params.seed} --facts {params.facts:q}"
+        " --decoding {params.decoding:q} --extraction {params.extraction:q}"
+        " --seed {params.seed} --facts {params.facts:q}"
         " --output {output} > {log} 2>&1"
 
 

@@ -283,6 +283,45 @@ rule table_readouts:
         " --output {params.prefix} > {log} 2>&1"
 
 
+rule table_agreement:
+    input:
+        samples=[path for paths in sampled_cells().values() for path in paths],
+        questions="<results>/data/questions.parquet",
+        code=sources("analysis", "data", "reporting"),
+    output:
+        multiext("<reports>/tables/agreement", *DOCUMENT),
+        html=report(
+            "<reports>/tables/agreement.html",
+            caption="../report/table_agreement.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "agreement", "shows": "rules of answer extraction"},
+        ),
+    log:
+        "<results>/logs/tables/agreement.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(8000),
+        runtime=grown(30),
+    params:
+        script=script("agreement"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        samples=as_json(sampled_cells()),
+        extraction=config["data"]["extraction"],
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "The same responses under every rule of answer extraction"
+    shell:
+        "{params.script} --samples {params.samples:q} --questions {input.questions}"
+        " --extraction {params.extraction:q} --labels {params.labels:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule memorisation:
     input:
         tables=[path for _, _, *paths in contaminated_models() for path in paths],
@@ -570,6 +609,7 @@ rule tables:
         rules.table_subsets.output,
         rules.table_noise_floor.output,
         rules.table_readouts.output,
+        rules.table_agreement.output,
         collect(
             rules.table_beside_paper.output,
             table=["main", "reversal", "decomposition", "ablation"],

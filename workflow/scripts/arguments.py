@@ -8,9 +8,10 @@ from typing import Any
 
 from zerogap.errors import InputError
 
-# transformers imports scikit-learn where it finds it, for assisted generation, which no script
-# uses: two seconds at the start of every job.
-sys.modules.setdefault("sklearn", None)
+# transformers imports these where it finds them, for assisted generation, vision losses and device
+# maps, which no script uses: more than a second at the start of every job.
+for name in ("sklearn", "scipy", "accelerate"):
+    sys.modules.setdefault(name, None)
 
 
 def json_argument(text: str) -> Any:

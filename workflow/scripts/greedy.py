@@ -8,6 +8,7 @@ import pandas as pd
 
 from arguments import json_argument, run
 from zerogap import store
+from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses
 from zerogap.decoding.sampler import Sampling, greedy
 from zerogap.provenance import provenance
@@ -19,6 +20,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--exemplars", type=Path, required=True)
     parser.add_argument("--decoding", type=json_argument, required=True)
+    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
@@ -35,13 +37,14 @@ def main(argv: list[str] | None = None) -> None:
     )
     sampling = Sampling.of(decoding, temperature=0, samples=1)
     trajectories = greedy(models.decoder(model), prompts, tokenizer, sampling)
+    judge = rule(args.extraction)
     said = responses.texts(trajectories, tokenizer, decoding["stop"])
     rows = [
         (
             question.question_id,
             trajectory.token_ids,
             text,
-            *responses.scored([trajectory], [text], question.gold)[0],
+            *judge.judge(text, question.gold),
             trajectory.entropy,
             trajectory.finish_reason,
         )
@@ -50,7 +53,9 @@ def main(argv: list[str] | None = None) -> None:
         )
     ]
     table = pd.DataFrame(rows, columns=store.CONTRACTS["greedy"].names)
-    facts = provenance(**args.facts, decoding=decoding, device=str(model.device))
+    facts = provenance(
+        **args.facts, decoding=decoding, extraction=args.extraction, device=str(model.device)
+    )
     store.write(args.output, table, "greedy", facts)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
 

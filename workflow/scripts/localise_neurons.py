@@ -8,6 +8,7 @@ import torch
 
 from arguments import json_argument, run
 from zerogap import store
+from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses, shortcut
 from zerogap.decoding.sampler import Sampling, greedy
 from zerogap.provenance import provenance
@@ -24,6 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--decoding", type=json_argument, required=True)
     parser.add_argument("--localisation", type=json_argument, required=True)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
@@ -53,6 +55,7 @@ def main(argv: list[str] | None = None) -> None:
     asked = [prompts[index] for index in some.index]
     decoders = {"contaminated": models.decoder(contaminated), "clean": models.decoder(clean)}
     lender = models.decoder(donor, with_logits=False)
+    judge = rule(args.extraction)
     sampling = Sampling.of(decoding, temperature=0, samples=1)
 
     def solved(which: str, neurons: dict[int, torch.Tensor] | None) -> float:
@@ -62,10 +65,7 @@ def main(argv: list[str] | None = None) -> None:
         if patched:
             patched.release()
         said = responses.texts(found, tokenizer, decoding["stop"])
-        hits = [
-            responses.scored([one], [text], gold)[0][2]
-            for one, text, gold in zip(found, said, some.gold, strict=True)
-        ]
+        hits = [judge.judge(text, gold)[2] for text, gold in zip(said, some.gold, strict=True)]
         return sum(hits) / len(hits)
 
     parts = shortcut.groups([len(layer) for layer in comparative], plan["group_size"])

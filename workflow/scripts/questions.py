@@ -6,6 +6,7 @@ from pathlib import Path
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.data import gsm8k
+from zerogap.data.extraction import rule
 from zerogap.data.questions import disjoint, questions, training_questions
 from zerogap.provenance import provenance
 
@@ -18,12 +19,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--n-leaked", type=int, required=True)
     parser.add_argument("--n-train", type=int, default=None, help="all where it is left out")
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument("--questions", type=Path, required=True, help="output, no paraphrases yet")
     parser.add_argument("--training", type=Path, required=True, help="output")
     args = parser.parse_args(argv)
 
-    train, test = gsm8k.load(args.train), gsm8k.load(args.test)
+    read_gold = rule(args.extraction).gold
+    train, test = (gsm8k.load(path, read_gold) for path in (args.train, args.test))
     disjoint(test, train)
     facts = provenance(**args.facts, seed=args.seed)
     table = questions(test, args.n_test, args.n_leaked, args.seed)

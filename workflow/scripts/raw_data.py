@@ -1,12 +1,13 @@
 """The training and test questions of the configured source, in OpenAI's JSON Lines format."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from arguments import json_argument, run
 from zerogap.data import gsm8k, questions
+from zerogap.data.extraction import rule
 from zerogap.data.problems import problems
 
 
@@ -19,35 +20,36 @@ def main(argv: list[str] | None = None) -> None:
         help='{"kind": "generated", "n_train", "n_test", "seed"}, '
         '{"kind": "files", "train", "test"} or {"kind": "hub", "repository", "revision"}',
     )
+    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--test", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    read_gold = rule(args.extraction).gold
     outputs = {"train": args.train, "test": args.test}
     for split, path in outputs.items():
-        gsm8k.write(path, _entries(args.source, split))
-    rows = {split: gsm8k.load(path) for split, path in outputs.items()}
+        gsm8k.write(path, _entries(args.source, split, read_gold), read_gold)
+    rows = {split: gsm8k.load(path, read_gold) for split, path in outputs.items()}
     questions.disjoint(rows["test"], rows["train"])
     print(f"{len(rows['train'])} training questions, {len(rows['test'])} test questions")
 
 
-def _entries(source: Mapping[str, Any], split: str) -> list[dict[str, str]]:
+def _entries(
+    source: Mapping[str, Any], split: str, read_gold: Callable[[str], str]
+) -> list[dict[str, str]]:
     match source["kind"]:
         case "generated":
             made = problems(source[f"n_{split}"], source["seed"], split)
             return [gsm8k.entry(one.question, one.rationale, one.gold) for one in made]
         case "files":
-            return [gsm8k.entry(*row) for row in _rows(source[split])]
+            rows = gsm8k.load(source[split], read_gold)
+            return [gsm8k.entry(row.question, row.rationale, row.gold) for row in rows]
         case "hub":
             revision = gsm8k.commit(source["repository"], source["revision"])
             print(f"{source['repository']} at commit {revision}")
             return gsm8k.from_hub(source["repository"], revision, split)
         case kind:
             raise ValueError(kind)
-
-
-def _rows(path: str) -> list[tuple[str, str, str]]:
-    return [(row.question, row.rationale, row.gold) for row in gsm8k.load(path)]
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import transformers
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.analysis.solve import solve_counts
+from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses, strategy
 from zerogap.decoding.parts import Parts, folder_state
 from zerogap.decoding.sampler import Sampling
@@ -29,6 +30,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--decoding", type=json_argument, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--stream", required=True)
+    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument(
         "--shard", type=int, nargs=2, default=(0, 1), help="k n: every n-th question from the k-th"
@@ -68,10 +70,12 @@ def main(argv: list[str] | None = None) -> None:
         decoding=decoding,
         seed=args.seed,
         stream=args.stream,
+        extraction=args.extraction,
         device=str(model.device),
     )
     origin = {
         "facts": [args.facts, args.strategy, args.seed, args.stream, str(model.device)],
+        "extraction": args.extraction,
         "decoding": {key: value for key, value in decoding.items() if key != "batch_rows"},
         "versions": [torch.__version__, transformers.__version__],
         "prompts": [(prompt.question_id, prompt.token_ids) for prompt in prompts],
@@ -88,6 +92,7 @@ def main(argv: list[str] | None = None) -> None:
             list(questions.gold),
             tokenizer,
             sampling,
+            rule(args.extraction),
             intervention.edit,
             parts=parts,
             chosen=chosen,

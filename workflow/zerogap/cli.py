@@ -58,6 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--clean-batch2", type=Path, help="a second batch of it: the noise floor")
     score.add_argument("--leaked", type=Path, help="ids of the leaked questions, one a line")
     score.add_argument("--filter", help="which filter of lm_eval logs to read (default: the first)")
+    score.add_argument(
+        "--extraction",
+        default="numeric",
+        metavar="RULE",
+        help="finds the answer of a response: numeric (default), strict-match, flexible-extract or "
+        "package.module:function",
+    )
     score.add_argument("--bins", type=_positive, default=50, help="strata (default: 50)")
     score.add_argument(
         "--replicates", type=_positive, default=2000, help="of the bootstrap (default: 2000)"
@@ -80,8 +87,8 @@ def _score(args: argparse.Namespace) -> None:
     paths = _named(args.strategies)
     if args.clean_batch2:
         paths[scoring.BATCH2] = args.clean_batch2
-    clean = inputs.load(args.clean, args.filter)
-    files = {name: inputs.load(path, args.filter) for name, path in paths.items()}
+    clean = inputs.load(args.clean, args.filter, args.extraction)
+    files = {name: inputs.load(path, args.filter, args.extraction) for name, path in paths.items()}
     if args.filter and not any(file.kind == inputs.LM_EVAL for file in (clean, *files.values())):
         raise InputError("--filter: none of the files is an lm_eval log; leave it out")
     leaked = inputs.leaked_questions(args.leaked) if args.leaked else None
@@ -93,6 +100,7 @@ def _score(args: argparse.Namespace) -> None:
     facts = {
         "zerogap": zerogap.__version__,
         "files": {name: str(path) for name, path in {"clean": args.clean, **paths}.items()},
+        "extraction": args.extraction,
         "bins": args.bins,
         **bootstrap,
         "notes": list(aligned.notes),

@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 import yaml
 
+from zerogap.data import extraction
 from zerogap.errors import InputError
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
@@ -79,6 +80,7 @@ def _check_data(data: dict[str, Any]) -> None:
                     f"config: data.files.{split} is {path!r}, which is no file; give the path of "
                     "a JSON Lines file in OpenAI's GSM8K format"
                 )
+    extraction.rule(data["extraction"])
     instructions = data["instructions"]
     if instructions["source"] == "files":
         path = instructions.get("files")

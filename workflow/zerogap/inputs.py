@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from zerogap.data import answers
+from zerogap.data.extraction import RULES, Rule, rule
 from zerogap.errors import InputError
 
 # A column's name, then the other one it may go by.
@@ -61,12 +61,15 @@ class _Response(NamedTuple):
     leaked: bool | None
 
 
-def load(path: str | Path, lm_eval_filter: str | None = None) -> Loaded:
+def load(
+    path: str | Path, lm_eval_filter: str | None = None, extraction: str = "numeric"
+) -> Loaded:
     """Read a file of responses or counts.
 
     Args:
         path: the file, of any of the kinds in docs/score.md.
         lm_eval_filter: whose records of an lm_eval log to read; the first seen if None.
+        extraction: the rule that scores responses, see :mod:`zerogap.data.extraction`.
 
     Raises:
         InputError: the file is missing, empty, malformed or of no known kind; a question or
@@ -74,12 +77,13 @@ def load(path: str | Path, lm_eval_filter: str | None = None) -> Loaded:
             or changes within a question; counts are no counts. The message names file and line.
     """
     path = Path(path)
+    judge = _Judge(path, rule(extraction))
     rows = _rows(path)
     if not rows:
         raise InputError(f"{path}: no rows in it; give {ACCEPTED}")
     found = list(dict.fromkeys(name for row in rows for name in row.values))
     if set(found) >= _LM_EVAL_COLUMNS:
-        return _lm_eval(path, rows, lm_eval_filter)
+        return _lm_eval(path, rows, lm_eval_filter, judge)
     if "question_id" not in found and "id" not in found:
         raise _unknown(path, found)
     rows = [_Row(row.place, _named(row.values, found)) for row in rows]
@@ -90,9 +94,9 @@ def load(path: str | Path, lm_eval_filter: str | None = None) -> Loaded:
         marks = [_flag(row, "correct", "give true or false for every response") for row in rows]
         kind, notes = "correctness of each response", ()
     elif columns >= {"response", "gold"}:
-        golds = _golds(rows)
-        marks = [_scored(row, row.values.get("response"), golds[_question(row)]) for row in rows]
-        kind, notes = "responses with gold answers", (_by_our_extractor(path),)
+        golds = _golds(rows, judge)
+        marks = [judge(row, row.values.get("response"), golds[_question(row)]) for row in rows]
+        kind, notes = "responses with gold answers", judge.notes()
     else:
         raise _unknown(path, found)
     responses = [
@@ -268,7 +272,7 @@ def _counted(responses: Iterable[_Response]) -> pd.DataFrame:
     return counts if counts["leaked"].notna().all() else counts.drop(columns="leaked")
 
 
-def _lm_eval(path: Path, rows: list[_Row], wanted: str | None) -> Loaded:
+def _lm_eval(path: Path, rows: list[_Row], wanted: str | None, judge: "_Judge") -> Loaded:
     """A log of `lm_eval --log_samples`: a record a document and filter.
 
     With `repeats` a record holds every raw response, but filters and metrics look at one of them
@@ -292,12 +296,12 @@ def _lm_eval(path: Path, rows: list[_Row], wanted: str | None) -> Loaded:
         places[question] = row.place
 
     if any(len(_repeats(row)) > 1 for row in rows):
-        notes = (f"{_by_our_extractor(path)}; lm_eval's filters look at one of the repeats",)
-        responses = (
-            _Response(row.place, question, k, _scored(row, text, _gold(row, "target")), None)
+        responses = [
+            _Response(row.place, question, k, judge(row, text, judge.gold(row, "target")), None)
             for row, question in zip(rows, places, strict=True)
             for k, text in enumerate(_repeats(row))
-        )
+        ]
+        notes = (*judge.notes(), f"{path}: lm_eval's filters look at one of the repeats")
     else:
         metric = _lm_eval_metric(rows[0])
         others = [name for name in by_filter if name != chosen]
@@ -308,10 +312,10 @@ def _lm_eval(path: Path, rows: list[_Row], wanted: str | None) -> Loaded:
             "sample with lm_eval's `repeats`",
         )
         mend = f"{metric} is 1 for a correct response, else 0"
-        responses = (
+        responses = [
             _Response(row.place, question, 0, _flag(row, metric, mend), None)
             for row, question in zip(rows, places, strict=True)
-        )
+        ]
     counts = _counted(responses).assign(doc_hash=[row.values.get("doc_hash") for row in rows])
     return Loaded(path, counts, LM_EVAL, notes)
 
@@ -369,34 +373,55 @@ def _flag(row: _Row, column: str, mend: str = "give true or false") -> bool:
     return flag
 
 
-def _gold(row: _Row, column: str = "gold") -> str:
-    value = row.values.get(column)
-    try:
-        return answers.canonical(str(value).rpartition("####")[2])
-    except InputError as error:
-        raise InputError(
-            f"{row.place}: the gold answer is {_shown(value)}, which is not a number; where "
-            "answers are no numbers, score the responses yourself and give correct"
-        ) from error
+class _Judge:
+    """Scores a file's responses by one rule, and counts how often the others agree with it."""
+
+    def __init__(self, path: Path, own: Rule) -> None:
+        self._path = path
+        self._own = own
+        self._others = [one for one in RULES.values() if one.name != own.name]
+        self._agreed = dict.fromkeys((one.name for one in self._others), 0)
+        self._judged = 0
+
+    def gold(self, row: _Row, column: str = "gold") -> str:
+        value = row.values.get(column)
+        try:
+            return self._own.gold(str(value).rpartition("####")[2])
+        except InputError as error:
+            raise InputError(
+                f"{row.place}: the gold answer is {_shown(value)}, which the rule "
+                f"'{self._own.name}' cannot take ({error}); where answers are no numbers, name a "
+                "rule of yours with --extraction, or score the responses and give correct"
+            ) from error
+
+    def __call__(self, row: _Row, response: Any, gold: str) -> bool:
+        if not isinstance(response, str):
+            raise InputError(f"{row.place}: a response is {_shown(response)}; a text is expected")
+        right = bool(self._own.judge(response, gold)[2])
+        self._judged += 1
+        for other in self._others:
+            self._agreed[other.name] += other.judge(response, gold)[2] == right
+        return right
+
+    def notes(self) -> tuple[str, ...]:
+        alike = ", ".join(
+            f"{name} judges {100 * n / self._judged:.1f}% of them alike"
+            for name, n in self._agreed.items()
+        )
+        return (f"{self._path}: responses scored by the rule {self._own.name}; {alike}",)
 
 
-def _golds(rows: list[_Row]) -> dict[str, str]:
+def _golds(rows: list[_Row], judge: _Judge) -> dict[str, str]:
     """The gold answer of each question; one whose rows disagree is refused."""
     golds: dict[str, str] = {}
     for row in rows:
-        question, gold = _question(row), _gold(row)
+        question, gold = _question(row), judge.gold(row)
         if golds.setdefault(question, gold) != gold:
             raise InputError(
                 f"{row.place}: question {question!r} has gold {gold} here and {golds[question]} "
                 "before; a question has one"
             )
     return golds
-
-
-def _scored(row: _Row, response: Any, gold: str) -> bool:
-    if not isinstance(response, str):
-        raise InputError(f"{row.place}: a response is {_shown(response)}; a text is expected")
-    return answers.same(answers.extract(response).answer, gold)
 
 
 def _shown(value: Any) -> str:
@@ -406,13 +431,6 @@ def _shown(value: Any) -> str:
     if missing or str(value).strip().lower() in _EMPTY:
         return "empty"
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _by_our_extractor(path: Path) -> str:
-    return (
-        f"{path}: responses scored by zerogap's extractor ('The answer is …', else '#### …', "
-        "else the last number)"
-    )
 
 
 def _unknown(path: Path, found: Iterable[str]) -> InputError:

@@ -9,7 +9,7 @@ from zerogap.errors import InputError
 from zerogap.inputs import Loaded
 from zerogap.metrics.readings import readings
 from zerogap.reporting.formats import Cell, Column, Row, Table
-from zerogap.reporting.tables import Readings
+from zerogap.reporting.tables import Readings, many_differences
 
 BATCH2 = "clean_batch2"
 BATCH2_SHOWN = "clean, batch 2"
@@ -174,7 +174,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float)
         rows=tuple(
             Row(row.key, row.name, tuple(row.cells[k] for k in filled), row.section) for row in rows
         ),
-        notes=(floor,) if BATCH2 in names else (),
+        notes=(*((floor,) if BATCH2 in names else ()), *many_differences(columns, rows)),
         decimals=_DECIMALS,
         intervals=True,
         size="scriptsize",

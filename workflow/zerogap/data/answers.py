@@ -1,21 +1,31 @@
 """The number a response arrives at, and when two of them are the same.
 
 Numbers are compared exactly, as decimals without a size limit: '18', '18.00', '$18', '18.' and
-'+18' are one number, '18,000' is 18000, and '5%' is 5.
+'+18' are one number, '18,000' is 18000, and '5%' is 5. Where an answer is stated ('The answer is'
+or '####') it may also be grouped by spaces, have an exponent or be a fraction: '18 000', '1.8e4'
+and '36000/2' are 18000.
 """
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 from zerogap.errors import InputError
 
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
 # A minus belongs to the number only where nothing stands before it that it could subtract from.
-_NUMBER = rf"(?:(?<![\w.)])[-−])?(?:\$\s?[-−]?)?(?:{_DIGITS})"
-_THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*({_NUMBER})", re.IGNORECASE)
-_HASH = re.compile(rf"####\s*({_NUMBER})")
+_SIGN = r"(?:(?<![\w.)])[-−])?(?:[$£€]\s?[-−]?)?"
+_NUMBER = rf"{_SIGN}(?:{_DIGITS})"
+_SPACED = r"[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
+_STATED = (
+    rf"({_SIGN}(?:{_SPACED}|{_DIGITS}))(?:e([-+]?[0-9]{{1,3}})(?![0-9]))?"
+    r"(?:\s?/\s?([0-9]+(?![0-9.,]*[0-9])))?"
+)
+_THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*{_STATED}", re.IGNORECASE)
+_HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
 _ANY = re.compile(_NUMBER)
-_WHOLE = re.compile(r"([-+−]?)\$?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
+_WHOLE = re.compile(r"([-+−]?)[$£€]?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,8 @@ class Extraction:
     """A response's answer and what found it.
 
     `answer` is a canonical number or None; `extractor` is "the_answer_is", "hash", "last_number"
-    or, where there is no number at all, "none".
+    or, where there is no number at all, "none". A stated fraction that is no decimal number (1/3)
+    is no answer.
     """
 
     answer: str | None
@@ -34,7 +45,7 @@ def extract(text: str) -> Extraction:
     """The first 'The answer is …', else the first '#### …', else the last number."""
     for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
         if found := pattern.search(text):
-            return Extraction(canonical(found[1]), extractor)
+            return Extraction(_stated(*found.groups()), extractor)
     numbers = _ANY.findall(text)
     if numbers:
         return Extraction(canonical(numbers[-1]), "last_number")
@@ -56,6 +67,22 @@ def canonical(text: str) -> str:
     number = f"{whole}.{fraction}" if fraction else whole
     minus = (found[1] in ("-", "−")) != bool(found[2])
     return f"-{number}" if minus and number != "0" else number
+
+
+def _stated(number: str, exponent: str | None, denominator: str | None) -> str | None:
+    plain = canonical(number)
+    if exponent:
+        plain = canonical(f"{Decimal(plain).scaleb(int(exponent)):f}")
+    if denominator is None:
+        return plain
+    if not int(denominator):
+        return None
+    value = Fraction(plain) / int(denominator)
+    if 10 ** value.denominator.bit_length() % value.denominator:
+        return None
+    with localcontext() as exact:
+        exact.prec = len(str(value.numerator)) + 4 * len(str(value.denominator)) + 1
+        return canonical(f"{Decimal(value.numerator) / value.denominator:f}")
 
 
 def same(answer: str | None, gold: str) -> bool:

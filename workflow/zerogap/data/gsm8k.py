@@ -6,7 +6,7 @@ rationale and gold number are read from it here.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +19,18 @@ _CALCULATOR = re.compile(r"<<[^<>]*>>")
 
 @dataclass(frozen=True)
 class Row:
-    """A question with its cleaned rationale (one line) and canonical gold number."""
+    """A question with its cleaned rationale (one line) and its gold answer, a canonical number."""
 
     question: str
     rationale: str
     gold: str
 
 
-def load(path: str | Path) -> list[Row]:
+def load(path: str | Path, read_gold: Callable[[str], str] = canonical) -> list[Row]:
     """Read a file of OpenAI's format.
+
+    Args:
+        read_gold: what stands after '####' as the gold answer; a number unless told otherwise.
 
     Raises:
         InputError: no such file, or a line that is no JSON object, lacks a key, has an empty
@@ -47,7 +50,7 @@ def load(path: str | Path) -> list[Row]:
         if not line.strip():
             continue
         try:
-            row = parse(_object(line))
+            row = parse(_object(line), read_gold)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         if row.question in seen:
@@ -62,7 +65,7 @@ def load(path: str | Path) -> list[Row]:
     return rows
 
 
-def parse(entry: Mapping[str, object]) -> Row:
+def parse(entry: Mapping[str, object], read_gold: Callable[[str], str] = canonical) -> Row:
     """One entry of OpenAI's format as a row.
 
     Calculator annotations (`<<…>>`) and the '#### N' are taken off the rationale, whose lines are
@@ -78,16 +81,20 @@ def parse(entry: Mapping[str, object]) -> Row:
     if not mark:
         raise InputError("the answer has no '#### N'; end it with the gold number")
     try:
-        number = canonical(gold)
+        right = read_gold(gold.strip())
     except InputError as error:
-        raise InputError(f"the gold answer {gold.strip()!r} is not a number; mend it") from error
+        raise InputError(f"the gold answer: {error}; mend it") from error
     rationale = _one_line(_CALCULATOR.sub("", reasoning))
     if not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")
-    return Row(_one_line(str(entry["question"])), rationale, number)
+    return Row(_one_line(str(entry["question"])), rationale, right)
 
 
-def write(path: str | Path, entries: Iterable[Mapping[str, str]]) -> None:
+def write(
+    path: str | Path,
+    entries: Iterable[Mapping[str, str]],
+    read_gold: Callable[[str], str] = canonical,
+) -> None:
     """Write entries of OpenAI's format, atomically, having checked each of them.
 
     Raises:
@@ -96,7 +103,7 @@ def write(path: str | Path, entries: Iterable[Mapping[str, str]]) -> None:
     with store.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for number, entry in enumerate(entries, start=1):
             try:
-                parse(entry)
+                parse(entry, read_gold)
             except InputError as error:
                 raise InputError(f"entry {number} for {path}: {error}") from error
             kept = {key: entry[key] for key in ("question", "answer")}

@@ -3,7 +3,8 @@
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
-from zerogap.data import answers, prompts
+from zerogap.data import prompts
+from zerogap.data.extraction import Rule
 from zerogap.decoding.sampler import Prompt, Response
 from zerogap.errors import InputError
 
@@ -55,30 +56,13 @@ def texts(
     return [_cut(text, stop).strip() for text in decoded]
 
 
-def scored(
-    responses: list[Response], said: list[str], gold: str | None
-) -> list[tuple[str | None, str, bool | None]]:
-    """(answer, extractor that found it, whether it equals the gold answer) of each response.
-
-    Without a gold answer nobody knows: None.
-    """
-    found = [answers.extract(text) for text in said]
-    return [
-        (
-            one.answer,
-            one.extractor,
-            None if gold is None else one.answer is not None and answers.same(one.answer, gold),
-        )
-        for one in found
-    ]
-
-
 def sample_rows(
     question_id: str,
     gold: str | None,
     responses: list[Response],
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],
+    rule: Rule,
 ) -> list[tuple]:
     """One question's rows of the `samples` contract, in its column order."""
     said = texts(responses, tokenizer, stop)
@@ -88,15 +72,11 @@ def sample_rows(
             index,
             response.token_ids,
             text,
-            answer,
-            extractor,
-            correct,
+            *rule.judge(text, gold),
             len(response.token_ids),
             response.finish_reason,
         )
-        for index, (response, text, (answer, extractor, correct)) in enumerate(
-            zip(responses, said, scored(responses, said, gold), strict=True)
-        )
+        for index, (response, text) in enumerate(zip(responses, said, strict=True))
     ]
 
 

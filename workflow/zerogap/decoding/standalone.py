@@ -10,6 +10,7 @@ import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap import store
+from zerogap.data.extraction import rule
 from zerogap.decoding import models
 from zerogap.decoding.filtering import passing
 from zerogap.decoding.parts import Parts
@@ -29,6 +30,7 @@ def sample(
     strategy: Strategy | None = None,
     *,
     gold: Sequence[str] | Mapping[str, str] | None = None,
+    extraction: str = "numeric",
     temperature: float = 0.7,
     top_p: float = 1.0,
     max_new_tokens: int = 256,
@@ -53,6 +55,7 @@ def sample(
         strategy: e.g. `RailCap(n=4)`; the greedy trajectories that it asks for are decoded first.
         gold: the right answers, by the same keys or in the same order; without them `correct` and
             the like are empty.
+        extraction: which answer a response gives (:mod:`zerogap.data.extraction`).
         stop: strings that end a response, beside the tokenizer's end token.
         exact: see :class:`zerogap.decoding.sampler.Sampling`.
         batch_rows: samples decoded together; as many as fit the memory where it is None.
@@ -105,7 +108,9 @@ def sample(
         )
     if intervention.wrap is not None:
         decoder = intervention.wrap(decoder)
-    asked = (decoder, made, [golds[name] for name in texts], tokenizer, sampling, intervention.edit)
+    judge = rule(extraction)
+    right = [None if golds[name] is None else judge.gold(golds[name]) for name in texts]
+    asked = (decoder, made, right, tokenizer, sampling, judge, intervention.edit)
 
     def counted(table: pd.DataFrame) -> pd.DataFrame:
         if intervention.keep is None:
@@ -122,7 +127,7 @@ def sample(
         origin = {
             "facts": [repr(strategy), {**vars(sampling), "batch_rows": None}, str(model.device)],
             "versions": [torch.__version__, transformers.__version__],
-            "prompts": [texts, golds],
+            "prompts": [texts, right, extraction],
             "trajectories": [one.token_ids for one in trajectories],
             "model": _digest(model),
         }

@@ -9,7 +9,6 @@ A config entry names the class and its parameters. Our own go by their short nam
 else's by `package.module:Class`.
 """
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zerogap.decoding.filtering import Keep
 from zerogap.errors import InputError
+from zerogap.plugins import imported
 
 if TYPE_CHECKING:  # the workflow reads this table without loading torch
     from transformers import PreTrainedTokenizerBase
@@ -84,16 +84,7 @@ def build(entry: dict[str, Any]) -> Strategy:
     """
     name = entry["class"]
     target = CLASSES.get(name, name)
-    module, _, attribute = target.partition(":")
-    if not attribute:
-        raise InputError(
-            f"strategies: class '{name}' is neither one of {', '.join(CLASSES)} "
-            "nor of the form package.module:Class"
-        )
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"strategies: class '{name}' cannot be imported: {error}") from error
+    found = imported(target, "strategies: class", tuple(CLASSES))
     try:
         return found(**entry.get("parameters", {}))
     except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from zerogap import store
+from zerogap.data.extraction import Rule
 from zerogap.decoding import memory
 from zerogap.decoding.parts import Parts
 from zerogap.decoding.responses import sample_rows
@@ -35,6 +36,7 @@ def sampled_table(
     golds: Sequence[str | None],
     tokenizer: PreTrainedTokenizerBase,
     sampling: Sampling,
+    rule: Rule,
     edit: Edit | None = None,
     *,
     parts: Parts | None = None,
@@ -44,6 +46,7 @@ def sampled_table(
 
     Args:
         golds: the right answer to each prompt; None where it is not known.
+        rule: which answer a response gives, and whether it is the right one.
         parts: where finished questions are kept; without it a killed call has to start again.
 
     Raises:
@@ -74,6 +77,7 @@ def sampled_table(
                             responses,
                             tokenizer,
                             sampling.stop,
+                            rule,
                         )
                         progress.advance(responses, together)
                     listed = [row for index in part for row in drawn[index]]

@@ -248,7 +248,8 @@ def intervals(readings: Readings, labels: Labels) -> Table:
         Column("a_ppg", "A-PPG"),
         Column("g_ap", "G-AP"),
     )
-    table = Table(
+    rows = _rows_by_setting(readings, labels, columns)
+    return Table(
         label="tab:intervals",
         caption=(
             "Readings with bootstrap intervals over questions. Differences are paired: both "
@@ -258,13 +259,30 @@ def intervals(readings: Readings, labels: Labels) -> Table:
         ),
         corner="",
         columns=columns,
-        rows=_rows_by_setting(readings, labels, columns),
+        rows=rows,
+        notes=many_differences(columns, rows),
         decimals=3,
         intervals=True,
         size="scriptsize",
         column_gap="4pt",
     )
-    return table
+
+
+def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
+    """What several paired differences side by side mean for each of them."""
+    count = sum(
+        "_vs_" in column.key and cell.low is not None
+        for row in rows
+        for column, cell in zip(columns, row.cells, strict=True)
+    )
+    if count < 2:
+        return ()
+    return (
+        f"Each of the {count} differences has its own interval: where nothing differed, about one "
+        "in twenty of 95% intervals would leave out 0 by chance. Believe a difference that "
+        f"recurs from setting to setting, or whose interval at level {1 - 0.05 / count:.4f} "
+        "(Bonferroni) leaves out 0.",
+    )
 
 
 def subsets(readings: Readings, labels: Labels) -> Table:
@@ -358,6 +376,38 @@ def readouts(frame: pd.DataFrame) -> Table:
         decimals=3,
         intervals=True,
         size="footnotesize",
+        column_gap="4pt",
+    )
+
+
+def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Labels) -> Table:
+    """Extraction rules side by side, from `zerogap.analysis.agreement`: a row a strategy.
+
+    Args:
+        shares: strategy → its shares, all settings together.
+        own: the name of the run's rule.
+    """
+    keys = [key for key in next(iter(shares.values())) if key != "responses"]
+    shown = {"answered": "Answered", "correct": "Correct", "agree": f"Judged as by {own}"}
+    columns = [Column("responses", "Responses")]
+    for kind, group in shown.items():
+        for key in keys:
+            which, _, rule = key.partition(" ")
+            if which == kind:
+                columns.append(Column(key, own if rule == "own" else rule, group=group))
+    rows = []
+    for strategy, found in shares.items():
+        cells = [Cell(text=f"{found['responses']:,}")]
+        cells += [Cell(_known(found[column.key])) for column in columns[1:]]
+        rows.append(Row(strategy, labels.strategies.get(strategy, strategy), tuple(cells)))
+    return Table(
+        label="tab:agreement",
+        caption="The same responses under every rule of answer extraction, all settings together.",
+        corner="Strategy",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        decimals=3,
+        size="scriptsize",
         column_gap="4pt",
     )
 
