@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.analysis.agreement import agreement
-from zerogap.data.extraction import RULES, rule
+from zerogap.data.extraction import RULES, Rule, rule
 from zerogap.errors import InputError
 
 PIECES = st.sampled_from(
@@ -92,6 +92,13 @@ def test_what_is_no_rule():
         rule("math:no_such_thing")
     with pytest.raises(InputError, match="returned 1;"):
         rule("builtins:len").judge("x", "1")
+
+
+def test_rules_that_cannot_be_asked_are_left_out():
+    samples = pd.DataFrame({"question_id": ["a"], "text": ["18 B"], "correct": [True]})
+    length = Rule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
+    shares = agreement([samples], {"a": "B"}, length)
+    assert shares == {"responses": 1, "answered own": 1, "correct own": 1}
 
 
 def test_agreement_counts_every_response():

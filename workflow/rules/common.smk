@@ -91,10 +91,10 @@ def as_json(value):
     return json.dumps(value)
 
 
-def facts(wildcards, **more):
+def facts(wildcards):
     """What an artefact says of its origin, beside versions and commit."""
     named = {key: value for key, value in wildcards.items() if key != "shard"}
-    return as_json({"run": config["run"], **named, **more})
+    return as_json({"run": config["run"], **named})
 
 
 def setting_strategies(model, domain):

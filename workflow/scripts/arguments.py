@@ -8,9 +8,9 @@ from typing import Any
 
 from zerogap.errors import InputError
 
-# transformers imports these where it finds them, for assisted generation, vision losses and device
-# maps, which no script uses: more than a second at the start of every job.
-for name in ("sklearn", "scipy", "accelerate"):
+# transformers imports these where it finds them, for assisted generation and vision losses, which
+# no script uses: more than a second at the start of every job.
+for name in ("sklearn", "scipy"):
     sys.modules.setdefault(name, None)
 
 

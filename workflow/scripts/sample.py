@@ -4,9 +4,6 @@ import argparse
 import json
 from pathlib import Path
 
-import torch
-import transformers
-
 from arguments import json_argument, run
 from zerogap import store
 from zerogap.analysis.solve import solve_counts
@@ -77,7 +74,7 @@ def main(argv: list[str] | None = None) -> None:
         "facts": [args.facts, args.strategy, args.seed, args.stream, str(model.device)],
         "extraction": args.extraction,
         "decoding": {key: value for key, value in decoding.items() if key != "batch_rows"},
-        "versions": [torch.__version__, transformers.__version__],
+        "versions": [facts["packages"][name] for name in ("torch", "transformers")],
         "prompts": [(prompt.question_id, prompt.token_ids) for prompt in prompts],
         "greedy": trajectories[["token_ids", "entropy"]].to_json(),
         "folders": [folder_state(folder) for folder in (args.model, args.donor) if folder],

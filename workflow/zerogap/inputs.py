@@ -385,8 +385,10 @@ class _Judge:
 
     def gold(self, row: _Row, column: str = "gold") -> str:
         value = row.values.get(column)
+        text = str(value).rpartition("####")[2]
+        self._others = [one for one in self._others if one.takes(text)]
         try:
-            return self._own.gold(str(value).rpartition("####")[2])
+            return self._own.gold(text)
         except InputError as error:
             raise InputError(
                 f"{row.place}: the gold answer is {_shown(value)}, which the rule "
@@ -404,11 +406,12 @@ class _Judge:
         return right
 
     def notes(self) -> tuple[str, ...]:
-        alike = ", ".join(
-            f"{name} judges {100 * n / self._judged:.1f}% of them alike"
-            for name, n in self._agreed.items()
-        )
-        return (f"{self._path}: responses scored by the rule {self._own.name}; {alike}",)
+        alike = [
+            f"{one.name} judges {100 * self._agreed[one.name] / self._judged:.1f}% of them alike"
+            for one in self._others
+        ]
+        by = f"{self._path}: responses scored by the rule {self._own.name}"
+        return ("; ".join([by, ", ".join(alike)]) if alike else by,)
 
 
 def _golds(rows: list[_Row], judge: _Judge) -> dict[str, str]:

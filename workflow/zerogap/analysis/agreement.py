@@ -21,12 +21,17 @@ def agreement(
         gold: question id → gold answer.
 
     Returns:
-        `responses`, how many there are; and of every named rule R except the run's own
+        `responses`, how many there are; and of every named rule R except the run's own, as far as
+        it can be asked about these gold answers,
         `answered R`, `correct R` and `agree R` (judged as the run's rule judges); `answered own`
         and `correct own` of that one. NaN where there are no responses.
     """
     counts = dict.fromkeys(["responses", "answered own", "correct own"], 0)
-    others = [rule for rule in RULES.values() if rule.name != own.name]
+    others = [
+        rule
+        for rule in RULES.values()
+        if rule.name != own.name and all(map(rule.takes, gold.values()))
+    ]
     counts |= {
         f"{key} {rule.name}": 0 for rule in others for key in ("answered", "correct", "agree")
     }

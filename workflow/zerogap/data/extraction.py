@@ -36,6 +36,14 @@ class Rule:
     same: Callable[[str, str], bool]
     gold: Callable[[str], str]
 
+    def takes(self, gold: str) -> bool:
+        """Whether the rule can be asked about this gold answer at all."""
+        try:
+            self.gold(gold)
+        except InputError:
+            return False
+        return True
+
     def judge(self, text: str, gold: str | None) -> tuple[str | None, str, bool | None]:
         """The answer, what found it, and whether it is right: None where no gold is known."""
         answer, extractor = self.find(text)
