@@ -70,6 +70,7 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
             assert (samples.n_tokens == samples.token_ids.map(len)).all()
             made = store.provenance(folder / "samples.parquet")
             assert made["strategy"] == strategy
+            assert not {"resources", "threads", "output"} & set(made)  # of the job, not the result
             assert made["decoding"]["temperature"] == 0.7
             assert made["packages"]["torch"]
             assert (
