@@ -261,6 +261,12 @@ def of_clean(*names):
     return [f"<results>/{SETTING['model']}/clean/{name}" for name in names]
 
 
+def without_ablation(entries, *others):
+    """What is there of each strategy, less the ablation's and the others named."""
+    left_out = [*config["ablation"], *others]
+    return {name: entry for name, entry in entries.items() if name not in left_out}
+
+
 def sampled_cells():
     """Every strategy's responses in all settings, the clean model's first batch before them."""
     folder = f"results/{config['run']}"

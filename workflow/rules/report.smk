@@ -477,7 +477,7 @@ rule figure_strata:
     input:
         **SETTING_SOLVE,
         clean=of_clean("batch1/solve.parquet"),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting"),
     output:
         multiext("<reports>/figures/strata", ".pdf", ".svg"),
         png=report(
@@ -498,31 +498,24 @@ rule figure_strata:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_strata"),
+        script=script("figure_solves"),
         prefix=subpath(output.png, strip_suffix=".png"),
-        strategies=as_json(
-            {
-                name: path
-                for name, path in SETTING_SOLVE.items()
-                if name in [*config["strategies"], "all_zero"]
-            }
-        ),
+        arguments="--figure strata",
+        strategies=as_json(without_ablation(SETTING_SOLVE)),
         bins=config["metrics"]["bins"],
+        seed=config["seed"],
         labels=labels(),
         title=SETTING_TITLE,
     message:
         "The gap of every stratum under every strategy"
     shell:
-        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
-        " --bins {params.bins} --labels {params.labels:q} --title {params.title:q}"
+        "{params.script} {params.arguments} --clean {input.clean}"
+        " --strategies {params.strategies:q} --bins {params.bins} --seed {params.seed}"
+        " --labels {params.labels:q} --title {params.title:q}"
         " --output {params.prefix} > {log} 2>&1"
 
 
-rule figure_sensitivity:
-    input:
-        **SETTING_SOLVE,
-        clean=of_clean("batch1/solve.parquet"),
-        code=sources("metrics", "reporting"),
+use rule figure_strata as figure_sensitivity with:
     output:
         multiext("<reports>/figures/sensitivity", ".pdf", ".svg"),
         png=report(
@@ -536,32 +529,44 @@ rule figure_sensitivity:
         ),
     log:
         "<results>/logs/figures/sensitivity.log",
-    localrule: True
-    conda:
-        "../../envs/metrics.yaml"
-    resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
     params:
-        script=script("figure_sensitivity"),
+        script=script("figure_solves"),
         prefix=subpath(output.png, strip_suffix=".png"),
-        strategies=as_json(
-            {
-                name: path
-                for name, path in SETTING_SOLVE.items()
-                if name in [*config["strategies"], "all_zero"]
-            }
-        ),
+        arguments="--figure sensitivity",
+        strategies=as_json(without_ablation(SETTING_SOLVE)),
         bins=config["metrics"]["bins"],
         seed=config["seed"],
         labels=labels(),
         title=SETTING_TITLE,
     message:
         "SA-PPG of every strategy against B and against m"
-    shell:
-        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
-        " --bins {params.bins} --seed {params.seed} --labels {params.labels:q} --title {params.title:q}"
-        " --output {params.prefix} > {log} 2>&1"
+
+
+use rule figure_strata as figure_scatter with:
+    output:
+        multiext("<reports>/figures/scatter", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/scatter.png",
+            caption="../report/figure_scatter.rst",
+            category="Figures",
+            labels={
+                "figure": "scatter",
+                "shows": "every question, clean against strategy",
+            },
+        ),
+    log:
+        "<results>/logs/figures/scatter.log",
+    params:
+        script=script("figure_solves"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        arguments="--figure scatter",
+        strategies=as_json(without_ablation(SETTING_SOLVE, "all_zero")),
+        bins=config["metrics"]["bins"],
+        seed=config["seed"],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "Every question's solve probability under every strategy"
 
 
 rule figure_loss:
@@ -620,6 +625,7 @@ rule figures:
     input:
         rules.figure_mechanism.output,
         rules.figure_readouts.output,
+        rules.figure_scatter.output,
         rules.figure_strata.output,
         rules.figure_sensitivity.output,
         rules.figure_loss.output,

@@ -142,6 +142,72 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
         return figure
 
 
+def scatter(
+    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], title: str = "", seed: int = 0
+) -> Figure:
+    """Each question's solve probability under each strategy against the clean model's.
+
+    A panel a strategy, a dot a question. Counts out of m make a grid on which questions lie on top
+    of each other, most of them in the corners: each dot is moved by up to half a step, 1/(2m), of
+    the clean model's m, and is see-through.
+
+    Args:
+        clean: `solve` table of the reference.
+        strategies: name to show → `solve` table.
+        title: the setting, over the panels.
+        seed: of the jitter, which is the same in every panel.
+    """
+    clean = clean.set_index("question_id")
+    leaked = clean["leaked"].to_numpy(dtype=bool)
+    x = gaps.solve_probability(clean["n_correct"], clean["n_samples"])
+    half_step = 0.5 / clean["n_samples"].max()
+    shift = np.random.default_rng(seed).uniform(-half_step, half_step, (2, len(clean)))
+    # The last place of the grid, or one more, is the legend's.
+    across = 3
+    down = len(strategies) // across + 1
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            down, across, figsize=(6.6, 0.5 + 2.15 * down), sharex=True, sharey=True, squeeze=False
+        )
+        for axis, (name, solve) in zip(axes.flat, strategies.items(), strict=False):
+            solve = solve.set_index("question_id").loc[clean.index]
+            y = gaps.solve_probability(solve["n_correct"], solve["n_samples"])
+            axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
+            for chosen, label, colour, marker in (
+                (~leaked, "unleaked question", ORANGE, "^"),
+                (leaked, "leaked question", BLUE, "o"),
+            ):
+                axis.scatter(
+                    (x + shift[0])[chosen],
+                    (y + shift[1])[chosen],
+                    s=1.6 * _dot_size(len(clean)),
+                    color=colour,
+                    marker=marker,
+                    alpha=0.55,
+                    linewidths=0,
+                    label=label,
+                    rasterized=True,
+                )
+            axis.set(title=name, xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+            axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        for axis in axes.flat[max(0, len(strategies) - across) : len(strategies)]:
+            axis.tick_params(labelbottom=True)
+        for axis in axes.flat[len(strategies) :]:
+            axis.axis("off")
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        legend = axes[-1, -1].legend(
+            handles[::-1], names[::-1], loc="center", markerscale=1.6, borderaxespad=0
+        )
+        for handle in legend.legend_handles:
+            handle.set_alpha(1)
+        figure.supxlabel("solve probability of the clean model", fontsize=8)
+        figure.supylabel("solve probability under the strategy", fontsize=8)
+        if title:
+            figure.suptitle(title, fontsize=9.5)
+        return figure
+
+
 def strata(
     clean: pd.DataFrame,
     strategies: Mapping[str, pd.DataFrame],
