@@ -126,7 +126,7 @@ def test_readings_hold_the_papers_identities(run):
 
 def test_every_table_and_figure_is_there(run):
     names = ["main", "reversal", "decomposition", "ablation", "intervals", "subsets"]
-    names += ["noise_floor", "readouts"]
+    names += ["noise_floor", "readouts", "agreement", "cost"]
     names += [f"{name}_beside_paper" for name in names[:4]]
     for name in names:
         for ending in ("csv", "md", "tex", "html"):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from synthetic_run import STRATEGIES, overlap_table, rank_table, solve_tables
 
+import cost as cost_script
 import table as table_script
 from zerogap import store
 from zerogap.analysis.memorisation import memorisation
@@ -201,6 +202,7 @@ def test_subsets_and_noise_floor(found):
 def test_numbers_are_printed_with_care():
     assert formats.number(-0.00004, 4) == "0.0000"
     assert formats.number(-0.1, 2) == "−0.10"
+    assert formats.number(-1234567.8, 0) == "−1,234,568"
     assert formats.number(float("inf"), 3) == "∞"
     assert formats.number(float("nan"), 3) == "–"
 
@@ -245,6 +247,55 @@ def test_memorisation_table():
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]
     assert frame.loc[0, "text"] in table.notes[0]
+
+
+def benchmark(path, seconds):
+    path.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:00\tNA\n")
+    return str(path)
+
+
+def test_cost_sums_tokens_and_seconds_over_shards_and_jobs(tmp_path):
+    samples = pd.DataFrame(
+        {
+            "question_id": ["a", "a", "b"],
+            "sample_id": [0, 1, 0],
+            "token_ids": [[1, 2], [3], [4, 5, 6]],
+            "text": "",
+            "answer": None,
+            "extractor": None,
+            "correct": False,
+            "n_tokens": [2, 1, 3],
+            "finish_reason": "eos",
+        }
+    )
+    store.write(tmp_path / "samples.parquet", samples, "samples", {})
+    made = str(tmp_path / "samples.parquet")
+    shards = [benchmark(tmp_path / f"{number}.tsv", 1.5) for number in range(2)]
+    training = benchmark(tmp_path / "adapter.tsv", 10)
+    jobs = [
+        ["llama2", "gsm8k", "adapter", str(tmp_path / "loss.tsv"), [training]],
+        ["llama2", "gsm8k", "railcap", made, shards],
+        ["llama2", "gsm8k", "identity", made, [shards[0], str(tmp_path / "gone.tsv")]],
+    ]
+    cost_script.main(["--jobs", json.dumps(jobs), "--output", str(tmp_path / "cost")])
+    rows = pd.read_csv(tmp_path / "cost.csv").set_index("key")
+    readings = ["responses", "tokens", "tokens_a_response", "seconds", "tokens_a_second"]
+    assert rows.loc["llama2/gsm8k/railcap", readings].tolist() == [3, 6, 2, 3, 2]
+    assert rows.loc["llama2/gsm8k/adapter", readings].isna().tolist() == [1, 1, 1, 0, 1]
+    # Where part of a job's time is gone, its tokens count and its seconds do not.
+    assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
+    assert rows.loc["all", readings].tolist() == [6, 12, 2, 13, 2]
+    markdown = (tmp_path / "cost.md").read_text()
+    assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
+    assert "Of 1 job(s) no benchmark is left" in markdown
+
+
+def test_a_table_longer_than_a_page_breaks_across_pages():
+    rows = tuple(formats.Row(f"r{k}", f"R{k}", (formats.Cell(k),)) for k in range(formats.LONG + 1))
+    table = formats.Table("t", "A caption.", "", (formats.Column("x", "x"),), rows)
+    assert r"\begin{longtable}{lr}" in formats.to_latex(table)
+    short = formats.Table("t", "A caption.", "", (formats.Column("x", "x"),), rows[:-1])
+    assert "longtable" not in formats.to_latex(short)
 
 
 def test_script_makes_a_table(tmp_path, metrics_table):

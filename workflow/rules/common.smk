@@ -282,6 +282,35 @@ def sampled_cells():
     return cells
 
 
+def jobs_with_benchmarks():
+    """[model, domain, job, what it made, its benchmark's files] of every job on a device."""
+    jobs = []
+    for model in MODELS:
+        for domain in ["clean", *DOMAINS]:
+            made = {"adapter": "loss.tsv", "greedy": "greedy.parquet"}
+            cells = BATCHES
+            if domain != "clean":
+                cells = [s for s in setting_strategies(model, domain) if s in SAMPLED]
+                if any(STRATEGIES[cell].get("borrows") for cell in cells):
+                    made["neurons"] = "neurons.parquet"
+                if {"model": model, "domain": domain} == SETTING:
+                    made["ranks"] = "ranks.parquet"
+            made |= {cell: f"{cell}/samples.parquet" for cell in cells}
+            for job, name in made.items():
+                files = f"results/{config['run']}/benchmarks/{model}/{domain}/{job}.tsv"
+                divided = SHARDS > 1 and job in cells
+                jobs.append(
+                    [
+                        model,
+                        domain,
+                        job,
+                        f"results/{config['run']}/{model}/{domain}/{name}",
+                        shards(files) if divided else [files],
+                    ]
+                )
+    return jobs
+
+
 def contaminated_models():
     """What the check reads of every contaminated model: two solve tables and its overlap."""
     folder = f"results/{config['run']}"

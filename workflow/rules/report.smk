@@ -322,6 +322,43 @@ rule table_agreement:
         " --output {params.prefix} > {log} 2>&1"
 
 
+rule table_cost:
+    # The benchmarks are no inputs: one that is lost must not cost its job again.
+    input:
+        made=[made for _, _, _, made, _ in jobs_with_benchmarks()],
+        code=sources("analysis", "reporting"),
+    output:
+        multiext("<reports>/tables/cost", *DOCUMENT),
+        html=report(
+            "<reports>/tables/cost.html",
+            caption="../report/table_cost.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "cost", "shows": "tokens and seconds of every job"},
+        ),
+    log:
+        "<results>/logs/tables/cost.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(8000),
+        runtime=grown(30),
+    params:
+        script=script("cost"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        jobs=as_json(jobs_with_benchmarks()),
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Tokens and seconds of every job on a device"
+    shell:
+        "{params.script} --jobs {params.jobs:q} --labels {params.labels:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule memorisation:
     input:
         tables=[path for _, _, *paths in contaminated_models() for path in paths],
@@ -615,6 +652,7 @@ rule tables:
         rules.table_noise_floor.output,
         rules.table_readouts.output,
         rules.table_agreement.output,
+        rules.table_cost.output,
         collect(
             rules.table_beside_paper.output,
             table=["main", "reversal", "decomposition", "ablation"],

@@ -40,6 +40,17 @@ CONFIGURATIONS = {
     "railcap_ban": "n=4, ban",
 }
 
+# The jobs that take time, by the names of their benchmarks; any other is a cell of samples.
+JOBS = {
+    "adapter": "LoRA training",
+    "greedy": "Greedy trajectories",
+    "neurons": "Shortcut neurons",
+    "ranks": "Ranks",
+    "batch1": "Samples, first batch",
+    "batch2": "Samples, second batch",
+    "samples": "Samples of the strategies",
+}
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -409,6 +420,68 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
         decimals=3,
         size="scriptsize",
         column_gap="4pt",
+    )
+
+
+def cost(frame: pd.DataFrame, labels: Labels) -> Table:
+    """What the run took: a row a job with a benchmark, under a heading a model and domain.
+
+    Args:
+        frame: a row a job, columns `zerogap.analysis.cost.COLUMNS`; NaN where a job generates no
+            responses or its benchmark is gone.
+    """
+    kinds = frame["job"].where(frame["job"].isin(JOBS), "samples").map(JOBS)
+    rows = [
+        Row(
+            f"{model}/{domain}/{job}",
+            JOBS.get(job) or labels.strategies.get(job, job),
+            _cost_cells(part),
+            section=labels.setting(model, domain),
+        )
+        for (model, domain, job), part in frame.groupby(["model", "domain", "job"], sort=False)
+    ]
+    for kind in dict.fromkeys(JOBS.values()):
+        part = frame[kinds == kind]
+        if len(part):
+            name = f"{kind} ({len(part)})"
+            rows.append(Row(kind.lower(), name, _cost_cells(part), section="Sum"))
+    rows.append(Row("all", f"All ({len(frame)})", _cost_cells(frame), section="Sum", bold=True))
+    gone = int(frame["seconds"].isna().sum())
+    return Table(
+        label="tab:cost",
+        caption=(
+            "What the run took: responses, tokens generated (prompts not counted) and wall seconds "
+            "of every job on a device, and their sums. Where a job has one GPU its seconds are GPU "
+            "seconds."
+        ),
+        corner="Job",
+        columns=(
+            Column("responses", "Responses"),
+            Column("tokens", "Tokens"),
+            Column("tokens_a_response", "Tokens a response"),
+            Column("seconds", "Seconds"),
+            Column("tokens_a_second", "Tokens/s"),
+        ),
+        rows=tuple(rows),
+        notes=(f"Of {gone} job(s) no benchmark is left: their seconds are in no sum.",)
+        if gone
+        else (),
+        size="footnotesize",
+        column_gap="5pt",
+    )
+
+
+def _cost_cells(jobs: pd.DataFrame) -> tuple[Cell, ...]:
+    """Sums over the jobs; tokens a second by those whose tokens and seconds are both known."""
+    responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
+    timed = jobs.dropna(subset=["tokens", "seconds"])
+    speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
+    return (
+        Cell(_known(responses), decimals=0),
+        Cell(_known(tokens), decimals=0),
+        Cell(_known(tokens / responses), decimals=1),
+        Cell(_known(seconds), decimals=1),
+        Cell(_known(speed), decimals=0),
     )
 
 
