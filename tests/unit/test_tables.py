@@ -270,14 +270,16 @@ def test_cost_sums_tokens_and_seconds_over_shards_and_jobs(tmp_path):
     )
     store.write(tmp_path / "samples.parquet", samples, "samples", {})
     made = str(tmp_path / "samples.parquet")
-    shards = [benchmark(tmp_path / f"{number}.tsv", 1.5) for number in range(2)]
     training = benchmark(tmp_path / "adapter.tsv", 10)
-    jobs = [
-        ["llama2", "gsm8k", "adapter", str(tmp_path / "loss.tsv"), [training]],
-        ["llama2", "gsm8k", "railcap", made, shards],
-        ["llama2", "gsm8k", "identity", made, [shards[0], str(tmp_path / "gone.tsv")]],
-    ]
-    cost_script.main(["--jobs", json.dumps(jobs), "--output", str(tmp_path / "cost")])
+    for number in range(2):
+        benchmark(tmp_path / f"railcap.shard-{number}.tsv", 1.5)
+    benchmark(tmp_path / "identity.shard-0.tsv", 1.5)  # the other shard's is gone
+    jobs = [["llama2", "gsm8k", "adapter", str(tmp_path / "loss.tsv"), training]]
+    for strategy in ("railcap", "identity"):
+        path = tmp_path / f"{strategy}.shard-{{shard}}.tsv"
+        jobs.append(["llama2", "gsm8k", strategy, made, str(path)])
+    output = ["--output", str(tmp_path / "cost")]
+    cost_script.main(["--jobs", json.dumps(jobs), "--shards", "2", *output])
     rows = pd.read_csv(tmp_path / "cost.csv").set_index("key")
     readings = ["responses", "tokens", "tokens_a_response", "seconds", "tokens_a_second"]
     assert rows.loc["llama2/gsm8k/railcap", readings].tolist() == [3, 6, 2, 3, 2]

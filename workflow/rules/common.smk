@@ -283,7 +283,11 @@ def sampled_cells():
 
 
 def jobs_with_benchmarks():
-    """[model, domain, job, what it made, its benchmark's files] of every job on a device."""
+    """[model, domain, job, what it made, its benchmark] of every job on a device.
+
+    A benchmark with {shard} in its name has a file a shard: all their names would be more than a
+    command line holds.
+    """
     jobs = []
     for model in MODELS:
         for domain in ["clean", *DOMAINS]:
@@ -297,15 +301,16 @@ def jobs_with_benchmarks():
                     made["ranks"] = "ranks.parquet"
             made |= {cell: f"{cell}/samples.parquet" for cell in cells}
             for job, name in made.items():
-                files = f"results/{config['run']}/benchmarks/{model}/{domain}/{job}.tsv"
-                divided = SHARDS > 1 and job in cells
+                benchmark = (
+                    f"results/{config['run']}/benchmarks/{model}/{domain}/{job}.tsv"
+                )
                 jobs.append(
                     [
                         model,
                         domain,
                         job,
                         f"results/{config['run']}/{model}/{domain}/{name}",
-                        shards(files) if divided else [files],
+                        sharded(benchmark) if job in cells else benchmark,
                     ]
                 )
     return jobs

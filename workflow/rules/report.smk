@@ -347,14 +347,15 @@ rule table_cost:
     params:
         script=script("cost"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        jobs=as_json(jobs_with_benchmarks()),
+        jobs=lambda wildcards: as_json(jobs_with_benchmarks()),
+        shards=SHARDS,
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
     message:
         "Tokens and seconds of every job on a device"
     shell:
-        "{params.script} --jobs {params.jobs:q} --labels {params.labels:q}"
+        "{params.script} --jobs {params.jobs:q} --shards {params.shards} --labels {params.labels:q}"
         " --scale {params.scale:q} --facts {params.facts:q}"
         " --output {params.prefix} > {log} 2>&1"
 

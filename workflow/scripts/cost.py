@@ -18,8 +18,10 @@ def main(argv: list[str] | None = None) -> None:
         "--jobs",
         type=json_argument,
         required=True,
-        help="JSON, a list of [model, domain, job, what it made, [its benchmark files]]",
+        help="JSON, a list of [model, domain, job, what it made, its benchmark]; a benchmark with "
+        "{shard} in its name has a file a shard",
     )
+    parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--labels", type=json_argument, default={})
     parser.add_argument("--scale", default="", help="a sentence on the size of the run")
     parser.add_argument("--facts", type=json_argument, default={})
@@ -27,12 +29,13 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
 
     rows = []
-    for model, domain, job, made, benchmarks in args.jobs:
+    for model, domain, job, made, benchmark in args.jobs:
         responses, tokens = None, None
         if job not in ("adapter", "neurons", "ranks"):
             table = store.read(made, "greedy" if job == "greedy" else "samples")
             responses, tokens = len(table), cost.tokens(table)
-        rows.append((model, domain, job, responses, tokens, cost.seconds(benchmarks)))
+        files = {benchmark.format(shard=number) for number in range(args.shards)}
+        rows.append((model, domain, job, responses, tokens, cost.seconds(files)))
     frame = pd.DataFrame(rows, columns=cost.COLUMNS)
     table = tables.cost(frame, tables.Labels.from_mapping(args.labels))
     if args.scale:

@@ -1,6 +1,6 @@
 """What a run took: tokens generated and wall seconds of every job that has a benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +13,7 @@ def tokens(responses: pd.DataFrame) -> int:
     return int(responses["token_ids"].map(len).sum())
 
 
-def seconds(benchmarks: Sequence[str | Path]) -> float:
+def seconds(benchmarks: Collection[str | Path]) -> float:
     """Wall seconds of a job by Snakemake's benchmark files, one a shard.
 
     NaN where one of them is gone: part of a job's time is not the job's.
