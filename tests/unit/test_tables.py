@@ -191,10 +191,21 @@ def test_intervals_table_shows_paired_differences_and_the_floor(found):
     assert re.search(r"\[−0\.\d{3}, ", text)
 
 
-def test_subsets_and_noise_floor(found):
+def test_subsets_has_every_metric_of_either_half(found, metrics_table):
     table = build("subsets", found)
-    clean = next(row for row in table.rows if row.key == "clean")
-    assert [cell.value is None for cell in clean.cells] == [False, False] + [True] * 6
+    rows = {(row.section, row.key): row for row in table.rows}
+    clean = rows["Llama2 × GSM8K", "clean@leaked"]
+    assert [cell.value is None for cell in clean.cells] == [False] + [True] * 8
+    wanted = metrics_table.query("strategy == 'ted' and domain == 'pq' and subset == 'unleaked'")
+    wanted = wanted.set_index("metric").value
+    ted = rows["Llama2 × PQ", "ted@unleaked"]
+    assert ted.name == "TED, unleaked"
+    assert [cell.value for cell in ted.cells] == wanted[[c.key for c in table.columns]].tolist()
+    keys = [key for section, key in rows if section == "Llama2 × PQ"]
+    assert keys[0::2] == [key.replace("@unleaked", "@leaked") for key in keys[1::2]]
+
+
+def test_noise_floor(found):
     floor = build("noise_floor", found)
     assert [row.key for row in floor.rows] == ["llama2/gsm8k", "llama2/pq"]
 

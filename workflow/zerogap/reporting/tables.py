@@ -40,6 +40,19 @@ CONFIGURATIONS = {
     "railcap_ban": "n=4, ban",
 }
 
+# Every reading of a subset of the questions; each of A-PPG and SA-PPG is followed by its parts.
+METRICS = {
+    "solve_mean": "Solved",
+    "g_ap": "G-AP",
+    "g_app": "G-APP",
+    "a_ppg": "A-PPG",
+    "delta_plus": "Δ⁺",
+    "delta_minus": "Δ⁻",
+    "sa_ppg": "SA-PPG",
+    "s_delta_plus": "S-Δ⁺",
+    "s_delta_minus": "S-Δ⁻",
+}
+SUBSETS = ("leaked", "unleaked")
 # The jobs that take time, by the names of their benchmarks; any other is a cell of samples.
 JOBS = {
     "adapter": "LoRA training",
@@ -297,26 +310,32 @@ def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
 
 
 def subsets(readings: Readings, labels: Labels) -> Table:
-    """Beyond the paper: leaked and unleaked questions apart."""
-    columns = tuple(
-        Column(f"{metric}@{subset}", subset, group=title)
-        for metric, title in (
-            ("solve_mean", "Solve probability"),
-            ("sa_ppg", "SA-PPG"),
-            ("delta_plus", "Δ⁺"),
-            ("delta_minus", "Δ⁻"),
-        )
-        for subset in ("leaked", "unleaked")
-    )
+    """Beyond the paper: leaked and unleaked questions apart, a row each under every strategy."""
+    columns = tuple(Column(metric, title) for metric, title in METRICS.items())
+    rows = []
+    for setting in readings.settings(labels):
+        for strategy in _ordered(readings.strategies(*setting), labels.strategies):
+            for subset in SUBSETS:
+                cells = [readings.get(*setting, strategy, metric, subset) for metric in METRICS]
+                if any(cells):
+                    rows.append(
+                        Row(
+                            f"{strategy}@{subset}",
+                            f"{labels.strategies.get(strategy, strategy)}, {subset}",
+                            tuple(cell or Cell() for cell in cells),
+                            section=labels.setting(*setting),
+                        )
+                    )
     return Table(
         label="tab:subsets",
         caption=(
-            "Leaked and unleaked questions apart: mean solve probability, SA-PPG (strata formed "
-            "within the subset) and its unstratified components."
+            "Leaked and unleaked questions apart, a row each: mean solve probability, every "
+            "metric, and the parts that A-PPG and SA-PPG are the sums of. Strata are formed within "
+            "the subset."
         ),
         corner="",
         columns=columns,
-        rows=_rows_by_setting(readings, labels, columns),
+        rows=tuple(rows),
         decimals=3,
         size="scriptsize",
         column_gap="4pt",
@@ -613,14 +632,11 @@ def _bold_best(table: Table) -> Table:
 def _rows_by_setting(
     readings: Readings, labels: Labels, columns: Sequence[Column]
 ) -> tuple[Row, ...]:
-    """Every strategy of every setting, under a heading a setting; `metric@subset` as key."""
+    """Every strategy of every setting, under a heading a setting."""
     rows = []
     for setting in readings.settings(labels):
         for strategy in _ordered(readings.strategies(*setting), labels.strategies):
-            cells = []
-            for column in columns:
-                metric, _, subset = column.key.partition("@")
-                cells.append(readings.get(*setting, strategy, metric, subset or "all"))
+            cells = [readings.get(*setting, strategy, column.key) for column in columns]
             if any(cells):
                 name = labels.strategies.get(strategy, strategy)
                 row = Row(strategy, name, tuple(cell or Cell() for cell in cells))
