@@ -9,10 +9,13 @@ from synthetic_run import overlap_table, rank_table, solve_tables
 
 import figure_loss
 import figure_solves
+import figure_subsets
 from zerogap import metrics, store
 from zerogap.errors import InputError
+from zerogap.metrics.readings import readings
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting import figures
+from zerogap.reporting.tables import METRICS
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +102,33 @@ def test_scatter_has_a_panel_a_strategy_and_a_dot_a_question(solves):
             moved = np.asarray(dots.get_offsets())
             x = clean["n_correct"] / clean["n_samples"]
             assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
+
+
+@pytest.fixture(scope="module")
+def metrics_table(solves):
+    return readings("llama2", "gsm8k", *solves, bins=10, replicates=20)
+
+
+def test_subsets_shows_every_metric_with_its_interval(metrics_table):
+    names = ["clean", "identity", "railcap"]
+    table = metrics_table.set_index("strategy").loc[names].reset_index()
+    figure = figures.subsets(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    assert [axis.get_title() for axis in figure.axes] == list(METRICS.values())
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["clean", "identity", "RailCap"]
+    for axis, metric in zip(figure.axes, METRICS, strict=True):
+        for bars, subset in zip(axis.containers, ("leaked", "unleaked"), strict=True):
+            part = table[(table.metric == metric) & (table.subset == subset)]
+            assert bars.lines[0].get_xdata().tolist() == part.value.tolist()
+            ends = np.array([line[:, 0] for line in bars.lines[2][0].get_segments()])
+            assert ends[:, 1] == pytest.approx(part[["value", "ci_high"]].max(axis=1))
+
+
+def test_subsets_script_draws_the_strategies_asked_for(tmp_path, metrics_table):
+    store.write(tmp_path / "metrics.parquet", metrics_table, "metrics", {})
+    common = ["--metrics", str(tmp_path / "metrics.parquet"), "--output", str(tmp_path / "out")]
+    figure_subsets.main([*common, "--strategies", "identity", "ted"])
+    assert (tmp_path / "out.pdf").stat().st_size > 1000
 
 
 def test_script_draws_what_is_asked_for(tmp_path, solves):

@@ -607,6 +607,40 @@ use rule figure_strata as figure_scatter with:
         "Every question's solve probability under every strategy"
 
 
+rule figure_subsets:
+    input:
+        metrics=in_setting("metrics.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/subsets", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/subsets.png",
+            caption="../report/figure_subsets.rst",
+            category="Figures",
+            labels={"figure": "subsets", "shows": "leaked and unleaked apart"},
+        ),
+    log:
+        "<results>/logs/figures/subsets.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("figure_subsets"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        strategies=["clean", "clean_batch2", *without_ablation(SETTING_SOLVE)],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "Every metric on leaked and on unleaked questions"
+    shell:
+        "{params.script} --metrics {input.metrics} --strategies {params.strategies}"
+        " --labels {params.labels:q} --title {params.title:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule figure_loss:
     input:
         losses=collect(
@@ -665,6 +699,7 @@ rule figures:
         rules.figure_mechanism.output,
         rules.figure_readouts.output,
         rules.figure_scatter.output,
+        rules.figure_subsets.output,
         rules.figure_strata.output,
         rules.figure_sensitivity.output,
         rules.figure_loss.output,

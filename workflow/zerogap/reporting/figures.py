@@ -20,6 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from zerogap import store  # noqa: E402
 from zerogap.errors import InputError  # noqa: E402
 from zerogap.metrics import gaps  # noqa: E402
+from zerogap.reporting.tables import METRICS  # noqa: E402
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, YELLOW, AMBER, GREY = "#56B4E9", "#F0E442", "#E69F00", "#7f7f7f"
@@ -269,6 +270,56 @@ def strata(
             )
         below.set(xlabel="solve probability of the clean model", ylabel="questions", xlim=(0, 1))
         below.margins(y=0.3)
+        return figure
+
+
+def subsets(
+    readings: pd.DataFrame, title: str = "", titles: Mapping[str, str] | None = None
+) -> Figure:
+    """Leaked and unleaked questions apart: a panel a metric, a row a strategy.
+
+    Args:
+        readings: `metrics` table of one model and domain; its strategies are drawn in their order.
+        title: the setting, over the panels.
+        titles: strategy → name to show.
+    """
+    titles = titles or {}
+    strategies = list(dict.fromkeys(readings["strategy"]))
+    place = {strategy: k for k, strategy in enumerate(strategies)}
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            3, 3, figsize=(7.2, 1.1 + 0.54 * len(strategies)), sharex="row", sharey=True
+        )
+        for axis, (metric, name) in zip(axes.flat, METRICS.items(), strict=True):
+            for subset, colour, marker, above in (
+                ("leaked", BLUE, "o", -0.17),
+                ("unleaked", ORANGE, "^", 0.17),
+            ):
+                part = readings[(readings["metric"] == metric) & (readings["subset"] == subset)]
+                axis.errorbar(
+                    part["value"],
+                    part["strategy"].map(place) + above,
+                    # An interval of quantiles need not hold the reading itself.
+                    xerr=[
+                        (part["value"] - part["ci_low"]).clip(lower=0),
+                        (part["ci_high"] - part["value"]).clip(lower=0),
+                    ],
+                    fmt=marker,
+                    color=colour,
+                    markersize=3.2,
+                    elinewidth=1.0,
+                    label=f"{subset} questions",
+                )
+            axis.set_title(name)
+            axis.set_yticks(range(len(strategies)), [titles.get(s, s) for s in strategies])
+            axis.set_xlim(left=-0.02)  # room for a marker at 0
+            axis.grid(axis="x", linewidth=0.4, color="#dddddd")
+            axis.set_axisbelow(True)
+        axes[0, 0].invert_yaxis()
+        handles, names = axes[0, 1].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2)
+        if title:
+            figure.suptitle(title, fontsize=9.5)
         return figure
 
 
