@@ -137,6 +137,11 @@ def test_every_table_and_figure_is_there(run):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
     assert "cannot tell" in (run.reports / "claims.md").read_text()
     assert (run.reports / "checks/memorisation.html").exists()
+    origin = json.loads((run.reports / "checks/provenance.json").read_text())
+    assert origin["config"]["run"] == "micro"
+    assert origin["software"]["Responses"]["torch"]
+    cost = pd.read_csv(run.reports / "tables/cost.csv", comment="#")
+    assert (cost.seconds > 0).all()
 
 
 def test_a_table_shows_the_readings(run):

@@ -406,6 +406,44 @@ rule memorisation:
         " --output {params.prefix} > {log} 2>&1"
 
 
+rule provenance:
+    input:
+        responses=[path for paths in sampled_cells().values() for path in paths],
+        readings=ALL_METRICS,
+        code=sources("reporting"),
+    output:
+        "<reports>/checks/provenance.json",
+        html=report(
+            "<reports>/checks/provenance.html",
+            caption="../report/provenance.rst",
+            category="Checks",
+            labels={
+                "check": "provenance",
+                "shows": "configuration, versions, commit",
+            },
+        ),
+    log:
+        "<results>/logs/checks/provenance.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("origin"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        config=lambda wildcards: as_json(config),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "What this run was made by"
+    shell:
+        "{params.script} --responses {input.responses} --readings {input.readings}"
+        " --config {params.config:q} --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule claims:
     input:
         metrics=ALL_METRICS,
