@@ -31,3 +31,4 @@ rule all:
         rules.figures.input,
         rules.claims.output,
         rules.memorisation.output,
+        rules.provenance.output,

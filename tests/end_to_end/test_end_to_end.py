@@ -127,17 +127,22 @@ def test_readings_hold_the_papers_identities(run):
 
 def test_every_table_and_figure_is_there(run):
     names = ["main", "reversal", "decomposition", "ablation", "intervals", "subsets"]
-    names += ["noise_floor", "readouts"]
+    names += ["noise_floor", "readouts", "agreement", "cost"]
     names += [f"{name}_beside_paper" for name in names[:4]]
     for name in names:
         for ending in ("csv", "md", "tex", "html"):
             assert (run.reports / f"tables/{name}.{ending}").stat().st_size > 100
         assert "\\toprule" in (run.reports / f"tables/{name}.tex").read_text()
-    for name in ("mechanism", "readouts", "strata", "sensitivity", "loss"):
+    for name in ("mechanism", "readouts", "scatter", "subsets", "strata", "sensitivity", "loss"):
         for ending in ("pdf", "png", "svg"):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
     assert "cannot tell" in (run.reports / "claims.md").read_text()
     assert (run.reports / "checks/memorisation.html").exists()
+    origin = json.loads((run.reports / "checks/provenance.json").read_text())
+    assert origin["config"]["run"] == "micro"
+    assert origin["software"]["Responses"]["torch"]
+    cost = pd.read_csv(run.reports / "tables/cost.csv", comment="#")
+    assert (cost.seconds > 0).all()
 
 
 def test_a_table_shows_the_readings(run):

@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,10 +8,14 @@ import pytest
 from synthetic_run import overlap_table, rank_table, solve_tables
 
 import figure_loss
-from zerogap import metrics
+import figure_solves
+import figure_subsets
+from zerogap import metrics, store
 from zerogap.errors import InputError
+from zerogap.metrics.readings import readings
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting import figures
+from zerogap.reporting.tables import METRICS
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +86,61 @@ def test_strata_curves_carry_the_sa_ppg(solves):
         )
         assert label == f"{name}  {value:.3f}"
     assert sum(bar.get_height() for bar in figure.axes[1].patches) == len(clean)
+
+
+def test_scatter_has_a_panel_a_strategy_and_a_dot_a_question(solves):
+    clean, strategies = solves
+    names = ["identity", "ted", "railcap"]
+    # The rows' order is a table's own: questions are matched by their ids.
+    chosen = {name: strategies[name].sample(frac=1, random_state=1) for name in names}
+    axes = figures.scatter(clean, chosen, "Llama2 × GSM8K").axes
+    assert [axis.get_title() for axis in axes if axis.axison] == names
+    for axis, name in zip(axes, names, strict=False):
+        assert axis.lines[0].get_xydata().tolist() == [[0, 0], [1, 1]]
+        y = strategies[name]["n_correct"] / strategies[name]["n_samples"].clip(lower=1)
+        for dots, part in zip(axis.collections, (~clean.leaked, clean.leaked), strict=True):
+            moved = np.asarray(dots.get_offsets())
+            x = clean["n_correct"] / clean["n_samples"]
+            assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
+
+
+@pytest.fixture(scope="module")
+def metrics_table(solves):
+    return readings("llama2", "gsm8k", *solves, bins=10, replicates=20)
+
+
+def test_subsets_shows_every_metric_with_its_interval(metrics_table):
+    names = ["clean", "identity", "railcap"]
+    table = metrics_table.set_index("strategy").loc[names].reset_index()
+    figure = figures.subsets(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    assert [axis.get_title() for axis in figure.axes] == list(METRICS.values())
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["clean", "identity", "RailCap"]
+    for axis, metric in zip(figure.axes, METRICS, strict=True):
+        for bars, subset in zip(axis.containers, ("leaked", "unleaked"), strict=True):
+            part = table[(table.metric == metric) & (table.subset == subset)]
+            assert bars.lines[0].get_xdata().tolist() == part.value.tolist()
+            ends = np.array([line[:, 0] for line in bars.lines[2][0].get_segments()])
+            assert ends[:, 1] == pytest.approx(part[["value", "ci_high"]].max(axis=1))
+
+
+def test_subsets_script_draws_the_strategies_asked_for(tmp_path, metrics_table):
+    store.write(tmp_path / "metrics.parquet", metrics_table, "metrics", {})
+    common = ["--metrics", str(tmp_path / "metrics.parquet"), "--output", str(tmp_path / "out")]
+    figure_subsets.main([*common, "--strategies", "identity", "ted"])
+    assert (tmp_path / "out.pdf").stat().st_size > 1000
+
+
+def test_script_draws_what_is_asked_for(tmp_path, solves):
+    clean, strategies = solves
+    store.write(tmp_path / "clean.parquet", clean, "solve", {})
+    store.write(tmp_path / "ted.parquet", strategies["ted"], "solve", {})
+    common = ["--clean", str(tmp_path / "clean.parquet")]
+    common += ["--strategies", json.dumps({"ted": str(tmp_path / "ted.parquet")})]
+    for name in figure_solves.FIGURES:
+        figure_solves.main(["--figure", name, *common, "--output", str(tmp_path / name)])
+    drawn = {(tmp_path / f"{name}.svg").read_bytes() for name in figure_solves.FIGURES}
+    assert len(drawn) == 3
 
 
 def test_sensitivity_draws_a_line_a_strategy_in_both_panels(solves):

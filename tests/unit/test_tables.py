@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from synthetic_run import STRATEGIES, overlap_table, rank_table, solve_tables
 
+import cost as cost_script
 import table as table_script
 from zerogap import store
 from zerogap.analysis.memorisation import memorisation
@@ -190,10 +191,21 @@ def test_intervals_table_shows_paired_differences_and_the_floor(found):
     assert re.search(r"\[−0\.\d{3}, ", text)
 
 
-def test_subsets_and_noise_floor(found):
+def test_subsets_has_every_metric_of_either_half(found, metrics_table):
     table = build("subsets", found)
-    clean = next(row for row in table.rows if row.key == "clean")
-    assert [cell.value is None for cell in clean.cells] == [False, False] + [True] * 6
+    rows = {(row.section, row.key): row for row in table.rows}
+    clean = rows["Llama2 × GSM8K", "clean@leaked"]
+    assert [cell.value is None for cell in clean.cells] == [False] + [True] * 8
+    wanted = metrics_table.query("strategy == 'ted' and domain == 'pq' and subset == 'unleaked'")
+    wanted = wanted.set_index("metric").value
+    ted = rows["Llama2 × PQ", "ted@unleaked"]
+    assert ted.name == "TED, unleaked"
+    assert [cell.value for cell in ted.cells] == wanted[[c.key for c in table.columns]].tolist()
+    keys = [key for section, key in rows if section == "Llama2 × PQ"]
+    assert keys[0::2] == [key.replace("@unleaked", "@leaked") for key in keys[1::2]]
+
+
+def test_noise_floor(found):
     floor = build("noise_floor", found)
     assert [row.key for row in floor.rows] == ["llama2/gsm8k", "llama2/pq"]
 
@@ -201,6 +213,7 @@ def test_subsets_and_noise_floor(found):
 def test_numbers_are_printed_with_care():
     assert formats.number(-0.00004, 4) == "0.0000"
     assert formats.number(-0.1, 2) == "−0.10"
+    assert formats.number(-1234567.8, 0) == "−1,234,568"
     assert formats.number(float("inf"), 3) == "∞"
     assert formats.number(float("nan"), 3) == "–"
 
@@ -245,6 +258,57 @@ def test_memorisation_table():
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]
     assert frame.loc[0, "text"] in table.notes[0]
+
+
+def benchmark(path, seconds):
+    path.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:00\tNA\n")
+    return str(path)
+
+
+def test_cost_sums_tokens_and_seconds_over_shards_and_jobs(tmp_path):
+    samples = pd.DataFrame(
+        {
+            "question_id": ["a", "a", "b"],
+            "sample_id": [0, 1, 0],
+            "token_ids": [[1, 2], [3], [4, 5, 6]],
+            "text": "",
+            "answer": None,
+            "extractor": None,
+            "correct": False,
+            "n_tokens": [2, 1, 3],
+            "finish_reason": "eos",
+        }
+    )
+    store.write(tmp_path / "samples.parquet", samples, "samples", {})
+    made = str(tmp_path / "samples.parquet")
+    training = benchmark(tmp_path / "adapter.tsv", 10)
+    for number in range(2):
+        benchmark(tmp_path / f"railcap.shard-{number}.tsv", 1.5)
+    benchmark(tmp_path / "identity.shard-0.tsv", 1.5)  # the other shard's is gone
+    jobs = [["llama2", "gsm8k", "adapter", str(tmp_path / "loss.tsv"), training]]
+    for strategy in ("railcap", "identity"):
+        path = tmp_path / f"{strategy}.shard-{{shard}}.tsv"
+        jobs.append(["llama2", "gsm8k", strategy, made, str(path)])
+    output = ["--output", str(tmp_path / "cost")]
+    cost_script.main(["--jobs", json.dumps(jobs), "--shards", "2", *output])
+    rows = pd.read_csv(tmp_path / "cost.csv").set_index("key")
+    readings = ["responses", "tokens", "tokens_a_response", "seconds", "tokens_a_second"]
+    assert rows.loc["llama2/gsm8k/railcap", readings].tolist() == [3, 6, 2, 3, 2]
+    assert rows.loc["llama2/gsm8k/adapter", readings].isna().tolist() == [1, 1, 1, 0, 1]
+    # Where part of a job's time is gone, its tokens count and its seconds do not.
+    assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
+    assert rows.loc["all", readings].tolist() == [6, 12, 2, 13, 2]
+    markdown = (tmp_path / "cost.md").read_text()
+    assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
+    assert "Of 1 job(s) no benchmark is left" in markdown
+
+
+def test_a_table_longer_than_a_page_breaks_across_pages():
+    rows = tuple(formats.Row(f"r{k}", f"R{k}", (formats.Cell(k),)) for k in range(formats.LONG + 1))
+    table = formats.Table("t", "A caption.", "", (formats.Column("x", "x"),), rows)
+    assert r"\begin{longtable}{lr}" in formats.to_latex(table)
+    short = formats.Table("t", "A caption.", "", (formats.Column("x", "x"),), rows[:-1])
+    assert "longtable" not in formats.to_latex(short)
 
 
 def test_script_makes_a_table(tmp_path, metrics_table):

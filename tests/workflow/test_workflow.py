@@ -49,8 +49,9 @@ def test_every_profile_plans_the_whole_paper(profile):
 @pytest.mark.parametrize(
     "target",
     ["table_main", "table_reversal", "table_decomposition", "table_ablation", "table_readouts",
-     "figure_mechanism", "figure_readouts", "figure_strata", "figure_sensitivity", "figure_loss",
-     "claims", "memorisation", "tables", "figures", "pretrain_bases"],
+     "table_cost", "figure_mechanism", "figure_readouts", "figure_scatter", "figure_strata",
+     "figure_subsets", "figure_sensitivity", "figure_loss", "claims", "memorisation",
+     "provenance", "tables", "figures", "pretrain_bases"],
 )  # fmt: skip
 def test_every_target_can_be_asked_for(target):
     assert jobs(target, "--profile", "profiles/quick")[target] == 1

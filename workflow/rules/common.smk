@@ -261,6 +261,12 @@ def of_clean(*names):
     return [f"<results>/{SETTING['model']}/clean/{name}" for name in names]
 
 
+def without_ablation(entries, *others):
+    """What is there of each strategy, less the ablation's and the others named."""
+    left_out = [*config["ablation"], *others]
+    return {name: entry for name, entry in entries.items() if name not in left_out}
+
+
 def sampled_cells():
     """Every strategy's responses in all settings, the clean model's first batch before them."""
     folder = f"results/{config['run']}"
@@ -274,6 +280,40 @@ def sampled_cells():
                     path = f"{folder}/{model}/{domain}/{strategy}/samples.parquet"
                     cells.setdefault(strategy, []).append(path)
     return cells
+
+
+def jobs_with_benchmarks():
+    """[model, domain, job, what it made, its benchmark] of every job on a device.
+
+    A benchmark with {shard} in its name has a file a shard: all their names would be more than a
+    command line holds.
+    """
+    jobs = []
+    for model in MODELS:
+        for domain in ["clean", *DOMAINS]:
+            made = {"adapter": "loss.tsv", "greedy": "greedy.parquet"}
+            cells = BATCHES
+            if domain != "clean":
+                cells = [s for s in setting_strategies(model, domain) if s in SAMPLED]
+                if any(STRATEGIES[cell].get("borrows") for cell in cells):
+                    made["neurons"] = "neurons.parquet"
+                if {"model": model, "domain": domain} == SETTING:
+                    made["ranks"] = "ranks.parquet"
+            made |= {cell: f"{cell}/samples.parquet" for cell in cells}
+            for job, name in made.items():
+                benchmark = (
+                    f"results/{config['run']}/benchmarks/{model}/{domain}/{job}.tsv"
+                )
+                jobs.append(
+                    [
+                        model,
+                        domain,
+                        job,
+                        f"results/{config['run']}/{model}/{domain}/{name}",
+                        sharded(benchmark) if job in cells else benchmark,
+                    ]
+                )
+    return jobs
 
 
 def contaminated_models():

@@ -322,6 +322,44 @@ rule table_agreement:
         " --output {params.prefix} > {log} 2>&1"
 
 
+rule table_cost:
+    # The benchmarks are no inputs: one that is lost must not cost its job again.
+    input:
+        made=[made for _, _, _, made, _ in jobs_with_benchmarks()],
+        code=sources("analysis", "reporting"),
+    output:
+        multiext("<reports>/tables/cost", *DOCUMENT),
+        html=report(
+            "<reports>/tables/cost.html",
+            caption="../report/table_cost.rst",
+            category="Tables",
+            subcategory="Beyond the paper",
+            labels={"table": "cost", "shows": "tokens and seconds of every job"},
+        ),
+    log:
+        "<results>/logs/tables/cost.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(8000),
+        runtime=grown(30),
+    params:
+        script=script("cost"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        jobs=lambda wildcards: as_json(jobs_with_benchmarks()),
+        shards=SHARDS,
+        labels=labels(),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "Tokens and seconds of every job on a device"
+    shell:
+        "{params.script} --jobs {params.jobs:q} --shards {params.shards} --labels {params.labels:q}"
+        " --scale {params.scale:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
 rule memorisation:
     input:
         tables=[path for _, _, *paths in contaminated_models() for path in paths],
@@ -365,6 +403,44 @@ rule memorisation:
     shell:
         "{params.script} {params.contaminated} --bounds {params.bounds:q}"
         " --labels {params.labels:q} --facts {params.facts:q}"
+        " --output {params.prefix} > {log} 2>&1"
+
+
+rule provenance:
+    input:
+        responses=[path for paths in sampled_cells().values() for path in paths],
+        readings=ALL_METRICS,
+        code=sources("reporting"),
+    output:
+        "<reports>/checks/provenance.json",
+        html=report(
+            "<reports>/checks/provenance.html",
+            caption="../report/provenance.rst",
+            category="Checks",
+            labels={
+                "check": "provenance",
+                "shows": "configuration, versions, commit",
+            },
+        ),
+    log:
+        "<results>/logs/checks/provenance.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        script=script("origin"),
+        prefix=subpath(output.html, strip_suffix=".html"),
+        config=lambda wildcards: as_json(config),
+        scale=SCALE,
+        facts=as_json({"run": config["run"]}),
+    message:
+        "What this run was made by"
+    shell:
+        "{params.script} --responses {input.responses} --readings {input.readings}"
+        " --config {params.config:q} --scale {params.scale:q} --facts {params.facts:q}"
         " --output {params.prefix} > {log} 2>&1"
 
 
@@ -477,7 +553,7 @@ rule figure_strata:
     input:
         **SETTING_SOLVE,
         clean=of_clean("batch1/solve.parquet"),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting"),
     output:
         multiext("<reports>/figures/strata", ".pdf", ".svg"),
         png=report(
@@ -498,31 +574,24 @@ rule figure_strata:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_strata"),
+        script=script("figure_solves"),
         prefix=subpath(output.png, strip_suffix=".png"),
-        strategies=as_json(
-            {
-                name: path
-                for name, path in SETTING_SOLVE.items()
-                if name in [*config["strategies"], "all_zero"]
-            }
-        ),
+        arguments="--figure strata",
+        strategies=as_json(without_ablation(SETTING_SOLVE)),
         bins=config["metrics"]["bins"],
+        seed=config["seed"],
         labels=labels(),
         title=SETTING_TITLE,
     message:
         "The gap of every stratum under every strategy"
     shell:
-        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
-        " --bins {params.bins} --labels {params.labels:q} --title {params.title:q}"
+        "{params.script} {params.arguments} --clean {input.clean}"
+        " --strategies {params.strategies:q} --bins {params.bins} --seed {params.seed}"
+        " --labels {params.labels:q} --title {params.title:q}"
         " --output {params.prefix} > {log} 2>&1"
 
 
-rule figure_sensitivity:
-    input:
-        **SETTING_SOLVE,
-        clean=of_clean("batch1/solve.parquet"),
-        code=sources("metrics", "reporting"),
+use rule figure_strata as figure_sensitivity with:
     output:
         multiext("<reports>/figures/sensitivity", ".pdf", ".svg"),
         png=report(
@@ -536,6 +605,60 @@ rule figure_sensitivity:
         ),
     log:
         "<results>/logs/figures/sensitivity.log",
+    params:
+        script=script("figure_solves"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        arguments="--figure sensitivity",
+        strategies=as_json(without_ablation(SETTING_SOLVE)),
+        bins=config["metrics"]["bins"],
+        seed=config["seed"],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "SA-PPG of every strategy against B and against m"
+
+
+use rule figure_strata as figure_scatter with:
+    output:
+        multiext("<reports>/figures/scatter", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/scatter.png",
+            caption="../report/figure_scatter.rst",
+            category="Figures",
+            labels={
+                "figure": "scatter",
+                "shows": "every question, clean against strategy",
+            },
+        ),
+    log:
+        "<results>/logs/figures/scatter.log",
+    params:
+        script=script("figure_solves"),
+        prefix=subpath(output.png, strip_suffix=".png"),
+        arguments="--figure scatter",
+        strategies=as_json(without_ablation(SETTING_SOLVE, "all_zero")),
+        bins=config["metrics"]["bins"],
+        seed=config["seed"],
+        labels=labels(),
+        title=SETTING_TITLE,
+    message:
+        "Every question's solve probability under every strategy"
+
+
+rule figure_subsets:
+    input:
+        metrics=in_setting("metrics.parquet"),
+        code=sources("reporting"),
+    output:
+        multiext("<reports>/figures/subsets", ".pdf", ".svg"),
+        png=report(
+            "<reports>/figures/subsets.png",
+            caption="../report/figure_subsets.rst",
+            category="Figures",
+            labels={"figure": "subsets", "shows": "leaked and unleaked apart"},
+        ),
+    log:
+        "<results>/logs/figures/subsets.log",
     localrule: True
     conda:
         "../../envs/metrics.yaml"
@@ -543,24 +666,16 @@ rule figure_sensitivity:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_sensitivity"),
+        script=script("figure_subsets"),
         prefix=subpath(output.png, strip_suffix=".png"),
-        strategies=as_json(
-            {
-                name: path
-                for name, path in SETTING_SOLVE.items()
-                if name in [*config["strategies"], "all_zero"]
-            }
-        ),
-        bins=config["metrics"]["bins"],
-        seed=config["seed"],
+        strategies=["clean", "clean_batch2", *without_ablation(SETTING_SOLVE)],
         labels=labels(),
         title=SETTING_TITLE,
     message:
-        "SA-PPG of every strategy against B and against m"
+        "Every metric on leaked and on unleaked questions"
     shell:
-        "{params.script} --clean {input.clean} --strategies {params.strategies:q}"
-        " --bins {params.bins} --seed {params.seed} --labels {params.labels:q} --title {params.title:q}"
+        "{params.script} --metrics {input.metrics} --strategies {params.strategies}"
+        " --labels {params.labels:q} --title {params.title:q}"
         " --output {params.prefix} > {log} 2>&1"
 
 
@@ -610,6 +725,7 @@ rule tables:
         rules.table_noise_floor.output,
         rules.table_readouts.output,
         rules.table_agreement.output,
+        rules.table_cost.output,
         collect(
             rules.table_beside_paper.output,
             table=["main", "reversal", "decomposition", "ablation"],
@@ -620,6 +736,8 @@ rule figures:
     input:
         rules.figure_mechanism.output,
         rules.figure_readouts.output,
+        rules.figure_scatter.output,
+        rules.figure_subsets.output,
         rules.figure_strata.output,
         rules.figure_sensitivity.output,
         rules.figure_loss.output,

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from zerogap import store  # noqa: E402
 from zerogap.errors import InputError  # noqa: E402
 from zerogap.metrics import gaps  # noqa: E402
+from zerogap.reporting.tables import METRICS  # noqa: E402
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, YELLOW, AMBER, GREY = "#56B4E9", "#F0E442", "#E69F00", "#7f7f7f"
@@ -142,6 +143,72 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
         return figure
 
 
+def scatter(
+    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], title: str = "", seed: int = 0
+) -> Figure:
+    """Each question's solve probability under each strategy against the clean model's.
+
+    A panel a strategy, a dot a question. Counts out of m make a grid on which questions lie on top
+    of each other, most of them in the corners: each dot is moved by up to half a step, 1/(2m), of
+    the clean model's m, and is see-through.
+
+    Args:
+        clean: `solve` table of the reference.
+        strategies: name to show → `solve` table.
+        title: the setting, over the panels.
+        seed: of the jitter, which is the same in every panel.
+    """
+    clean = clean.set_index("question_id")
+    leaked = clean["leaked"].to_numpy(dtype=bool)
+    x = gaps.solve_probability(clean["n_correct"], clean["n_samples"])
+    half_step = 0.5 / clean["n_samples"].max()
+    shift = np.random.default_rng(seed).uniform(-half_step, half_step, (2, len(clean)))
+    # The last place of the grid, or one more, is the legend's.
+    across = 3
+    down = len(strategies) // across + 1
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            down, across, figsize=(6.6, 0.5 + 2.15 * down), sharex=True, sharey=True, squeeze=False
+        )
+        for axis, (name, solve) in zip(axes.flat, strategies.items(), strict=False):
+            solve = solve.set_index("question_id").loc[clean.index]
+            y = gaps.solve_probability(solve["n_correct"], solve["n_samples"])
+            axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
+            for chosen, label, colour, marker in (
+                (~leaked, "unleaked question", ORANGE, "^"),
+                (leaked, "leaked question", BLUE, "o"),
+            ):
+                axis.scatter(
+                    (x + shift[0])[chosen],
+                    (y + shift[1])[chosen],
+                    s=1.6 * _dot_size(len(clean)),
+                    color=colour,
+                    marker=marker,
+                    alpha=0.55,
+                    linewidths=0,
+                    label=label,
+                    rasterized=True,
+                )
+            axis.set(title=name, xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+            axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        for axis in axes.flat[max(0, len(strategies) - across) : len(strategies)]:
+            axis.tick_params(labelbottom=True)
+        for axis in axes.flat[len(strategies) :]:
+            axis.axis("off")
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        legend = axes[-1, -1].legend(
+            handles[::-1], names[::-1], loc="center", markerscale=1.6, borderaxespad=0
+        )
+        for handle in legend.legend_handles:
+            handle.set_alpha(1)
+        figure.supxlabel("solve probability of the clean model", fontsize=8)
+        figure.supylabel("solve probability under the strategy", fontsize=8)
+        if title:
+            figure.suptitle(title, fontsize=9.5)
+        return figure
+
+
 def strata(
     clean: pd.DataFrame,
     strategies: Mapping[str, pd.DataFrame],
@@ -203,6 +270,56 @@ def strata(
             )
         below.set(xlabel="solve probability of the clean model", ylabel="questions", xlim=(0, 1))
         below.margins(y=0.3)
+        return figure
+
+
+def subsets(
+    readings: pd.DataFrame, title: str = "", titles: Mapping[str, str] | None = None
+) -> Figure:
+    """Leaked and unleaked questions apart: a panel a metric, a row a strategy.
+
+    Args:
+        readings: `metrics` table of one model and domain; its strategies are drawn in their order.
+        title: the setting, over the panels.
+        titles: strategy → name to show.
+    """
+    titles = titles or {}
+    strategies = list(dict.fromkeys(readings["strategy"]))
+    place = {strategy: k for k, strategy in enumerate(strategies)}
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            3, 3, figsize=(7.2, 1.1 + 0.54 * len(strategies)), sharex="row", sharey=True
+        )
+        for axis, (metric, name) in zip(axes.flat, METRICS.items(), strict=True):
+            for subset, colour, marker, above in (
+                ("leaked", BLUE, "o", -0.17),
+                ("unleaked", ORANGE, "^", 0.17),
+            ):
+                part = readings[(readings["metric"] == metric) & (readings["subset"] == subset)]
+                axis.errorbar(
+                    part["value"],
+                    part["strategy"].map(place) + above,
+                    # An interval of quantiles need not hold the reading itself.
+                    xerr=[
+                        (part["value"] - part["ci_low"]).clip(lower=0),
+                        (part["ci_high"] - part["value"]).clip(lower=0),
+                    ],
+                    fmt=marker,
+                    color=colour,
+                    markersize=3.2,
+                    elinewidth=1.0,
+                    label=f"{subset} questions",
+                )
+            axis.set_title(name)
+            axis.set_yticks(range(len(strategies)), [titles.get(s, s) for s in strategies])
+            axis.set_xlim(left=-0.02)  # room for a marker at 0
+            axis.grid(axis="x", linewidth=0.4, color="#dddddd")
+            axis.set_axisbelow(True)
+        axes[0, 0].invert_yaxis()
+        handles, names = axes[0, 1].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2)
+        if title:
+            figure.suptitle(title, fontsize=9.5)
         return figure
 
 

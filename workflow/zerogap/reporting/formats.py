@@ -15,20 +15,24 @@ from zerogap import store
 from zerogap.reporting.pages import page
 
 DASH = "–"
+LONG = 60  # rows; more do not fit on a page
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A reading with its interval, or a text."""
+    """A reading with its interval, or a text; `decimals` where it is printed unlike its table."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
     text: str = ""
     bold: bool = False
+    decimals: int | None = None
 
     def shown(self, decimals: int) -> str:
-        return number(self.value, decimals) if self.value is not None else self.text or DASH
+        if self.value is None:
+            return self.text or DASH
+        return number(self.value, decimals if self.decimals is None else self.decimals)
 
     def interval(self, decimals: int) -> str:
         if self.low is None or self.high is None:
@@ -118,7 +122,10 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A floating table for booktabs; one that spans both columns of a page where it is wide."""
+    """A floating table for booktabs; one that spans both columns of a page where it is wide.
+
+    A table longer than a page is a longtable, which needs a text of one column.
+    """
     body = []
     section = ""
     for row in table.rows:
@@ -144,26 +151,37 @@ def to_latex(table: Table) -> str:
     alignment = "l" + "".join(column.align for column in table.columns)
     floating = "table*" if len(table.columns) > 7 or table.intervals else "table"
     caption = latex(" ".join([table.caption, *table.notes]))
-    return "\n".join(
-        [
+    spacing = rf"\setlength{{\tabcolsep}}{{{table.column_gap}}}"
+    head = [r"\toprule", *_tex_groups(table), rf"{heading} \\", r"\midrule"]
+    if len(table.rows) > LONG:
+        parts = [
+            rf"{{\{table.size}",
+            spacing,
+            rf"\begin{{longtable}}{{{alignment}}}",
+            *head,
+            r"\endhead",
+            *lines,
+            r"\bottomrule",
+            rf"\caption{{{caption}}}",
+            rf"\label{{{table.label}}}",
+            r"\end{longtable}}",
+        ]
+    else:
+        parts = [
             rf"\begin{{{floating}}}[t]",
             r"\centering",
             rf"\{table.size}",
-            rf"\setlength{{\tabcolsep}}{{{table.column_gap}}}",
+            spacing,
             rf"\begin{{tabular}}{{{alignment}}}",
-            r"\toprule",
-            *_tex_groups(table),
-            rf"{heading} \\",
-            r"\midrule",
+            *head,
             *lines,
             r"\bottomrule",
             r"\end{tabular}",
             rf"\caption{{{caption}}}",
             rf"\label{{{table.label}}}",
             rf"\end{{{floating}}}",
-            "",
         ]
-    )
+    return "\n".join([*parts, ""])
 
 
 def to_html(table: Table, footer: str = "") -> str:
@@ -272,13 +290,13 @@ def html(text: str) -> str:
 
 
 def number(value: float, decimals: int) -> str:
-    """A reading as printed: a real minus sign, none before a zero, a dash for none."""
+    """As printed: a real minus sign, none before a zero, thousands apart, a dash for none."""
     if pd.isna(value):
         return DASH
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "−∞"
-    text = f"{value:.{decimals}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+    text = f"{value:,.{decimals}f}"
+    return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
 
 
 def _blank(value: float | None) -> float | str:

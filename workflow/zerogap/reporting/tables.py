@@ -40,6 +40,30 @@ CONFIGURATIONS = {
     "railcap_ban": "n=4, ban",
 }
 
+# Every reading of a subset of the questions; each of A-PPG and SA-PPG is followed by its parts.
+METRICS = {
+    "solve_mean": "Solved",
+    "g_ap": "G-AP",
+    "g_app": "G-APP",
+    "a_ppg": "A-PPG",
+    "delta_plus": "Δ⁺",
+    "delta_minus": "Δ⁻",
+    "sa_ppg": "SA-PPG",
+    "s_delta_plus": "S-Δ⁺",
+    "s_delta_minus": "S-Δ⁻",
+}
+SUBSETS = ("leaked", "unleaked")
+# The jobs that take time, by the names of their benchmarks; any other is a cell of samples.
+JOBS = {
+    "adapter": "LoRA training",
+    "greedy": "Greedy trajectories",
+    "neurons": "Shortcut neurons",
+    "ranks": "Ranks",
+    "batch1": "Samples, first batch",
+    "batch2": "Samples, second batch",
+    "samples": "Samples of the strategies",
+}
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -286,26 +310,32 @@ def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
 
 
 def subsets(readings: Readings, labels: Labels) -> Table:
-    """Beyond the paper: leaked and unleaked questions apart."""
-    columns = tuple(
-        Column(f"{metric}@{subset}", subset, group=title)
-        for metric, title in (
-            ("solve_mean", "Solve probability"),
-            ("sa_ppg", "SA-PPG"),
-            ("delta_plus", "Δ⁺"),
-            ("delta_minus", "Δ⁻"),
-        )
-        for subset in ("leaked", "unleaked")
-    )
+    """Beyond the paper: leaked and unleaked questions apart, a row each under every strategy."""
+    columns = tuple(Column(metric, title) for metric, title in METRICS.items())
+    rows = []
+    for setting in readings.settings(labels):
+        for strategy in _ordered(readings.strategies(*setting), labels.strategies):
+            for subset in SUBSETS:
+                cells = [readings.get(*setting, strategy, metric, subset) for metric in METRICS]
+                if any(cells):
+                    rows.append(
+                        Row(
+                            f"{strategy}@{subset}",
+                            f"{labels.strategies.get(strategy, strategy)}, {subset}",
+                            tuple(cell or Cell() for cell in cells),
+                            section=labels.setting(*setting),
+                        )
+                    )
     return Table(
         label="tab:subsets",
         caption=(
-            "Leaked and unleaked questions apart: mean solve probability, SA-PPG (strata formed "
-            "within the subset) and its unstratified components."
+            "Leaked and unleaked questions apart, a row each: mean solve probability, every "
+            "metric, and the parts that A-PPG and SA-PPG are the sums of. Strata are formed within "
+            "the subset."
         ),
         corner="",
         columns=columns,
-        rows=_rows_by_setting(readings, labels, columns),
+        rows=tuple(rows),
         decimals=3,
         size="scriptsize",
         column_gap="4pt",
@@ -409,6 +439,68 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
         decimals=3,
         size="scriptsize",
         column_gap="4pt",
+    )
+
+
+def cost(frame: pd.DataFrame, labels: Labels) -> Table:
+    """What the run took: a row a job with a benchmark, under a heading a model and domain.
+
+    Args:
+        frame: a row a job, columns `zerogap.analysis.cost.COLUMNS`; NaN where a job generates no
+            responses or its benchmark is gone.
+    """
+    kinds = frame["job"].where(frame["job"].isin(JOBS), "samples").map(JOBS)
+    rows = [
+        Row(
+            f"{model}/{domain}/{job}",
+            JOBS.get(job) or labels.strategies.get(job, job),
+            _cost_cells(part),
+            section=labels.setting(model, domain),
+        )
+        for (model, domain, job), part in frame.groupby(["model", "domain", "job"], sort=False)
+    ]
+    for kind in dict.fromkeys(JOBS.values()):
+        part = frame[kinds == kind]
+        if len(part):
+            name = f"{kind} ({len(part)})"
+            rows.append(Row(kind.lower(), name, _cost_cells(part), section="Sum"))
+    rows.append(Row("all", f"All ({len(frame)})", _cost_cells(frame), section="Sum", bold=True))
+    gone = int(frame["seconds"].isna().sum())
+    return Table(
+        label="tab:cost",
+        caption=(
+            "What the run took: responses, tokens generated (prompts not counted) and wall seconds "
+            "of every job on a device, and their sums. Where a job has one GPU its seconds are GPU "
+            "seconds."
+        ),
+        corner="Job",
+        columns=(
+            Column("responses", "Responses"),
+            Column("tokens", "Tokens"),
+            Column("tokens_a_response", "Tokens a response"),
+            Column("seconds", "Seconds"),
+            Column("tokens_a_second", "Tokens/s"),
+        ),
+        rows=tuple(rows),
+        notes=(f"Of {gone} job(s) no benchmark is left: their seconds are in no sum.",)
+        if gone
+        else (),
+        size="footnotesize",
+        column_gap="5pt",
+    )
+
+
+def _cost_cells(jobs: pd.DataFrame) -> tuple[Cell, ...]:
+    """Sums over the jobs; tokens a second by those whose tokens and seconds are both known."""
+    responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
+    timed = jobs.dropna(subset=["tokens", "seconds"])
+    speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
+    return (
+        Cell(_known(responses), decimals=0),
+        Cell(_known(tokens), decimals=0),
+        Cell(_known(tokens / responses), decimals=1),
+        Cell(_known(seconds), decimals=1),
+        Cell(_known(speed), decimals=0),
     )
 
 
@@ -540,14 +632,11 @@ def _bold_best(table: Table) -> Table:
 def _rows_by_setting(
     readings: Readings, labels: Labels, columns: Sequence[Column]
 ) -> tuple[Row, ...]:
-    """Every strategy of every setting, under a heading a setting; `metric@subset` as key."""
+    """Every strategy of every setting, under a heading a setting."""
     rows = []
     for setting in readings.settings(labels):
         for strategy in _ordered(readings.strategies(*setting), labels.strategies):
-            cells = []
-            for column in columns:
-                metric, _, subset = column.key.partition("@")
-                cells.append(readings.get(*setting, strategy, metric, subset or "all"))
+            cells = [readings.get(*setting, strategy, column.key) for column in columns]
             if any(cells):
                 name = labels.strategies.get(strategy, strategy)
                 row = Row(strategy, name, tuple(cell or Cell() for cell in cells))

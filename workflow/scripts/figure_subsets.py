@@ -1,4 +1,4 @@
-"""Where SA-PPG comes from: gaps of each strategy by the clean model's solve probability."""
+"""Every metric on leaked and on unleaked questions, of every strategy of one setting."""
 
 import argparse
 from pathlib import Path
@@ -11,23 +11,17 @@ from zerogap.reporting.tables import Labels
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clean", type=Path, required=True)
-    parser.add_argument(
-        "--strategies", type=json_argument, required=True, help="JSON, strategy: its solve table"
-    )
-    parser.add_argument("--bins", type=int, default=50)
+    parser.add_argument("--metrics", type=Path, required=True)
+    parser.add_argument("--strategies", nargs="+", required=True, help="which rows, from the top")
     parser.add_argument("--labels", type=json_argument, default={})
     parser.add_argument("--title", default="")
     parser.add_argument("--output", required=True, help="prefix: .pdf .png .svg")
     args = parser.parse_args(argv)
 
+    readings = store.read(args.metrics, "metrics").set_index("strategy")
+    shown = readings.loc[args.strategies].reset_index()
     names = Labels.from_mapping(args.labels).strategies
-    strategies = {
-        names.get(strategy, strategy): store.read(path, "solve")
-        for strategy, path in args.strategies.items()
-    }
-    clean = store.read(args.clean, "solve")
-    figures.save(figures.strata(clean, strategies, args.title, bins=args.bins), args.output)
+    figures.save(figures.subsets(shown, args.title, names), args.output)
 
 
 if __name__ == "__main__":
