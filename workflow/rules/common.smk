@@ -19,8 +19,8 @@ except InputError as error:
     sys.exit(f"error: {error}")
 
 
-# What every job's shell is given: the package (and what the user has on the path), silence towards everybody's telemetry, and at an
-# offline scale the hub libraries' own switches.
+# What every job's shell is given: the package and what the user has on the path, silence towards
+# everybody's telemetry, and at an offline scale the hub libraries' own switches.
 ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(
         filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH")))
