@@ -185,7 +185,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_html(table: Table, footer: str = "") -> str:
-    """A self-contained page; intervals stand small under the readings."""
+    """A self-contained page, sortable; intervals stand small under the readings."""
     groups = _groups(table)
     head = ""
     if any(name for name, _ in groups):
@@ -205,7 +205,7 @@ def to_html(table: Table, footer: str = "") -> str:
             span = len(table.columns) + 1
             body.append(f'<tr class="section"><td colspan="{span}">{html(section)}</td></tr>')
         cells = "".join(
-            f"<td{_kind(column)}>{_html_cell(cell, table.decimals)}</td>"
+            f"<td{_kind(column)}{_sort_key(cell)}>{_html_cell(cell, table.decimals)}</td>"
             for column, cell in zip(table.columns, row.cells, strict=True)
         )
         name = f"<strong>{html(row.name)}</strong>" if row.bold else html(row.name)
@@ -214,8 +214,8 @@ def to_html(table: Table, footer: str = "") -> str:
     notes = "".join(f'\n<p class="note">{html(note)}</p>' for note in table.notes)
     return page(
         table.caption,
-        f'<p>{html(table.caption)}</p>\n<div class="wide"><table>\n<thead>\n{head}\n</thead>\n'
-        f"<tbody>\n{rows}\n</tbody>\n</table></div>{notes}",
+        f'<p>{html(table.caption)}</p>\n<div class="wide"><table class="sortable">\n'
+        f"<thead>\n{head}\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{notes}",
         footer,
     )
 
@@ -343,6 +343,13 @@ def _tex_groups(table: Table) -> list[str]:
 
 def _kind(column: Column) -> str:
     return "" if column.align == "r" else ' class="text"'
+
+
+def _sort_key(cell: Cell) -> str:
+    """The value in full, for the page's script; a text is its own."""
+    if cell.value is None or pd.isna(cell.value):
+        return ""
+    return f' data-value="{str(cell.value).replace("inf", "Infinity")}"'
 
 
 def _html_cell(cell: Cell, decimals: int) -> str:

@@ -427,7 +427,7 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
                 columns.append(Column(key, own if rule == "own" else rule, group=group))
     rows = []
     for strategy, found in shares.items():
-        cells = [Cell(text=f"{found['responses']:,}")]
+        cells = [Cell(found["responses"], decimals=0)]
         cells += [Cell(_known(found[column.key])) for column in columns[1:]]
         rows.append(Row(strategy, labels.strategies.get(strategy, strategy), tuple(cells)))
     return Table(
@@ -545,32 +545,60 @@ def memorisation(frame: pd.DataFrame, labels: Labels) -> Table:
     )
 
 
-def beside_paper(ours: Table, paper: Table) -> Table:
-    """Each column of `ours` twice: this run's and the paper's reading of the same cell."""
+def beside_paper(ours: Table, paper: Table, departures: Sequence[str] = ()) -> Table:
+    """Each reading of `ours` after the paper's, under a heading a column.
+
+    Args:
+        departures: what makes this run another experiment than the paper's
+            (`zerogap.reporting.published.departures`). Without any, the difference is given too,
+            with this run's interval less the published number, which has none.
+    """
     published = {
         (row.key, column.key): cell
         for row in paper.rows
         for column, cell in zip(paper.columns, row.cells, strict=True)
     }
-    columns, rows = [], []
-    for column in ours.columns:
-        group = f"{column.group} {column.title}".strip()
-        columns += [
-            replace(column, group=group, title="ours"),
-            replace(column, key=f"{column.key} (paper)", group=group, title="paper"),
-        ]
-    for row in ours.rows:
-        cells = []
-        for column, cell in zip(ours.columns, row.cells, strict=True):
-            cells += [cell, published.get((row.key, column.key), Cell())]
-        rows.append(replace(row, cells=tuple(cells)))
+    columns = [Column("paper", "paper"), Column("ours", "ours")]
+    notes = ours.notes
+    if departures:
+        notes += (
+            "This run is another experiment than the paper's, so no differences are given; "
+            f"compare the order of the rows. What differs: {'; '.join(departures)}.",
+        )
+    else:
+        columns += [Column("difference", "difference"), Column("interval", "interval")]
+        notes += (
+            "Difference: ours less the paper's. Interval: that of our reading, less the paper's "
+            "number, which is published without one.",
+        )
+    rows = []
+    for k, column in enumerate(ours.columns):
+        for row in ours.rows:
+            own, other = row.cells[k], published.get((row.key, column.key), Cell())
+            cells = [other, own]
+            if not departures:
+                cells += _difference(own, other, ours.decimals)
+            section = f"{column.group} {column.title}".strip()
+            rows.append(replace(row, cells=tuple(cells), section=section))
     return replace(
         ours,
         label=f"{ours.label}-paper",
-        caption=f"This run beside the paper. {ours.caption}",
+        caption=f"This run beside the paper, a heading a column of the table. {ours.caption}",
         columns=tuple(columns),
         rows=tuple(rows),
+        notes=notes,
+        size="footnotesize",
+        column_gap="4pt",
     )
+
+
+def _difference(own: Cell, other: Cell, decimals: int) -> list[Cell]:
+    """The difference, and its interval as a text."""
+    if own.value is None or other.value is None:
+        return [Cell(), Cell()]
+    ends = (None if end is None else end - other.value for end in (own.low, own.high))
+    difference = Cell(own.value - other.value, *ends)
+    return [Cell(difference.value), Cell(text=difference.interval(decimals))]
 
 
 def _of_one_setting(
