@@ -205,9 +205,25 @@ def test_intervals_table_shows_paired_differences_and_the_floor(found):
     assert text.count("Clean model, second batch") == 2
     ted = next(row for row in table.rows if row.key == "ted")
     identity = next(row for row in table.rows if row.key == "identity")
-    assert ted.cells[1].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
-    assert identity.cells[1].value is None
+    assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
+    assert identity.cells[2].value is None
     assert re.search(r"\[−0\.\d{3}, ", text)
+
+
+def test_a_difference_is_marked_where_it_holds_among_all_pairs():
+    keys = ["model", "domain", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
+    rows = [
+        ("a", "sa_ppg", 0.2, 0.1, 0.3),
+        ("a", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("a", "sa_ppg_maxt_vs_identity", -0.2, -0.4, -0.05),
+        ("b", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("b", "sa_ppg_maxt_vs_identity", -0.2, -0.5, 0.1),
+    ]
+    frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=keys)
+    table = build("intervals", Readings([frame]))
+    assert [row.cells[2].shown(3) for row in table.rows] == ["−0.200†", "−0.200"]
+    assert "†: leaves out 0" in table.notes[0]
+    assert r"$-$0.200$^{\dagger}$" in formats.to_latex(table)
 
 
 def test_subsets_has_every_metric_of_either_half(found, metrics_table):

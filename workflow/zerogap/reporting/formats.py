@@ -20,7 +20,10 @@ LONG = 60  # rows; more do not fit on a page
 
 @dataclass(frozen=True)
 class Cell:
-    """A reading with its interval, or a text; `decimals` where it is printed unlike its table."""
+    """A reading with its interval, or a text; `decimals` where it is printed unlike its table.
+
+    A `mark` stands behind the reading, its meaning in a note of the table.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -28,11 +31,12 @@ class Cell:
     text: str = ""
     bold: bool = False
     decimals: int | None = None
+    mark: str = ""
 
     def shown(self, decimals: int) -> str:
         if self.value is None:
             return self.text or DASH
-        return number(self.value, decimals if self.decimals is None else self.decimals)
+        return number(self.value, decimals if self.decimals is None else self.decimals) + self.mark
 
     def interval(self, decimals: int) -> str:
         if self.low is None or self.high is None:
@@ -256,6 +260,7 @@ _LATEX = {
     "×": r"$\times$",
     "−": "$-$",
     "∞": r"$\infty$",
+    "†": r"$^{\dagger}$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "²": r"$^2$",
