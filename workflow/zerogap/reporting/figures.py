@@ -112,9 +112,9 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
             # Sorted by the first batch; equal questions by the other readout, lest ties look noisy.
             order = np.lexsort((chances[0], readouts[0]))
             spread = 0.045 if axis is axes[0] else 0.0
-            for values, colour, label, above in (
-                (readouts[1], ORANGE, "second batch", 1),
-                (readouts[0], BLUE, "first batch", 2),
+            for values, colour, marker, label, above in (
+                (readouts[1], ORANGE, "^", "second batch", 1),
+                (readouts[0], BLUE, "o", "first batch", 2),
             ):
                 shift = rng.uniform(-spread, spread, len(values)) if spread else 0.0
                 axis.scatter(
@@ -122,6 +122,7 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
                     values[order] + shift,
                     s=size,
                     color=colour,
+                    marker=marker,
                     alpha=0.75,
                     linewidths=0,
                     label=label,

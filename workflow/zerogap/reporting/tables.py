@@ -445,7 +445,7 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
         rows=tuple(rows),
         decimals=3,
         size="scriptsize",
-        column_gap="4pt",
+        column_gap="3pt",
     )
 
 
