@@ -222,7 +222,7 @@ def test_a_difference_is_marked_where_it_holds_among_all_pairs():
     frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=keys)
     table = build("intervals", Readings([frame]))
     assert [row.cells[2].shown(3) for row in table.rows] == ["−0.200†", "−0.200"]
-    assert "†: leaves out 0" in table.notes[0]
+    assert "†: leaves out 0" in table.notes[-1]
     assert r"$-$0.200$^{\dagger}$" in formats.to_latex(table)
 
 

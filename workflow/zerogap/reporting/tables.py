@@ -301,19 +301,21 @@ def intervals(readings: Readings, labels: Labels) -> Table:
 
 
 def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
-    """What several paired differences side by side mean for each of them."""
+    """What several paired differences side by side mean for each of them, and the mark †."""
     count = sum(
         "_vs_" in column.key and cell.low is not None
         for row in rows
         for column, cell in zip(columns, row.cells, strict=True)
     )
-    if count < 2:
-        return ()
-    return (
+    each = (
         f"Each of the {count} differences has an interval of its own, so that some leave out 0 by "
-        "chance. †: leaves out 0 also where all pairs of the setting's strategies are looked at "
-        "together (max-T over the same replicates).",
+        "chance.",
     )
+    mark = (
+        "†: leaves out 0 also where all pairs of strategies are looked at together (max-T over the "
+        "same replicates).",
+    )
+    return each * (count > 1) + mark * (count > 0)
 
 
 def subsets(readings: Readings, labels: Labels) -> Table:
