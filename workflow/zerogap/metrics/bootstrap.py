@@ -16,6 +16,9 @@ replicates lie too high: `interval` centres them on the reading.
 Strategies are compared on the same replicates: subtract first, then take the interval. Who looks at
 many differences finds some that leave out 0 by chance; `simultaneous` gives intervals that hold
 together.
+
+Ten thousand replicates of 1,319 questions and seven strategies take some 3 s over questions, 7 s
+over samples (one core, `readings` as a whole).
 """
 
 import numpy as np

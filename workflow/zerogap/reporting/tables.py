@@ -375,7 +375,7 @@ def noise_floor(readings: Readings, labels: Labels) -> Table:
         caption=(
             "The noise floor: a second batch of the clean model, read against the first. Mean and "
             "s.d. of G-AP are over every choice of the one response it looks at. Corrected: SA-PPG "
-            "less what finitely many samples add to it."
+            "less what finitely many samples add to it. Domains with one clean model share it."
         ),
         corner="",
         columns=tuple(Column(metric, title) for metric, title in metrics.items()),
