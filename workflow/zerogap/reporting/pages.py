@@ -13,7 +13,7 @@ table { border-collapse: separate; border-spacing: 0; border: solid #1a1a1a; bor
         margin: .9rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .65rem; text-align: right; vertical-align: top; font-weight: normal; }
 th:first-child, td:first-child, .text { text-align: left; }
-th, td:first-child, .text { white-space: nowrap; }
+th, td { white-space: nowrap; }
 .wide { overflow-x: auto; }
 .wide tr:not(.section) > :first-child { position: sticky; left: 0; background: #fff; }
 th button { all: unset; cursor: pointer; }
