@@ -36,8 +36,8 @@ RULE = (
     "comparison at least, the whole interval is on the other side. Cannot tell: anything else. The "
     "intervals say what other questions might have read. They do not hold the chance of training "
     "(one training a model). Each is of one comparison alone: a claim of several needs all of "
-    "them, so that chance makes it no easier to support, but easier to miss. Where most strata hold "
-    "one or two questions, intervals of SA-PPG are too narrow (docs/metric-study.md)."
+    "them, so that chance makes it no easier to support, but easier to miss. Where most strata "
+    "hold one or two questions, intervals of SA-PPG are too narrow (docs/metric-study.md)."
 )
 
 
