@@ -3,9 +3,10 @@
 python benchmarks/metric_study.py --output docs/metric-study
 
 Questions with known solve probabilities, responses drawn from them: the bias of the definition and
-of the corrected reading, the coverage of the bootstrap intervals, and the smallest difference that
-paired intervals find with 80 % power. Writes figure and tables; what they say is discussed in
-docs/metric-study.md. Needs numpy and matplotlib; some three minutes on one core.
+of the corrected reading, the coverage of the bootstrap intervals, the smallest difference that
+paired intervals find with 80 % power, and how often intervals tell equal strategies apart. Writes
+figure and tables; what they say is discussed in docs/metric-study.md. Needs numpy and matplotlib;
+some four minutes on one core.
 """
 
 import argparse
@@ -132,10 +133,12 @@ def biases(
     return rows
 
 
-def replicates(data: list[Data], rng: np.random.Generator, number: int) -> list[Values]:
+def replicates(
+    data: list[Data], rng: np.random.Generator, number: int, bins: int = BINS
+) -> list[Values]:
     """Bootstrap replicates of SA-PPG of strategies with one clean batch, over questions."""
     weights = metrics.question_weights(leaked(len(data[0][0])), number, rng)
-    weights = metrics.stratified_weights(weights, metrics.strata(*data[0][2:], BINS))
+    weights = metrics.stratified_weights(weights, metrics.strata(*data[0][2:], bins))
     return [metrics.weighted_means(weights, np.abs(metrics.ppg(*one))) for one in data]
 
 
@@ -215,6 +218,35 @@ def power(repeats: int, number: int) -> list[dict]:
                 first, *others = replicates(data, rng, number)
                 found += [metrics.interval(other - first)[0] > 0 for other in others]
             rows.append({"n": n, "m": m, "difference": _reaches(differences, found / repeats)})
+    return rows
+
+
+def equals(repeats: int, number: int, strategies: int = 7) -> list[dict]:
+    """How often 95 % intervals tell strategies apart that are equally good, m = 50.
+
+    ``pair``: a single pair's interval leaves out 0; ``alone``: that of at least one of all pairs;
+    ``together``: the same, by the intervals that hold together (max-T).
+    """
+    a, b = np.triu_indices(strategies, k=1)
+    rows = []
+    for n in (100, 300, 1319):
+        for bins in (50, 10):
+            found = []
+            for repeat in range(repeats):
+                rng = np.random.default_rng([6, n, bins, repeat])
+                q, probabilities = two_strategies(rng, n, 0.4, np.zeros(strategies - 1))
+                samples, batch = np.full(n, 50), rng.binomial(50, q)
+                data = [(rng.binomial(50, p), samples, batch, samples) for p in probabilities]
+                read = np.array([metrics.sa_ppg(*one, bins=bins) for one in data])
+                spread = np.array(replicates(data, rng, number, bins))
+                pairs, differences = spread[a] - spread[b], read[a] - read[b]
+                low, high = np.quantile(pairs, [0.025, 0.975], axis=1)
+                apart = (low > 0) | (high < 0)
+                low, high = metrics.simultaneous(pairs, differences)
+                found.append((apart.mean(), apart.any(), ((low > 0) | (high < 0)).any()))
+            shares = np.mean(found, axis=0)
+            named = dict(zip(("pair", "alone", "together"), shares, strict=True))
+            rows.append({"n": n, "bins": bins, **named})
     return rows
 
 
@@ -321,6 +353,14 @@ def main() -> None:
             for n in sorted({row["n"] for row in found})
         ],
     )
+    texts["equals"] = table(
+        ["questions N", "strata B", "a pair's interval", "any of 21 pairs'", "any of 21, together"],
+        [
+            [str(row["n"]), str(row["bins"]), f"{row['pair']:.0%}", f"{row['alone']:.0%}",
+             f"{row['together']:.0%}"]
+            for row in equals(times(200), 300)
+        ],
+    )  # fmt: skip
     for name, text in texts.items():
         (args.output / f"{name}.md").write_text(text)
         print(f"{name}\n\n{text}")

@@ -1,5 +1,7 @@
 """The weights against a loop over replicates, and the coverage of the intervals."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from zerogap import metrics
 from zerogap.errors import InputError
+from zerogap.metrics.bootstrap import _counts_by_cell
 
 
 def simulated(rng, n=120, m=50):
@@ -66,6 +69,18 @@ def test_redraw_keeps_certain_questions_and_scatters_the_others():
     assert redrawn[:, 2].std() == pytest.approx(np.sqrt(50 * 0.25), rel=0.15)
 
 
+@given(st.integers(1, 300), st.data())
+def test_redrawn_counts_are_binomial(samples, data):
+    correct = data.draw(st.integers(0, samples))
+    counts = _counts_by_cell(correct, samples)
+    chance = correct / samples
+    exact = [
+        comb(samples, k) * chance**k * (1 - chance) ** (samples - k) for k in range(samples + 1)
+    ]
+    found = np.bincount(counts, minlength=samples + 1) / 2**16
+    assert found == pytest.approx(exact, abs=2**-16)
+
+
 def test_intervals_cover_the_mean_reading():
     """Of 95 % intervals, about 95 in 100 hold what is read on average."""
     readings, intervals = [], []
@@ -86,6 +101,41 @@ def test_interval_can_be_centred():
     replicates = np.arange(1001) / 1000
     assert metrics.interval(replicates) == pytest.approx((0.025, 0.975))
     assert metrics.interval(replicates, 0.5, centre=0.0) == pytest.approx((-0.25, 0.25))
+
+
+def test_simultaneous_intervals_hold_all_pairs_together():
+    """Where no strategy differs, one pair in twenty leaves out 0, but hardly a family has one."""
+    rng = np.random.default_rng(0)
+    alone, together = [], []
+    for _ in range(150):
+        clean = rng.beta(0.6, 0.8, 200)
+        reference = rng.binomial(50, clean), np.full(200, 50)
+        counts = [rng.binomial(50, clean) for _ in range(6)]
+        weights = metrics.question_weights(np.zeros(200), 200, rng)
+        weights = metrics.stratified_weights(weights, metrics.strata(*reference, 5))
+        values = [metrics.sa_ppg(own, reference[1], *reference, bins=5) for own in counts]
+        values = np.array(values)
+        gaps = [np.abs(metrics.ppg(own, reference[1], *reference)) for own in counts]
+        spread = np.array([metrics.weighted_means(weights, gap) for gap in gaps])
+        a, b = np.triu_indices(6, k=1)
+        pairs, differences = spread[a] - spread[b], values[a] - values[b]
+        ends = np.quantile(pairs, [0.025, 0.975], axis=1)
+        alone.append(((ends[0] > 0) | (ends[1] < 0)).any())
+        low, high = metrics.simultaneous(pairs, differences)
+        together.append(((low > 0) | (high < 0)).any())
+    assert np.mean(alone) > 0.25
+    assert np.mean(together) < 0.13  # 5 % and three standard errors, and some for 200 questions
+
+
+def test_simultaneous_is_the_plain_interval_of_one_reading_and_wider_for_more():
+    rng = np.random.default_rng(0)
+    replicates = rng.normal([[1.0], [2.0], [3.0]], [[1.0], [0.1], [0.0]], (3, 20_000))
+    low, high = metrics.simultaneous(replicates, [1.0, 2.0, 3.0])
+    one_low, one_high = metrics.simultaneous(replicates[:1], [1.0])
+    assert (one_low[0], one_high[0]) == pytest.approx((1 - 1.96, 1 + 1.96), abs=0.05)
+    assert high[0] - 1 == pytest.approx(2.236, abs=0.05)  # two independent ones at 95 %
+    assert (high - low)[1] == pytest.approx((high - low)[0] / 10, rel=0.05)
+    assert low[2] == high[2] == 3
 
 
 def test_seed_decides_the_weights():

@@ -83,6 +83,19 @@ def test_every_format_shows_the_same_readings(files, capsys):
     assert float(row["sa_ppg_ci_low"]) < value < float(row["sa_ppg_ci_high"])
 
 
+def test_intervals_over_samples(files, capsys):
+    folder, tables = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    _, out, _ = score(capsys, *paths, "--over", "samples", "--format", "json")
+    found = pd.DataFrame(json.loads(out)["readings"]).astype({"ci_low": float, "ci_high": float})
+    expected = readings(
+        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, replicates=50,
+        over="samples",
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(found, expected)
+    assert "intervals over samples" in score(capsys, *paths, "--over", "samples")[1]
+
+
 def test_kinds_of_files_mix(tmp_path, capsys):
     ids = [str(k) for k in range(6)]
     clean = json_lines(

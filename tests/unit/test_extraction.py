@@ -70,6 +70,31 @@ def test_the_harness_rules_are_the_harness_s(harness, name):
     compare()
 
 
+# A response and its gold answer; is it right by numeric, by strict-match, by flexible-extract?
+EDGES = [
+    ("The answer is $1,234.50.", "1234.5", (True, False, False)),
+    ("The answer is 18%.", "18", (True, True, True)),
+    ("The answer is -3.", "-3", (True, True, True)),
+    ("The answer is −3.", "-3", (True, False, False)),
+    ("The answer is 1/2.", "0.5", (True, False, False)),
+    ("The answer is 18 dollars.", "18", (True, True, True)),
+    ("The answer is £18.", "18", (True, False, True)),
+    ("The answer is 18", "18", (True, False, True)),
+    ("The answer is 7. The answer is 8.", "7", (True, True, False)),
+    ("The answer is 18 000.", "18000", (True, False, False)),
+    ("The answer is 1.8e4.", "18000", (True, False, False)),
+    ("So it is 18", "18", (True, False, True)),
+    ("Nobody knows.", "18", (False, False, False)),
+    ("", "18", (False, False, False)),
+    ("so " * 33_000 + "The answer is 18.", "18", (True, True, True)),
+]
+
+
+@pytest.mark.parametrize(("text", "gold", "right"), EDGES, ids=[text[-30:] for text, *_ in EDGES])
+def test_the_rules_on_edge_cases(text, gold, right):
+    assert tuple(one.judge(text, gold)[2] for one in RULES.values()) == right
+
+
 def test_a_rule_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "letters.py").write_text(
         "def letter(text):\n    return text[-1] if text[-1:] in ('A', 'B') else None\n"

@@ -172,7 +172,9 @@ def losses():
 def test_loss_has_a_panel_a_model(losses):
     figure = figures.loss(losses, {"a": "Llama2", "clean": "M_cl"})
     assert [axis.get_title() for axis in figure.axes] == ["Llama2", "b"]
-    assert figure.axes[1].lines[0].get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    steps, mean = figure.axes[1].lines[:2]
+    assert steps.get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
+    assert mean.get_ydata() == pytest.approx([25 / 48] * 4)  # four steps are one window
 
 
 def test_loss_of_the_wrong_table_is_an_error(losses, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zerogap.reporting.published import as_metrics, printed, published
+from zerogap.reporting.published import as_metrics, departures, printed, published
 
 ROUNDING = 1.01e-4  # two numbers of four decimals, added
 
@@ -83,3 +83,20 @@ def test_n_from_3_to_7_stays_within_the_printed_distance():
 
 def test_printed_of_an_unknown_number_is_none():
     assert printed("nothing_of_the_kind") is None
+
+
+def test_departures_name_what_differs_from_the_protocol():
+    same = {
+        "questions": "files",
+        "base_model": {"llama2": "folder/llama-2-7b-hf", "mine": "gpt2"},
+        "test_questions": [1319],
+        "epochs": [5, 5],
+        "learning_rate": [2.0e-4, 2.0e-4],
+    }
+    assert departures(same) == departures({}) == ()
+    other = {"questions": "generated", "base_model": {"pythia": "pythia-70m"}, "epochs": [5, 10]}
+    assert departures(same | other) == (
+        "questions generated, not GSM8K's",
+        "base model pythia-70m, not Pythia-12B",
+        "epochs 5 and 10, not 5",
+    )

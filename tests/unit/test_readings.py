@@ -1,5 +1,6 @@
 import math
 
+import pandas as pd
 import pytest
 from synthetic_run import solve_tables
 
@@ -82,6 +83,26 @@ def test_differences_named_for_what_they_compare(table):
     assert {"sa_ppg_vs_railcap", "sa_ppg_vs_ted", "g_app_vs_railcap", "a_ppg_vs_all_zero"} <= names
     assert "g_app_vs_ted" not in names
     assert "sa_ppg_vs_shortcut" not in names
+
+
+def test_intervals_of_all_pairs_together_are_wider(table):
+    pairs = table[table["metric"].str.startswith("sa_ppg_maxt_vs_") & (table["subset"] == "all")]
+    names = set(table["strategy"]) - {"clean"}
+    assert len(pairs) == len(names) * (len(names) - 1)
+    alone = look_up(table, "ted", "sa_ppg_vs_identity")
+    together = look_up(table, "ted", "sa_ppg_maxt_vs_identity")
+    turned = look_up(table, "identity", "sa_ppg_maxt_vs_ted")
+    assert together.value == alone.value == -turned.value
+    assert (together.ci_low, together.ci_high) == (-turned.ci_high, -turned.ci_low)
+    assert together.ci_high - together.ci_low > alone.ci_high - alone.ci_low
+
+
+@pytest.mark.parametrize("over", ["questions", "samples"])
+def test_replicates_are_read_in_chunks(tables, over, monkeypatch):
+    whole = readings("llama2", "gsm8k", *tables, bins=20, over=over, **SPEED)
+    monkeypatch.setattr("zerogap.metrics.readings.AT_ONCE", 7)
+    parts = readings("llama2", "gsm8k", *tables, bins=20, over=over, **SPEED)
+    pd.testing.assert_frame_equal(parts, whole)
 
 
 def test_noise_floor_and_trivial_strategy(tables, table):

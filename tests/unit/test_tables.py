@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -159,14 +160,32 @@ def test_labels_give_names_and_order(found):
         Labels.from_mapping({"model": {}})
 
 
-def test_beside_the_paper_pairs_every_cell(found):
+def test_beside_the_paper_has_a_heading_a_column(found):
     ours, paper = (build("main", r) for r in (found, Readings([as_metrics()])))
     table = tables.beside_paper(ours, paper)
-    identity = table.rows[0]
-    assert identity.key == "identity"
-    assert identity.cells[0] == ours.rows[0].cells[0]
-    assert [cell.value for cell in identity.cells[1::2]] == [0.3261, 0.2549]
-    assert [column.title for column in table.columns] == ["ours", "paper"] * 2
+    assert [column.title for column in table.columns] == ["paper", "ours", "difference", "interval"]
+    sections = dict.fromkeys(row.section for row in table.rows)
+    assert list(sections) == ["GSM8K Llama2", "PQ Llama2"]
+    identity = [row for row in table.rows if row.key == "identity"]
+    assert [row.cells[0].value for row in identity] == [0.3261, 0.2549]
+    assert [row.cells[1] for row in identity] == list(ours.rows[0].cells)
+
+
+def test_a_difference_from_the_paper_has_our_interval_moved():
+    rows = as_metrics().query("metric == 'sa_ppg'").assign(ci_low=0.0, ci_high=0.5)
+    paper = build("main", Readings([as_metrics()]))
+    table = tables.beside_paper(build("main", Readings([rows.assign(value=0.2)])), paper)
+    published, own, difference, interval = table.rows[0].cells
+    assert (published.value, own.value) == (0.3261, 0.2)
+    assert difference.value == pytest.approx(-0.1261)
+    assert interval.text == "[−0.3261, 0.1739]"
+
+
+def test_another_experiment_has_no_difference_and_says_why(found):
+    ours, paper = (build("main", r) for r in (found, Readings([as_metrics()])))
+    table = tables.beside_paper(ours, paper, ["test questions 100, not 1319"])
+    assert [column.title for column in table.columns] == ["paper", "ours"]
+    assert "test questions 100, not 1319." in table.notes[-1]
 
 
 def test_csv_holds_values_and_interval_ends(metrics_table, found):
@@ -186,9 +205,25 @@ def test_intervals_table_shows_paired_differences_and_the_floor(found):
     assert text.count("Clean model, second batch") == 2
     ted = next(row for row in table.rows if row.key == "ted")
     identity = next(row for row in table.rows if row.key == "identity")
-    assert ted.cells[1].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
-    assert identity.cells[1].value is None
+    assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
+    assert identity.cells[2].value is None
     assert re.search(r"\[−0\.\d{3}, ", text)
+
+
+def test_a_difference_is_marked_where_it_holds_among_all_pairs():
+    keys = ["model", "domain", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
+    rows = [
+        ("a", "sa_ppg", 0.2, 0.1, 0.3),
+        ("a", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("a", "sa_ppg_maxt_vs_identity", -0.2, -0.4, -0.05),
+        ("b", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("b", "sa_ppg_maxt_vs_identity", -0.2, -0.5, 0.1),
+    ]
+    frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=keys)
+    table = build("intervals", Readings([frame]))
+    assert [row.cells[2].shown(3) for row in table.rows] == ["−0.200†", "−0.200"]
+    assert "†: leaves out 0" in table.notes[-1]
+    assert r"$-$0.200$^{\dagger}$" in formats.to_latex(table)
 
 
 def test_subsets_has_every_metric_of_either_half(found, metrics_table):
@@ -229,6 +264,17 @@ def test_text_is_escaped_in_every_format():
     assert "&lt;c&gt;" in formats.to_html(table) and "a &lt; b" in formats.to_html(table)
     assert r"50\,\% of a\_b \& <c>" in formats.to_latex(table)
     assert "x∣y" in formats.to_markdown(table)
+
+
+def test_html_is_sorted_by_values_in_full(found):
+    table = build("main", found)
+    page = formats.to_html(table)
+    assert '<table class="sortable">' in page
+    assert "table.sortable" in page.split("<script>")[1]
+    value = table.rows[0].cells[0].value
+    assert f'<td data-value="{value}">{value:.4f}<' in page
+    bare = replace(table, rows=(formats.Row("r", "R", (formats.Cell(), formats.Cell(text="a"))),))
+    assert "data-value=" not in formats.to_html(bare).split("<tbody>")[1].split("</tbody>")[0]
 
 
 def test_save_writes_all_formats_with_their_origin(tmp_path, found):
@@ -315,11 +361,18 @@ def test_script_makes_a_table(tmp_path, metrics_table):
     path = tmp_path / "metrics.parquet"
     store.write(path, metrics_table, "metrics", {})
     common = ["--metrics", str(path), "--output", str(tmp_path / "out")]
-    table_script.main(["--table", "main", "--beside-paper", "--scale", "A tiny run.", *common])
-    assert "A tiny run." in (tmp_path / "out.md").read_text()
+    table_script.main(
+        ["--table", "main", "--beside-paper", "{}", "--scale", "A tiny run.", *common]
+    )
+    text = (tmp_path / "out.md").read_text()
+    assert "A tiny run." in text and "| difference | interval |" in text
+    fewer = json.dumps({"test_questions": [100]})
+    table_script.main(["--table", "main", "--beside-paper", fewer, *common])
+    text = (tmp_path / "out.md").read_text()
+    assert "difference |" not in text and "test questions 100, not 1319" in text
     # The paper has no table of this kind for PQ: nothing is put beside it.
     table_script.main(
-        ["--table", "reversal", "--setting", "llama2", "pq", "--beside-paper", *common]
+        ["--table", "reversal", "--setting", "llama2", "pq", "--beside-paper", "{}", *common]
     )
     assert "–" in (tmp_path / "out.md").read_text()
     with pytest.raises(InputError, match="setting pythia/pq"):

@@ -261,6 +261,31 @@ def of_clean(*names):
     return [f"<results>/{SETTING['model']}/clean/{name}" for name in names]
 
 
+def protocol(models):
+    """What says whether readings can be compared with the paper's, by the names of published.csv."""
+    data, decoding = config["data"], config["decoding"]
+    trainings = [
+        zerogap.config.stage(config, kind) for kind in ("clean", "contaminated")
+    ]
+    given = {
+        "test_questions": [data["n_test"]],
+        "leaked_questions": [data["n_leaked"]],
+        "train_questions": [data["n_train"]],
+        "filler_examples": [data["instructions"]["n"]],
+        "shots": [config["prompt"]["shots"]],
+        "samples": [decoding["samples"]],
+        "temperature": [decoding["temperature"]],
+        "bins": [config["metrics"]["bins"]],
+        "lora_r": [training["lora"]["rank"] for training in trainings],
+        "lora_alpha": [training["lora"]["alpha"] for training in trainings],
+        "batch_size": [training["global_batch_size"] for training in trainings],
+    }
+    for key in ("learning_rate", "warmup_ratio", "epochs"):
+        given[key] = [training[key] for training in trainings]
+    bases = {model: config["models"][model]["base"] for model in models}
+    return as_json({"questions": data["source"], "base_model": bases, **given})
+
+
 def without_ablation(entries, *others):
     """What is there of each strategy, less the ablation's and the others named."""
     left_out = [*config["ablation"], *others]

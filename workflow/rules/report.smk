@@ -215,7 +215,7 @@ rule table_beside_paper:
             caption="../report/table_beside_paper.rst",
             category="Tables",
             subcategory="Beside the paper",
-            labels={"table": "{table}", "shows": "ours | the paper's"},
+            labels={"table": "{table}", "shows": "the paper's | ours"},
         ),
     log:
         "<results>/logs/tables/{table}_beside_paper.log",
@@ -231,13 +231,17 @@ rule table_beside_paper:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
         setting="--setting {model} {domain}".format(**SETTING),
+        protocol=lambda wildcards: protocol(
+            MODELS if wildcards.table == "main" else [SETTING["model"]]
+        ),
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
     message:
         "{wildcards.table} beside the published numbers"
     shell:
-        "{params.script} --table {wildcards.table} --beside-paper {params.setting}"
+        "{params.script} --table {wildcards.table} --beside-paper {params.protocol:q}"
+        " {params.setting}"
         " --metrics {input.metrics} --labels {params.labels:q} --scale {params.scale:q}"
         " --facts {params.facts:q}"
         " --output {params.prefix} > {log} 2>&1"

@@ -8,7 +8,7 @@ from arguments import json_argument, run
 from zerogap import store
 from zerogap.provenance import provenance
 from zerogap.reporting import formats, tables
-from zerogap.reporting.published import as_metrics
+from zerogap.reporting.published import as_metrics, departures
 
 OF_ONE_SETTING = {
     "reversal": tables.reversal,
@@ -28,7 +28,12 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--table", required=True, choices=[*OF_ONE_SETTING, *OF_ALL_SETTINGS])
     parser.add_argument("--metrics", type=Path, nargs="+", required=True)
     parser.add_argument("--setting", nargs=2, metavar=("MODEL", "DOMAIN"))
-    parser.add_argument("--beside-paper", action="store_true", help="ours and the paper's readings")
+    parser.add_argument(
+        "--beside-paper",
+        type=json_argument,
+        metavar="PROTOCOL",
+        help="the paper's readings and ours; JSON, what this run was made by (see departures)",
+    )
     parser.add_argument("--labels", type=json_argument, default={})
     parser.add_argument("--scale", default="", help="a sentence on the size of the run")
     parser.add_argument("--facts", type=json_argument, default={})
@@ -45,11 +50,12 @@ def main(argv: list[str] | None = None) -> None:
         return OF_ALL_SETTINGS[args.table](readings, labels)
 
     table = build(tables.Readings(store.read(path, "metrics") for path in args.metrics))
-    if args.beside_paper:
+    if args.beside_paper is not None:
         # The paper shows one setting; another one has nothing beside it.
         paper = tables.Readings([as_metrics()])
         known = not args.setting or paper.strategies(*args.setting)
-        table = tables.beside_paper(table, build(paper) if known else replace(table, rows=()))
+        theirs = build(paper) if known else replace(table, rows=())
+        table = tables.beside_paper(table, theirs, departures(args.beside_paper))
     if args.scale:
         table = replace(table, notes=(*table.notes, args.scale))
     formats.save(table, args.output, provenance(**args.facts))

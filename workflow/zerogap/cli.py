@@ -69,6 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument(
         "--replicates", type=_positive, default=2000, help="of the bootstrap (default: 2000)"
     )
+    score.add_argument(
+        "--over",
+        choices=("questions", "samples"),
+        default="questions",
+        help="what the bootstrap draws anew: other questions of the kind (default), or other "
+        "responses to these questions",
+    )
     score.add_argument("--level", type=_share, default=0.95, help="of intervals (default: 0.95)")
     score.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     score.add_argument("--format", choices=FORMATS, default="table", help="of what is printed")
@@ -93,10 +100,12 @@ def _score(args: argparse.Namespace) -> None:
         raise InputError("--filter: none of the files is an lm_eval log; leave it out")
     leaked = inputs.leaked_questions(args.leaked) if args.leaked else None
     aligned = scoring.align(clean, files, leaked)
-    bootstrap = {"replicates": args.replicates, "level": args.level, "seed": args.seed}
+    bootstrap = {
+        "replicates": args.replicates, "level": args.level, "seed": args.seed, "over": args.over
+    }  # fmt: skip
     metrics = scoring.score(aligned, args.clean.name, bins=args.bins, **bootstrap)
 
-    table = scoring.summary(metrics, aligned, bins=args.bins, level=args.level)
+    table = scoring.summary(metrics, aligned, bins=args.bins, level=args.level, over=args.over)
     facts = {
         "zerogap": zerogap.__version__,
         "files": {name: str(path) for name, path in {"clean": args.clean, **paths}.items()},

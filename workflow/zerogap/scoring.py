@@ -88,7 +88,14 @@ def align(
 
 
 def score(
-    aligned: Aligned, domain: str, *, bins: int, replicates: int, level: float, seed: int
+    aligned: Aligned,
+    domain: str,
+    *,
+    bins: int,
+    replicates: int,
+    level: float,
+    seed: int,
+    over: str = "questions",
 ) -> pd.DataFrame:
     """A `metrics` table of every strategy (see `zerogap.metrics.readings.readings`).
 
@@ -104,6 +111,7 @@ def score(
         replicates=replicates,
         level=level,
         seed=seed,
+        over=over,
     )
     if not aligned.leaked_known:
         table = table[table["subset"] == "all"]
@@ -115,7 +123,9 @@ def score(
     return table[~(blind & (pd.Series(metric, table.index) == "g_ap"))].reset_index(drop=True)
 
 
-def summary(metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float) -> Table:
+def summary(
+    metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float, over: str = "questions"
+) -> Table:
     """The main readings with intervals, a row a strategy, a section a subset.
 
     Bold is the lowest SA-PPG; Identity, which is no strategy, does not compete.
@@ -166,7 +176,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned, *, bins: int, level: float)
         label="tab:score",
         caption=(
             f"Distance from the clean model on {sizes['all']} questions, lower is better, with "
-            f"{level * 100:g}% bootstrap intervals over questions; {bins} strata. S-Δ⁺: "
+            f"{level * 100:g}% bootstrap intervals over {over}; {bins} strata. S-Δ⁺: "
             "contamination that remains; S-Δ⁻: damage; Solved: mean solve probability."
         ),
         corner="Strategy",

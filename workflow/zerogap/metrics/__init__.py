@@ -5,6 +5,7 @@ from zerogap.metrics.bootstrap import (
     plain_weights,
     question_weights,
     redraw,
+    simultaneous,
     stratified_weights,
     weighted_means,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "s_delta_plus",
     "sa_ppg",
     "sa_ppg_corrected",
+    "simultaneous",
     "solve_probability",
     "strata",
     "stratified_weights",

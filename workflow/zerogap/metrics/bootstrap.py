@@ -13,7 +13,12 @@ counts are redrawn, binomially with the observed solve probability, for the stra
 clean model. Redrawn counts carry the sampling noise twice, and |gap| grows with noise, so the
 replicates lie too high: `interval` centres them on the reading.
 
-Strategies are compared on the same replicates: subtract first, then take the interval.
+Strategies are compared on the same replicates: subtract first, then take the interval. Who looks at
+many differences finds some that leave out 0 by chance; `simultaneous` gives intervals that hold
+together.
+
+Ten thousand replicates of 1,319 questions and seven strategies take some 3 s over questions, 7 s
+over samples (one core, `readings` as a whole).
 """
 
 import numpy as np
@@ -48,10 +53,34 @@ def question_weights(
 
 def redraw(
     n_correct: ArrayLike, n_samples: ArrayLike, replicates: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Counts redrawn binomially from the observed solve probabilities, (replicates, questions)."""
+) -> NDArray[np.unsignedinteger]:
+    """Counts redrawn binomially from the observed solve probabilities, (replicates, questions).
+
+    Drawn from a table of 65,536 equally likely counts a question, ten times as fast as one by one;
+    no probability is off by more than 1/65,536.
+    """
     chance = solve_probability(n_correct, n_samples)
-    return rng.binomial(np.asarray(n_samples), chance, size=(replicates, len(chance)))
+    pairs = np.column_stack([n_correct, n_samples]).astype(np.int64)
+    pairs, kind = np.unique(pairs, axis=0, return_inverse=True)
+    drawn = np.empty((len(chance), replicates), dtype=np.min_scalar_type(pairs.max()))
+    for k, (correct, samples) in enumerate(pairs):
+        members = np.flatnonzero(kind.ravel() == k)
+        cells = rng.integers(2**16, size=(len(members), replicates), dtype=np.uint16)
+        drawn[members] = _counts_by_cell(correct, samples).astype(drawn.dtype)[cells]
+    return np.ascontiguousarray(drawn.T)
+
+
+def _counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:
+    """65,536 counts, each as often as it is likely with the chance correct / samples."""
+    if correct in (0, samples):
+        return np.full(2**16, correct)
+    counts = np.arange(samples + 1)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+    logs = counts * np.log(correct / samples) + counts[::-1] * np.log1p(-correct / samples)
+    logs -= log_factorial + log_factorial[::-1]
+    share = np.cumsum(np.exp(logs - logs.max()))
+    ends = np.rint(share / share[-1] * 2**16).astype(np.int64)
+    return np.repeat(counts, np.diff(ends, prepend=0))
 
 
 def plain_weights(weights: ArrayLike) -> Values:
@@ -107,3 +136,33 @@ def interval(
         replicates = replicates - replicates.mean() + centre
     low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def simultaneous(
+    replicates: ArrayLike, values: ArrayLike, level: float = 0.95
+) -> tuple[Values, Values]:
+    """Intervals that hold all together, by the largest deviation (max-T) of each replicate.
+
+    Each is the value, give or take its standard error times one factor for all: the quantile over
+    the replicates of the largest |deviation| / standard error among them. Dependence between the
+    readings is in the replicates, so that nothing is lost to it, as it is with Bonferroni
+    (Westfall and Young, Resampling-Based Multiple Testing, 1993, chapter 2).
+
+    Args:
+        replicates: (readings, replicates).
+        values: (readings,).
+        level: the chance that every interval holds what it is for.
+
+    Returns:
+        Lower and upper ends, (readings,) each. A reading that is the same in every replicate has
+        no width.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    deviation = np.asarray(replicates, dtype=np.float64) - values[:, None]
+    error = deviation.std(axis=1)
+    moving = error > 1e-12
+    if not moving.any():
+        return values, values
+    largest = np.abs(deviation[moving] / error[moving, None]).max(axis=0)
+    width = np.where(moving, np.quantile(largest, level) * error, 0.0)
+    return values - width, values + width

@@ -1,6 +1,7 @@
 """All readings of one model and domain, with intervals: the rows of the `metrics` table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ PAPER = (
 # The headline is compared with every other strategy, the rest with these.
 REFERENCES = ("identity", "railcap", "all_zero")
 SCHEMES = ("questions", "samples")
+AT_ONCE = 256  # replicates; their weights have to fit a processor's cache
 
 COLUMNS = ["model", "domain", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
 
@@ -58,8 +60,10 @@ def readings(
         ``share_empty``, the share of questions without samples; ``g_ap_mean`` and ``g_ap_sd``
         over the choice of the one response that G-AP looks at (exact, without an interval);
         ``sa_ppg_corrected``, SA-PPG less what finitely many samples add to it
-        (`zerogap.metrics.correction`, without an interval); and paired differences
-        ``<metric>_vs_<reference>``. A subset without questions is left out.
+        (`zerogap.metrics.correction`, without an interval); paired differences
+        ``<metric>_vs_<reference>``; and ``sa_ppg_maxt_vs_<reference>``, the same difference with
+        an interval that holds for all pairs of the strategies and subset together. A subset
+        without questions is left out.
 
     Raises:
         InputError: tables that do not hold the same questions, repeated questions, a clean
@@ -69,43 +73,50 @@ def readings(
         raise InputError(f"over: {over!r} is unknown; choose one of {', '.join(SCHEMES)}")
     clean = _by_question(clean, "clean")
     tables = {name: _like(clean, table, name) for name, table in strategies.items()}
+    # Leaked questions first: the subsets are slices then, which cost no copy.
+    order = np.argsort(~clean["leaked"].to_numpy(dtype=bool), kind="stable")
+    clean = clean.iloc[order]
+    tables = {name: table.iloc[order] for name, table in tables.items()}
     leaked = clean["leaked"].to_numpy(dtype=bool)
+    subsets = {
+        "all": slice(None),
+        "leaked": slice(None, leaked.sum()),
+        "unleaked": slice(leaked.sum(), None),
+    }
+    observed = {name: _columns(table) for name, table in {"clean": clean, **tables}.items()}
     rng = np.random.default_rng(seed)
     if over == "questions":
         drawn = bootstrap.question_weights(leaked, replicates, rng)
-        redrawn = {}
+        draws = observed
     else:
-        drawn = np.ones((replicates, len(clean)), dtype=np.int64)
-        redrawn = {
-            name: _redraw(table, replicates, rng)
-            for name, table in {"clean": clean, **tables}.items()
-        }
+        drawn = np.broadcast_to(1, (replicates, len(clean)))
+        draws = {name: _redraw(column, replicates, rng) for name, column in observed.items()}
 
     rows = []
-    for subset, mask in {"all": leaked | True, "leaked": leaked, "unleaked": ~leaked}.items():
-        if not mask.any():
+    for subset, part in subsets.items():
+        if not leaked[part].size:
             continue
-        reference = clean[mask]
-        columns = {name: _columns(table[mask]) for name, table in tables.items()}
-        clean_columns = _columns(reference)
-        clean_draws = redrawn["clean"].on(mask) if redrawn else clean_columns
-        plain = bootstrap.plain_weights(drawn[:, mask])
-        stratified = bootstrap.stratified_weights(drawn[:, mask], clean_draws.strata(bins))
-
-        values, spreads = {}, {}
-        for name, column in columns.items():
-            draws = redrawn[name].on(mask) if redrawn else column
-            values[name] = _point(column, clean_columns, bins)
-            spreads[name] = _spread(draws, clean_draws, plain, stratified)
-        values["clean"] = {"solve_mean": float(clean_columns.probability.mean())}
-        spreads["clean"] = {"solve_mean": bootstrap.weighted_means(plain, clean_draws.probability)}
+        columns = {name: column.on(part) for name, column in observed.items()}
+        reference = columns.pop("clean")
+        values = {name: _point(column, reference, bins) for name, column in columns.items()}
+        values["clean"] = {"solve_mean": float(reference.probability.mean())}
+        spreads = _joined(
+            _spreads(
+                {name: draw.on(part, chunk) for name, draw in draws.items()},
+                drawn[chunk, part],
+                bins,
+            )
+            for chunk in _chunks(replicates)
+        )
         for name, metric, value, spread in _with_differences(values, spreads):
             low, high = float("nan"), float("nan")
             if spread is not None:
-                centre = value if redrawn else None
+                centre = value if over == "samples" else None
                 low, high = bootstrap.interval(spread, level, centre=centre)
                 if "_vs_" not in metric:
                     low = max(low, 0.0)  # centring may move it below what can be read
+            rows.append((model, domain, name, subset, metric, value, low, high))
+        for name, metric, value, low, high in _together(values, spreads, level, over):
             rows.append((model, domain, name, subset, metric, value, low, high))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -119,8 +130,10 @@ class _Solve:
             correct, samples, out=np.zeros(correct.shape), where=samples > 0
         )
 
-    def on(self, mask: np.ndarray) -> "_Solve":
-        return _Solve(self.correct[..., mask], self.samples[mask], self.first[..., mask])
+    def on(self, part: slice, chunk: slice = slice(None)) -> "_Solve":
+        """Some of the questions, and some of the replicates where there are any."""
+        place = (chunk, part) if self.correct.ndim == 2 else part
+        return _Solve(self.correct[place], self.samples[part], self.first[place])
 
     def strata(self, bins: int) -> np.ndarray:
         samples = np.broadcast_to(self.samples, self.correct.shape)
@@ -136,11 +149,15 @@ def _columns(table: pd.DataFrame) -> _Solve:
     )
 
 
-def _redraw(table: pd.DataFrame, replicates: int, rng: np.random.Generator) -> _Solve:
-    observed = _columns(table)
+def _redraw(observed: _Solve, replicates: int, rng: np.random.Generator) -> _Solve:
     correct = bootstrap.redraw(observed.correct, observed.samples, replicates, rng)
-    first = rng.random(correct.shape) < observed.probability
-    return _Solve(correct, observed.samples, first.astype(np.int64))
+    chance = observed.probability.astype(np.float32)
+    first = rng.random(correct.shape, dtype=np.float32) < chance
+    return _Solve(correct, observed.samples, first)
+
+
+def _chunks(replicates: int) -> Iterator[slice]:
+    return (slice(start, start + AT_ONCE) for start in range(0, replicates, AT_ONCE))
 
 
 def _point(column: _Solve, clean: _Solve, bins: int) -> dict[str, float]:
@@ -163,24 +180,56 @@ def _point(column: _Solve, clean: _Solve, bins: int) -> dict[str, float]:
     }
 
 
-def _spread(draws: _Solve, clean: _Solve, plain: Values, stratified: Values) -> dict[str, Values]:
-    """The readings of `_point` in every replicate, for those that have an interval."""
-    gap = draws.probability - clean.probability
-    plus, minus = np.maximum(gap, 0), np.maximum(-gap, 0)
-    mean = bootstrap.weighted_means
-    spread = {
-        "g_ap": np.abs(mean(plain, draws.first - clean.first)),
-        "g_app": np.abs(mean(plain, gap)),
-        "delta_plus": mean(plain, plus),
-        "delta_minus": mean(plain, minus),
-        "s_delta_plus": mean(stratified, plus),
-        "s_delta_minus": mean(stratified, minus),
-        "solve_mean": mean(plain, draws.probability),
-        "share_empty": mean(plain, draws.samples == 0),
+def _spreads(
+    draws: Mapping[str, _Solve], drawn: np.ndarray, bins: int
+) -> dict[str, dict[str, Values]]:
+    """The readings of `_point` in some replicates, for those that have an interval."""
+    clean = draws["clean"]
+    plain = bootstrap.plain_weights(drawn)
+    stratified = bootstrap.stratified_weights(drawn, clean.strata(bins))
+    clean_mean, clean_first = _means(plain, [clean.probability, clean.first])
+    (clean_stratified,) = _means(stratified, [clean.probability])
+    spreads = {"clean": {"solve_mean": clean_mean}}
+    for name, own in draws.items():
+        if name == "clean":
+            continue
+        plus = np.maximum(own.probability - clean.probability, 0)
+        mean, first, above, empty = _means(
+            plain, [own.probability, own.first, plus, own.samples == 0]
+        )
+        mean_stratified, above_stratified = _means(stratified, [own.probability, plus])
+        # What lies below the clean model is what lies above it less the difference of the means.
+        below = above - (mean - clean_mean)
+        below_stratified = above_stratified - (mean_stratified - clean_stratified)
+        spreads[name] = {
+            "g_ap": np.abs(first - clean_first),
+            "g_app": np.abs(mean - clean_mean),
+            "a_ppg": above + below,
+            "delta_plus": above,
+            "delta_minus": below,
+            "sa_ppg": above_stratified + below_stratified,
+            "s_delta_plus": above_stratified,
+            "s_delta_minus": below_stratified,
+            "solve_mean": mean,
+            "share_empty": empty,
+        }
+    return spreads
+
+
+def _means(weights: Values, columns: Sequence[np.ndarray]) -> Sequence[Values]:
+    """Weighted means of several columns, in one pass where none was redrawn."""
+    if all(column.ndim == 1 for column in columns):
+        return (weights @ np.column_stack(columns)).T
+    return [bootstrap.weighted_means(weights, column) for column in columns]
+
+
+def _joined(parts: Iterator[dict[str, dict[str, Values]]]) -> dict[str, dict[str, Values]]:
+    """The replicates of all chunks, one after the other."""
+    parts = list(parts)
+    return {
+        name: {metric: np.concatenate([part[name][metric] for part in parts]) for metric in own}
+        for name, own in parts[0].items()
     }
-    spread["a_ppg"] = spread["delta_plus"] + spread["delta_minus"]
-    spread["sa_ppg"] = spread["s_delta_plus"] + spread["s_delta_minus"]
-    return spread
 
 
 def _with_differences(
@@ -203,6 +252,26 @@ def _with_differences(
                     own[metric] - values[other][metric],
                     spreads[name][metric] - spreads[other][metric],
                 )
+
+
+def _together(
+    values: Mapping[str, Mapping[str, float]],
+    spreads: Mapping[str, Mapping[str, Values]],
+    level: float,
+    over: str,
+) -> Iterator[tuple[str, str, float, float, float]]:
+    """Differences of SA-PPG with intervals for all pairs at once: name, metric, value, ends."""
+    pairs = list(combinations([name for name in values if name != "clean"], 2))
+    if not pairs:
+        return
+    differences = np.array([values[a]["sa_ppg"] - values[b]["sa_ppg"] for a, b in pairs])
+    replicates = np.array([spreads[a]["sa_ppg"] - spreads[b]["sa_ppg"] for a, b in pairs])
+    if over == "samples":  # centred, as in `bootstrap.interval`
+        replicates += (differences - replicates.mean(axis=1))[:, None]
+    ends = bootstrap.simultaneous(replicates, differences, level)
+    for (a, b), value, low, high in zip(pairs, differences, *ends, strict=True):
+        yield a, f"sa_ppg_maxt_vs_{b}", value, low, high
+        yield b, f"sa_ppg_maxt_vs_{a}", -value, -high, -low
 
 
 def _by_question(table: pd.DataFrame, name: str) -> pd.DataFrame:

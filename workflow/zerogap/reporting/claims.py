@@ -35,7 +35,9 @@ RULE = (
     "on the claim's side, in every comparison that the claim makes. Not supported: in one "
     "comparison at least, the whole interval is on the other side. Cannot tell: anything else. The "
     "intervals say what other questions might have read. They do not hold the chance of training "
-    "(one training a model), nor a correction for the number of comparisons."
+    "(one training a model). Each is of one comparison alone: a claim of several needs all of "
+    "them, so that chance makes it no easier to support, but easier to miss. Where most strata "
+    "hold one or two questions, intervals of SA-PPG are too narrow (docs/metric-study.md)."
 )
 
 
@@ -420,4 +422,4 @@ def _reading(cell: Cell) -> str:
 
 
 def _with_interval(cell: Cell) -> str:
-    return f"{cell.shown(3)} {cell.interval(3) or '(no interval)'}"
+    return f"{number(cell.value, 3)} {cell.interval(3) or '(no interval)'}"

@@ -112,9 +112,9 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
             # Sorted by the first batch; equal questions by the other readout, lest ties look noisy.
             order = np.lexsort((chances[0], readouts[0]))
             spread = 0.045 if axis is axes[0] else 0.0
-            for values, colour, label, above in (
-                (readouts[1], ORANGE, "second batch", 1),
-                (readouts[0], BLUE, "first batch", 2),
+            for values, colour, marker, label, above in (
+                (readouts[1], ORANGE, "^", "second batch", 1),
+                (readouts[0], BLUE, "o", "first batch", 2),
             ):
                 shift = rng.uniform(-spread, spread, len(values)) if spread else 0.0
                 axis.scatter(
@@ -122,6 +122,7 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
                     values[order] + shift,
                     s=size,
                     color=colour,
+                    marker=marker,
                     alpha=0.75,
                     linewidths=0,
                     label=label,
@@ -380,7 +381,9 @@ def sensitivity(
 
 
 def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figure:
-    """Training loss by step, a panel a model.
+    """Training loss by step, a panel a model: each step's, faint, and the mean of those around it.
+
+    Batches of different kinds of examples make the single steps jump.
 
     Args:
         losses: columns model, domain, step, loss.
@@ -404,16 +407,20 @@ def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figur
             for k, domain in enumerate(domains):
                 curve = losses[(losses["model"] == model) & (losses["domain"] == domain)]
                 curve = curve.sort_values("step")
+                colour = CYCLE[k % len(CYCLE)]
+                axis.plot(curve["step"], curve["loss"], color=colour, linewidth=0.5, alpha=0.2)
+                window = max(15, len(curve) // 12)
+                around = curve["loss"].rolling(window, center=True, min_periods=1)
                 axis.plot(
                     curve["step"],
-                    curve["loss"],
-                    color=CYCLE[k % len(CYCLE)],
+                    around.mean(),
+                    color=colour,
                     linestyle=("-", "--", ":", "-.")[k % 4],
-                    linewidth=1.2,
+                    linewidth=1.4,
                     label=titles.get(domain, domain),
                 )
             axis.set(title=titles.get(model, model), xlabel="optimiser step")
-            axis.set_ylim(bottom=0)
+        axes[0, 0].set_ylim(bottom=0)
         axes[0, 0].set_ylabel("training loss (nats a token)")
         handles, names = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=max(1, len(names)))

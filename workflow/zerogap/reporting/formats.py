@@ -20,7 +20,10 @@ LONG = 60  # rows; more do not fit on a page
 
 @dataclass(frozen=True)
 class Cell:
-    """A reading with its interval, or a text; `decimals` where it is printed unlike its table."""
+    """A reading with its interval, or a text; `decimals` where it is printed unlike its table.
+
+    A `mark` stands behind the reading, its meaning in a note of the table.
+    """
 
     value: float | None = None
     low: float | None = None
@@ -28,11 +31,12 @@ class Cell:
     text: str = ""
     bold: bool = False
     decimals: int | None = None
+    mark: str = ""
 
     def shown(self, decimals: int) -> str:
         if self.value is None:
             return self.text or DASH
-        return number(self.value, decimals if self.decimals is None else self.decimals)
+        return number(self.value, decimals if self.decimals is None else self.decimals) + self.mark
 
     def interval(self, decimals: int) -> str:
         if self.low is None or self.high is None:
@@ -185,7 +189,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_html(table: Table, footer: str = "") -> str:
-    """A self-contained page; intervals stand small under the readings."""
+    """A self-contained page, sortable; intervals stand small under the readings."""
     groups = _groups(table)
     head = ""
     if any(name for name, _ in groups):
@@ -205,7 +209,7 @@ def to_html(table: Table, footer: str = "") -> str:
             span = len(table.columns) + 1
             body.append(f'<tr class="section"><td colspan="{span}">{html(section)}</td></tr>')
         cells = "".join(
-            f"<td{_kind(column)}>{_html_cell(cell, table.decimals)}</td>"
+            f"<td{_kind(column)}{_sort_key(cell)}>{_html_cell(cell, table.decimals)}</td>"
             for column, cell in zip(table.columns, row.cells, strict=True)
         )
         name = f"<strong>{html(row.name)}</strong>" if row.bold else html(row.name)
@@ -214,8 +218,8 @@ def to_html(table: Table, footer: str = "") -> str:
     notes = "".join(f'\n<p class="note">{html(note)}</p>' for note in table.notes)
     return page(
         table.caption,
-        f'<p>{html(table.caption)}</p>\n<div class="wide"><table>\n<thead>\n{head}\n</thead>\n'
-        f"<tbody>\n{rows}\n</tbody>\n</table></div>{notes}",
+        f'<p>{html(table.caption)}</p>\n<div class="wide"><table class="sortable">\n'
+        f"<thead>\n{head}\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{notes}",
         footer,
     )
 
@@ -256,6 +260,7 @@ _LATEX = {
     "×": r"$\times$",
     "−": "$-$",
     "∞": r"$\infty$",
+    "†": r"$^{\dagger}$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "²": r"$^2$",
@@ -343,6 +348,13 @@ def _tex_groups(table: Table) -> list[str]:
 
 def _kind(column: Column) -> str:
     return "" if column.align == "r" else ' class="text"'
+
+
+def _sort_key(cell: Cell) -> str:
+    """The value in full, for the page's script; a text is its own."""
+    if cell.value is None or pd.isna(cell.value):
+        return ""
+    return f' data-value="{str(cell.value).replace("inf", "Infinity")}"'
 
 
 def _html_cell(cell: Cell, decimals: int) -> str:

@@ -122,7 +122,13 @@ class Readings:
     def get(
         self, model: str, domain: str, strategy: str, metric: str, subset: str = "all"
     ) -> Cell | None:
-        return self._cells.get((model, domain, strategy, subset, metric))
+        """A reading; a difference that holds among all pairs of strategies has the mark †."""
+        cell = self._cells.get((model, domain, strategy, subset, metric))
+        among_all = metric.replace("_vs_", "_maxt_vs_")
+        together = self._cells.get((model, domain, strategy, subset, among_all))
+        if cell is None or metric == among_all or together is None:
+            return cell
+        return replace(cell, mark="†" if together.low > 0 or together.high < 0 else "")
 
     def strategies(self, model: str, domain: str) -> list[str]:
         found = (key[2] for key in self._cells if key[:2] == (model, domain))
@@ -267,6 +273,7 @@ def intervals(readings: Readings, labels: Labels) -> Table:
     """Beyond the paper: the readings with intervals, and paired differences."""
     columns = (
         Column("sa_ppg", "SA-PPG"),
+        Column("sa_ppg_corrected", "corrected"),
         Column("sa_ppg_vs_identity", "SA-PPG − Identity's"),
         Column("sa_ppg_vs_railcap", "SA-PPG − RailCap's"),
         Column("a_ppg", "A-PPG"),
@@ -278,8 +285,9 @@ def intervals(readings: Readings, labels: Labels) -> Table:
         caption=(
             "Readings with bootstrap intervals over questions. Differences are paired: both "
             "strategies on the same resampled questions; below zero, the strategy of the row is "
-            "the better one. The second batch of the clean model is the noise floor: what a "
-            "perfect restoration would read."
+            "the better one. Corrected: SA-PPG less what finitely many samples add to it. The "
+            "second batch of the clean model is the noise floor: what a perfect restoration would "
+            "read."
         ),
         corner="",
         columns=columns,
@@ -287,26 +295,27 @@ def intervals(readings: Readings, labels: Labels) -> Table:
         notes=many_differences(columns, rows),
         decimals=3,
         intervals=True,
-        size="scriptsize",
-        column_gap="4pt",
+        size="tiny",
+        column_gap="3pt",
     )
 
 
 def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
-    """What several paired differences side by side mean for each of them."""
+    """What several paired differences side by side mean for each of them, and the mark †."""
     count = sum(
         "_vs_" in column.key and cell.low is not None
         for row in rows
         for column, cell in zip(columns, row.cells, strict=True)
     )
-    if count < 2:
-        return ()
-    return (
-        f"Each of the {count} differences has its own interval: where nothing differed, about one "
-        "in twenty of 95% intervals would leave out 0 by chance. Believe a difference that "
-        f"recurs from setting to setting, or whose interval at level {1 - 0.05 / count:.4f} "
-        "(Bonferroni) leaves out 0.",
+    each = (
+        f"Each of the {count} differences has an interval of its own, so that some leave out 0 by "
+        "chance.",
     )
+    mark = (
+        "†: leaves out 0 also where all pairs of strategies are looked at together (max-T over the "
+        "same replicates).",
+    )
+    return each * (count > 1) + mark * (count > 0)
 
 
 def subsets(readings: Readings, labels: Labels) -> Table:
@@ -366,7 +375,7 @@ def noise_floor(readings: Readings, labels: Labels) -> Table:
         caption=(
             "The noise floor: a second batch of the clean model, read against the first. Mean and "
             "s.d. of G-AP are over every choice of the one response it looks at. Corrected: SA-PPG "
-            "less what finitely many samples add to it."
+            "less what finitely many samples add to it. Domains with one clean model share it."
         ),
         corner="",
         columns=tuple(Column(metric, title) for metric, title in metrics.items()),
@@ -427,7 +436,7 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
                 columns.append(Column(key, own if rule == "own" else rule, group=group))
     rows = []
     for strategy, found in shares.items():
-        cells = [Cell(text=f"{found['responses']:,}")]
+        cells = [Cell(found["responses"], decimals=0)]
         cells += [Cell(_known(found[column.key])) for column in columns[1:]]
         rows.append(Row(strategy, labels.strategies.get(strategy, strategy), tuple(cells)))
     return Table(
@@ -438,7 +447,7 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
         rows=tuple(rows),
         decimals=3,
         size="scriptsize",
-        column_gap="4pt",
+        column_gap="3pt",
     )
 
 
@@ -545,32 +554,60 @@ def memorisation(frame: pd.DataFrame, labels: Labels) -> Table:
     )
 
 
-def beside_paper(ours: Table, paper: Table) -> Table:
-    """Each column of `ours` twice: this run's and the paper's reading of the same cell."""
+def beside_paper(ours: Table, paper: Table, departures: Sequence[str] = ()) -> Table:
+    """Each reading of `ours` after the paper's, under a heading a column.
+
+    Args:
+        departures: what makes this run another experiment than the paper's
+            (`zerogap.reporting.published.departures`). Without any, the difference is given too,
+            with this run's interval less the published number, which has none.
+    """
     published = {
         (row.key, column.key): cell
         for row in paper.rows
         for column, cell in zip(paper.columns, row.cells, strict=True)
     }
-    columns, rows = [], []
-    for column in ours.columns:
-        group = f"{column.group} {column.title}".strip()
-        columns += [
-            replace(column, group=group, title="ours"),
-            replace(column, key=f"{column.key} (paper)", group=group, title="paper"),
-        ]
-    for row in ours.rows:
-        cells = []
-        for column, cell in zip(ours.columns, row.cells, strict=True):
-            cells += [cell, published.get((row.key, column.key), Cell())]
-        rows.append(replace(row, cells=tuple(cells)))
+    columns = [Column("paper", "paper"), Column("ours", "ours")]
+    notes = ours.notes
+    if departures:
+        notes += (
+            "This run is another experiment than the paper's, so no differences are given; "
+            f"compare the order of the rows. What differs: {'; '.join(departures)}.",
+        )
+    else:
+        columns += [Column("difference", "difference"), Column("interval", "interval")]
+        notes += (
+            "Difference: ours less the paper's. Interval: that of our reading, less the paper's "
+            "number, which is published without one.",
+        )
+    rows = []
+    for k, column in enumerate(ours.columns):
+        for row in ours.rows:
+            own, other = row.cells[k], published.get((row.key, column.key), Cell())
+            cells = [other, own]
+            if not departures:
+                cells += _difference(own, other, ours.decimals)
+            section = f"{column.group} {column.title}".strip()
+            rows.append(replace(row, cells=tuple(cells), section=section))
     return replace(
         ours,
         label=f"{ours.label}-paper",
-        caption=f"This run beside the paper. {ours.caption}",
+        caption=f"This run beside the paper, a heading a column of the table. {ours.caption}",
         columns=tuple(columns),
         rows=tuple(rows),
+        notes=notes,
+        size="footnotesize",
+        column_gap="4pt",
     )
+
+
+def _difference(own: Cell, other: Cell, decimals: int) -> list[Cell]:
+    """The difference, and its interval as a text."""
+    if own.value is None or other.value is None:
+        return [Cell(), Cell()]
+    ends = (None if end is None else end - other.value for end in (own.low, own.high))
+    difference = Cell(own.value - other.value, *ends)
+    return [Cell(difference.value), Cell(text=difference.interval(decimals))]
 
 
 def _of_one_setting(
