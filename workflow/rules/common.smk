@@ -1,5 +1,6 @@
 """What the rules share: the checked configuration, lists of targets, and parameters as JSON."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -140,6 +141,27 @@ def strategy_entry(name):
     """A strategy's class and parameters, without how the workflow treats it."""
     entry = STRATEGIES[name]
     return as_json({"class": entry["class"], "parameters": entry.get("parameters", {})})
+
+
+def check_before_start():
+    """Stop before anything is started where something would fail hours later."""
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment; with --sdm conda, "
+            "`snakemake preflight` checks in theirs",
+            file=sys.stderr,
+        )
+        return
+    from zerogap import preflight  # imports that a dry run does without
+
+    try:
+        findings = preflight.pass_or_stop(config)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    if findings:
+        path = Path("results", config["run"], "preflight.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{finding}\n" for finding in findings))
 
 
 BOOTSTRAP = {
