@@ -154,7 +154,7 @@ def test_hours_are_tokens_by_rate(paper):
 def test_no_hours_are_invented_for_models_too_small_to_scale(quick, capsys):
     assert planning.plan(quick, sizes(quick)).hours.sum() == 0
     files = ["--config", *QUICK]
-    assert "No hours for Llama2, Gemma, Pythia" in plan(capsys, *files)[1]
+    assert "No hours for Llama2 (0.0012B), Gemma (0.0011B), Pyth" in plan(capsys, *files)[1]
     own = [f"{model}=1000" for model in quick["models"]]
     given = [part for kind in planning.DEFAULTS for part in (f"--{kind}", *own)]
     status, out, _ = plan(capsys, *files, *given, "--format", "json")

@@ -250,16 +250,18 @@ def table(
     rows += [row(name, labels[name], part, "By model") for name, part in by_model.iterrows()]
     rows.append(row("sum", "All", found.agg(total), "Sum", bold=True))
     speeds = {
-        model: {kind: rates.of(kind, model, size.parameters) for kind in DEFAULTS}
+        f"{labels[model]} ({size.parameters / 1e9:.2g}B)": {
+            kind: rates.of(kind, model, size.parameters) for kind in DEFAULTS
+        }
         for model, size in sizes.items()
     }
-    said = "; ".join(
-        f"{labels[model]} ({sizes[model].parameters / 1e9:.2g}B): "
-        + ", ".join(f"{kind} {number(rate, 0)}" for kind, rate in own.items())
-        for model, own in speeds.items()
-    )
-    unknown = [labels[m] for m, own in speeds.items() if any(map(math.isnan, own.values()))]
-    notes = [f"Tokens a second on one device: {said}."]
+    unknown = [name for name, own in speeds.items() if any(map(math.isnan, own.values()))]
+    known = [
+        f"{name}: " + ", ".join(f"{kind} {number(rate, 0)}" for kind, rate in own.items())
+        for name, own in speeds.items()
+        if name not in unknown
+    ]
+    notes = [f"Tokens a second on one device: {'; '.join(known)}."] if known else []
     if unknown:
         notes.append(
             f"No hours for {', '.join(unknown)}: too small to scale a 7B model's rates; "
