@@ -1,5 +1,6 @@
 """What the rules share: the checked configuration, lists of targets, and parameters as JSON."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ PACKAGE = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(PACKAGE))
 
 import zerogap.config
+from zerogap import jobs
 from zerogap.errors import InputError
 
 zerogap.config.drop_null_entries(config)
@@ -52,10 +54,10 @@ pathvars:
 MODELS = list(config["models"])
 DOMAINS = list(config["domains"])
 SETTING = config["setting"]
-STRATEGIES = config["strategies"] | config["ablation"]
+STRATEGIES = jobs.strategies(config)
 SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
 FILTERING = [name for name, entry in STRATEGIES.items() if "filters" in entry]
-BATCHES = ["batch1", "batch2"]  # of the clean model: the reference and the noise floor
+BATCHES = jobs.BATCHES
 SHARDS = config["decoding"]["shards"]
 NOTHING = "(?!x)x"  # a constraint that no name fulfils
 
@@ -98,11 +100,8 @@ def facts(wildcards):
 
 
 def setting_strategies(model, domain):
-    """The strategies that are read in one setting: the ablation's only in the paper's."""
-    compared = list(config["strategies"])
-    if {"model": model, "domain": domain} == SETTING:
-        compared += list(config["ablation"])
-    return [*compared, "all_zero"]
+    """The strategies that are read in one setting, the trivial one among them."""
+    return [*jobs.compared(config, model, domain), "all_zero"]
 
 
 def labels():
@@ -142,6 +141,27 @@ def strategy_entry(name):
     """A strategy's class and parameters, without how the workflow treats it."""
     entry = STRATEGIES[name]
     return as_json({"class": entry["class"], "parameters": entry.get("parameters", {})})
+
+
+def check_before_start():
+    """Stop before anything is started where something would fail hours later."""
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment; with --sdm conda, "
+            "`snakemake preflight` checks in theirs",
+            file=sys.stderr,
+        )
+        return
+    from zerogap import preflight  # imports that a dry run does without
+
+    try:
+        findings = preflight.pass_or_stop(config)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    if findings:
+        path = Path("results", config["run"], "preflight.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{finding}\n" for finding in findings))
 
 
 BOOTSTRAP = {
@@ -300,10 +320,9 @@ def sampled_cells():
     }
     for model in MODELS:
         for domain in DOMAINS:
-            for strategy in setting_strategies(model, domain):
-                if strategy != "all_zero":
-                    path = f"{folder}/{model}/{domain}/{strategy}/samples.parquet"
-                    cells.setdefault(strategy, []).append(path)
+            for strategy in jobs.compared(config, model, domain):
+                path = f"{folder}/{model}/{domain}/{strategy}/samples.parquet"
+                cells.setdefault(strategy, []).append(path)
     return cells
 
 
@@ -313,32 +332,22 @@ def jobs_with_benchmarks():
     A benchmark with {shard} in its name has a file a shard: all their names would be more than a
     command line holds.
     """
-    jobs = []
-    for model in MODELS:
-        for domain in ["clean", *DOMAINS]:
-            made = {"adapter": "loss.tsv", "greedy": "greedy.parquet"}
-            cells = BATCHES
-            if domain != "clean":
-                cells = [s for s in setting_strategies(model, domain) if s in SAMPLED]
-                if any(STRATEGIES[cell].get("borrows") for cell in cells):
-                    made["neurons"] = "neurons.parquet"
-                if {"model": model, "domain": domain} == SETTING:
-                    made["ranks"] = "ranks.parquet"
-            made |= {cell: f"{cell}/samples.parquet" for cell in cells}
-            for job, name in made.items():
-                benchmark = (
-                    f"results/{config['run']}/benchmarks/{model}/{domain}/{job}.tsv"
-                )
-                jobs.append(
-                    [
-                        model,
-                        domain,
-                        job,
-                        f"results/{config['run']}/{model}/{domain}/{name}",
-                        sharded(benchmark) if job in cells else benchmark,
-                    ]
-                )
-    return jobs
+    found = []
+    for job in jobs.on_device(config):
+        name = job.cell or {"greedy_trajectories": "greedy"}.get(job.rule, job.rule)
+        benchmark = (
+            f"results/{config['run']}/benchmarks/{job.model}/{job.domain}/{name}.tsv"
+        )
+        found.append(
+            [
+                job.model,
+                job.domain,
+                name,
+                str(jobs.made(config, job)),
+                sharded(benchmark) if job.cell else benchmark,
+            ]
+        )
+    return found
 
 
 def contaminated_models():

@@ -1,4 +1,7 @@
-"""The command line: `zerogap score` reads responses that are there already. No torch is loaded."""
+"""The command line: `zerogap score` reads responses, `zerogap plan` says what a run will cost.
+
+No torch is loaded.
+"""
 
 import argparse
 import json
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from zerogap.reporting.formats import Table
 
 FORMATS = ("table", "md", "csv", "json", "tex")
+ROOT = Path(__file__).parents[2]  # of the checkout
 OUTPUTS = (".csv", ".parquet")
 PLOTS = (".png", ".svg", ".pdf")
 
@@ -27,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; bad input gives one line on stderr and the exit status 2."""
     args = _parser().parse_args(argv)
     try:
-        _score(args)
+        args.run(args)
+        sys.stdout.flush()
     except BrokenPipeError:  # the reader had enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (InputError, OSError) as error:
@@ -42,6 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"zerogap {zerogap.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
+    _add_score(commands)
+    _add_plan(commands)
+    return parser
+
+
+def _add_score(commands: Any) -> None:
     score = commands.add_parser(
         "score",
         help="read strategies' responses against a clean model's",
@@ -85,7 +96,45 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument(
         "--plot", type=_file(PLOTS), metavar="FILE", help="gaps by stratum, .png, .svg or .pdf"
     )
-    return parser
+    score.set_defaults(run=_score)
+
+
+def _add_plan(commands: Any) -> None:
+    plan = commands.add_parser(
+        "plan",
+        help="jobs, tokens, GPU hours and disk of a run, before it is started",
+        description=(
+            "Jobs, tokens, GPU hours and disk of every stage of a run. Rates are tokens a second "
+            "on one device, of a 7B model or, as MODEL=RATE, of one model; the defaults are "
+            "estimates (docs/planning.md)."
+        ),
+    )
+    plan.add_argument(
+        "--config",
+        nargs="+",
+        type=Path,
+        default=[ROOT / "config.yaml"],
+        metavar="FILE",
+        help="a configuration and its overlays (default: the paper's)",
+    )
+    for kind, meaning in {
+        "training": "LoRA training, prompts included",
+        "sampling": "sampling, generated tokens",
+        "greedy": "one greedy response of every question, generated tokens",
+        "reading": "prompts, and responses that are only scored",
+    }.items():
+        plan.add_argument(
+            f"--{kind}", nargs="+", type=_rate, default=[], metavar="[MODEL=]RATE", help=meaning
+        )
+    plan.add_argument(
+        "--characters-per-token",
+        type=_above_zero,
+        default=3.0,
+        metavar="NUMBER",
+        help="where a model's tokenizer is not here yet (default: 3.0, GSM8K's under Llama-2's)",
+    )
+    plan.add_argument("--format", choices=FORMATS, default="table", help="of what is printed")
+    plan.set_defaults(run=_plan)
 
 
 def _score(args: argparse.Namespace) -> None:
@@ -121,7 +170,26 @@ def _score(args: argparse.Namespace) -> None:
     for note in aligned.notes:
         print(f"note: {note}", file=sys.stderr)
     _print(table, args.format, metrics, facts)
-    sys.stdout.flush()
+
+
+def _plan(args: argparse.Namespace) -> None:
+    from zerogap import config, planning
+
+    values = config.load(args.config)
+    rates = planning.Rates(**{kind: dict(getattr(args, kind)) for kind in planning.DEFAULTS})
+    for kind in planning.DEFAULTS:
+        for model in getattr(rates, kind):
+            if model and model not in values["models"]:
+                raise InputError(
+                    f"--{kind}: '{model}' is no model of the configuration, which has "
+                    f"{', '.join(values['models'])}"
+                )
+    sizes = {model: planning.size(values, model) for model in values["models"]}
+    found = planning.plan(values, sizes, rates, args.characters_per_token)
+    if args.format == "json":
+        print(json.dumps({"run": values["run"], "stages": found.to_dict("records")}, indent=1))
+    else:
+        _print_table(planning.table(found, values, sizes, rates), args.format)
 
 
 def _named(given: Sequence[str]) -> dict[str, Path]:
@@ -167,16 +235,21 @@ def _plot(
 
 
 def _print(table: "Table", form: str, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
-    from zerogap.reporting import formats
-
-    if form == "table":
-        _print_rich(table)
-    elif form == "json":
+    if form == "json":
         import pandas as pd
 
         # NaN is no JSON.
         rows = metrics.astype(object).where(pd.notna(metrics), None).to_dict("records")
         print(json.dumps({**facts, "readings": rows}, indent=1, ensure_ascii=False))
+    else:
+        _print_table(table, form)
+
+
+def _print_table(table: "Table", form: str) -> None:
+    from zerogap.reporting import formats
+
+    if form == "table":
+        _print_rich(table)
     else:
         to_text = {"md": formats.to_markdown, "csv": formats.to_csv, "tex": formats.to_latex}
         print(to_text[form](table), end="")
@@ -190,7 +263,8 @@ def _print_rich(table: "Table") -> None:
     console = Console() if sys.stdout.isatty() else Console(width=200)
     shown = _rich(table, len(table.columns))
     endless = console.options.update(max_width=10_000)
-    if console.measure(shown, options=endless).maximum > console.width:
+    wide = console.measure(shown, options=endless).maximum > console.width
+    if wide and any(cell.low is not None for row in table.rows for cell in row.cells):
         shown = _rich(table, 1)
         table = replace(table, notes=(*table.notes, "More intervals: a wider window, or --output."))
     console.print(Text(table.caption))
@@ -232,6 +306,22 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return int(text)
+
+
+def _rate(text: str) -> tuple[str, float]:
+    """An argparse type: RATE or MODEL=RATE, as (model or "", rate)."""
+    model, _, number = text.rpartition("=")
+    return model, _above_zero(number)
+
+
+def _above_zero(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return value
 
 
 def _share(text: str) -> float:

@@ -1,15 +1,48 @@
 """The configuration: checked against its schema and for what a schema cannot say."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import yaml
 
 from zerogap.data import extraction
 from zerogap.errors import InputError
 
+if TYPE_CHECKING:
+    import jsonschema
+
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
+
+
+def load(paths: Sequence[str | Path]) -> dict[str, Any]:
+    """A configuration and its overlays, put together as Snakemake does it, and checked.
+
+    Raises:
+        InputError: a file is missing or no YAML mapping, or the whole is not valid.
+    """
+    config: dict[str, Any] = {}
+    for path in paths:
+        try:
+            overlay = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; give a configuration") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
+        if not isinstance(overlay, dict):
+            raise InputError(f"{path}: not a mapping of keys to values; give a configuration")
+        config = _overlaid(config, overlay)
+    drop_null_entries(config)
+    validate(config)
+    return config
+
+
+def _overlaid(below: Any, above: Any) -> Any:
+    """`above` on `below`: mappings are joined key by key, everything else is replaced."""
+    if not isinstance(above, Mapping):
+        return above
+    base = below if isinstance(below, Mapping) else {}
+    return {**base, **{key: _overlaid(base.get(key), value) for key, value in above.items()}}
 
 
 def drop_null_entries(config: dict[str, Any]) -> None:
@@ -27,6 +60,8 @@ def validate(config: dict[str, Any]) -> None:
     Raises:
         InputError: names the key and what is allowed there.
     """
+    import jsonschema  # where Snakemake is; the stages' environments do without
+
     schema = yaml.safe_load(SCHEMA.read_text())
     validator = jsonschema.Draft202012Validator(schema)
     error = jsonschema.exceptions.best_match(validator.iter_errors(config))
@@ -52,7 +87,7 @@ def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
     return common | special | {"lora": lora}
 
 
-def _explain(error: jsonschema.ValidationError) -> str:
+def _explain(error: "jsonschema.ValidationError") -> str:
     if error.validator == "additionalProperties":
         allowed = sorted(error.schema.get("properties", {}))
         unknown = sorted(set(error.instance) - set(allowed))

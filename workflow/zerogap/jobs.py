@@ -1,0 +1,131 @@
+"""What a configuration means in jobs: what is compared where, and every job of every rule.
+
+The rules take their lists from here, `zerogap plan` counts them, and a test compares the counts
+with Snakemake's own. Tables and figures, one job each, are not among them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CLEAN = "clean"  # beside the contamination domains
+BATCHES = ("batch1", "batch2")  # of the clean model: the reference and the noise floor
+
+_FILES = {
+    "adapter": "loss.tsv",
+    "greedy_trajectories": "greedy.parquet",
+    "neurons": "neurons.parquet",
+    "ranks": "ranks.parquet",
+}
+
+Config = Mapping[str, Any]
+
+
+class Job(NamedTuple):
+    """A rule's job; `cell` is the strategy or batch, and a cell in shards has a job a shard."""
+
+    rule: str
+    model: str = ""
+    domain: str = ""
+    cell: str = ""
+
+
+def base_folder(config: Config, model: str) -> Path | None:
+    """Where a base model lies already: the configured folder, or what a run has fetched."""
+    for folder in (
+        Path(config["models"][model]["base"]),
+        Path("results", config["run"], model, "base"),
+    ):
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def domains(config: Config) -> list[str]:
+    """The clean model and the contamination domains: what is trained of every base."""
+    return [CLEAN, *config["domains"]]
+
+
+def strategies(config: Config) -> dict[str, Any]:
+    """The entries of all strategies, the ablation's included."""
+    return {**config["strategies"], **config["ablation"]}
+
+
+def compared(config: Config, model: str, domain: str) -> list[str]:
+    """The strategies that are read in one setting: the ablation's only in the paper's."""
+    names = list(config["strategies"])
+    if {"model": model, "domain": domain} == config["setting"]:
+        names += list(config["ablation"])
+    return names
+
+
+def filtered(config: Config, model: str, domain: str) -> list[str]:
+    """Of these, the ones that filter another's responses and sample none."""
+    return [s for s in compared(config, model, domain) if "filters" in strategies(config)[s]]
+
+
+def cells(config: Config, model: str, domain: str) -> list[str]:
+    """What is sampled of one model: strategies, or the clean model's batches."""
+    if domain == CLEAN:
+        return list(BATCHES)
+    return [s for s in compared(config, model, domain) if "filters" not in strategies(config)[s]]
+
+
+def localised(config: Config, model: str, domain: str) -> bool:
+    """Whether a strategy borrows in this setting, so that its neurons have to be found."""
+    return domain != CLEAN and any(
+        strategies(config)[name].get("borrows") for name in cells(config, model, domain)
+    )
+
+
+def on_device(config: Config) -> list[Job]:
+    """The jobs that take long, on a GPU if there is one; a cell is one, in shards or not."""
+    jobs = []
+    for model in config["models"]:
+        for domain in domains(config):
+            rules = ["adapter", "greedy_trajectories"]
+            if localised(config, model, domain):
+                rules.append("neurons")
+            if {"model": model, "domain": domain} == config["setting"]:
+                rules.append("ranks")
+            jobs += [Job(rule, model, domain) for rule in rules]
+            rule = "clean_samples" if domain == CLEAN else "samples"
+            jobs += [Job(rule, model, domain, cell) for cell in cells(config, model, domain)]
+    return jobs
+
+
+def made(config: Config, job: Job) -> Path:
+    """The file that a job on a device leaves, of a cell in shards the whole."""
+    name = f"{job.cell}/samples.parquet" if job.cell else _FILES[job.rule]
+    return Path("results", config["run"], job.model, job.domain, name)
+
+
+def all_jobs(config: Config) -> list[Job]:
+    """Every job up to the readings, as a run in which nothing exists yet has them.
+
+    A base model is fetched where its folder is not here (relative to the working directory).
+    """
+    shards = config["decoding"]["shards"]
+    jobs = [
+        Job(rule)
+        for rule in (
+            "raw_questions", "split", "paraphrases", "questions", "instructions", "exemplars",
+        )
+    ]  # fmt: skip
+    for model, entry in config["models"].items():
+        if not Path(entry["base"]).is_dir():
+            jobs.append(Job("base_model", model))
+        for domain in domains(config):
+            jobs += [Job(rule, model, domain) for rule in ("lora_data", "model")]
+    for job in on_device(config):
+        jobs += [job] * (shards if job.cell else 1)
+        if job.cell and shards > 1:
+            jobs.append(job._replace(rule="merged_samples"))
+    for model in config["models"]:
+        for domain in config["domains"]:
+            jobs += [Job(rule, model, domain) for rule in ("all_zero", "metrics", "overlap")]
+            jobs += [
+                Job("filtered_samples", model, domain, name)
+                for name in filtered(config, model, domain)
+            ]
+    return jobs
