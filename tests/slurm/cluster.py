@@ -121,9 +121,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         if len(self._running) == len(DAEMONS):
-            self.run(
-                "scancel", "--state=PENDING", "--state=RUNNING", "--partition=all", check=False
-            )
+            self.run("scancel", "--partition=all", check=False)
             self._await("the last job", lambda: not self.run("squeue", "-h", check=False).strip())
         for daemon in reversed(self._running):
             daemon.terminate()
