@@ -121,10 +121,16 @@ def test_nothing_happens_without_gpus(jobs, tmp_path, visible):
     assert not list(tmp_path.iterdir())
 
 
-def test_slurm_jobs_on_one_node_do_not_wait_for_each_other(jobs):
-    """Each sees its own GPU as number 0."""
+def test_a_job_of_slurm_has_its_gpus_to_itself(jobs, tmp_path):
+    """Every job on a node sees its own as number 0."""
     assert [sees(jobs.start("0", SLURM_JOB_ID=number)) for number in ("7", "8")] == ["0", "0"]
-    assert "waiting" in waits(jobs.start("0", SLURM_JOB_ID="8"))
+    assert sees(jobs.start("0,1", count=2, SLURM_JOB_ID="9")) == "0,1"
+    assert not list(tmp_path.iterdir())
+
+
+def test_jobs_within_an_allocation_share_it_out(jobs):
+    assert {sees(jobs.start("0,1", SLURM_JOB_ID="7")) for _ in range(2)} == {"0", "1"}
+    assert sees(jobs.start("0,1", SLURM_JOB_ID="8")) == "0"
 
 
 def test_a_second_claim_in_one_process_keeps_the_first(jobs):

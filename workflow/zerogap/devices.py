@@ -22,8 +22,9 @@ def claim(count: int = 1) -> None:
 
     To be called before torch starts CUDA, since it sets CUDA_VISIBLE_DEVICES. The GPUs are those of
     that variable, or else all that torch sees; one that the variable names twice is shared by two
-    jobs. Nothing happens where there is none, or if this process took its GPUs before. Jobs in a
-    Slurm allocation contend within it only: it has GPUs of its own, whatever they are called.
+    jobs. Nothing happens where there is none, if this process took its GPUs before, or if Slurm
+    allocated no more than are wanted. Jobs within one larger allocation share it out among
+    themselves: its GPUs are its own, whatever they are called.
 
     Args:
         count: how many different GPUs.
@@ -32,7 +33,8 @@ def claim(count: int = 1) -> None:
         InputError: fewer are visible.
     """
     places = _places()
-    if _held or not places:
+    allocation = os.environ.get("SLURM_JOB_ID")
+    if _held or not places or (allocation and len(places) == count):
         return
     visible = list(dict.fromkeys(device for device, _ in places))
     if count > len(visible):
@@ -42,7 +44,7 @@ def claim(count: int = 1) -> None:
         )
     folder = Path(tempfile.gettempdir(), f"zerogap-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    scope = os.environ.get("SLURM_JOB_ID", "machine")
+    scope = allocation or "machine"
     files = {place: folder / f"{scope}-{place[0]}-{place[1]}".replace("/", "-") for place in places}
     with (folder / f"{scope}-choice").open("w") as choice:
         # One job at a time chooses: two that need two GPUs each must not end up with one.
