@@ -148,7 +148,7 @@ class Cluster:
         """
         found = []
         for line in self.run("scontrol", "show", "job", "--oneliner").splitlines():
-            fields = dict(re.findall(r"(\S+?)=(.*?)(?= \S+=|$)", line))
+            fields = dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+=|\s*$)", line))
             if "JobId" in fields:
                 tres = dict(
                     part.split("=") for part in fields.get("TRES", "").split(",") if "=" in part
