@@ -34,10 +34,11 @@ class Run:
         for name in ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs", "tests"):
             (folder / name).symlink_to(ROOT / name)
 
-    def start(self, *arguments: str) -> subprocess.Popen:
+    def start(self, *arguments: str, overlays: tuple[str, ...] = ()) -> subprocess.Popen:
         line = [SNAKEMAKE, "--profile", "slurm", "--workflow-profile", "tests/slurm/node"]
         line += [*arguments, "--configfile", "profiles/quick/embedded.yaml"]
         line += ["tests/end_to_end/micro.yaml", f"tests/slurm/{self.overlay}.yaml"]
+        line += overlays
         path = os.pathsep.join([str(SNAKEMAKE.parent), self.cluster.environment["PATH"]])
         with (self.folder / "snakemake.log").open("w") as log:
             return subprocess.Popen(
@@ -208,8 +209,9 @@ def test_a_job_preempted_and_cancelled_while_sampling_loses_nothing(cell, cluste
 def test_shards_of_a_cell_are_tasks_of_one_array_and_merge(cell, cluster):
     run, whole = cell
     before = len(cluster.jobs())
-    more = ("--config", "decoding={shards: 3}", "--slurm-array-jobs", "samples")
-    run.finish(run.start(SAMPLES, "--allowed-rules", *CELL, *more))
+    (run.folder / "shards.yaml").write_text("decoding: { shards: 3 }")
+    array = ("--slurm-array-jobs", "samples")
+    run.finish(run.start(SAMPLES, *array, "--allowed-rules", *CELL, overlays=("shards.yaml",)))
     assert run.taken() == whole
     *tasks, merging = cluster.jobs()[before:]
     assert [rule(task) for task in tasks] == ["samples"] * 3
