@@ -6,7 +6,7 @@ SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
 
 gsm8k: export CONFIG = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
 
-.PHONY: quick report gsm8k pretrain test lint lock docs clean
+.PHONY: quick report gsm8k pretrain test slurm-test lint lock docs clean
 
 quick: .venv/ready ## everything at the embedded scale, then the report
 	$(SNAKEMAKE) --profile profiles/quick
@@ -32,6 +32,9 @@ pretrain: .venv/ready ## make the embedded base models again (about half an hour
 
 test: .venv/ready lint ## every test, the end-to-end run included
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
+
+slurm-test: .venv/ready ## the workflow on a Slurm of one node, started for it (Debian: slurmctld slurmd slurm-client munge)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/slurm
 
 lint: .venv/ready
 	$(BIN)/ruff check .

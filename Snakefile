@@ -19,10 +19,19 @@ include: "workflow/rules/metrics.smk"
 include: "workflow/rules/report.smk"
 
 
+# `use rule … with` does not pass `localrule` on: the derived tables and figures are named here.
 localrules:
     all,
     tables,
     figures,
+    table_reversal,
+    table_decomposition,
+    table_ablation,
+    table_intervals,
+    table_subsets,
+    table_noise_floor,
+    figure_sensitivity,
+    figure_scatter,
 
 
 rule all:

@@ -71,6 +71,45 @@ def test_a_cell_can_be_shared_by_several_jobs(tmp_path):
     assert planned["merged_samples"] == 4 + 5 + 2
 
 
+SUBMITTED = {
+    "adapter", "clean_samples", "filtered_samples", "greedy_trajectories", "lora_data",
+    "merged_samples", "metrics", "model", "neurons", "overlap", "pretrained_base", "ranks",
+    "samples",
+}  # fmt: skip
+
+
+def test_all_but_the_heavy_rules_run_where_snakemake_runs():
+    """`use rule … with` passes `localrule` on to no derived rule: the Snakefile has to name it."""
+    texts = [path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk")]
+    blocks = [
+        block
+        for text in [*texts, (ROOT / "Snakefile").read_text()]
+        for block in re.split(r"(?m)^ *(?=rule |use rule )", text)
+    ]
+    named = {}
+    for block in blocks:
+        if found := re.match(r"(?:use rule \w+ as|rule) (\w+)", block):
+            named[found.group(1)] = block
+    listed = re.search(r"(?m)^localrules:\n((?: .*\n)+)", (ROOT / "Snakefile").read_text())
+    local = set(re.findall(r"\w+", listed.group(1)))
+    local |= {name for name, block in named.items() if "localrule: True" in block}
+    collecting = {name for name, block in named.items() if not re.search("shell:|use rule", block)}
+    assert local <= set(named)
+    assert set(named) - local - collecting == SUBMITTED
+
+
+def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
+    """What a user uncomments: every GPU rule in a partition of its own."""
+    text = (ROOT / "profiles/slurm/config.yaml").read_text()
+    text = re.sub(r"(?m)^( *)# ( *[\w-]+:)", r"\1\2", text)
+    (tmp_path / "config.yaml").write_text(text)
+    asking = {name for name, block in rules().items() if "gpu=" in block}
+    wanted = {"slurm_partition": "gpu", "gpu_model": "a100"}
+    assert {"slurm_account", "slurm_partition"} <= set(yaml.safe_load(text)["default-resources"])
+    assert yaml.safe_load(text)["set-resources"] == dict.fromkeys(asking, wanted)
+    jobs("table_main", "--profile", tmp_path)
+
+
 def test_linter():
     done = snakemake("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -225,6 +225,12 @@ def training_values(wildcards):
 
 # Decoding
 
+# What the jobs are told of it. Into how many shards a cell is divided changes no draw, and so must
+# not make anything again that is there.
+DECODING = as_json(
+    {key: value for key, value in config["decoding"].items() if key != "shards"}
+)
+
 
 def sharded(path):
     """The file of one shard of a cell; the cell's own where it is not divided."""

@@ -21,7 +21,7 @@ rule greedy_trajectories:
         runtime=grown(60),
     params:
         script=script("greedy"),
-        decoding=as_json(config["decoding"]),
+        decoding=DECODING,
         extraction=config["data"]["extraction"],
         facts=facts,
         version=VERSIONS["decoding"],
@@ -56,7 +56,7 @@ rule clean_samples:
     params:
         script=script("sample"),
         strategy=as_json({"class": "identity"}),
-        decoding=as_json(config["decoding"]),
+        decoding=DECODING,
         extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
@@ -104,7 +104,7 @@ rule samples:
             for name, path in input.items()
             if name in ("donor", "neurons")
         ),
-        decoding=as_json(config["decoding"]),
+        decoding=DECODING,
         extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
@@ -209,7 +209,7 @@ rule neurons:
     params:
         script=script("localise_neurons"),
         localisation=as_json(config["localisation"]),
-        decoding=as_json(config["decoding"]),
+        decoding=DECODING,
         extraction=config["data"]["extraction"],
         seed=config["seed"],
         facts=facts,
@@ -248,7 +248,7 @@ rule ranks:
         runtime=grown(60),
     params:
         script=script("ranks"),
-        decoding=as_json(config["decoding"]),
+        decoding=DECODING,
         facts=facts,
         version=VERSIONS["decoding"],
     message:
