@@ -133,7 +133,7 @@ def test_every_table_and_figure_is_there(run):
         for ending in ("csv", "md", "tex", "html"):
             assert (run.reports / f"tables/{name}.{ending}").stat().st_size > 100
         assert "\\toprule" in (run.reports / f"tables/{name}.tex").read_text()
-    for name in ("mechanism", "readouts", "scatter", "subsets", "strata", "sensitivity", "loss"):
+    for name in ("mechanism", "readout", "scatter", "subsets", "strata", "sensitivity", "loss"):
         for ending in ("pdf", "png", "svg"):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
     assert "cannot tell" in (run.reports / "claims.md").read_text()

@@ -77,13 +77,12 @@ def script(name):
     return f"python workflow/scripts/{name}.py"
 
 
-def sources(*parts):
-    """Files of the package whose edit makes cheap results anew."""
-    return sorted(
-        str(path.relative_to(workflow.basedir))
-        for part in parts
-        for path in PACKAGE.joinpath("zerogap", part).glob("*.py")
-    )
+def sources(*parts, script):
+    """Code whose edit makes cheap results anew: parts of the package, and the script itself."""
+    files = [PACKAGE / f"scripts/{script}.py"]
+    for part in parts:
+        files += PACKAGE.joinpath("zerogap", part).glob("*.py")
+    return sorted(str(path.relative_to(workflow.basedir)) for path in files)
 
 
 def as_json(value):

@@ -1,0 +1,104 @@
+"""What is declared is what is imported: conda environments, pyproject.toml, lock, containers."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import reached
+import yaml
+
+ROOT = Path(__file__).parents[2]
+LOCK = (ROOT / "requirements.lock").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+STAGES = sorted(path.stem for path in (ROOT / "envs").glob("*.yaml"))
+# Commands and data of packages that no file imports.
+CALLED = {"train": {"llamafactory", "peft", "lm-eval"}, "sample": set(), "metrics": set()}
+
+
+def pins(stage: str) -> dict[str, str]:
+    """Package → version of a stage's environment."""
+    environment = yaml.safe_load((ROOT / f"envs/{stage}.yaml").read_text())
+    return dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"])
+
+
+def rules() -> list[str]:
+    text = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    return re.split(r"(?m)^(?=\s*rule |use rule )", text)
+
+
+def scripts(stage: str) -> set[Path]:
+    """The scripts of the rules that ask for a stage's environment."""
+    mine = [rule for rule in rules() if f"envs/{stage}.yaml" in rule]
+    found = {name for rule in mine for name in re.findall(r'script\("(\w+)"\)', rule)}
+    return {ROOT / f"workflow/scripts/{name}.py" for name in found}
+
+
+def declared(*extras: str) -> set[str]:
+    """Packages of the project's core and of some of its extras."""
+    listed = [*PROJECT["dependencies"]]
+    for extra in extras:
+        listed += PROJECT["optional-dependencies"][extra]
+    return {re.match(r"[\w-]+", entry)[0] for entry in listed}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stages_environment_has_what_its_scripts_import(stage):
+    assert scripts(stage)
+    needed = set().union(*(reached.packages(script) for script in scripts(stage)))
+    assert needed | CALLED[stage] <= set(pins(stage))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_environments_are_pinned_as_the_lock_file_is(stage):
+    for package, version in pins(stage).items():
+        assert re.search(rf"^{re.escape(package)}=={re.escape(version)}[ ;]", LOCK, re.M), (
+            f"envs/{stage}.yaml: {package}=={version} is not the lock file's"
+        )
+
+
+def test_the_lock_file_names_no_index():
+    assert "--index-url" not in LOCK
+    assert "://" not in LOCK
+
+
+@pytest.mark.parametrize(
+    ("part", "extras"),
+    [
+        ("cli.py", ["reporting"]),
+        ("metrics", []),
+        ("data", ["data"]),
+        ("decoding", ["decoding"]),
+        ("training", ["training"]),
+        ("reporting", ["reporting"]),
+        ("config.py", ["workflow"]),
+    ],
+)
+def test_a_part_of_the_package_imports_what_it_declares(part, extras):
+    home = ROOT / "workflow/zerogap" / part
+    files = home.glob("*.py") if home.is_dir() else [home]
+    imported = set().union(*(reached.packages(path) for path in files))
+    assert imported <= declared(*extras)
+
+
+@pytest.mark.parametrize("folder", ["workflow", "tests", "benchmarks", "examples"])
+def test_every_import_is_declared(folder):
+    everything = declared(*PROJECT["optional-dependencies"])
+    for path in (ROOT / folder).rglob("*.py"):
+        beside = {neighbour.stem.replace("_", "-") for neighbour in path.parent.glob("*.py")}
+        assert reached.packages(path) - beside <= everything, path
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [rule for rule in rules() if "code=sources(" in rule],
+    ids=lambda rule: re.search(r"(\w+)(?: with)?:", rule)[1],
+)
+def test_a_cheap_rule_takes_all_code_it_runs_as_input(rule):
+    """Less what every file shares: the file contracts, the errors, the command line."""
+    parts, script = re.search(r'code=sources\(([^)]*), script="(\w+)"\)', rule).groups()
+    named = set(re.findall(r'"(\w+)"', parts))
+    home = ROOT / "workflow/zerogap"
+    taken = {path.parent.name for path in reached.files(ROOT / f"workflow/scripts/{script}.py")
+             if path.is_relative_to(home) and path.parent != home}  # fmt: skip
+    assert taken <= named
