@@ -4,33 +4,16 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import dryrun
 import pytest
 import yaml
-
-ROOT = Path(__file__).parents[2]
-SNAKEMAKE = Path(sys.executable).with_name("snakemake")
-
-
-def snakemake(*arguments: str, workdir: Path = ROOT) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [SNAKEMAKE, *arguments],
-        cwd=workdir,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}"},
-        check=False,
-    )
+from dryrun import ROOT, snakemake
 
 
 def jobs(*arguments: str) -> dict[str, int]:
     """Rule → number of jobs of a dry run in which nothing exists yet."""
-    done = snakemake("-n", "--forceall", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    text = done.stdout + done.stderr
-    table = text.split("Job stats:")[1].split("total")[0]
-    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
+    return dryrun.jobs("--forceall", *arguments)
 
 
 @pytest.mark.parametrize("profile", ["profiles/quick", "slurm", "profiles/workstation"])

@@ -9,9 +9,9 @@ def itself():
     This run holds the directory's lock; the call within it only reads.
     """
     command = ["python", "-m", "snakemake", "--nolock"]
-    command += ["--snakefile", workflow.main_snakefile]
+    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
     if files := workflow.overwrite_configfiles:
-        command += ["--configfile", *map(str, files)]
+        command += ["--configfile", *map(os.path.relpath, files)]
     if given := workflow.config_settings.config:
         command += [
             "--config",
