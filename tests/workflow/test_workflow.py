@@ -59,22 +59,6 @@ def test_linter():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("nonsense=1", "unknown key nonsense"),
-        ("data={n_leaked: 5000}", "data.n_leaked"),
-        ("decoding={samples: many}", "decoding.samples"),
-        ("data={source: files, files: {test: absent.jsonl}}", "data.files.train"),
-    ],
-)
-def test_a_mistake_in_the_configuration_stops_before_anything_runs(setting, said):
-    done = snakemake("-n", "--config", setting)
-    assert done.returncode != 0
-    assert said in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-
-
 def rules() -> dict[str, str]:
     """Rule → its text, of those that run something."""
     found = {}

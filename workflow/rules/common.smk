@@ -12,11 +12,15 @@ sys.path.insert(0, str(PACKAGE))
 import zerogap.config
 from zerogap.errors import InputError
 
-zerogap.config.drop_null_entries(config)
 try:
+    for path in workflow.configfiles:
+        zerogap.config.check_keys(path)
+    zerogap.config.drop_null_entries(config)
     zerogap.config.validate(config)
 except InputError as error:
     sys.exit(f"error: {error}")
+for doubt in zerogap.config.doubts(config):
+    logger.warning(doubt)
 
 
 # What every job's shell is given: the package (and what the user has on the path), silence towards everybody's telemetry, and at an

@@ -1,5 +1,7 @@
 """The configuration: checked against its schema and for what a schema cannot say."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,38 @@ import jsonschema
 import yaml
 
 from zerogap.data import extraction
+from zerogap.decoding.strategy import CLASSES
 from zerogap.errors import InputError
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
+
+
+def check_keys(path: str | Path) -> None:
+    """Check that a file of the configuration names no key twice: YAML keeps the last in silence.
+
+    Raises:
+        InputError: names the file, the line and the key.
+    """
+    path = Path(path)
+    try:
+        tree = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a readable YAML file: {error}") from error
+    for place, key in _keys_again(tree, ""):
+        raise InputError(
+            f"{path}, line {key.start_mark.line + 1}: {place}{key.value} stands there twice; "
+            "rename or remove one of the two"
+        )
+
+
+def _keys_again(node: yaml.Node | None, place: str) -> Iterator[tuple[str, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                yield place, key
+            seen.add(key.value)
+            yield from _keys_again(value, f"{place}{key.value}.")
 
 
 def drop_null_entries(config: dict[str, Any]) -> None:
@@ -37,6 +68,19 @@ def validate(config: dict[str, Any]) -> None:
     _check_strategies(config)
     _check_setting(config)
     _check_batch(config)
+
+
+def doubts(config: dict[str, Any]) -> list[str]:
+    """What is allowed and yet seldom meant, each with its reason."""
+    bins, samples = config["metrics"]["bins"], config["decoding"]["samples"]
+    if bins <= samples:
+        return []
+    return [
+        f"config: metrics.bins is {bins}, more than decoding.samples ({samples}): a solve "
+        f"probability has only {samples + 1} values, so no stratum holds two of them, most of "
+        "the further strata are empty, and SA-PPG counts every value alike instead of evening out "
+        f"neighbours. Set metrics.bins to {samples} or less, or draw more samples"
+    ]
 
 
 def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
@@ -75,17 +119,23 @@ def _check_data(data: dict[str, Any]) -> None:
     if data["source"] == "files":
         for split in ("train", "test"):
             path = data["files"].get(split)
-            if path is None or not Path(path).is_file():
+            if not _readable(path):
                 raise InputError(
-                    f"config: data.files.{split} is {path!r}, which is no file; give the path of "
-                    "a JSON Lines file in OpenAI's GSM8K format"
+                    f"config: data.files.{split} is {path!r}, which is no readable file; give "
+                    "the path of a JSON Lines file in OpenAI's GSM8K format"
                 )
     extraction.rule(data["extraction"])
     instructions = data["instructions"]
     if instructions["source"] == "files":
         path = instructions.get("files")
-        if path is None or not Path(path).is_file():
-            raise InputError(f"config: data.instructions.files is {path!r}, which is no file")
+        if not _readable(path):
+            raise InputError(
+                f"config: data.instructions.files is {path!r}, which is no readable file"
+            )
+
+
+def _readable(path: str | None) -> bool:
+    return path is not None and Path(path).is_file() and os.access(path, os.R_OK)
 
 
 def _check_strategies(config: dict[str, Any]) -> None:
@@ -96,6 +146,7 @@ def _check_strategies(config: dict[str, Any]) -> None:
     for name, entry in (strategies | config["ablation"]).items():
         if name in ("all_zero", "clean_batch2"):
             raise InputError(f"config: strategies.{name}: this name is taken; rename it")
+        _check_class(name, entry)
         source = entry.get("filters")
         if source is not None and (source not in strategies or "filters" in strategies[source]):
             raise InputError(
@@ -104,12 +155,35 @@ def _check_strategies(config: dict[str, Any]) -> None:
             )
 
 
+# What a class of ours cannot do without.
+NEEDED = {"ted": "filters", "shortcut": "borrows"}
+
+
+def _check_class(name: str, entry: dict[str, Any]) -> None:
+    kind = entry["class"]
+    if kind not in CLASSES:
+        if ":" not in kind:
+            raise InputError(
+                f"config: strategies.{name}.class is '{kind}'; it must be one of "
+                f"{', '.join(CLASSES)}, or package.module:factory"
+            )
+        return
+    for key in ("filters", "borrows"):
+        needed = NEEDED.get(kind) == key
+        if needed != bool(entry.get(key)):
+            raise InputError(
+                f"config: strategies.{name}: class '{kind}' "
+                + (f"needs the key {key}" if needed else f"takes no key {key}; remove it")
+            )
+
+
 def _check_setting(config: dict[str, Any]) -> None:
     for key, among in (("model", "models"), ("domain", "domains")):
         name = config["setting"][key]
         if name not in config[among]:
             raise InputError(
-                f"config: setting.{key} is '{name}'; {among} has {', '.join(config[among])}"
+                f"config: setting.{key} is '{name}', which is not among {among} or left out there; "
+                f"name one of {', '.join(config[among])}"
             )
 
 
