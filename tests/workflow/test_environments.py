@@ -71,7 +71,6 @@ def test_the_lock_file_names_no_index():
         ("decoding", ["decoding"]),
         ("training", ["training"]),
         ("reporting", ["reporting"]),
-        ("config.py", ["workflow"]),
     ],
 )
 def test_a_part_of_the_package_imports_what_it_declares(part, extras):
@@ -102,3 +101,23 @@ def test_a_cheap_rule_takes_all_code_it_runs_as_input(rule):
     taken = {path.parent.name for path in reached.files(ROOT / f"workflow/scripts/{script}.py")
              if path.is_relative_to(home) and path.parent != home}  # fmt: skip
     assert taken <= named
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "apptainer.def"])
+def test_a_container_is_the_lock_file(name):
+    """Read, not built."""
+    text = (ROOT / "envs/containers" / name).read_text()
+    assert re.search(r"^F(ROM|rom:) python:3\.12-slim$", text, re.M)
+    assert re.search(
+        r"(?m)^(COPY|%files\n) *requirements\.lock /opt/zerogap/requirements.lock$", text
+    )
+    assert "pip install --no-cache-dir --no-deps --require-hashes -r /opt/zerogap/req" in text
+    for word in ("://", "index-url", "pypi", "--find-links", "trusted-host"):
+        assert word not in text
+
+
+def test_every_entry_of_the_lock_file_has_its_hash():
+    entries = re.split(r"(?m)^(?=\S+==)", re.sub(r"(?m)^ *#.*\n", "", LOCK))[1:]
+    assert len(entries) > 100
+    for entry in entries:
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry.split()[0]

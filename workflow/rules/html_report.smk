@@ -12,11 +12,8 @@ def itself():
     command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
     if files := workflow.overwrite_configfiles:
         command += ["--configfile", *map(os.path.relpath, files)]
-    if given := workflow.config_settings.config:
-        command += [
-            "--config",
-            *(f"{key}={as_json(value)}" for key, value in given.items()),
-        ]
+    if given := workflow.config_settings.config_args:
+        command += ["--config", *given]
     return shlex.join(command)
 
 

@@ -25,7 +25,8 @@ def check_keys(path: str | Path) -> None:
     try:
         tree = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a readable YAML file: {error}") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path}: not a readable YAML file ({reason})") from error
     for place, key in _keys_again(tree, ""):
         raise InputError(
             f"{path}, line {key.start_mark.line + 1}: {place}{key.value} stands there twice; "
