@@ -1,8 +1,8 @@
 """What an edit makes anew, by dry runs upon a finished run.
 
-The run's files are empty, but Snakemake recorded every job as done, as it does after a real one:
-what it would do again it judges by those records and the files' times. The same is asked of
-really computed files in tests/end_to_end.
+The run's files are empty and its benchmarks lost, but Snakemake recorded every job as done, as it
+does after a real one: what it would do again it judges by those records and the files' times. The
+same is asked of really computed files in tests/end_to_end.
 """
 
 import re
@@ -199,10 +199,20 @@ def test_a_comment_anywhere_makes_no_gpu_result_anew(run):
     assert not again.keys() & GPU
 
 
-def test_a_raised_version_makes_all_samples_anew_and_no_model(run):
-    text = (run / "workflow/rules/common.smk").read_text()
-    number = int(re.search(r'"decoding": (\d+)', text)[1])
-    edit(run / "workflow/rules/common.smk", f'"decoding": {number}', f'"decoding": {number + 1}')
+@pytest.mark.parametrize(
+    ("stage", "models", "samples"), [("training", 3, 2 * 4 + 5), ("decoding", 0, 2 * 4 + 5)]
+)
+def test_a_raised_version_makes_what_it_is_of_anew(run, stage, models, samples):
+    rules = run / "workflow/rules/common.smk"
+    number = int(re.search(rf'"{stage}": (\d+)', rules.read_text())[1])
+    edit(rules, f'"{stage}": {number}', f'"{stage}": {number + 1}')
     again = planned(run, "all")
-    assert (again["clean_samples"], again["samples"], again["neurons"]) == (2, 2 * 4 + 5, 2)
-    assert not again.keys() & {"adapter", "model", "lora_data"}
+    assert again["adapter"] == again["model"] == models
+    assert again["samples"] == samples
+    assert again["clean_samples"] == again["neurons"] == 2
+
+
+def test_a_changed_caption_is_a_report_alone(run):
+    caption = run / "workflow/report/table_main.rst"
+    caption.write_text(caption.read_text() + "\nMore.\n")
+    assert planned(run, "report") == {"report": 1}
