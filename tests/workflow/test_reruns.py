@@ -168,6 +168,17 @@ def test_the_cells_made_anew_are_those_of_the_changed_strategy(run):
     }
 
 
+def test_a_key_that_is_stated_again_makes_nothing_anew(run):
+    """Wherever an overlay puts it: the order of keys is the one of config.yaml."""
+    overlay = """
+    metrics: { level: 0.95 }
+    strategies: { railcap: { class: railcap, parameters: { suppression: cap } } }
+    decoding: { stop: ["Q:"], temperature: 0.7 }
+    training: { lora: { alpha: 128 }, epochs: 5 }
+    """
+    assert not planned(run, "report", overlay=overlay)
+
+
 def test_a_new_strategy_is_its_own_cells_alone(run):
     entry = "{ label: n=9, class: railcap, parameters: { n: 9, suppression: cap } }"
     again = planned(run, "all", overlay=f"ablation: {{ railcap_n9: {entry} }}")

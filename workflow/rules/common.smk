@@ -9,6 +9,8 @@ from pathlib import Path
 PACKAGE = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(PACKAGE))
 
+from snakemake.common.configfile import load_configfile
+
 import zerogap.config
 from zerogap.errors import InputError
 
@@ -16,6 +18,7 @@ try:
     for path in workflow.configfiles:
         zerogap.config.check_keys(path)
     zerogap.config.drop_null_entries(config)
+    zerogap.config.restore_order(config, load_configfile("config.yaml"))
     zerogap.config.validate(config)
 except InputError as error:
     sys.exit(f"error: {error}")

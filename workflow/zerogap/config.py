@@ -1,7 +1,7 @@
 """The configuration: checked against its schema and for what a schema cannot say."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,18 @@ def drop_null_entries(config: dict[str, Any]) -> None:
             config[part] = {
                 name: entry for name, entry in config[part].items() if entry is not None
             }
+
+
+def restore_order(config: dict[str, Any], first: Mapping[str, Any]) -> None:
+    """Put the keys, in place, into the order of the file below the overlays; further ones follow.
+
+    Snakemake lets an overlay's keys stand first. The order is that of the tables, and a part of
+    what a job is known by: to state a key again, unchanged, must not cost a sample.
+    """
+    for key in [*(k for k in first if k in config), *(k for k in config if k not in first)]:
+        config[key] = config.pop(key)
+        if isinstance(config[key], dict) and isinstance(first.get(key), Mapping):
+            restore_order(config[key], first[key])
 
 
 def validate(config: dict[str, Any]) -> None:
