@@ -72,10 +72,7 @@ def rules() -> dict[str, str]:
 @pytest.mark.parametrize("name", rules())
 def test_every_rule_logs_says_what_it_makes_and_asks_for_resources(name):
     text = rules()[name]
-    parts = ["message:", "log:", "resources:", "mem_mb=", "runtime=", "> {log} 2>&1"]
-    if name != "report":  # Snakemake itself, in the environment it runs in
-        parts.append("conda:")
-    for part in parts:
+    for part in ("message:", "log:", "resources:", "mem_mb=", "runtime=", "conda:", "> {log} 2>&1"):
         assert part in text, f"rule {name} lacks {part}"
     if "gpu=" in text:
         assert "benchmark:" in text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -336,3 +337,17 @@ def contaminated_models():
         for model in MODELS
         for domain in DOMAINS
     ]
+
+
+def itself():
+    """The command that calls Snakemake again with this run's configuration.
+
+    This run holds the directory's lock; the call within it only reads.
+    """
+    command = ["python", "-m", "snakemake", "--nolock"]
+    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
+    if files := workflow.overwrite_configfiles:
+        command += ["--configfile", *map(os.path.relpath, files)]
+    if given := workflow.config_settings.config_args:
+        command += ["--config", *given]
+    return shlex.join(command)

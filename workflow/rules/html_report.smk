@@ -1,21 +1,5 @@
 """The whole run as one HTML document, and its graphs of rules and jobs: Snakemake's own work."""
 
-import shlex
-
-
-def itself():
-    """The command that calls Snakemake again with this run's configuration.
-
-    This run holds the directory's lock; the call within it only reads.
-    """
-    command = ["python", "-m", "snakemake", "--nolock"]
-    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
-    if files := workflow.overwrite_configfiles:
-        command += ["--configfile", *map(os.path.relpath, files)]
-    if given := workflow.config_settings.config_args:
-        command += ["--config", *given]
-    return shlex.join(command)
-
 
 rule report:
     input:
@@ -31,6 +15,8 @@ rule report:
     log:
         "<results>/logs/report.log",
     localrule: True
+    conda:
+        "../../envs/report.yaml"
     resources:
         mem_mb=grown(2000),
         runtime=grown(10),
