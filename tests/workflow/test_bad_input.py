@@ -157,7 +157,6 @@ def test_more_strata_than_samples_are_doubted_with_the_reason():
             "line 4: strategies.a",
         ),
         ("seed: 1\nrun: x\nseed: 2\n", "line 3: seed"),
-        ("strategies: {a: {class: ted", "not a readable YAML file"),
     ],
 )
 def test_a_file_of_the_configuration_is_checked_for_what_yaml_lets_pass(tmp_path, text, said):
