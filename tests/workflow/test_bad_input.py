@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pandas as pd
 import pyarrow as pa
@@ -20,6 +21,7 @@ from dryrun import ROOT, snakemake
 from snakemake.utils import update_config
 
 from zerogap import config, store
+from zerogap.decoding.parts import Parts
 from zerogap.errors import InputError
 
 # The configuration: every case an overlay on the paper's.
@@ -423,3 +425,26 @@ def test_a_table_that_may_not_grow_leaves_the_old_one(tmp_path):
     refused(read_metrics(tmp_path, strategy, largest=1_000), "metrics.parquet: not written")
     assert made.read_bytes() == before
     assert [path.name for path in made.parent.iterdir()] == ["metrics.parquet"]
+
+
+def test_a_full_disk_in_the_middle_of_sampling_keeps_what_is_sampled(tmp_path):
+    output = tmp_path / "samples.parquet"
+
+    def responses(names: list[str]) -> pd.DataFrame:
+        rows = [(n, 0, [1], "2", "2", "numeric", True, 1, "eos") for n in names]
+        return pd.DataFrame(rows, columns=store.CONTRACTS["samples"].names)
+
+    draw = Random(0)  # what does not compress
+    few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]
+    with small_disk(tmp_path / "samples.parquet.parts") as folder:
+        with (
+            pytest.raises(InputError, match=r"part-00001\.parquet: not written \(No space left"),
+            Parts(output, {"seed": 1}) as parts,
+        ):
+            parts.save(0, responses(few), batch_rows=2)
+            parts.save(1, responses(many), batch_rows=2)
+        with Parts(output, {"seed": 1}) as parts:
+            assert list(parts.load(0, few, 1).question_id) == few
+            assert parts.load(1, many, 1) is None
+        assert {path.name for path in folder.glob("*.parquet")} == {"part-00000.parquet"}
+    assert not output.exists()
