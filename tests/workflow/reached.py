@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOMES = (ROOT / "workflow", ROOT / "workflow/scripts")
+HOMES = [
+    ROOT / folder
+    for folder in ("workflow", "workflow/scripts", "benchmarks", "tests/unit", "tests/workflow")
+]
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 
@@ -60,11 +63,16 @@ def files(start: Path) -> set[Path]:
     return found
 
 
-def packages(start: Path) -> set[str]:
-    """Distributions (PyPI's names) of what a file and all that it reaches import."""
-    modules = {module.split(".")[0] for path in files(start) for module in names(path)}
+def imported(path: Path) -> set[str]:
+    """Distributions (PyPI's names) of what a file itself imports."""
+    modules = {module.split(".")[0] for module in names(path)}
     return {
         DISTRIBUTIONS.get(name, [name])[0].lower().replace("_", "-")
         for name in modules - sys.stdlib_module_names
         if project_file(name) is None
     }
+
+
+def packages(start: Path) -> set[str]:
+    """Distributions of what a file and all that it reaches import."""
+    return set().union(*map(imported, files(start)))
