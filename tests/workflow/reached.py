@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOMES = [
-    ROOT / folder
-    for folder in ("workflow", "workflow/scripts", "benchmarks", "tests/unit", "tests/workflow")
-]
+# Where a file of the project finds another by its bare name.
+HOMES = [ROOT / "workflow", ROOT / "workflow/scripts", ROOT / "benchmarks", *ROOT.glob("tests/*/")]
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 
