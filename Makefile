@@ -17,10 +17,8 @@ gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=folder with t
 	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=gsm8k
 
-report: .venv/ready ## the HTML report and the graphs of a run that is done: make report RUN=quick
-	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --report reports/$(RUN)/report.html
-	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --forceall --rulegraph dot | $(BIN)/python workflow/scripts/draw_graph.py reports/$(RUN)/rulegraph.svg
-	@$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) --forceall --dag dot | $(BIN)/python workflow/scripts/draw_graph.py reports/$(RUN)/dag.svg
+report: .venv/ready ## the HTML report and the graphs of a run: make report RUN=quick
+	$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) report
 	@echo && cat reports/$(RUN)/tables/main.md
 	@echo && echo "tables:  reports/$(RUN)/tables"
 	@echo "figures: reports/$(RUN)/figures"

@@ -42,3 +42,7 @@ rule all:
         rules.claims.output,
         rules.memorisation.output,
         rules.provenance.output,
+
+
+# It needs everything that stands above.
+include: "workflow/rules/html_report.smk"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,7 +134,7 @@ def test_every_table_and_figure_is_there(run):
         for ending in ("csv", "md", "tex", "html"):
             assert (run.reports / f"tables/{name}.{ending}").stat().st_size > 100
         assert "\\toprule" in (run.reports / f"tables/{name}.tex").read_text()
-    for name in ("mechanism", "readouts", "scatter", "subsets", "strata", "sensitivity", "loss"):
+    for name in ("mechanism", "readout", "scatter", "subsets", "strata", "sensitivity", "loss"):
         for ending in ("pdf", "png", "svg"):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
     assert "cannot tell" in (run.reports / "claims.md").read_text()
@@ -154,12 +155,31 @@ def test_a_table_shows_the_readings(run):
     assert wanted <= found
 
 
+def planned(run: Run, *arguments: str) -> dict[str, int]:
+    """Rule → jobs of a dry run: `-n` is among the arguments."""
+    table = run.snakemake(*arguments).split("Job stats:")[1].split("total")[0]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
+
+
 def test_what_is_done_is_not_done_again_and_one_table_is_one_job(run):
     assert "Nothing to be done" in run.snakemake("-n")
     (run.reports / "tables/main.csv").unlink()
-    planned = run.snakemake("-n", "table_main")
-    assert "table_main" in planned
-    assert "samples" not in planned.split("Job stats:")[1].split("Reasons")[0]
+    assert planned(run, "-n", "table_main") == {"table_main": 1}
+    run.snakemake("--", "table_main")
+
+
+def test_a_changed_strategy_or_metric_costs_its_own_jobs_alone(run):
+    """As tests/workflow/test_reruns.py asks of a run that was only recorded."""
+    overlay = run.folder / "changed.yaml"
+    overlay.write_text("strategies: { railcap: { parameters: { n: 6 } } }")
+    again = planned(run, "changed.yaml", "-n", "--", "all")
+    assert (again["samples"], again["metrics"]) == (2, 2)
+    assert not again.keys() & {"adapter", "model", "clean_samples", "greedy_trajectories", "ranks"}
+    overlay.write_text("metrics: { bins: 5 }")
+    again = planned(run, "changed.yaml", "-n", "--", "all")
+    assert again["metrics"] == 2
+    assert again["table_main"] == 1
+    assert not again.keys() & {"adapter", "model", "clean_samples", "samples", "ranks", "neurons"}
 
 
 def test_settings_and_data_of_a_training_are_kept_and_readable(run):
@@ -177,8 +197,14 @@ def test_settings_and_data_of_a_training_are_kept_and_readable(run):
 
 
 def test_the_report(run):
-    report = run.reports / "report.html"
-    run.snakemake("--report", str(report))
-    text = report.read_text()
+    """The target calls Snakemake within Snakemake, with the same configuration."""
+    run.snakemake("--config", "seed=0", "--", "report")
+    text = (run.reports / "report.html").read_text()
     for category in ("Claims", "Tables", "Figures", "Checks"):
         assert category in text
+    assert "results/micro" in text
+    assert "results/paper" not in text
+    graph = (run.reports / "rulegraph.svg").read_text()
+    assert "table_main" in graph
+    assert "railcap" in (run.reports / "dag.svg").read_text()
+    assert "Nothing to be done" in run.snakemake("-n", "--config", "seed=0", "--", "report")

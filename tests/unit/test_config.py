@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from zerogap.config import stage, validate
+from zerogap.config import restore_order, stage, validate
 from zerogap.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +75,12 @@ def test_a_stage_overrides_what_differs():
     assert contaminated["epochs"] == 20
     assert contaminated["lora"] == {"rank": 8, "alpha": 128, "dropout": 0.0}
     assert "clean" not in contaminated
+
+
+def test_keys_keep_the_order_of_the_file_below():
+    config = {"c": 1, "b": {"new": 0, "y": 1, "x": 2}, "a": {"z": 0}}
+    restore_order(config, {"a": 0, "b": {"x": 0, "y": 0}, "gone": 0, "c": 0})
+    assert json.dumps(config) == '{"a": {"z": 0}, "b": {"x": 2, "y": 1, "new": 0}, "c": 1}'
 
 
 def test_every_key_is_described():

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,15 +11,22 @@ from pathlib import Path
 PACKAGE = Path(workflow.basedir, "workflow")
 sys.path.insert(0, str(PACKAGE))
 
+from snakemake.common.configfile import load_configfile
+
 import zerogap.config
 from zerogap import jobs
 from zerogap.errors import InputError
 
-zerogap.config.drop_null_entries(config)
 try:
+    for path in workflow.configfiles:
+        zerogap.config.check_keys(path)
+    zerogap.config.drop_null_entries(config)
+    zerogap.config.restore_order(config, load_configfile("config.yaml"))
     zerogap.config.validate(config)
 except InputError as error:
     sys.exit(f"error: {error}")
+for doubt in zerogap.config.doubts(config):
+    logger.warning(doubt)
 
 
 # What every job's shell is given: the package and what the user has on the path, silence towards
@@ -79,13 +87,12 @@ def script(name):
     return f"python workflow/scripts/{name}.py"
 
 
-def sources(*parts):
-    """Files of the package whose edit makes cheap results anew."""
-    return sorted(
-        str(path.relative_to(workflow.basedir))
-        for part in parts
-        for path in PACKAGE.joinpath("zerogap", part).glob("*.py")
-    )
+def sources(*parts, script):
+    """Code whose edit makes cheap results anew: parts of the package, and the script itself."""
+    files = [PACKAGE / f"scripts/{script}.py"]
+    for part in parts:
+        files += PACKAGE.joinpath("zerogap", part).glob("*.py")
+    return sorted(str(path.relative_to(workflow.basedir)) for path in files)
 
 
 def as_json(value):
@@ -370,3 +377,17 @@ def contaminated_models():
         for model in MODELS
         for domain in DOMAINS
     ]
+
+
+def itself():
+    """The command that calls Snakemake again with this run's configuration.
+
+    This run holds the directory's lock; the call within it only reads.
+    """
+    command = ["python", "-m", "snakemake", "--nolock"]
+    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
+    if files := workflow.overwrite_configfiles:
+        command += ["--configfile", *map(os.path.relpath, files)]
+    if given := workflow.config_settings.config_args:
+        command += ["--config", *given]
+    return shlex.join(command)

@@ -4,7 +4,7 @@
 rule all_zero:
     input:
         clean="<results>/{model}/clean/batch1/solve.parquet",
-        code=sources("metrics"),
+        code=sources("metrics", script="solve_all_zero"),
     output:
         "<results>/{model}/{domain}/all_zero/solve.parquet",
     log:
@@ -31,7 +31,7 @@ rule metrics:
     input:
         unpack(solve_tables),
         clean="<results>/{model}/clean/batch1/solve.parquet",
-        code=sources("metrics"),
+        code=sources("metrics", script="metrics"),
     output:
         "<results>/{model}/{domain}/metrics.parquet",
     log:
@@ -61,7 +61,7 @@ rule overlap:
         samples="<results>/{model}/{domain}/identity/samples.parquet",
         greedy="<results>/{model}/{domain}/greedy.parquet",
         questions="<results>/data/questions.parquet",
-        code=sources("analysis"),
+        code=sources("analysis", script="overlap"),
     output:
         "<results>/{model}/{domain}/overlap.parquet",
     log:

@@ -27,7 +27,7 @@ DOCUMENT = [".csv", ".md", ".tex", ".json"]
 rule table_main:
     input:
         metrics=ALL_METRICS,
-        code=sources("reporting"),
+        code=sources("reporting", script="table"),
     output:
         multiext("<reports>/tables/main", *DOCUMENT),
         html=report(
@@ -63,7 +63,7 @@ rule table_main:
 use rule table_main as table_reversal with:
     input:
         metrics=in_setting("metrics.parquet"),
-        code=sources("reporting"),
+        code=sources("reporting", script="table"),
     output:
         multiext("<reports>/tables/reversal", *DOCUMENT),
         html=report(
@@ -207,7 +207,7 @@ rule table_beside_paper:
             ALL_METRICS if wildcards.table == "main" else in_setting("metrics.parquet")
         ),
         published="workflow/resources/published.csv",
-        code=sources("reporting"),
+        code=sources("reporting", script="table"),
     output:
         multiext("<reports>/tables/{table}_beside_paper", *DOCUMENT),
         html=report(
@@ -253,7 +253,7 @@ rule table_readouts:
         clean=of_clean("batch1/solve.parquet"),
         second=of_clean("batch2/solve.parquet"),
         ranks=in_setting("ranks.parquet"),
-        code=sources("analysis", "reporting"),
+        code=sources("analysis", "metrics", "reporting", script="readouts"),
     output:
         multiext("<reports>/tables/readouts", *DOCUMENT),
         html=report(
@@ -291,7 +291,7 @@ rule table_agreement:
     input:
         samples=[path for paths in sampled_cells().values() for path in paths],
         questions="<results>/data/questions.parquet",
-        code=sources("analysis", "data", "reporting"),
+        code=sources("analysis", "data", "reporting", script="agreement"),
     output:
         multiext("<reports>/tables/agreement", *DOCUMENT),
         html=report(
@@ -330,7 +330,7 @@ rule table_cost:
     # The benchmarks are no inputs: one that is lost must not cost its job again.
     input:
         made=[made for _, _, _, made, _ in jobs_with_benchmarks()],
-        code=sources("analysis", "reporting"),
+        code=sources("analysis", "reporting", script="cost"),
     output:
         multiext("<reports>/tables/cost", *DOCUMENT),
         html=report(
@@ -367,7 +367,7 @@ rule table_cost:
 rule memorisation:
     input:
         tables=[path for _, _, *paths in contaminated_models() for path in paths],
-        code=sources("analysis", "reporting"),
+        code=sources("analysis", "metrics", "reporting", script="memorisation"),
     output:
         multiext("<reports>/checks/memorisation", *DOCUMENT),
         html=report(
@@ -414,7 +414,7 @@ rule provenance:
     input:
         responses=[path for paths in sampled_cells().values() for path in paths],
         readings=ALL_METRICS,
-        code=sources("reporting"),
+        code=sources("reporting", script="origin"),
     output:
         "<reports>/checks/provenance.json",
         html=report(
@@ -453,7 +453,7 @@ rule claims:
         metrics=ALL_METRICS,
         readouts="<reports>/tables/readouts.csv",
         memorisation="<reports>/checks/memorisation.csv",
-        code=sources("reporting"),
+        code=sources("reporting", script="claims"),
     output:
         multiext("<reports>/claims", ".md", ".csv"),
         html=report(
@@ -493,7 +493,7 @@ rule figure_mechanism:
     input:
         overlap=in_setting("overlap.parquet"),
         ranks=in_setting("ranks.parquet"),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting", script="figure_mechanism"),
     output:
         multiext("<reports>/figures/mechanism", ".pdf", ".svg"),
         png=report(
@@ -521,21 +521,21 @@ rule figure_mechanism:
         " --title {params.title:q} --output {params.prefix} > {log} 2>&1"
 
 
-rule figure_readouts:
+rule figure_readout:
     input:
         first=of_clean("batch1/solve.parquet"),
         second=of_clean("batch2/solve.parquet"),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting", script="figure_readout"),
     output:
-        multiext("<reports>/figures/readouts", ".pdf", ".svg"),
+        multiext("<reports>/figures/readout", ".pdf", ".svg"),
         png=report(
-            "<reports>/figures/readouts.png",
-            caption="../report/figure_readouts.rst",
+            "<reports>/figures/readout.png",
+            caption="../report/figure_readout.rst",
             category="Figures",
             labels={"figure": "2", "shows": "0/1 readout and solve probability"},
         ),
     log:
-        "<results>/logs/figures/readouts.log",
+        "<results>/logs/figures/readout.log",
     localrule: True
     conda:
         "../../envs/metrics.yaml"
@@ -543,7 +543,7 @@ rule figure_readouts:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_readouts"),
+        script=script("figure_readout"),
         prefix=subpath(output.png, strip_suffix=".png"),
         title=SETTING_TITLE,
     message:
@@ -557,7 +557,7 @@ rule figure_strata:
     input:
         **SETTING_SOLVE,
         clean=of_clean("batch1/solve.parquet"),
-        code=sources("metrics", "reporting"),
+        code=sources("metrics", "reporting", script="figure_solves"),
     output:
         multiext("<reports>/figures/strata", ".pdf", ".svg"),
         png=report(
@@ -652,7 +652,7 @@ use rule figure_strata as figure_scatter with:
 rule figure_subsets:
     input:
         metrics=in_setting("metrics.parquet"),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting", script="figure_subsets"),
     output:
         multiext("<reports>/figures/subsets", ".pdf", ".svg"),
         png=report(
@@ -690,7 +690,7 @@ rule figure_loss:
             model=MODELS,
             domain=["clean", *DOMAINS],
         ),
-        code=sources("reporting"),
+        code=sources("metrics", "reporting", script="figure_loss"),
     output:
         multiext("<reports>/figures/loss", ".pdf", ".svg"),
         png=report(
@@ -739,7 +739,7 @@ rule tables:
 rule figures:
     input:
         rules.figure_mechanism.output,
-        rules.figure_readouts.output,
+        rules.figure_readout.output,
         rules.figure_scatter.output,
         rules.figure_subsets.output,
         rules.figure_strata.output,

@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> None:
         snapshot_download(
             args.repository, revision=commit, local_dir=args.output, allow_patterns=WANTED
         )
-    except (OSError, ValueError) as error:
+    except Exception as error:  # offline, not found, gated: the hub's libraries raise many kinds
         raise InputError(
             f"models: '{args.repository}' at '{args.revision}' cannot be fetched ({error}). It "
             "must be a folder or a model on the hub; a gated one needs your hub login (HF_TOKEN)"

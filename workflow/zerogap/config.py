@@ -1,12 +1,14 @@
 """The configuration: checked against its schema and for what a schema cannot say."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from zerogap.data import extraction
+from zerogap.decoding.strategy import CLASSES
 from zerogap.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +47,34 @@ def _overlaid(below: Any, above: Any) -> Any:
     return {**base, **{key: _overlaid(base.get(key), value) for key, value in above.items()}}
 
 
+def check_keys(path: str | Path) -> None:
+    """Check that a file of the configuration names no key twice: YAML keeps the last in silence.
+
+    Raises:
+        InputError: names the file, the line and the key.
+    """
+    path = Path(path)
+    try:
+        tree = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return  # Snakemake has read it, and this is JSON indented by tabs
+    for place, key in _keys_again(tree, ""):
+        raise InputError(
+            f"{path}, line {key.start_mark.line + 1}: {place}{key.value} stands there twice; "
+            "rename or remove one of the two"
+        )
+
+
+def _keys_again(node: yaml.Node | None, place: str) -> Iterator[tuple[str, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                yield place, key
+            seen.add(key.value)
+            yield from _keys_again(value, f"{place}{key.value}.")
+
+
 def drop_null_entries(config: dict[str, Any]) -> None:
     """Leave out, in place, the models, domains and strategies that an overlay set to null."""
     for part in ("models", "domains", "strategies", "ablation"):
@@ -52,6 +82,18 @@ def drop_null_entries(config: dict[str, Any]) -> None:
             config[part] = {
                 name: entry for name, entry in config[part].items() if entry is not None
             }
+
+
+def restore_order(config: dict[str, Any], first: Mapping[str, Any]) -> None:
+    """Put the keys, in place, into the order of the file below the overlays; further ones follow.
+
+    Snakemake lets an overlay's keys stand first. The order is that of the tables, and a part of
+    what a job is known by: to state a key again, unchanged, must not cost a sample.
+    """
+    for key in [*(k for k in first if k in config), *(k for k in config if k not in first)]:
+        config[key] = config.pop(key)
+        if isinstance(config[key], dict) and isinstance(first.get(key), Mapping):
+            restore_order(config[key], first[key])
 
 
 def validate(config: dict[str, Any]) -> None:
@@ -72,6 +114,19 @@ def validate(config: dict[str, Any]) -> None:
     _check_strategies(config)
     _check_setting(config)
     _check_batch(config)
+
+
+def doubts(config: dict[str, Any]) -> list[str]:
+    """What is allowed and yet seldom meant, each with its reason."""
+    bins, samples = config["metrics"]["bins"], config["decoding"]["samples"]
+    if bins <= samples:
+        return []
+    return [
+        f"config: metrics.bins is {bins}, more than decoding.samples ({samples}): a solve "
+        f"probability has only {samples + 1} values, so no stratum holds two of them, most of "
+        "the further strata are empty, and SA-PPG counts every value alike instead of evening out "
+        f"neighbours. Set metrics.bins to {samples} or less, or draw more samples"
+    ]
 
 
 def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
@@ -110,17 +165,23 @@ def _check_data(data: dict[str, Any]) -> None:
     if data["source"] == "files":
         for split in ("train", "test"):
             path = data["files"].get(split)
-            if path is None or not Path(path).is_file():
+            if not _readable(path):
                 raise InputError(
-                    f"config: data.files.{split} is {path!r}, which is no file; give the path of "
-                    "a JSON Lines file in OpenAI's GSM8K format"
+                    f"config: data.files.{split} is {path!r}, which is no readable file; give "
+                    "the path of a JSON Lines file in OpenAI's GSM8K format"
                 )
     extraction.rule(data["extraction"])
     instructions = data["instructions"]
     if instructions["source"] == "files":
         path = instructions.get("files")
-        if path is None or not Path(path).is_file():
-            raise InputError(f"config: data.instructions.files is {path!r}, which is no file")
+        if not _readable(path):
+            raise InputError(
+                f"config: data.instructions.files is {path!r}, which is no readable file"
+            )
+
+
+def _readable(path: str | None) -> bool:
+    return path is not None and Path(path).is_file() and os.access(path, os.R_OK)
 
 
 def _check_strategies(config: dict[str, Any]) -> None:
@@ -131,6 +192,7 @@ def _check_strategies(config: dict[str, Any]) -> None:
     for name, entry in (strategies | config["ablation"]).items():
         if name in ("all_zero", "clean_batch2"):
             raise InputError(f"config: strategies.{name}: this name is taken; rename it")
+        _check_class(name, entry)
         source = entry.get("filters")
         if source is not None and (source not in strategies or "filters" in strategies[source]):
             raise InputError(
@@ -139,12 +201,35 @@ def _check_strategies(config: dict[str, Any]) -> None:
             )
 
 
+# What a class of ours cannot do without.
+NEEDED = {"ted": "filters", "shortcut": "borrows"}
+
+
+def _check_class(name: str, entry: dict[str, Any]) -> None:
+    kind = entry["class"]
+    if kind not in CLASSES:
+        if ":" not in kind:
+            raise InputError(
+                f"config: strategies.{name}.class is '{kind}'; it must be one of "
+                f"{', '.join(CLASSES)}, or package.module:factory"
+            )
+        return
+    for key in ("filters", "borrows"):
+        needed = NEEDED.get(kind) == key
+        if needed != bool(entry.get(key)):
+            raise InputError(
+                f"config: strategies.{name}: class '{kind}' "
+                + (f"needs the key {key}" if needed else f"takes no key {key}; remove it")
+            )
+
+
 def _check_setting(config: dict[str, Any]) -> None:
     for key, among in (("model", "models"), ("domain", "domains")):
         name = config["setting"][key]
         if name not in config[among]:
             raise InputError(
-                f"config: setting.{key} is '{name}'; {among} has {', '.join(config[among])}"
+                f"config: setting.{key} is '{name}', which is not among {among} or left out there; "
+                f"name one of {', '.join(config[among])}"
             )
 
 

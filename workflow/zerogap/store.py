@@ -5,6 +5,7 @@ a complete file. Provenance travels in the Parquet metadata under the key ``zero
 """
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -115,23 +116,52 @@ CONTRACTS: dict[str, pa.Schema] = {
     ),
 }
 
+# What no two rows of a file may share.
+KEYS: dict[str, list[str]] = {
+    "questions": ["question_id"],
+    "greedy": ["question_id"],
+    "samples": ["question_id", "sample_id"],
+    "solve": ["question_id"],
+    "overlap": ["question_id", "sample_id"],
+    "ranks": ["question_id", "step"],
+    "neurons": ["layer", "neuron"],
+    "metrics": ["model", "domain", "strategy", "subset", "metric"],
+}
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the final name only if the block succeeds."""
+    """Yield a temporary path beside `path`; it takes the final name only if the block succeeds.
+
+    Raises:
+        InputError: the disk, the quota or the largest file that is allowed is full.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    with _room_for(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            temporary.chmod(0o644)  # mkstemp makes it private
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())  # before the name: after a power cut too it is whole
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _room_for(path: Path) -> Iterator[None]:
     try:
-        yield temporary
-        temporary.chmod(0o644)  # mkstemp makes it private
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())  # before the name: after a power cut too it is whole
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        reason = os.strerror(error.errno)
+        raise InputError(f"{path}: not written ({reason}); make room and run again") from error
 
 
 def write(
@@ -140,10 +170,12 @@ def write(
     """Write `table` under the named contract, with its provenance, atomically.
 
     Raises:
-        InputError: a column is missing, superfluous or of another type.
+        InputError: a column is missing, superfluous or of another type, a row is there twice, or
+            the disk is full.
     """
     schema = CONTRACTS[contract]
     _check_columns(table.columns, schema, f"{path} (to be written)", contract)
+    _check_rows(table, f"{path} (to be written)", contract)
     try:
         arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -162,7 +194,8 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     """Read a file of the named contract.
 
     Raises:
-        InputError: the file is missing, is no Parquet file, or lacks the contract's columns.
+        InputError: the file is missing, is no Parquet file, lacks the contract's columns, or has
+            a row twice.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file (a '{contract}' Parquet file is expected here)")
@@ -171,7 +204,9 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); make it again") from error
     _check_columns(table.column_names, CONTRACTS[contract], path, contract)
-    return table.select(CONTRACTS[contract].names).to_pandas()
+    frame = table.select(CONTRACTS[contract].names).to_pandas()
+    _check_rows(frame, path, contract)
+    return frame
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
@@ -186,3 +221,11 @@ def _check_columns(found: Any, schema: pa.Schema, place: str | Path, contract: s
             f"{place}: column(s) {', '.join(missing)} missing; "
             f"a '{contract}' file has {', '.join(schema.names)}"
         )
+
+
+def _check_rows(table: pd.DataFrame, place: str | Path, contract: str) -> None:
+    key = KEYS[contract]
+    again = table.duplicated(key)
+    if again.any():
+        row = ", ".join(f"{name} {value}" for name, value in table.loc[again, key].iloc[0].items())
+        raise InputError(f"{place}: {row} is there twice ({again.sum()} such rows); make it again")

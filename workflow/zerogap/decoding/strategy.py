@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from zerogap.decoding.filtering import Keep
 from zerogap.errors import InputError
 from zerogap.plugins import imported
 
-if TYPE_CHECKING:  # the workflow reads this table without loading torch
+if TYPE_CHECKING:  # the workflow reads the table below without loading torch and pandas
     from transformers import PreTrainedTokenizerBase
 
     from zerogap.decoding.cache import CachedModel
+    from zerogap.decoding.filtering import Keep
     from zerogap.decoding.sampler import Decoder, Edit
 
 CLASSES = {
@@ -66,7 +66,7 @@ class Intervention:
 
     edit: "Edit | None" = None
     wrap: "Callable[[CachedModel], Decoder] | None" = None
-    keep: Keep | None = None
+    keep: "Keep | None" = None
 
 
 class Strategy(Protocol):

@@ -1,0 +1,31 @@
+"""The whole run as one HTML document, and its graphs of rules and jobs: Snakemake's own work."""
+
+
+rule report:
+    input:
+        rules.all.input,
+        captions=sorted(
+            str(path.relative_to(workflow.basedir))
+            for path in PACKAGE.joinpath("report").glob("*.rst")
+        ),
+    output:
+        html="<reports>/report.html",
+        rules="<reports>/rulegraph.svg",
+        jobs="<reports>/dag.svg",
+    log:
+        "<results>/logs/report.log",
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        mem_mb=grown(2000),
+        runtime=grown(10),
+    params:
+        itself=itself(),
+        draw=script("draw_graph"),
+    message:
+        "The HTML report, the graph of rules and the graph of jobs"
+    shell:
+        "({params.itself} --report {output.html}"
+        " && {params.itself} --forceall --rulegraph dot | {params.draw} {output.rules}"
+        " && {params.itself} --forceall --dag dot | {params.draw} {output.jobs}) > {log} 2>&1"
