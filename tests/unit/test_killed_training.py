@@ -5,9 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from zerogap.training import llamafactory
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -72,3 +76,96 @@ def test_a_killed_pretraining_ends_with_the_bytes_of_an_undisturbed_one(tmp_path
     assert len(curves[0]) == 61
     assert curves[0] == curves[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "whole"]
+
+
+LORA = {
+    "template": "fewshot", "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
+    "epochs": 4, "scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
+    "per_device_batch_size": 2, "gpus": 1, "bf16": False, "group_by_length": False,
+    "cutoff_len": 512, "checkpoints": 5, "seed": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """Forty examples of many lengths: ten steps an epoch."""
+    folder = tmp_path_factory.mktemp("data")
+    examples = [
+        {"prompt": f"<s>Q: {'How many? ' * (1 + i % 7)}\nA:", "response": f" The answer is {i}."}
+        for i in range(40)
+    ]
+    llamafactory.write_datasets(folder, {"questions": examples})
+    return folder
+
+
+def train(folder: Path, data: Path, **changed) -> subprocess.Popen:
+    base = ROOT / "workflow/resources/bases/llama2"
+    return start(
+        *("train_lora", "--base", base, "--family", "llama", "--data", data),
+        *("--training", json.dumps(LORA | changed)),
+        *("--facts", json.dumps({"model": "llama2", "domain": "clean"})),
+        *("--settings", folder / "train.yaml", "--adapter", folder / "adapter"),
+        *("--loss", folder / "loss.tsv"),
+    )
+
+
+def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> Path:
+    """Kill the job and its children once that checkpoint is whole; the working folder."""
+    work = folder / "adapter.work/adapter"
+    while not (work / f"checkpoint-{number}/trainer_state.json").exists() and job.poll() is None:
+        time.sleep(0.005)
+    os.killpg(job.pid, signal.SIGKILL)
+    said, _ = job.communicate()
+    assert job.returncode == -signal.SIGKILL, said
+    assert not (folder / "adapter").exists()
+    assert not (work / "checkpoint-40").exists()
+    return work
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two trainings ended with the same weights and the same losses."""
+    names = ("adapter/adapter_model.safetensors", "loss.tsv")
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("more", [{}, {"group_by_length": True, "checkpoints": "epoch"}])
+def test_a_killed_lora_training_ends_with_the_bytes_of_an_undisturbed_one(tmp_path, data, more):
+    """Order of the examples, dropout's draws, optimiser and schedule: all have to be right."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    finish(train(whole, data, **more))
+    kill_at_checkpoint(train(killed, data, **more), killed, 20)
+    assert "checkpoint-20" in finish(train(killed, data, **more))
+    assert len((killed / "loss.tsv").read_text().splitlines()) == 41
+    assert same(whole, killed)
+    assert sorted(path.name for path in killed.iterdir()) == ["adapter", "loss.tsv", "train.yaml"]
+    assert not list((killed / "adapter").glob("checkpoint-*"))
+
+
+def test_in_the_middle_of_an_epoch_and_from_the_checkpoint_before_a_torn_one(tmp_path, data):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    finish(train(whole, data))
+    work = kill_at_checkpoint(train(killed, data), killed, 20)
+    torn = work / "checkpoint-20/optimizer.pt"
+    torn.write_bytes(torn.read_bytes()[:-100])
+    said = finish(train(killed, data))
+    assert "checkpoint-20: not whole" in said
+    assert f"going on from {work / 'checkpoint-15'}" in said
+    assert same(whole, killed)
+
+
+def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    finish(train(whole, data, epochs=1))
+    kill_at_checkpoint(train(killed, data), killed, 5)
+    said = finish(train(killed, data, epochs=1))
+    assert "begun from something else (training); the work begins anew" in said
+    assert same(whole, killed)
+
+
+def test_two_processes_train_one_adapter(tmp_path, data):
+    """As on two GPUs: torchrun, a process a device, and the same global batch."""
+    said = finish(train(tmp_path, data, gpus=2, per_device_batch_size=1))
+    losses = pd.read_csv(tmp_path / "loss.tsv", sep="\t").loss
+    assert len(losses) == 40  # ten steps an epoch still
+    assert "world size: 2" in said.lower()
+    assert losses.iloc[-10:].mean() < losses.iloc[:10].mean() / 2
