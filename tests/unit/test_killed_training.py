@@ -25,7 +25,9 @@ def start(script: str, *arguments) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=os.environ | {"PYTHONPATH": "workflow", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        env=os.environ
+        | {"PYTHONPATH": "workflow", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        | {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"},
         start_new_session=True,
     )
 
@@ -80,15 +82,16 @@ def test_a_killed_pretraining_ends_with_the_bytes_of_an_undisturbed_one(tmp_path
 
 LORA = {
     "template": "fewshot", "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
-    "epochs": 4, "scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
+    "epochs": 10, "scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
     "per_device_batch_size": 2, "gpus": 1, "bf16": False, "group_by_length": False,
-    "cutoff_len": 512, "checkpoints": 5, "seed": 0,
+    "cutoff_len": 512, "checkpoints": 4, "seed": 0,
 }  # fmt: skip
+STEPS = 100  # ten an epoch
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """Forty examples of many lengths: ten steps an epoch."""
+    """Forty examples of many lengths."""
     folder = tmp_path_factory.mktemp("data")
     examples = [
         {"prompt": f"<s>Q: {'How many? ' * (1 + i % 7)}\nA:", "response": f" The answer is {i}."}
@@ -109,8 +112,8 @@ def train(folder: Path, data: Path, **changed) -> subprocess.Popen:
     )
 
 
-def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> Path:
-    """Kill the job and its children once that checkpoint is whole; the working folder."""
+def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> list[Path]:
+    """Kill the job and its children once that checkpoint is there; what there is, by number."""
     work = folder / "adapter.work/adapter"
     while not (work / f"checkpoint-{number}/trainer_state.json").exists() and job.poll() is None:
         time.sleep(0.005)
@@ -118,54 +121,58 @@ def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> Path
     said, _ = job.communicate()
     assert job.returncode == -signal.SIGKILL, said
     assert not (folder / "adapter").exists()
-    assert not (work / "checkpoint-40").exists()
-    return work
+    assert not (work / f"checkpoint-{STEPS}").exists()
+    return sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
 
 
 def same(one: Path, other: Path) -> bool:
     """Whether two trainings ended with the same weights and the same losses."""
+    assert len((one / "loss.tsv").read_text().splitlines()) == 1 + STEPS
     names = ("adapter/adapter_model.safetensors", "loss.tsv")
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-@pytest.mark.parametrize("more", [{}, {"group_by_length": True, "checkpoints": "epoch"}])
-def test_a_killed_lora_training_ends_with_the_bytes_of_an_undisturbed_one(tmp_path, data, more):
-    """Order of the examples, dropout's draws, optimiser and schedule: all have to be right."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(train(whole, data, **more))
-    kill_at_checkpoint(train(killed, data, **more), killed, 20)
-    assert "checkpoint-20" in finish(train(killed, data, **more))
-    assert len((killed / "loss.tsv").read_text().splitlines()) == 41
-    assert same(whole, killed)
-    assert sorted(path.name for path in killed.iterdir()) == ["adapter", "loss.tsv", "train.yaml"]
-    assert not list((killed / "adapter").glob("checkpoint-*"))
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, data) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    finish(train(folder, data))
+    return folder
 
 
-def test_in_the_middle_of_an_epoch_and_from_the_checkpoint_before_a_torn_one(tmp_path, data):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(train(whole, data))
-    work = kill_at_checkpoint(train(killed, data), killed, 20)
-    torn = work / "checkpoint-20/optimizer.pt"
-    torn.write_bytes(torn.read_bytes()[:-100])
-    said = finish(train(killed, data))
-    assert "checkpoint-20: not whole" in said
-    assert f"going on from {work / 'checkpoint-15'}" in said
-    assert same(whole, killed)
+def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_bytes(tmp_path, data, undisturbed):
+    """Order of the examples, dropout's draws, optimiser, schedule, and a torn last checkpoint."""
+    *_, whole, last = kill_at_checkpoint(train(tmp_path, data), tmp_path, 16)
+    (last / "trainer_state.json").unlink(missing_ok=True)
+    said = finish(train(tmp_path, data))
+    assert f"{last}: not whole" in said
+    assert f"going on from {whole}" in said
+    assert same(undisturbed, tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["adapter", "loss.tsv", "train.yaml"]
+    assert not list((tmp_path / "adapter").glob("checkpoint-*"))
 
 
-def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(train(whole, data, epochs=1))
-    kill_at_checkpoint(train(killed, data), killed, 5)
-    said = finish(train(killed, data, epochs=1))
+def test_killed_with_batches_of_like_length_it_goes_on_from_an_epochs_end(tmp_path, data):
+    grouped = {"group_by_length": True, "checkpoints": "epoch"}
+    finish(train(tmp_path / "undisturbed", data, **grouped))
+    *_, last = kill_at_checkpoint(train(tmp_path, data, **grouped), tmp_path, 20)
+    assert int(last.name.split("-")[1]) % 10 == 0
+    assert "going on from" in finish(train(tmp_path, data, **grouped))
+    assert same(tmp_path / "undisturbed", tmp_path)
+
+
+def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data, undisturbed):
+    kill_at_checkpoint(train(tmp_path, data, learning_rate=2e-3), tmp_path, 4)
+    said = finish(train(tmp_path, data))
     assert "begun from something else (training); the work begins anew" in said
-    assert same(whole, killed)
+    assert "going on from" not in said
+    assert same(undisturbed, tmp_path)
 
 
 def test_two_processes_train_one_adapter(tmp_path, data):
     """As on two GPUs: torchrun, a process a device, and the same global batch."""
     said = finish(train(tmp_path, data, gpus=2, per_device_batch_size=1))
     losses = pd.read_csv(tmp_path / "loss.tsv", sep="\t").loss
-    assert len(losses) == 40  # ten steps an epoch still
+    assert len(losses) == STEPS
     assert "world size: 2" in said.lower()
     assert losses.iloc[-10:].mean() < losses.iloc[:10].mean() / 2
