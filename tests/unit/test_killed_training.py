@@ -169,10 +169,13 @@ def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data, undist
     assert same(undisturbed, tmp_path)
 
 
-def test_two_processes_train_one_adapter(tmp_path, data):
-    """As on two GPUs: torchrun, a process a device, and the same global batch."""
+def test_two_processes_train_one_adapter(tmp_path, data, undisturbed):
+    """As on two GPUs: torchrun, a process a device, and the same global batches."""
     said = finish(train(tmp_path, data, gpus=2, per_device_batch_size=1))
-    losses = pd.read_csv(tmp_path / "loss.tsv", sep="\t").loss
-    assert len(losses) == STEPS
-    assert "world size: 2" in said.lower()
-    assert losses.iloc[-10:].mean() < losses.iloc[:10].mean() / 2
+    assert "world size: 2" in said
+    losses, alone = (
+        pd.read_csv(folder / "loss.tsv", sep="\t").loss for folder in (tmp_path, undisturbed)
+    )
+    assert len(losses) == len(alone)
+    assert losses[0] == pytest.approx(alone[0], rel=1e-4)  # before dropout has any effect
+    assert losses.iloc[-10:].mean() == pytest.approx(alone.iloc[-10:].mean(), rel=0.1)
