@@ -49,7 +49,7 @@ def kill_after(job: subprocess.Popen, mark: str) -> None:
 
 
 PRETRAINING = {
-    "seed": 0, "vocabulary": 500, "width": 32, "layers": 2, "feed_forward": 48, "steps": 60,
+    "seed": 0, "vocabulary": 500, "width": 32, "layers": 4, "feed_forward": 48, "steps": 60,
     "batch_size": 2, "sequence_length": 64, "learning_rate": 0.004, "warmup_ratio": 0.03,
     "instruction_share": 0.12, "checkpoints": 10,
 }  # fmt: skip
