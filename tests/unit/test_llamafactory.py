@@ -182,8 +182,8 @@ def test_what_a_checkpoint_must_have_been_made_from(tmp_path) -> None:
 
 
 def test_several_devices_go_through_torchrun() -> None:
-    assert llamafactory.devices(1) == {"NPROC_PER_NODE": "1"}
-    several = llamafactory.devices(4)
+    assert llamafactory.launch_environment(1) == {"NPROC_PER_NODE": "1"}
+    several = llamafactory.launch_environment(4)
     assert several["NPROC_PER_NODE"] == "4"
     assert several["FORCE_TORCHRUN"] == "1"
 

@@ -252,7 +252,7 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
         RuntimeError: the command failed; its output is above.
     """
     binaries = Path(sys.executable).parent
-    environment = os.environ | {"PATH": _before("PATH", binaries)} | devices(gpus)
+    environment = os.environ | {"PATH": _before("PATH", binaries)} | launch_environment(gpus)
     if importlib.util.find_spec("torchaudio") is None:
         environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "absent")
     line = [str(binaries / "llamafactory-cli"), command, str(settings)]
@@ -262,7 +262,7 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
         raise RuntimeError(f"'{' '.join(line)}' ended with code {code}; its output is above")
 
 
-def devices(gpus: int) -> dict[str, str]:
+def launch_environment(gpus: int) -> dict[str, str]:
     """What tells LLaMA-Factory to train with a process a device, through torchrun.
 
     The processes meet at a port of this machine that is free when they take it (0), so that several
