@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from zerogap.config import restore_order, stage, validate
+from zerogap.config import pretraining, restore_order, stage, validate
 from zerogap.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PAPER = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+EMBEDDED = yaml.safe_load((ROOT / "profiles/quick/embedded.yaml").read_text())
+PRETRAINING = EMBEDDED["pretraining"]
 
 
 def changed(path: str, value):
@@ -52,8 +55,14 @@ def test_the_papers_protocol_is_valid_and_the_papers():
         ("ablation.railcap", PAPER["strategies"]["railcap"], "rename"),
         ("setting.model", "gpt", "setting.model"),
         ("training.global_batch_size", 30, "no multiple"),
+        ("training.gpus", 3, "per_device_batch_size × gpus = 12"),
+        ("training.checkpoints", "often", "training.checkpoints"),
+        ("training.clean", {"group_by_length": True}, "make it epoch or null"),
         ("training.bf16", "yes", "training.bf16"),
         ("training.clean", {"lr": 1}, "unknown key lr"),
+        ("models.llama2.base", "pretrained", "pretraining is missing.*models.llama2"),
+        ("pretraining", {"steps": 5}, "pretraining.*is a required property"),
+        ("pretraining", PRETRAINING | {"gsm8k": "absent.jsonl"}, "pretraining.gsm8k is 'absent"),
     ],
 )
 def test_a_mistake_is_named(path, value, said):
@@ -81,6 +90,13 @@ def test_keys_keep_the_order_of_the_file_below():
     config = {"c": 1, "b": {"new": 0, "y": 1, "x": 2}, "a": {"z": 0}}
     restore_order(config, {"a": 0, "b": {"x": 0, "y": 0}, "gone": 0, "c": 0})
     assert json.dumps(config) == '{"a": {"z": 0}, "b": {"x": 2, "y": 1, "new": 0}, "c": 1}'
+
+
+def test_a_bases_pretraining_overrides_what_differs():
+    config = changed("models.gemma.pretraining", {"steps": 7}) | {"pretraining": PRETRAINING}
+    validate(config)
+    assert pretraining(config, "gemma") == PRETRAINING | {"steps": 7, "seed": 0}
+    assert pretraining(config, "llama2") == PRETRAINING | {"seed": 0}
 
 
 def test_every_key_is_described():

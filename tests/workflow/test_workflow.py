@@ -93,6 +93,26 @@ def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
     jobs("table_main", "--profile", tmp_path)
 
 
+def test_a_base_can_be_pretrained_in_the_dag(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(
+        "models: { llama2: { base: pretrained, pretraining: { gsm8k: config.yaml } } }"
+    )
+    planned = jobs(
+        "results/quick/llama2/clean/model",
+        *("--profile", "profiles/quick"),
+        *("--configfile", "profiles/quick/embedded.yaml", str(overlay)),
+    )
+    assert planned["pretrained_base"] == planned["split"] == planned["adapter"] == 1
+    assert "base_model" not in planned
+
+
+def test_pretraining_needs_to_be_configured():
+    done = snakemake("-n", "pretrain_bases")
+    assert done.returncode != 0
+    assert "pretraining is missing" in done.stdout + done.stderr
+
+
 def test_linter():
     done = snakemake("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

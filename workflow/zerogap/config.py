@@ -113,7 +113,8 @@ def validate(config: dict[str, Any]) -> None:
     _check_data(config["data"])
     _check_strategies(config)
     _check_setting(config)
-    _check_batch(config)
+    _check_training(config)
+    _check_pretraining(config)
 
 
 def doubts(config: dict[str, Any]) -> list[str]:
@@ -140,6 +141,37 @@ def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
     special = dict(config["training"].get(kind, {}))
     lora = common["lora"] | special.pop("lora", {})
     return common | special | {"lora": lora}
+
+
+def accumulation_steps(training: Mapping[str, Any]) -> int:
+    """Gradient accumulation that makes the global batch: per device × accumulation × devices.
+
+    Raises:
+        InputError: the global batch is no multiple of what the devices take at once.
+    """
+    at_once = training["per_device_batch_size"] * training["gpus"]
+    steps, rest = divmod(training["global_batch_size"], at_once)
+    if rest:
+        raise InputError(
+            f"config: training.global_batch_size is {training['global_batch_size']}, no multiple "
+            f"of per_device_batch_size × gpus = {at_once}"
+        )
+    return steps
+
+
+def pretraining(config: dict[str, Any], model: str) -> dict[str, Any]:
+    """The values by which a model's base is made from scratch.
+
+    Raises:
+        InputError: the configuration has none.
+    """
+    if "pretraining" not in config:
+        raise InputError(
+            f"config: pretraining is missing, and the base of models.{model} is to be made by it; "
+            "give its sizes and steps (profiles/quick/embedded.yaml has an example)"
+        )
+    special = config["models"][model].get("pretraining", {})
+    return config["pretraining"] | special | {"seed": config["seed"]}
 
 
 def _explain(error: "jsonschema.ValidationError") -> str:
@@ -233,12 +265,24 @@ def _check_setting(config: dict[str, Any]) -> None:
             )
 
 
-def _check_batch(config: dict[str, Any]) -> None:
+def _check_training(config: dict[str, Any]) -> None:
     for domain in ("clean", "contaminated"):
         values = stage(config, domain)
-        at_once = values["per_device_batch_size"] * values["gpus"]
-        if values["global_batch_size"] % at_once:
+        accumulation_steps(values)
+        if values["group_by_length"] and isinstance(values["checkpoints"], int):
             raise InputError(
-                f"config: training.global_batch_size is {values['global_batch_size']}, no multiple "
-                f"of per_device_batch_size × gpus = {at_once}"
+                f"config: training.checkpoints is {values['checkpoints']}; group_by_length draws "
+                "an epoch's order at its beginning, so make it epoch or null"
+            )
+
+
+def _check_pretraining(config: dict[str, Any]) -> None:
+    for name, entry in config["models"].items():
+        if entry["base"] != "pretrained" and "pretraining" not in config:
+            continue
+        path = pretraining(config, name).get("gsm8k")
+        if path is not None and not Path(path).is_file():
+            raise InputError(
+                f"config: pretraining.gsm8k is {path!r}, which is no file; give the path of a JSON "
+                "Lines file in OpenAI's GSM8K format, or null"
             )
