@@ -1,4 +1,4 @@
-"""The embedded bases: shapes, packing, schedule, a training step and what is left in the folder."""
+"""Bases from scratch: shapes, schedule, resuming, and what is left in the folder."""
 
 import hashlib
 import itertools
@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from zerogap.training import bases
+from zerogap.training import bases, pretraining
+from zerogap.training.corpus import Corpus, Tokens, blocks
 from zerogap.training.families import FAMILIES
 
 SETTINGS = {
@@ -29,7 +30,9 @@ SETTINGS = {
 @pytest.fixture(scope="module", params=list(FAMILIES))
 def made(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param) / "base"
-    bases.pretrain(request.param, SETTINGS, folder, "a test")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zerogap.training.corpus.PART", 300)
+        bases.pretrain(request.param, SETTINGS, folder, "a test")
     return request.param, folder
 
 
@@ -52,6 +55,7 @@ def test_provenance_has_the_hash_and_the_command(made) -> None:
     assert facts["command"] == "a test"
     assert facts["settings"] == SETTINGS
     assert len((folder / "loss.tsv").read_text().splitlines()) == 1 + SETTINGS["steps"]
+    assert not folder.with_name("base.work").exists()
 
 
 def test_gemma_keeps_what_makes_it_gemma() -> None:
@@ -64,42 +68,59 @@ def test_gemma_keeps_what_makes_it_gemma() -> None:
     assert any("per_layer" in name for name, _ in model.named_parameters())
 
 
-def test_documents_repeat_with_the_seed_and_hold_both_kinds() -> None:
-    first, again, other = (
-        list(itertools.islice(bases.documents(seed, 0.3), 200)) for seed in (1, 1, 2)
-    )
-    assert first == again != other
-    assert all(text.endswith("\n\n") for text in first)
-    assert 0 < sum("The answer is" not in text for text in first) < 100
-
-
-def test_blocks_are_the_documents_in_order(made) -> None:
-    _, folder = made
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    texts = list(itertools.islice(bases.documents(0, 0.12), 400))
-    stream = [
-        token for ids in tokenizer(texts)["input_ids"] for token in [*ids, tokenizer.eos_token_id]
-    ]
-    blocks = bases.token_blocks(iter(texts), tokenizer, 2, 50)
-    taken = torch.cat([next(blocks).flatten() for _ in range(3)]).tolist()
-    assert taken == stream[:300]
-
-
 def test_the_rate_warms_up_and_decays() -> None:
-    rates = [bases.learning_rate(step, 100, 2.0, 0.1) for step in range(100)]
+    rates = [pretraining.learning_rate(step, 100, 2.0, 0.1) for step in range(100)]
     assert rates[:10] == pytest.approx([0.2 * (step + 1) for step in range(10)])
     assert all(a > b for a, b in itertools.pairwise(rates[10:]))
     assert 0.02 <= rates[-1] < 0.03
 
 
-def test_training_lowers_the_loss(tmp_path) -> None:
-    settings = SETTINGS | {"steps": 25}
-    texts = list(itertools.islice(bases.documents(0, 0.0), 300))
+def train(settings, checkpoint):
+    """A tiny Llama trained on the corpus: the model and its progress."""
+    corpus = Corpus(0, 0.0)
+    texts = itertools.islice(corpus.documents(0), 300)
     tokenizer = bases.tokenizers.train(texts, "llama", 500, 256)
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(bases.configuration("llama", tokenizer, settings))
-    blocks = bases.token_blocks(iter(texts), tokenizer, 2, 96)
-    bases.train(model, blocks, settings, tmp_path / "loss.tsv")
-    lines = (tmp_path / "loss.tsv").read_text().splitlines()[1:]
-    losses = [float(line.split("\t")[2]) for line in lines]
-    assert losses[-1] < losses[0] - 1
+
+    def blocks_from(place):
+        return blocks(Tokens(corpus, tokenizer), 2, 96, place)
+
+    return model, pretraining.train(model, blocks_from, settings, checkpoint)
+
+
+def test_training_lowers_the_loss(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("zerogap.training.corpus.PART", 300)
+    _, progress = train(SETTINGS | {"steps": 25}, tmp_path / "checkpoint.pt")
+    assert [row.step for row in progress.curve] == list(range(1, 26))
+    assert progress.curve[-1].loss < progress.curve[0].loss - 1
+    assert not (tmp_path / "checkpoint.pt").exists()  # none was asked for
+
+
+def test_from_a_checkpoint_on_it_ends_as_an_undisturbed_one(tmp_path, monkeypatch) -> None:
+    """Every part of the state tells: weights, both optimisers, place in the text, curve."""
+    monkeypatch.setattr("zerogap.training.corpus.PART", 20)  # a few steps to a part
+    settings = SETTINGS | {"steps": 20, "checkpoints": 8}
+    checkpoint = tmp_path / "checkpoint.pt"
+    whole, expected = train(settings, checkpoint)
+    assert torch.load(checkpoint)["progress"][0] == 16
+    again, found = train(settings, checkpoint)
+    assert found.place == expected.place > (1, 0)
+    for one, other in zip(expected.curve, found.curve, strict=True):
+        assert one[:3] == other[:3]
+    for one, other in zip(whole.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_torn_checkpoint_is_named_and_left(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("zerogap.training.corpus.PART", 300)
+    checkpoint = tmp_path / "checkpoint.pt"
+    settings = SETTINGS | {"checkpoints": 2}
+    _, expected = train(settings, checkpoint)
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
+    capsys.readouterr()
+    _, found = train(settings, checkpoint)
+    said = capsys.readouterr().out
+    assert "checkpoint.pt: it cannot be read" in said
+    assert "begins anew" in said
+    assert [row.loss for row in found.curve] == [row.loss for row in expected.curve]

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from zerogap.config import stage, validate
+from zerogap.config import pretraining, stage, validate
 from zerogap.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 PAPER = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+EMBEDDED = yaml.safe_load((ROOT / "profiles/quick/embedded.yaml").read_text())
+PRETRAINING = EMBEDDED["pretraining"]
 
 
 def changed(path: str, value):
@@ -54,6 +57,9 @@ def test_the_papers_protocol_is_valid_and_the_papers():
         ("training.global_batch_size", 30, "no multiple"),
         ("training.bf16", "yes", "training.bf16"),
         ("training.clean", {"lr": 1}, "unknown key lr"),
+        ("models.llama2.base", "pretrained", "pretraining is missing.*models.llama2"),
+        ("pretraining", {"steps": 5}, "pretraining.*is a required property"),
+        ("pretraining", PRETRAINING | {"gsm8k": "absent.jsonl"}, "pretraining.gsm8k is 'absent"),
     ],
 )
 def test_a_mistake_is_named(path, value, said):
@@ -75,6 +81,13 @@ def test_a_stage_overrides_what_differs():
     assert contaminated["epochs"] == 20
     assert contaminated["lora"] == {"rank": 8, "alpha": 128, "dropout": 0.0}
     assert "clean" not in contaminated
+
+
+def test_a_bases_pretraining_overrides_what_differs():
+    config = changed("models.gemma.pretraining", {"steps": 7}) | {"pretraining": PRETRAINING}
+    validate(config)
+    assert pretraining(config, "gemma") == PRETRAINING | {"steps": 7, "seed": 0}
+    assert pretraining(config, "llama2") == PRETRAINING | {"seed": 0}
 
 
 def test_every_key_is_described():

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from zerogap import store
-from zerogap.decoding.parts import Parts, fingerprint, folder_state
+from zerogap.decoding.parts import Parts
 from zerogap.errors import InputError
 
 NAMES = ["a", "b"]
@@ -86,14 +86,3 @@ def test_discarding_leaves_nothing(output, saved):
     with Parts(output, {"seed": 1}) as parts:
         parts.discard()
     assert not saved.parent.exists()
-
-
-def test_fingerprints_tell_facts_apart():
-    assert fingerprint({"a": [1, 2]}) == fingerprint({"a": (1, 2)}) != fingerprint({"a": [1, 3]})
-
-
-def test_a_model_folder_that_changed_is_another(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"12")
-    before = folder_state(tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"123")
-    assert folder_state(tmp_path) != before

@@ -71,6 +71,26 @@ def test_a_cell_can_be_shared_by_several_jobs(tmp_path):
     assert planned["merged_samples"] == 4 + 5 + 2
 
 
+def test_a_base_can_be_pretrained_in_the_dag(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(
+        "models: { llama2: { base: pretrained, pretraining: { gsm8k: config.yaml } } }"
+    )
+    planned = jobs(
+        "results/quick/llama2/clean/model",
+        *("--profile", "profiles/quick"),
+        *("--configfile", "profiles/quick/embedded.yaml", str(overlay)),
+    )
+    assert planned["pretrained_base"] == planned["split"] == planned["adapter"] == 1
+    assert "base_model" not in planned
+
+
+def test_pretraining_needs_to_be_configured():
+    done = snakemake("-n", "pretrain_bases")
+    assert done.returncode != 0
+    assert "pretraining is missing" in done.stdout + done.stderr
+
+
 def test_linter():
     done = snakemake("--lint")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Base models: fetched from the hub, or (the embedded ones, on request only) pretrained anew."""
+"""Base models: fetched from the hub, or pretrained from scratch."""
 
 
 rule base_model:
@@ -6,6 +6,8 @@ rule base_model:
         directory("<results>/{model}/base"),
     log:
         "<results>/logs/{model}/base.log",
+    wildcard_constraints:
+        model="|".join(FETCHED) or NOTHING,
     retries: 3
     localrule: True
     conda:
@@ -26,34 +28,40 @@ rule base_model:
 
 
 rule pretrained_base:
+    input:
+        unpack(real_questions),
     output:
-        directory("<results>/bases/{model}"),
+        directory("<results>/{model}/base"),
     log:
-        "<results>/logs/bases/{model}.log",
+        "<results>/logs/{model}/pretrained_base.log",
     benchmark:
-        "<results>/benchmarks/bases/{model}.tsv"
+        "<results>/benchmarks/{model}/pretrained_base.tsv"
+    wildcard_constraints:
+        model="|".join(model for model in MODELS if model not in FETCHED) or NOTHING,
     conda:
         "../../envs/train.yaml"
-    threads: 1
+    threads: 8
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(120),
+        gpu=1,
+        mem_mb=grown(16000),
+        runtime=grown(720),
     params:
         script=script("pretrain_bases"),
         family=lambda wildcards: config["models"][wildcards.model]["family"],
-        pretraining=lambda wildcards: as_json(
-            config["pretraining"]
-            | config["models"][wildcards.model].get("pretraining", {})
-            | {"seed": config["seed"]}
+        pretraining=pretraining_values,
+        real=lambda wildcards, input: (
+            f"--gsm8k {input.gsm8k} --used {input.used}"
+            if "gsm8k" in input.keys()
+            else ""
         ),
     message:
-        "Pretraining the embedded base of {wildcards.model} from scratch"
+        "Pretraining the base of {wildcards.model} from scratch"
     shell:
         "{params.script} --family {params.family} --pretraining {params.pretraining:q}"
-        " --threads {threads} --output {output} > {log} 2>&1"
+        " {params.real} --threads {threads} --output {output} > {log} 2>&1"
 
 
-# They are compared with, and do not overwrite, the ones that are shipped.
+# The shipped ones too: they are compared with these, and not overwritten.
 rule pretrain_bases:
     input:
-        collect("<results>/bases/{model}", model=MODELS),
+        bases_from_scratch,

@@ -57,6 +57,11 @@ SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
 FILTERING = [name for name, entry in STRATEGIES.items() if "filters" in entry]
 BATCHES = ["batch1", "batch2"]  # of the clean model: the reference and the noise floor
 SHARDS = config["decoding"]["shards"]
+FETCHED = [
+    name
+    for name, entry in config["models"].items()
+    if entry["base"] != "pretrained" and not Path(entry["base"]).is_dir()
+]
 NOTHING = "(?!x)x"  # a constraint that no name fulfils
 
 # Raised by hand when results would change: jobs on GPUs must not rerun for an edited comment,
@@ -128,7 +133,7 @@ def configurations():
 
 
 def base_model(model):
-    """The folder of a base model: the configured one, or what is fetched from the hub."""
+    """The folder of a base model: the configured one, or where it is fetched or made."""
     base = config["models"][model]["base"]
     return base if Path(base).is_dir() else f"results/{config['run']}/{model}/base"
 
@@ -201,6 +206,38 @@ def training_values(wildcards):
     return as_json(
         zerogap.config.stage(config, wildcards.domain) | {"seed": config["seed"]}
     )
+
+
+# Base models from scratch
+
+
+def bases_from_scratch(wildcards):
+    """The bases that are pretrained, the shipped ones included."""
+    for model in MODELS:
+        zerogap.config.pretraining(
+            config, model
+        )  # raises where the configuration has none
+    return [
+        f"results/{config['run']}/{model}/base"
+        for model in MODELS
+        if model not in FETCHED
+    ]
+
+
+def pretraining_values(wildcards):
+    """A base's pretraining as one argument."""
+    return as_json(zerogap.config.pretraining(config, wildcards.model))
+
+
+def real_questions(wildcards):
+    """GSM8K's training split, if it is mixed in, and the tables of questions left out of it."""
+    path = zerogap.config.pretraining(config, wildcards.model).get("gsm8k")
+    if path is None:
+        return {}
+    tables = [
+        f"results/{config['run']}/data/{name}.parquet" for name in ("train", "split")
+    ]
+    return {"gsm8k": path, "used": tables}
 
 
 # Decoding

@@ -1,4 +1,4 @@
-"""Pretrain one family's embedded base model from scratch on generated text."""
+"""Pretrain one base model from scratch on generated text, with real GSM8K if wanted."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from arguments import json_argument, run
-from zerogap.training import bases
+from zerogap.training import bases, corpus
 from zerogap.training.families import FAMILIES
 
 
@@ -15,13 +15,18 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", choices=list(FAMILIES), required=True)
     parser.add_argument("--pretraining", type=json_argument, required=True)
+    parser.add_argument("--gsm8k", type=Path, help="training split to mix in, OpenAI's format")
+    parser.add_argument(
+        "--used", type=Path, nargs="*", default=[], help="tables of questions to leave out of it"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
     torch.set_num_threads(args.threads)
     command = " ".join(["pretrain_bases.py", *(sys.argv[1:] if argv is None else argv)])
-    bases.pretrain(args.family, args.pretraining, args.output, command)
+    real = corpus.real_questions(args.gsm8k, args.used) if args.gsm8k else []
+    bases.pretrain(args.family, args.pretraining, args.output, command, real)
 
 
 if __name__ == "__main__":

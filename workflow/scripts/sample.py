@@ -9,10 +9,11 @@ from zerogap import store
 from zerogap.analysis.solve import solve_counts
 from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses, strategy
-from zerogap.decoding.parts import Parts, folder_state
+from zerogap.decoding.parts import Parts
 from zerogap.decoding.sampler import Sampling
 from zerogap.decoding.table import sampled_table
 from zerogap.provenance import provenance
+from zerogap.working import folder_state
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -37,6 +37,7 @@ def validate(config: dict[str, Any]) -> None:
     _check_strategies(config)
     _check_setting(config)
     _check_batch(config)
+    _check_pretraining(config)
 
 
 def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
@@ -50,6 +51,21 @@ def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
     special = dict(config["training"].get(kind, {}))
     lora = common["lora"] | special.pop("lora", {})
     return common | special | {"lora": lora}
+
+
+def pretraining(config: dict[str, Any], model: str) -> dict[str, Any]:
+    """The values by which a model's base is made from scratch.
+
+    Raises:
+        InputError: the configuration has none.
+    """
+    if "pretraining" not in config:
+        raise InputError(
+            f"config: pretraining is missing, and the base of models.{model} is to be made by it; "
+            "give its sizes and steps (profiles/quick/embedded.yaml has an example)"
+        )
+    special = config["models"][model].get("pretraining", {})
+    return config["pretraining"] | special | {"seed": config["seed"]}
 
 
 def _explain(error: jsonschema.ValidationError) -> str:
@@ -121,4 +137,16 @@ def _check_batch(config: dict[str, Any]) -> None:
             raise InputError(
                 f"config: training.global_batch_size is {values['global_batch_size']}, no multiple "
                 f"of per_device_batch_size × gpus = {at_once}"
+            )
+
+
+def _check_pretraining(config: dict[str, Any]) -> None:
+    for name, entry in config["models"].items():
+        if entry["base"] != "pretrained" and "pretraining" not in config:
+            continue
+        path = pretraining(config, name).get("gsm8k")
+        if path is not None and not Path(path).is_file():
+            raise InputError(
+                f"config: pretraining.gsm8k is {path!r}, which is no file; give the path of a JSON "
+                "Lines file in OpenAI's GSM8K format, or null"
             )

@@ -4,8 +4,6 @@ A part is a fixed run of questions, decoded from an empty batch, so that what is
 depend on where an earlier attempt stopped: a resumed job ends with the bytes of an undisturbed one.
 """
 
-import hashlib
-import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from zerogap import store
 from zerogap.errors import InputError
+from zerogap.working import fingerprint
 
 
 class Parts:
@@ -90,18 +89,3 @@ class Parts:
 
     def _refused(self, path: Path, reason: str) -> None:
         print(f"{path}: {reason}; its questions are sampled again", file=sys.stderr, flush=True)
-
-
-def fingerprint(facts: Mapping[str, Any]) -> str:
-    """A digest of facts that JSON can hold."""
-    text = json.dumps(facts, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def folder_state(folder: Path) -> list[tuple[str, int, int]]:
-    """What tells a model folder from another without reading gigabytes: names, sizes, times."""
-    return sorted(
-        (str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns)
-        for path in folder.rglob("*")
-        if path.is_file()
-    )

@@ -5,18 +5,18 @@ grouped-query attention (Llama); sliding-window layers, layers that share keys a
 sizes and per-layer embeddings (Gemma-4); partial rotary embeddings, parallel residuals (GPT-NeoX).
 """
 
+import functools
 import hashlib
 import itertools
 import json
-import math
-import random
 import shutil
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from transformers import (
     AutoModelForCausalLM,
     Gemma4TextConfig,
@@ -27,14 +27,16 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from zerogap.data import prompts
-from zerogap.data.instructions import instructions
-from zerogap.data.problems import problems
+from zerogap.data.gsm8k import Row
 from zerogap.provenance import provenance
 from zerogap.training import tokenizers
-from zerogap.training.llamafactory import instruction_prompt
+from zerogap.training.corpus import Corpus, Tokens, blocks, processes
+from zerogap.training.pretraining import LossRow, Progress, final_loss, train
+from zerogap.working import fingerprint, working_folder
 
 CONTEXT = 2048  # positions a base accepts; it is trained on `sequence_length` of them
+GSM8K_SHARE = 0.2  # of the documents of generated problems are followed by one of GSM8K's
+WEIGHTS = "model.safetensors"
 
 
 def configuration(family: str, tokenizer: PreTrainedTokenizerBase, size: dict) -> PreTrainedConfig:
@@ -82,144 +84,81 @@ def configuration(family: str, tokenizer: PreTrainedTokenizerBase, size: dict) -
     )
 
 
-def documents(seed: int, instruction_share: float) -> Iterator[str]:
-    """Endless pretraining texts: a few problems one after another, or a few instructions.
-
-    Problems stand as they do in a few-shot prompt ('Q: …\\nA: …' and an empty line).
-    """
-    rng = random.Random(f"documents/{seed}")
-    for part in itertools.count():
-        posed = iter(problems(20_000, seed * 1000 + part, "pretrain"))
-        asked = itertools.cycle(instructions(2_000, seed * 1000 + part))
-        while chosen := list(itertools.islice(posed, rng.randint(1, 5))):
-            yield "".join(
-                f"Q: {one.question}\nA:{prompts.response(one.rationale, one.gold)}\n\n"
-                for one in chosen
-            )
-            if rng.random() < instruction_share:
-                yield "".join(
-                    f"{instruction_prompt(one)}{one['response']}\n\n"
-                    for one in itertools.islice(asked, rng.randint(1, 5))
-                )
-
-
-def token_blocks(
-    texts: Iterator[str], tokenizer: PreTrainedTokenizerBase, batch_size: int, length: int
-) -> Iterator[torch.Tensor]:
-    """Endless batches (batch_size, length) of packed documents, each [BOS] text EOS."""
-    held: list[int] = []
-    needed = batch_size * length
-    while True:
-        while len(held) < needed:
-            batch = list(itertools.islice(texts, 256))
-            for ids in tokenizer(batch)["input_ids"]:
-                held += [*ids, tokenizer.eos_token_id]
-        yield torch.tensor(held[:needed]).view(batch_size, length)
-        held = held[needed:]
-
-
-def learning_rate(step: int, steps: int, peak: float, warmup: float) -> float:
-    """Linear warm-up over a share of the steps, then a cosine down to a hundredth of the peak."""
-    first = max(1, round(steps * warmup))
-    if step < first:
-        return peak * (step + 1) / first
-    done = (step - first) / max(1, steps - first)
-    return peak * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
-
-
-def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices, AdamW for embeddings, the head and vectors."""
-    matrices, others = [], []
-    for name, parameter in model.named_parameters():
-        inner = parameter.ndim == 2 and "embed" not in name
-        (matrices if inner else others).append(parameter)
-    return [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(others, lr=rate, weight_decay=0.0, betas=(0.9, 0.95), fused=True),
-    ]
-
-
-def train(
-    model: PreTrainedModel, blocks: Iterator[torch.Tensor], settings: dict[str, Any], log: Path
-) -> float:
-    """Train in place; the loss goes to the TSV `log` (step, learning_rate, loss, seconds).
-
-    Returns:
-        The mean loss (nats a token) of the last twentieth of the steps.
-    """
-    steps = settings["steps"]
-    every = max(1, steps // 100)
-    both = optimisers(model, settings["learning_rate"])
-    losses: list[float] = []
-    start = time.monotonic()
-    model.train()
-    with log.open("w") as lines:
-        print("step", "learning_rate", "loss", "seconds", sep="\t", file=lines)
-        for step, block in zip(range(steps), blocks, strict=False):
-            rate = learning_rate(step, steps, settings["learning_rate"], settings["warmup_ratio"])
-            for group in itertools.chain(*(optimiser.param_groups for optimiser in both)):
-                group["lr"] = rate
-            with torch.autocast(block.device.type, torch.bfloat16):  # a third faster
-                logits = model(input_ids=block, use_cache=False).logits
-            loss = torch.nn.functional.cross_entropy(
-                logits[:, :-1].flatten(0, 1).float(), block[:, 1:].flatten()
-            )
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            for optimiser in both:
-                optimiser.step()
-                optimiser.zero_grad()
-            losses.append(loss.item())
-            if (step + 1) % every == 0:
-                mean = sum(losses[-every:]) / every
-                seconds = time.monotonic() - start
-                print(
-                    step + 1, f"{rate:.3g}", f"{mean:.4f}", f"{seconds:.1f}", sep="\t", file=lines
-                )
-                lines.flush()
-                print(f"step {step + 1}/{steps}  loss {mean:.4f}  {seconds:.0f} s", flush=True)
-    last = losses[-max(1, steps // 20) :]
-    return sum(last) / len(last)
-
-
-def pretrain(family: str, settings: dict[str, Any], folder: Path, command: str) -> None:
+def pretrain(
+    family: str,
+    settings: dict[str, Any],
+    folder: Path,
+    command: str,
+    real: Sequence[Row] = (),
+) -> None:
     """Make one base: tokenizer, weights, loss curve and provenance in `folder`.
 
+    On the GPU if there is one. A killed call goes on from its checkpoint in `<folder>.work`.
     Weights are stored in float16 and declared float32, which is what they load as.
 
     Args:
         settings: seed, vocabulary, width, layers, feed_forward, steps, batch_size,
-            sequence_length, learning_rate, warmup_ratio, instruction_share.
+            sequence_length, learning_rate, warmup_ratio, instruction_share; where `real` is given
+            gsm8k_share (0.2 without it); checkpoints, the steps between two of them.
         command: how this was called, for the provenance.
+        real: rows of GSM8K to mix in.
     """
-    building = folder.with_name(f".{folder.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    start = time.monotonic()
-    seed = settings["seed"]
-    sample = list(itertools.islice(documents(seed, settings["instruction_share"]), 6000))
-    tokenizer = tokenizers.train(sample, family, settings["vocabulary"], CONTEXT)
-    torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(configuration(family, tokenizer, settings))
-    texts = documents(seed, settings["instruction_share"])
-    blocks = token_blocks(texts, tokenizer, settings["batch_size"], settings["sequence_length"])
-    loss = train(model, blocks, settings, building / "loss.tsv")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    origin = {
+        "family": family,
+        "settings": {key: value for key, value in settings.items() if key != "checkpoints"},
+        "gsm8k": fingerprint([asdict(row) for row in real]),
+        "versions": [torch.__version__, transformers.__version__],
+        "device": device.type,
+    }
+    with working_folder(folder, origin) as work:
+        corpus = Corpus(
+            settings["seed"],
+            settings["instruction_share"],
+            real,
+            settings.get("gsm8k_share", GSM8K_SHARE),
+        )
+        sample = itertools.islice(corpus.documents(0), 6000)
+        tokenizer = tokenizers.train(sample, family, settings["vocabulary"], CONTEXT)
+        torch.manual_seed(settings["seed"])
+        model = AutoModelForCausalLM.from_config(configuration(family, tokenizer, settings))
+        blocks_from = functools.partial(
+            blocks,
+            Tokens(corpus, tokenizer),
+            settings["batch_size"],
+            settings["sequence_length"],
+            workers=processes() if device.type == "cuda" else 0,
+        )
+        progress = train(model.to(device), blocks_from, settings, work / "checkpoint.pt")
+        built = work / "base"
+        _write(built, model, tokenizer, progress)
+        facts = provenance(
+            command=command,
+            family=family,
+            settings=settings,
+            gsm8k_rows=len(real),
+            parameters=sum(p.numel() for p in model.parameters()),
+            final_loss=round(final_loss(progress), 4),
+            minutes=round(progress.curve[-1].seconds / 60, 1),
+            device=torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+            threads=torch.get_num_threads(),
+            weights_sha256=hashlib.sha256((built / WEIGHTS).read_bytes()).hexdigest(),
+        )
+        (built / "provenance.json").write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        built.rename(folder)
 
-    model.half().save_pretrained(building)
-    described = json.loads((building / "config.json").read_text()) | {"dtype": "float32"}
-    (building / "config.json").write_text(json.dumps(described, indent=2, sort_keys=True) + "\n")
-    tokenizer.save_pretrained(building)
-    weights = (building / "model.safetensors").read_bytes()
-    facts = provenance(
-        command=command,
-        family=family,
-        settings=settings,
-        parameters=sum(p.numel() for p in model.parameters()),
-        final_loss=round(loss, 4),
-        minutes=round((time.monotonic() - start) / 60, 1),
-        threads=torch.get_num_threads(),
-        weights_sha256=hashlib.sha256(weights).hexdigest(),
-    )
-    (building / "provenance.json").write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
+
+def _write(
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, progress: Progress
+) -> None:
+    """Model, tokenizer and loss.tsv (step, learning_rate, loss, seconds)."""
     shutil.rmtree(folder, ignore_errors=True)
-    building.rename(folder)
+    model.half().cpu().save_pretrained(folder)
+    described = json.loads((folder / "config.json").read_text()) | {"dtype": "float32"}
+    (folder / "config.json").write_text(json.dumps(described, indent=2, sort_keys=True) + "\n")
+    tokenizer.save_pretrained(folder)
+    with (folder / "loss.tsv").open("w") as file:
+        print(*LossRow._fields, sep="\t", file=file)
+        for step, rate, loss, seconds in progress.curve:
+            print(step, f"{rate:.3g}", f"{loss:.4f}", f"{seconds:.1f}", sep="\t", file=file)
