@@ -141,7 +141,7 @@ def test_a_micro_base_is_pretrained_and_read_behind_eight_shots(tmp_path):
     made = json.loads((base / "provenance.json").read_text())
     assert made["settings"]["steps"] == 4
     assert json.loads((base / "config.json").read_text())["model_type"] == "gemma4_text"
-    assert len(store.read(results / "data/questions.parquet", "questions")) == 6
+    assert len(store.read(results / "data/train.parquet", "questions")) == 3
     written = json.loads((examples / "questions.json").read_text())
     assert len(written) == 3
     assert all(example["prompt"].count("Q: ") == 9 for example in written)
