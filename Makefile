@@ -4,9 +4,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
 
-gsm8k: export CONFIG = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
+REAL = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
+gsm8k: export CONFIG = $(REAL)
 
-.PHONY: quick report gsm8k pretrain test slurm-test lint lock docs clean
+full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
+  $(if $(filter gsm8k,$(SCALE)),$(REAL) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
+
+.PHONY: quick report gsm8k full pretrain test slurm-test lint lock docs clean
 
 quick: .venv/ready ## everything at the embedded scale, then the report
 	$(SNAKEMAKE) --profile profiles/quick
@@ -17,8 +21,13 @@ gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=folder with t
 	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=gsm8k
 
+full: .venv/ready ## the paper's protocol on bases from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=folder
+	$(SNAKEMAKE) --profile profiles/full $(CONFIG)
+	@$(MAKE) --no-print-directory report RUN=full$(SCALE:%=_%) PROFILE=full
+
+report: PROFILE ?= $(RUN)
 report: .venv/ready ## the HTML report and the graphs of a run: make report RUN=quick
-	$(SNAKEMAKE) --profile profiles/$(RUN) $(CONFIG) report
+	$(SNAKEMAKE) report --profile profiles/$(PROFILE) $(CONFIG)
 	@echo && cat reports/$(RUN)/tables/main.md
 	@echo && echo "tables:  reports/$(RUN)/tables"
 	@echo "figures: reports/$(RUN)/figures"

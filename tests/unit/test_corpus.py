@@ -35,6 +35,12 @@ def test_the_shipped_bases_text_stays_theirs() -> None:
     assert digest == "b5373f767ae6effad95f3534d26c781ea45d678be599d889d47725f66cb0cc2a"
 
 
+def test_a_document_has_as_many_problems_as_a_prompt_wants(small_parts) -> None:
+    texts = list(itertools.chain(*(Corpus(0, 0.0, problems=9).documents(part) for part in (0, 1))))
+    assert max(text.count("Q: ") for text in texts) == 9
+    assert sum(text.count("Q: ") for text in texts) == 2 * 40
+
+
 def test_parts_differ_and_are_made_in_any_order(small_parts) -> None:
     made = Corpus(0, 0.3)
     later, earlier = list(made.documents(2)), list(made.documents(0))

@@ -102,6 +102,7 @@ def test_the_paper_recipe_as_yaml(tmp_path) -> None:
     assert settings["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
     assert settings["dataset"] == "instructions,questions"
     assert settings["learning_rate"] == 2e-4  # a number, not the text '2e-4'
+    assert settings["warmup_steps"] == 0.1  # of all steps: what newer versions call warmup_ratio
     assert settings["template"] == "fewshot"
 
 
@@ -186,6 +187,16 @@ def test_several_devices_go_through_torchrun() -> None:
     several = llamafactory.launch_environment(4)
     assert several["NPROC_PER_NODE"] == "4"
     assert several["FORCE_TORCHRUN"] == "1"
+
+
+@pytest.mark.parametrize(("bf16", "gpu"), [(True, True), (True, False), (False, False)])
+def test_a_cpu_is_asked_for_where_bf16_has_no_gpu(tmp_path, monkeypatch, bf16, gpu) -> None:
+    monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: gpu)
+    llamafactory.write_datasets(tmp_path, {})
+    sections = llamafactory.train_sections(
+        tmp_path, tmp_path, "llama", TRAINING | {"bf16": bf16}, tmp_path
+    )
+    assert sections["train"]["use_cpu"] == (bf16 and not gpu)
 
 
 def test_a_merge_keeps_the_precision_of_the_training(tmp_path) -> None:

@@ -1,9 +1,11 @@
+import re
 import sys
 
 import pytest
 
 from zerogap.data import prompts
 from zerogap.data.answers import extract
+from zerogap.data.situations import BOYS, GIRLS
 from zerogap.errors import InputError
 
 
@@ -23,17 +25,35 @@ def test_a_shot_has_the_form_of_a_training_example():
 
 @pytest.mark.parametrize("source", ["generated", "lm_eval"])
 def test_every_target_says_its_answer(source):
-    for shot in prompts.exemplars(source, 4 if source == "generated" else 8):
+    for shot in prompts.exemplars(source, 8):
         assert set(shot) == {"question", "target"}
         said = extract(shot["target"])
         assert said.extractor == "the_answer_is"
         assert said.answer in shot["target"].rpartition("The answer is")[0]
 
 
-def test_generated_exemplars_are_short():
-    for shot in prompts.exemplars("generated", 4):
-        assert len(shot["question"].split()) <= 26
-        assert len(shot["target"].split()) <= 25
+def test_generated_exemplars_are_short_and_the_shortest_come_first():
+    shots = prompts.exemplars("generated", 8)
+    lengths = [len(f"{shot['question']} {shot['target']}".split()) for shot in shots]
+    assert max(lengths[:4]) <= 51
+    assert max(lengths) <= 72
+    assert max(lengths[:2]) < min(lengths[2:])
+
+
+def test_the_generated_exemplars_equations_hold():
+    for shot in prompts.exemplars("generated", 8):
+        equations = re.findall(r"(\d+) ([-+*/]) (\d+) = (\d+)", shot["target"])
+        for x, sign, y, result in equations:
+            x, y = int(x), int(y)
+            found = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}[sign]
+            assert found == int(result)
+        assert shot["target"].endswith(f"The answer is {equations[-1][3]}.")
+
+
+def test_the_generated_exemplars_are_no_generated_problems():
+    names = re.compile(rf"\b({'|'.join(GIRLS + BOYS)})\b")
+    for shot in prompts.exemplars("generated", 8):
+        assert not names.search(shot["question"])  # every problem of the generator has one
 
 
 def test_reading_lm_eval_imports_no_torch(monkeypatch):
@@ -42,7 +62,7 @@ def test_reading_lm_eval_imports_no_torch(monkeypatch):
     assert len(prompts.exemplars("lm_eval", 8)) == 8
 
 
-@pytest.mark.parametrize(("source", "n"), [("generated", 5), ("lm_eval", 9)])
+@pytest.mark.parametrize(("source", "n"), [("generated", 9), ("lm_eval", 9)])
 def test_more_than_there_are(source, n):
     with pytest.raises(InputError, match=f"{n}"):
         prompts.exemplars(source, n)

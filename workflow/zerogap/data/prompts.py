@@ -28,6 +28,29 @@ GENERATED = (  # the shortest first: few shots are asked for where time is short
         "target": "The rows have 3 * 4 = 12 flowers. Together that is 6 + 12 = 18 flowers. "
         "The answer is 18.",
     },
+    {
+        "question": "Meg reads 14 pages on Monday and 9 pages on Tuesday. Her book has 60 pages. "
+        "How many pages are left for Meg to read?",
+        "target": "Meg reads 14 + 9 = 23 pages. That leaves 60 - 23 = 37 pages. The answer is 37.",
+    },
+    {
+        "question": "Hal sells 8 pies at 6 dollars each. After that, Hal pays 15 dollars for "
+        "flour. How many dollars does Hal keep?",
+        "target": "The pies bring 8 * 6 = 48 dollars. After the flour 48 - 15 = 33 dollars are "
+        "left. The answer is 33.",
+    },
+    {
+        "question": "A van brings 3 boxes of 8 lamps to a shop. Half of the lamps are sold. Then "
+        "20 more lamps arrive. How many lamps does the shop have now?",
+        "target": "The boxes hold 3 * 8 = 24 lamps. Half of them is 24 / 2 = 12 lamps. Now there "
+        "are 12 + 20 = 32 lamps. The answer is 32.",
+    },
+    {
+        "question": "Nell saves 5 dollars a week for 9 weeks. Gus has 12 dollars more than Nell. "
+        "Together they buy a gift for 40 dollars. How many dollars are left?",
+        "target": "Nell saves 5 * 9 = 45 dollars. Gus has 45 + 12 = 57 dollars. Together they "
+        "have 45 + 57 = 102 dollars. The gift leaves 102 - 40 = 62 dollars. The answer is 62.",
+    },
 )
 
 

@@ -307,10 +307,20 @@ def _attention(
     sliding_window: int | None = None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    # A KV-shared layer (Gemma-4) reads the parts of the layer whose keys it was handed.
-    shared = getattr(module, "kv_shared_layer_index", None)
-    source = module.layer_idx if shared is None else shared
+    source = _source(module)
     return prompt_cache.attend(source, query, key, value, scaling, sliding_window), None
+
+
+def _source(module: torch.nn.Module) -> int:
+    """The layer whose parts an attention module reads: its own.
+
+    A layer of Gemma-4 that shares keys reads those of the last layer of its kind that has any.
+    """
+    if not getattr(module, "is_kv_shared_layer", False):
+        return module.layer_idx
+    kinds = module.config.layer_types
+    own = range(len(kinds) - module.config.num_kv_shared_layers)
+    return max(layer for layer in own if kinds[layer] == kinds[module.layer_idx])
 
 
 # No mask function is registered under this name, so the models build none: `attend` masks.

@@ -99,7 +99,8 @@ def pretrain(
     Args:
         settings: seed, vocabulary, width, layers, feed_forward, steps, batch_size,
             sequence_length, learning_rate, warmup_ratio, instruction_share; where `real` is given
-            gsm8k_share (0.2 without it); checkpoints, the steps between two of them.
+            gsm8k_share (0.2 without it); problems, of a text at most (5 without it); checkpoints,
+            the steps between two of them.
         command: how this was called, for the provenance.
         real: rows of GSM8K to mix in.
     """
@@ -117,6 +118,7 @@ def pretrain(
             settings["instruction_share"],
             real,
             settings.get("gsm8k_share", GSM8K_SHARE),
+            settings.get("problems", Corpus.problems),
         )
         sample = itertools.islice(corpus.documents(0), 6000)
         tokenizer = tokenizers.train(sample, family, settings["vocabulary"], CONTEXT)

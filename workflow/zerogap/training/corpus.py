@@ -37,12 +37,14 @@ class Corpus:
         instruction_share: how often instructions follow a document of generated problems.
         real: rows of GSM8K to mix in.
         real_share: how often a document of those follows one of generated problems.
+        problems: how many a document has at most.
     """
 
     seed: int
     instruction_share: float
     real: Sequence[gsm8k.Row] = ()
     real_share: float = 0.0
+    problems: int = 5
 
     def documents(self, part: int) -> Iterator[str]:
         """The texts of one part."""
@@ -61,13 +63,13 @@ class Corpus:
                     for one in itertools.islice(asked, n_instructions)
                 )
             if self.real and own.random() < self.real_share:
-                yield _answered(own.choices(self.real, k=own.randint(1, 5)))
+                yield _answered(own.choices(self.real, k=own.randint(1, self.problems)))
 
     def _sizes(self, rng: Random) -> Iterator[tuple[int, int]]:
         """How many problems and how many instructions a part's documents have, one by one."""
         left = PART
         while True:
-            n_problems = rng.randint(1, 5)
+            n_problems = rng.randint(1, self.problems)
             if left <= 0:
                 return
             yield n_problems, rng.randint(1, 5) if rng.random() < self.instruction_share else 0

@@ -158,8 +158,9 @@ def train_sections(
             "learning_rate": training["learning_rate"],
             "num_train_epochs": training["epochs"],
             "lr_scheduler_type": training["scheduler"],
-            "warmup_ratio": training["warmup_ratio"],
+            "warmup_steps": training["warmup_ratio"],  # below 1 a share of all steps
             "bf16": training["bf16"],
+            "use_cpu": training["bf16"] and not _bf16_gpu(),  # asked for it, or bf16 is refused
             "disable_gradient_checkpointing": not training["bf16"],
             "train_sampling_strategy": (
                 "group_by_length" if training["group_by_length"] else "random"
@@ -211,6 +212,12 @@ def _check_checkpoint(checkpoint: Path, gpus: int) -> None:
         with zipfile.ZipFile(checkpoint / name) as archive:
             if torn := archive.testzip():
                 raise zipfile.BadZipFile(f"{name}: {torn} is damaged")
+
+
+def _bf16_gpu() -> bool:
+    from transformers.utils import is_torch_bf16_gpu_available  # loads torch
+
+    return is_torch_bf16_gpu_available()
 
 
 def export_sections(
