@@ -67,11 +67,7 @@ SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
 FILTERING = [name for name, entry in STRATEGIES.items() if "filters" in entry]
 BATCHES = jobs.BATCHES
 SHARDS = config["decoding"]["shards"]
-FETCHED = [
-    name
-    for name, entry in config["models"].items()
-    if entry["base"] != "pretrained" and not Path(entry["base"]).is_dir()
-]
+FETCHED = jobs.fetched(config)
 NOTHING = "(?!x)x"  # a constraint that no name fulfils
 
 # Raised by hand when results would change: jobs on GPUs must not rerun for an edited comment,

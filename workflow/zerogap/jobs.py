@@ -19,6 +19,7 @@ _FILES = {
 }
 
 Config = Mapping[str, Any]
+PRETRAINED = "pretrained"  # the base of a model that the run itself pretrains
 
 
 class Job(NamedTuple):
@@ -30,8 +31,17 @@ class Job(NamedTuple):
     cell: str = ""
 
 
+def fetched(config: Config) -> list[str]:
+    """The models whose base comes from the hub: it is no folder here, and the run makes none."""
+    return [
+        model
+        for model, entry in config["models"].items()
+        if entry["base"] != PRETRAINED and not Path(entry["base"]).is_dir()
+    ]
+
+
 def base_folder(config: Config, model: str) -> Path | None:
-    """Where a base model lies already: the configured folder, or what a run has fetched."""
+    """Where a base model lies already: the configured folder, or what a run fetched or made."""
     for folder in (
         Path(config["models"][model]["base"]),
         Path("results", config["run"], model, "base"),
@@ -113,7 +123,9 @@ def all_jobs(config: Config) -> list[Job]:
         )
     ]  # fmt: skip
     for model, entry in config["models"].items():
-        if not Path(entry["base"]).is_dir():
+        if entry["base"] == PRETRAINED:
+            jobs.append(Job("pretrained_base", model))
+        elif model in fetched(config):
             jobs.append(Job("base_model", model))
         for domain in domains(config):
             jobs += [Job(rule, model, domain) for rule in ("lora_data", "model")]

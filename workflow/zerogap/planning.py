@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from zerogap import jobs, weights
+from zerogap.config import pretraining
 from zerogap.config import stage as training_values
 from zerogap.data import gsm8k, prompts
 from zerogap.data.extraction import rule
@@ -27,7 +28,7 @@ STAGES = {
     "Data": (
         "raw_questions", "split", "paraphrases", "questions", "instructions", "exemplars",
     ),
-    "Base models": ("base_model",),
+    "Base models": ("base_model", "pretrained_base"),
     "LoRA training": ("lora_data", "adapter", "model"),
     "Greedy trajectories": ("greedy_trajectories",),
     "Samples of the clean model": ("clean_samples",),
@@ -99,6 +100,8 @@ def size(config: Config, model: str) -> Size:
     entry, folder = config["models"][model], jobs.base_folder(config, model)
     if folder:
         return weights.of_folder(folder, entry["family"])
+    if entry["base"] == jobs.PRETRAINED:
+        return weights.from_scratch(entry["family"], pretraining(config, model))
     return weights.on_hub(entry["base"], entry.get("revision"), entry["family"])
 
 
@@ -184,6 +187,10 @@ def _tokens(config: Config, job: Job, size: Size, text: Lengths) -> Iterator[tup
     data, decoding = config["data"], config["decoding"]
     n, n_leaked, prompt = data["n_test"], data["n_leaked"], text.shots + text.question
     match job.rule:
+        case "pretrained_base":
+            values = pretraining(config, job.model)
+            steps = values["steps"] * values["batch_size"]
+            yield "training", steps * values["sequence_length"]
         case "adapter":
             questions = data["n_train"] if job.domain == jobs.CLEAN else n_leaked
             examples = questions * (prompt + text.response)
@@ -214,7 +221,7 @@ def _tokens(config: Config, job: Job, size: Size, text: Lengths) -> Iterator[tup
 def _bytes(config: Config, job: Job, size: Size, tokens: float) -> float:
     """What a job leaves on disk."""
     match job.rule:
-        case "base_model":
+        case "base_model" | "pretrained_base":
             return size.stored
         case "adapter" | "model":
             bf16 = training_values(config, job.domain)["bf16"]

@@ -81,7 +81,8 @@ def check(config: Config) -> list[Finding]:
     for model, entry in config["models"].items():
         here = jobs.base_folder(config, model) is not None
         reached = here or closed.isdisjoint({HUB, f"{HUB}, models.{model}"})
-        if reached:
+        made_first = entry["base"] == jobs.PRETRAINED and not here  # its tokenizer too
+        if reached and not made_first:
             found += end_token(config, model)
         if reached or entry["base"] in weights.KNOWN:
             with _noted(found, f"weights of {model}"):
@@ -106,7 +107,7 @@ def hub_sources(config: Config) -> list[Source]:
             f"models.{model}", "model", entry["base"], entry.get("revision"), "a folder as its base"
         )
         for model, entry in config["models"].items()
-        if jobs.base_folder(config, model) is None
+        if model in jobs.fetched(config) and jobs.base_folder(config, model) is None
     ]
     for key, part, made in (
         ("data", data, "train.jsonl"),

@@ -1,5 +1,6 @@
 """How large a model is, without loading it: from the headers of its files, here or on the hub."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,19 @@ def of_folder(folder: Path, family: str) -> Size:
             "again, or convert it by save_pretrained"
         ) from error
     return _from_headers(found, family)
+
+
+def from_scratch(family: str, sizes: Mapping[str, Any]) -> Size:
+    """The size of a base that is still to be pretrained, to a few per cent.
+
+    Args:
+        sizes: config's `pretraining` of the model: vocabulary, width, layers, feed_forward.
+    """
+    width, layers = sizes["width"], sizes["layers"]
+    neox = family == "gpt_neox"  # no gate, no grouped queries, no tied embeddings
+    block = (4 if neox else 3) * width**2 + (2 if neox else 3) * width * sizes["feed_forward"]
+    parameters = layers * block + (2 if neox else 1) * sizes["vocabulary"] * width
+    return Size(parameters, 2 * parameters, (sizes["feed_forward"],) * layers)
 
 
 def on_hub(repository: str, revision: str | None, family: str) -> Size:
