@@ -66,6 +66,16 @@ def test_a_bad_line_is_named(tmp_path, line, says):
         orca.load(path, 1, seed=0)
 
 
+def test_other_line_separators_and_seams(tmp_path):
+    """OpenOrca has both: the one must not break a line of the file, the other not the ids."""
+    path = tmp_path / "odd.jsonl"
+    odd = {"system": "", "question": "A\u2028B\x85C?\n", "response": "\n- one\n- two "}
+    orca.write(path, [odd])
+    assert orca.load(path, 1, seed=0) == [
+        {"system": "", "question": "A\u2028B\x85C?", "response": "- one\n- two"}
+    ]
+
+
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         orca.load(tmp_path / "none.jsonl", 1, seed=0)

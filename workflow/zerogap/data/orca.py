@@ -122,4 +122,5 @@ def _example(entry: object) -> dict[str, str]:
     for key, text in example.items():
         if not isinstance(text, str) or (key != "system" and not text.strip()):
             raise InputError(f"'{key}' is missing or empty; it must be a text")
-    return example
+    # Line breaks at the seam of prompt and response would be other tokens together than apart.
+    return {key: text.strip() for key, text in example.items()}
