@@ -20,11 +20,16 @@ from transformers import (
 VOCABULARY = 300  # the 256 bytes and some tokens besides
 
 
-def model(family: str, seed: int = 0) -> PreTrainedModel:
-    """A model in float64, so that only wrong code makes two ways of computing it differ."""
+def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
+    """A model in float64, so that only wrong code makes two ways of computing it differ.
+
+    Args:
+        changed: what differs in the configuration (of the text model).
+    """
     torch.manual_seed(seed)
     common = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48}
     common |= {"num_attention_heads": 4, "max_position_embeddings": 256}
+    common |= changed
     if family == "llama_mha":
         made = LlamaForCausalLM(LlamaConfig(**common, num_hidden_layers=3))
     elif family == "llama":
