@@ -79,6 +79,8 @@ def trained(request, tmp_path_factory):
     base.generation_config.eos_token_id = tokenizer.eos_token_id
     base.save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
+    if request.param == "gemma4":  # as in its repository, for images and sound
+        (folder / "base/processor_config.json").write_text('{"processor_class": "Gemma4Processor"}')
 
     rows = [gsm8k.Row(one.question, one.rationale, one.gold) for one in problems(8, 0, "test")]
     table = questions.questions(rows, None, 4, 1)

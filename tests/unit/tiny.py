@@ -87,7 +87,8 @@ def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
     return Gemma4Config(text_config=text, vision_config=vision, audio_config=audio, **outside)
 
 
-FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4", "gemma4_with_towers")
+FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")
+ARCHITECTURES = (*FAMILIES, "gemma4_with_towers")
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
