@@ -44,6 +44,7 @@ TRAINING = {
     "bf16": False,
     "group_by_length": False,
     "cutoff_len": 400,
+    "checkpoints": None,
     "seed": 0,
 }
 DECODING = {
