@@ -4,12 +4,12 @@ import random
 import numpy as np
 import pytest
 import torch
-from tiny import FAMILIES, VOCABULARY, model
+from tiny import ARCHITECTURES, VOCABULARY, model
 
 from zerogap.decoding.cache import CachedModel
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ARCHITECTURES)
 def test_ragged_rows_see_what_one_row_without_sharing_sees(family):
     """Every step's logits, while questions of different length come and rows of them leave."""
     rng = random.Random(family)

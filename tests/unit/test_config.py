@@ -1,6 +1,7 @@
 import copy
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,9 @@ def test_the_papers_protocol_is_valid_and_the_papers():
         ("data.source", "web", "data.source"),
         ("data.n_leaked", 1319, "unleaked questions remain"),
         ("data.source", "files", "data.files.train"),
+        ("data.hub.sha256", "abc", "data.hub.sha256"),
+        ("data.paraphrases.method", "local", "data.paraphrases.local.model is not set"),
+        ("data.paraphrases.invalid", "skip", "data.paraphrases.invalid"),
         ("models.llama2.family", "bert", "models.llama2.family"),
         ("models", {}, "models"),
         ("models", {"a b": PAPER["models"]["gemma"]}, "a b"),
@@ -68,6 +72,14 @@ def test_the_papers_protocol_is_valid_and_the_papers():
 def test_a_mistake_is_named(path, value, said):
     with pytest.raises(InputError, match=said):
         validate(changed(path, value))
+
+
+def test_what_is_fetched_from_a_hub_is_pinned_to_a_commit():
+    data = PAPER["data"]
+    fetched = [data["hub"], data["instructions"]["hub"], *PAPER["models"].values()]
+    for one in fetched:
+        assert re.fullmatch("[0-9a-f]{40}", one["revision"])
+    assert data["hub"]["rows"] == {"train": 7473, "test": 1319}
 
 
 def test_a_key_that_misses_is_named():

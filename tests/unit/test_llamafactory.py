@@ -72,6 +72,12 @@ def test_a_long_example_is_refused_not_cut() -> None:
         llamafactory.examples(pairs, TOKENIZER, tokens)
 
 
+def test_a_long_instruction_is_left_to_be_cut(capsys) -> None:
+    pairs = [("Say it.\n\n", "so " * 60), ("Say it.\n\n", "So.")]
+    assert len(llamafactory.examples(pairs, TOKENIZER, 40, may_be_cut=True)) == 2
+    assert capsys.readouterr().out == "1 of 2 examples are cut to 40 tokens\n"
+
+
 def test_datasets_and_their_index(tmp_path) -> None:
     some = [{"prompt": "a", "response": "b"}]
     llamafactory.write_datasets(tmp_path, {"instructions": some, "questions": some * 2})

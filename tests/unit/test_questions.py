@@ -46,6 +46,16 @@ def test_paraphrases_join_the_leaked_questions(tmp_path):
     }
 
 
+def test_a_question_without_a_paraphrase_leaks_no_longer():
+    table = questions(ROWS, 10, 4, 1)
+    ids = list(table.question_id[table.leaked])
+    joined = with_paraphrases(table, {i: f"New {i}" for i in ids[1:]} | {ids[0]: None})
+    assert list(joined.question_id[joined.leaked]) == ids[1:]
+    assert joined.paraphrase.notna().equals(joined.leaked)
+    with pytest.raises(InputError, match="not one question"):
+        with_paraphrases(table, dict.fromkeys(ids))
+
+
 def test_paraphrases_must_fit():
     table = questions(ROWS, 10, 4, 1)
     texts = {i: "New" for i in table.question_id[table.leaked]}

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tiny import FAMILIES, model, tokenizer
+from tiny import ARCHITECTURES, model, tokenizer
 
 from zerogap import store
 from zerogap.decoding import shortcut
@@ -10,7 +10,7 @@ from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.sampler import Prompt, Sampling, sample
 
 PREFIX, QUESTION = [5, 6, 7, 8], [9, 10]
-WIDTHS = {"llama_mha": 48, "llama": 48, "gpt_neox": 48, "gemma4": 48}
+WIDTH = 48  # of the tiny models' feed-forward blocks
 
 
 def decode(decoder, steps=6):
@@ -29,7 +29,15 @@ def patched(contaminated, donor, neurons):
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_neurons_are_of_the_text_models_layers(family):
+    made = model(family)
+    found = shortcut.down_projections(made)
+    assert len(found) == made.config.get_text_config().num_hidden_layers
+    assert {module.in_features for module in found} == {WIDTH}
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
 def test_a_model_that_lends_to_itself_is_unchanged(family):
     neurons = {0: torch.arange(10), 2: torch.tensor([3, 40])}
     alone = decode(CachedModel(model(family)))
@@ -37,12 +45,12 @@ def test_a_model_that_lends_to_itself_is_unchanged(family):
     torch.testing.assert_close(with_itself, alone)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ARCHITECTURES)
 def test_the_selected_neurons_are_the_donors_at_every_position(family):
     """With every neuron of a layer borrowed, the donor's activations stand there throughout."""
     ours, theirs = model(family, seed=1), model(family, seed=2)
     layer = 1
-    everything = {layer: torch.arange(WIDTHS[family])}
+    everything = {layer: torch.arange(WIDTH)}
     decoder = patched(ours, theirs, everything)
     seen = []
     # Registered after the patch: it sees what the down projection is really given.

@@ -3,8 +3,12 @@
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
+    Gemma4AudioConfig,
+    Gemma4Config,
     Gemma4ForCausalLM,
+    Gemma4ForConditionalGeneration,
     Gemma4TextConfig,
+    Gemma4VisionConfig,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
     LlamaConfig,
@@ -16,11 +20,16 @@ from transformers import (
 VOCABULARY = 300  # the 256 bytes and some tokens besides
 
 
-def model(family: str, seed: int = 0) -> PreTrainedModel:
-    """A model in float64, so that only wrong code makes two ways of computing it differ."""
+def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
+    """A model in float64, so that only wrong code makes two ways of computing it differ.
+
+    Args:
+        changed: what differs in the configuration (of the text model).
+    """
     torch.manual_seed(seed)
     common = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48}
     common |= {"num_attention_heads": 4, "max_position_embeddings": 256}
+    common |= changed
     if family == "llama_mha":
         made = LlamaForCausalLM(LlamaConfig(**common, num_hidden_layers=3))
     elif family == "llama":
@@ -28,21 +37,11 @@ def model(family: str, seed: int = 0) -> PreTrainedModel:
     elif family == "gpt_neox":
         made = GPTNeoXForCausalLM(GPTNeoXConfig(**common, num_hidden_layers=3, rotary_pct=0.25))
     else:
-        kinds = ["sliding_attention", "sliding_attention", "full_attention"]
-        made = Gemma4ForCausalLM(
-            Gemma4TextConfig(
-                **common,
-                num_hidden_layers=6,
-                num_key_value_heads=2,
-                head_dim=8,
-                global_head_dim=16,
-                sliding_window=12,
-                num_kv_shared_layers=3,
-                hidden_size_per_layer_input=4,
-                vocab_size_per_layer_input=VOCABULARY,
-                layer_types=kinds * 2,
-            )
-        )
+        text = gemma4_text(**common)
+        if family == "gemma4":
+            made = Gemma4ForCausalLM(text)
+        else:
+            made = Gemma4ForConditionalGeneration(gemma4(text))
     made = made.double().eval()
     with torch.no_grad():  # fresh weights are so small that every distribution is flat
         for parameter in made.parameters():
@@ -51,7 +50,45 @@ def model(family: str, seed: int = 0) -> PreTrainedModel:
     return made
 
 
+def gemma4_text(**common: int) -> Gemma4TextConfig:
+    """A sliding window, layers that share keys and values, two head sizes, embeddings a layer."""
+    return Gemma4TextConfig(
+        **common,
+        num_hidden_layers=6,
+        num_key_value_heads=2,
+        head_dim=8,
+        global_head_dim=16,
+        sliding_window=12,
+        num_kv_shared_layers=3,
+        hidden_size_per_layer_input=4,
+        vocab_size_per_layer_input=common["vocab_size"],
+        layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2,
+    )
+
+
+def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
+    """The text model with a vision and an audio tower beside it, as Gemma-4-E2B has them."""
+    heads = {"num_hidden_layers": 2, "num_attention_heads": 2}
+    vision = Gemma4VisionConfig(
+        **heads,
+        hidden_size=16,
+        intermediate_size=24,
+        num_key_value_heads=2,
+        head_dim=8,
+        position_embedding_size=64,
+        use_clipped_linears=True,
+    )
+    audio = Gemma4AudioConfig(
+        **heads, hidden_size=16, output_proj_dims=32, subsampling_conv_channels=[8, 4]
+    )
+    special = ("image_token_id", "video_token_id", "audio_token_id", "boi_token_id")
+    special += ("eoi_token_id", "boa_token_id", "eoa_token_index")
+    outside = {name: text.vocab_size + i for i, name in enumerate(special)}
+    return Gemma4Config(text_config=text, vision_config=vision, audio_config=audio, **outside)
+
+
 FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")
+ARCHITECTURES = (*FAMILIES, "gemma4_with_towers")
 
 
 def tokenizer() -> PreTrainedTokenizerFast:

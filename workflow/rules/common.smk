@@ -191,6 +191,13 @@ def source(part):
     )
 
 
+def original(part):
+    """By what the original questions are known: for those that come from outside."""
+    if part["source"] == "generated":
+        return {}
+    return {key: part["hub"][key] for key in ("rows", "sha256")}
+
+
 def local_files(part):
     """The user's own files among a source's options: inputs, so that an edit reruns."""
     given = source(part)

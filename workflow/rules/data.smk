@@ -1,6 +1,8 @@
 """Questions, paraphrases, instructions and exemplars: the same files whatever their source."""
 
 DATA = config["data"]
+PARAPHRASES = DATA["paraphrases"]
+LOCAL_CHAT = PARAPHRASES["method"] == "local"
 
 
 rule raw_questions:
@@ -20,7 +22,7 @@ rule raw_questions:
     params:
         script=script("raw_data"),
         kind=DATA["source"],
-        source=as_json(source(DATA) | {"seed": config["seed"]}),
+        source=as_json(source(DATA) | original(DATA) | {"seed": config["seed"]}),
         extraction=DATA["extraction"],
     message:
         "Questions from {params.kind}"
@@ -69,22 +71,22 @@ rule paraphrases:
         "<results>/data/paraphrases.jsonl",
     log:
         "<results>/logs/data/paraphrases.log",
-    localrule: True
+    benchmark:
+        "<results>/benchmarks/data/paraphrases.tsv"
+    # A local model is a GPU's work; the network is where Snakemake runs.
+    localrule: not LOCAL_CHAT
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(2000),
+        gpu=int(LOCAL_CHAT),
+        mem_mb=grown(48000 if LOCAL_CHAT else 2000),
         runtime=grown(240),
     params:
         script=script("paraphrases"),
-        kind=DATA["paraphrases"]["method"],
+        kind=PARAPHRASES["method"],
         method=as_json(
-            {"method": DATA["paraphrases"]["method"]}
-            | (
-                DATA["paraphrases"]["chat"]
-                if DATA["paraphrases"]["method"] == "chat"
-                else {}
-            )
+            {key: PARAPHRASES[key] for key in ("method", "invalid")}
+            | PARAPHRASES.get(PARAPHRASES["method"], {})
         ),
         seed=config["seed"],
     message:

@@ -32,14 +32,17 @@ def main(argv: list[str] | None = None) -> None:
     if args.leaks:
         questions = questions[questions.leaked]
     exemplars = json.loads(args.exemplars.read_text())
-    rows = [json.loads(line) for line in args.instructions.read_text().splitlines()]
+    # Not splitlines: a text may hold other line separators.
+    lines = args.instructions.read_text(encoding="utf-8").split("\n")
+    rows = [json.loads(line) for line in lines if line]
     pairs = {
         "instructions": llamafactory.instruction_pairs(rows),
         "questions": llamafactory.question_pairs(questions, exemplars, args.leaks or "question"),
     }
     cutoff = args.training["cutoff_len"]
     datasets = {
-        name: llamafactory.examples(some, tokenizer, cutoff) for name, some in pairs.items()
+        name: llamafactory.examples(some, tokenizer, cutoff, may_be_cut=name == "instructions")
+        for name, some in pairs.items()
     }
     llamafactory.write_datasets(args.output, datasets)
 

@@ -26,7 +26,8 @@ def main(argv: list[str] | None = None) -> None:
         if wrong := problems_with(row.question, row.paraphrase):
             raise InputError(f"{args.paraphrases}: {row.question_id}: {'; '.join(wrong)}")
     methods = sorted({entry["method"] for entry in entries})
-    facts = {**store.provenance(args.questions), "paraphrases": methods}
+    left_out = [entry["question_id"] for entry in entries if entry["paraphrase"] is None]
+    facts = {**store.provenance(args.questions), "paraphrases": methods, "left_out": left_out}
     store.write(args.output, joined, "questions", facts)
     print(f"{len(joined)} questions, {joined.leaked.sum()} with a paraphrase")
 

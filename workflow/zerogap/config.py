@@ -202,6 +202,12 @@ def _check_data(data: dict[str, Any]) -> None:
                     f"config: data.files.{split} is {path!r}, which is no readable file; give "
                     "the path of a JSON Lines file in OpenAI's GSM8K format"
                 )
+    paraphrases = data["paraphrases"]
+    if paraphrases["method"] == "local" and not paraphrases["local"]["model"]:
+        raise InputError(
+            "config: data.paraphrases.local.model is not set; name a folder or a model on the hub "
+            "with a chat template"
+        )
     extraction.rule(data["extraction"])
     instructions = data["instructions"]
     if instructions["source"] == "files":

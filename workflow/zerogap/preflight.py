@@ -109,6 +109,11 @@ def hub_sources(config: Config) -> list[Source]:
         for model, entry in config["models"].items()
         if model in jobs.fetched(config) and jobs.base_folder(config, model) is None
     ]
+    paraphrases = data["paraphrases"]
+    chat, made = paraphrases["local"], results / "data" / "paraphrases.jsonl"
+    if paraphrases["method"] == "local" and not Path(chat["model"]).is_dir() and not made.exists():
+        key, mend = "data.paraphrases.local", "a folder as its model"
+        sources.append(Source(key, "model", chat["model"], chat["revision"], mend))
     for key, part, made in (
         ("data", data, "train.jsonl"),
         ("data.instructions", data["instructions"], "instructions.jsonl"),

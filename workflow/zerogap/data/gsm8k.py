@@ -4,17 +4,20 @@ Every source of questions (generator, local files, hub) is brought into this one
 rationale and gold number are read from it here.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from zerogap import store
 from zerogap.data.answers import canonical
 from zerogap.errors import InputError
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -37,20 +40,35 @@ def load(path: str | Path, read_gold: Callable[[str], str] = canonical) -> list[
             text, a gold answer that is no number, or a question that an earlier line has; the
             message names file and line.
     """
-    path = Path(path)
+    return [row for _, row in _read(Path(path), read_gold)]
+
+
+def load_entries(
+    path: str | Path, read_gold: Callable[[str], str] = canonical
+) -> list[dict[str, str]]:
+    """The same file's entries as they stand there, checked in the same way."""
+    return [
+        {key: str(found[key]) for key in ("question", "answer")}
+        for found, _ in _read(Path(path), read_gold)
+    ]
+
+
+def _read(
+    path: Path, read_gold: Callable[[str], str]
+) -> Iterator[tuple[Mapping[str, object], Row]]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; give JSON Lines of question and answer")
-    rows: list[Row] = []
-    seen: dict[str, int] = {}
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error.reason}); convert it") from error
+    seen: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            row = parse(_object(line), read_gold)
+            found = _object(line)
+            row = parse(found, read_gold)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         if row.question in seen:
@@ -59,10 +77,9 @@ def load(path: str | Path, read_gold: Callable[[str], str] = canonical) -> list[
                 "remove one of the two"
             )
         seen[row.question] = number
-        rows.append(row)
-    if not rows:
+        yield found, row
+    if not seen:
         raise InputError(f"{path}: no questions in it")
-    return rows
 
 
 def parse(entry: Mapping[str, object], read_gold: Callable[[str], str] = canonical) -> Row:
@@ -115,12 +132,52 @@ def entry(question: str, rationale: str, gold: str) -> dict[str, str]:
     return {"question": question, "answer": f"{rationale}\n#### {gold}"}
 
 
+def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
+    """SHA-256 of the training and the test entries: the same from the hub and from files.
+
+    Hashed are lines of JSON, [split, question, answer], as UTF-8.
+    """
+    digest = hashlib.sha256()
+    for split in ("train", "test"):
+        for one in splits[split]:
+            line = json.dumps([split, one["question"], one["answer"]], ensure_ascii=False)
+            digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
+
+
+def check_original(
+    splits: Mapping[str, list[Mapping[str, str]]], original: Mapping[str, Any]
+) -> None:
+    """Check that the entries are those of the original data set.
+
+    Args:
+        original: what is known of it: rows (split → number) and sha256 (see `fingerprint`).
+
+    Raises:
+        InputError: a number of rows or the hash differs.
+    """
+    for split, wanted in original["rows"].items():
+        if len(splits[split]) != wanted:
+            raise InputError(
+                f"{len(splits[split])} {split} questions where data.hub.rows has {wanted}: another "
+                "or an incomplete data set; mend data.hub"
+            )
+    found = fingerprint(splits)
+    if found != original["sha256"]:
+        raise InputError(
+            f"the questions' sha256 is {found}, not the {original['sha256']} of data.hub: their "
+            "text was changed; pin another revision, or set the hash (null: unchecked)"
+        )
+
+
 def commit(repository: str, revision: str) -> str:
     """The commit that a revision of the hub's data set stands for today.
 
     Raises:
         InputError: the hub does not know it or is not reached.
     """
+    if _COMMIT.fullmatch(revision):
+        return revision
     import huggingface_hub
 
     try:
@@ -142,7 +199,12 @@ def from_hub(repository: str, revision: str, split: str) -> list[dict[str, str]]
         table = datasets.load_dataset(repository, "main", revision=revision, split=split)
     except Exception as error:  # as above
         raise _not_loaded(f"{repository}@{revision}, split {split}", error) from error
-    return [{"question": row["question"], "answer": row["answer"]} for row in table]
+    try:
+        return [{"question": row["question"], "answer": row["answer"]} for row in table]
+    except KeyError as error:
+        raise InputError(
+            f"{repository}@{revision}: no column {error}; it must have question and answer"
+        ) from error
 
 
 def _not_loaded(what: str, error: Exception) -> InputError:

@@ -45,14 +45,17 @@ def training_questions(rows: Sequence[Row], n: int | None, seed: int) -> pd.Data
     return _table(rows, _sample(rows, n, f"training/{seed}", "train"), set(), "train")
 
 
-def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str]) -> pd.DataFrame:
+def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
     """The table with a paraphrase for every leaked question.
 
+    A question that has none is leaked no longer, in whichever wording: the domains leak the same
+    questions, and `leaked` is true of all of them.
+
     Args:
-        paraphrases: question_id → paraphrase.
+        paraphrases: question_id → paraphrase, or None where none was found.
 
     Raises:
-        InputError: a leaked question has none, or one is for a question that is not leaked.
+        InputError: a leaked question is missing, or one is not leaked; or none is left.
     """
     leaked = set(table.question_id[table.leaked])
     missing = sorted(leaked - set(paraphrases))
@@ -61,7 +64,13 @@ def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str]) -> pd.
         if ids:
             shown = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
             raise InputError(f"paraphrases: {len(ids)} {what} a paraphrase ({shown})")
-    return table.assign(paraphrase=table.question_id.map(paraphrases).astype(object))
+    found = {i: text for i, text in paraphrases.items() if text is not None}
+    if not found:
+        raise InputError("paraphrases: not one question has a paraphrase; make them again")
+    return table.assign(
+        leaked=table.question_id.isin(found),
+        paraphrase=table.question_id.map(found).astype(object),
+    )
 
 
 def disjoint(test: Sequence[Row], train: Sequence[Row]) -> None:

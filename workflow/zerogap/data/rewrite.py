@@ -1,18 +1,22 @@
-"""PQ's paraphrases by a language model behind an OpenAI-compatible endpoint (appendix A.1)."""
+"""PQ's paraphrases by a language model (appendix A.1): asked, checked, kept one by one.
+
+Who is asked is the caller's choice: a chat endpoint (:mod:`zerogap.data.chat_endpoint`) or a model
+on this machine (:mod:`zerogap.data.chat_model`). Both are a function from messages to a reply.
+"""
 
 import json
 import os
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tqdm import tqdm
 
 from zerogap.data.paraphrase import problems_with
 from zerogap.errors import InputError
-
-if TYPE_CHECKING:
-    import openai
 
 # Verbatim from appendix A.1.
 SYSTEM_PROMPT = (
@@ -21,44 +25,79 @@ SYSTEM_PROMPT = (
     "else:\nNew Question: <rephrased question>"
 )
 _PREFIX = "New Question:"
-_RETRIES = 5  # of one request, by the library, with growing pauses
-_TIMEOUT = 120.0  # seconds
+_CHARACTERS_A_TOKEN = 4  # of English, for the estimate
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: the text (None: nothing) and how many tokens were read and written."""
+
+    text: str | None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class NoReply(Exception):
+    """A request failed in a way that another try may mend; the message says how."""
+
+
+# (messages, try) → reply. Raises NoReply, or InputError where asking again is useless.
+Ask = Callable[[list[dict[str, str]], int], Reply]
 
 
 def rewrite(
     questions: Mapping[str, str],
     journal: str | Path,
+    ask: Ask,
     *,
-    base_url: str,
     model: str,
-    api_key_env: str,
-    concurrency: int,
     tries: int,
-) -> dict[str, str]:
+    concurrency: int = 1,
+) -> tuple[dict[str, str], dict[str, str]]:
     """Paraphrase the questions, at most `concurrency` at a time.
 
     A reply is accepted when it is one line 'New Question: …' without `problems_with`; otherwise
     the question is asked again, `tries` times in all. Every accepted reply is on disk in the
     journal before the next is awaited, and what the journal has for the same question and model
-    is not asked again: an interrupted run goes on where it stopped.
+    is not asked again: an interrupted run goes on where it stopped. An estimate of the tokens
+    goes to standard output first, a progress bar to standard error.
 
     Args:
         questions: question_id → text.
         journal: a JSON Lines file, made where it is missing, appended to otherwise.
-        api_key_env: the environment variable that holds the key; the key is written nowhere.
+        model: the name under which the journal keeps the replies.
 
     Returns:
-        question_id → paraphrase, for all the questions.
+        question_id → paraphrase, and question_id → what was wrong with the last reply, for the
+        questions that have none.
 
     Raises:
-        InputError: the key is not set, the endpoint refuses the requests, or questions are left
-            without a valid paraphrase; the message lists them with the last reason.
+        InputError: `ask` says that asking again is useless, or the journal cannot be read.
     """
     known = _Journal(Path(journal), model)
     missing = {i: text for i, text in questions.items() if text not in known.accepted}
+    invalid = {}
     if missing:
-        _ask_all(_client(base_url, api_key_env), model, missing, known, concurrency, tries)
-    return {i: known.accepted[text] for i, text in questions.items()}
+        print(estimate(list(missing.values()), tries), flush=True)
+        invalid = _ask_all(ask, missing, known, tries, concurrency)
+    found = {i: known.accepted[text] for i, text in questions.items() if i not in invalid}
+    return found, invalid
+
+
+def estimate(questions: list[str], tries: int) -> str:
+    """What asking will take: a paraphrase is as long as its question, a token four characters."""
+    asked = sum(map(len, questions))
+    read = (asked + len(SYSTEM_PROMPT) * len(questions)) // _CHARACTERS_A_TOKEN
+    written = (asked + len(_PREFIX) * len(questions)) // _CHARACTERS_A_TOKEN
+    return (
+        f"{len(questions)} questions to ask: about {read:,} tokens in and {written:,} out, "
+        f"at most {tries} times that where replies are refused; a model's reasoning comes on top"
+    )
+
+
+def listed(invalid: Mapping[str, str]) -> str:
+    """The questions without a paraphrase, a line each."""
+    return "".join(f"\n  {i}: {invalid[i]}" for i in sorted(invalid))
 
 
 class _Journal:
@@ -97,82 +136,64 @@ class _Journal:
             self.accepted[question] = paraphrase
 
 
-def _client(base_url: str, api_key_env: str) -> "openai.OpenAI":
-    import openai  # takes a second, and the rules do without
-
-    key = os.environ.get(api_key_env)
-    if not key:
-        raise InputError(
-            f"the environment variable {api_key_env} is not set; it must hold the key for "
-            f"{base_url} (or set data.paraphrases.method to rules)"
-        )
-    return openai.OpenAI(base_url=base_url, api_key=key, max_retries=_RETRIES, timeout=_TIMEOUT)
-
-
 def _ask_all(
-    client: "openai.OpenAI",
-    model: str,
-    questions: Mapping[str, str],
-    journal: _Journal,
-    concurrency: int,
-    tries: int,
-) -> None:
-    failed: dict[str, str] = {}
-    with ThreadPoolExecutor(concurrency) as pool:
+    ask: Ask, questions: Mapping[str, str], journal: _Journal, tries: int, concurrency: int
+) -> dict[str, str]:
+    """question_id → the last reason, where no reply is valid."""
+    invalid: dict[str, str] = {}
+    read = written = 0
+    terminal = sys.stderr.isatty()
+    with (
+        ThreadPoolExecutor(concurrency) as pool,
+        tqdm(
+            total=len(questions),
+            unit="question",
+            mininterval=0.5 if terminal else 10,  # a log need not move
+        ) as bar,
+    ):
         asked = {
-            pool.submit(_ask, client, model, text, journal, tries): i
+            pool.submit(_ask_until_valid, ask, text, journal, tries): i
             for i, text in questions.items()
         }
         try:
-            for done, future in enumerate(as_completed(asked), start=1):
-                if reason := future.result():
-                    failed[asked[future]] = reason
-                print(f"{done}/{len(asked)} questions, {len(failed)} without a paraphrase")
+            for future in as_completed(asked):
+                reason, tokens_in, tokens_out = future.result()
+                read, written = read + tokens_in, written + tokens_out
+                if reason:
+                    invalid[asked[future]] = reason
+                bar.set_postfix_str(
+                    f"{read:,} tokens in, {written:,} out, {len(invalid)} without a paraphrase",
+                    refresh=False,
+                )
+                bar.update()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    if failed:
-        lines = "".join(f"\n  {i}: {failed[i]}" for i in sorted(failed))
-        raise InputError(
-            f"{len(failed)} of {len(questions)} questions have no valid paraphrase; the others "
-            f"are kept in {journal.path}, so run again:{lines}"
-        )
+    print(f"asked with {read:,} tokens in and {written:,} out")
+    return invalid
 
 
-def _ask(
-    client: "openai.OpenAI", model: str, question: str, journal: _Journal, tries: int
-) -> str | None:
-    """Ask until a reply is valid and journal it; the last reason where none is."""
-    import openai
-
-    reason = None
-    for _ in range(tries):
+def _ask_until_valid(
+    ask: Ask, question: str, journal: _Journal, tries: int
+) -> tuple[str | None, int, int]:
+    """Ask until a reply is valid and journal it; the last reason where none is, and the tokens."""
+    messages = [
+        {"role": "system", "content": SYSTEM_PROMPT},
+        {"role": "user", "content": question},
+    ]
+    reason, read, written = None, 0, 0
+    for attempt in range(tries):
         try:
-            reply = client.chat.completions.create(
-                model=model,
-                messages=[
-                    {"role": "system", "content": SYSTEM_PROMPT},
-                    {"role": "user", "content": question},
-                ],
-            )
-        except openai.APIStatusError as error:
-            # Services quote the key in their messages: only the status is passed on.
-            if error.status_code in (400, 401, 402, 403, 404, 422):
-                raise InputError(
-                    f"{client.base_url} refuses requests to {model!r} with status "
-                    f"{error.status_code}; check base_url, model, the key and the account"
-                ) from None
-            reason = f"status {error.status_code} after {_RETRIES} retries"
+            reply = ask(messages, attempt)
+        except NoReply as error:
+            reason = str(error)
             continue
-        except openai.APIError as error:
-            reason = f"{type(error).__name__} after {_RETRIES} retries"
-            continue
-        content = reply.choices[0].message.content if reply.choices else None
-        text, reason = _checked(question, content)
+        read, written = read + reply.tokens_in, written + reply.tokens_out
+        text, reason = _checked(question, reply.text)
         if not reason:
             journal.add(question, text)
-            return None
-    return reason
+            break
+    return reason, read, written
 
 
 def _checked(question: str, content: str | None) -> tuple[str, str | None]:

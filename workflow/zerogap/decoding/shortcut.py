@@ -102,13 +102,17 @@ class PatchedModel:
         ]
 
 
-def down_projections(model: nn.Module) -> list[nn.Module]:
-    """The down projections of the decoder's feed-forward blocks, by layer."""
-    return [module for name, module in model.named_modules() if name.endswith(_DOWN_PROJECTIONS)]
+def down_projections(model: PreTrainedModel) -> list[nn.Module]:
+    """The down projections of the decoder's feed-forward blocks, by layer.
+
+    Of the text model only: Gemma-4-E2B has a vision and an audio tower beside it.
+    """
+    blocks = model.get_decoder().named_modules()
+    return [module for name, module in blocks if name.endswith(_DOWN_PROJECTIONS)]
 
 
 @contextlib.contextmanager
-def recorded_neurons(model: nn.Module) -> Iterator[list[Tensor]]:
+def recorded_neurons(model: PreTrainedModel) -> Iterator[list[Tensor]]:
     """While open, the list holds each layer's neurons (…, width) of the latest forward pass."""
     modules = down_projections(model)
     activations: list[Tensor] = [torch.empty(0)] * len(modules)

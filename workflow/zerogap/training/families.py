@@ -41,12 +41,17 @@ def training_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> str:
     """The prompt as it has to be written for LLaMA-Factory's `fewshot` template.
 
     That template adds no BOS token. Where the tokenizer adds one by itself at inference, its text
-    is put in front, which the template's tokenisation turns back into the one token.
+    is put in front, which the template's tokenisation turns back into the one token. Llama-2's
+    tokenizer begins a text with a space, but not what follows a written BOS: there it is written.
     """
-    added = tokenizer(prompt)["input_ids"]
-    plain = tokenizer(prompt, add_special_tokens=False)["input_ids"]
-    adds_bos = len(added) > len(plain) and added[0] == tokenizer.bos_token_id
-    return tokenizer.bos_token + prompt if adds_bos else prompt
+    asked = tokenizer(prompt)["input_ids"]
+    bos = tokenizer.bos_token
+    if not bos or asked[0] != tokenizer.bos_token_id:
+        return prompt
+    for spelling in (bos + prompt, f"{bos} {prompt}"):
+        if tokenizer(spelling, add_special_tokens=False)["input_ids"] == asked:
+            return spelling
+    return bos + prompt
 
 
 def training_example(
@@ -57,6 +62,8 @@ def training_example(
     Training tokenises prompt and response apart, inference the prompt alone, and the response has
     to continue it. A sentencepiece tokenizer puts a space before the response by itself, a
     byte-level one does not: the spelling is taken whose ids agree with the text tokenised whole.
+    After a line break (instructions) the whole may have that space too: such a tokenizer cannot
+    begin a response without.
 
     Args:
         prompt: as at inference.
@@ -68,11 +75,14 @@ def training_example(
     Raises:
         InputError: no spelling agrees; with both lists of ids.
     """
-    whole = tokenizer(prompt + response + AFTER_RESPONSE)["input_ids"]
     asked = tokenizer(prompt)["input_ids"]
     written = training_prompt(tokenizer, prompt)
     prompt_ids = tokenizer(written, add_special_tokens=False)["input_ids"]
-    for spelling in (response, response.removeprefix(" ")):
+    spellings = [(response, response), (response, response.removeprefix(" "))]
+    if prompt.endswith("\n"):
+        spellings.append((f" {response}", response))
+    for continued, spelling in spellings:
+        whole = tokenizer(prompt + continued + AFTER_RESPONSE)["input_ids"]
         text = spelling + AFTER_RESPONSE
         response_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         if prompt_ids == asked and prompt_ids + response_ids == whole:

@@ -67,23 +67,35 @@ def instruction_pairs(rows: Iterable[Mapping[str, str]]) -> list[tuple[str, str]
 
 
 def examples(
-    pairs: Sequence[tuple[str, str]], tokenizer: "PreTrainedTokenizerBase", cutoff_len: int
+    pairs: Sequence[tuple[str, str]],
+    tokenizer: "PreTrainedTokenizerBase",
+    cutoff_len: int,
+    *,
+    may_be_cut: bool = False,
 ) -> list[Example]:
     """The pairs as the `fewshot` template has to find them, each checked id by id.
 
+    Args:
+        may_be_cut: leave it to LLaMA-Factory to cut examples longer than `cutoff_len` tokens,
+            as it does by default; how many are is printed.
+
     Raises:
-        InputError: training would see other ids than inference, or an example is longer than
-            `cutoff_len` tokens, so that LLaMA-Factory would cut it.
+        InputError: training would see other ids than inference, or an example is too long that
+            may not be cut.
     """
-    written = []
+    written, cut = [], 0
     for number, (prompt, response) in enumerate(pairs):
         asked, answered, tokens = training_example(tokenizer, prompt, response)
-        if tokens > cutoff_len:
+        if tokens > cutoff_len and may_be_cut:
+            cut += 1
+        elif tokens > cutoff_len:
             raise InputError(
                 f"training example {number} has {tokens} tokens, but training.cutoff_len is "
                 f"{cutoff_len}: raise it or use fewer shots ({response[:60]!r}…)"
             )
         written.append({"prompt": asked, "response": answered})
+    if cut:
+        print(f"{cut} of {len(written)} examples are cut to {cutoff_len} tokens")
     return written
 
 
