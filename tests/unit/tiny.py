@@ -1,7 +1,10 @@
 """Tiny models with random weights in the three families' exact architectures, and a tokenizer."""
 
+from collections.abc import Callable
+
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from torch.fx.experimental.proxy_tensor import make_fx
 from transformers import (
     Gemma4ForCausalLM,
     Gemma4TextConfig,
@@ -49,6 +52,18 @@ def model(family: str, seed: int = 0) -> PreTrainedModel:
             if parameter.ndim > 1:
                 parameter.mul_(4)
     return made
+
+
+def traced(once: Callable[[], torch.Tensor]) -> Callable[[], object]:
+    """Records a step as a CUDA graph would, on a CPU: the kernels that ran, on those very tensors.
+
+    Whatever the step has from Python is as it was when it is played again. A step that asks the
+    device for a number, or sends it one, cannot be recorded.
+    """
+    recorded = make_fx(once)()
+    if sent := [node for node in recorded.graph.nodes if "lift_fresh" in str(node.target)]:
+        raise RuntimeError(f"sent from the host: {sent}")
+    return recorded
 
 
 FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.decoding import memory
+from zerogap.decoding.cache import Capacity
 from zerogap.decoding.randomness import uniforms
 from zerogap.decoding.stops import StopStrings
 from zerogap.errors import InputError
@@ -106,7 +107,9 @@ class Decoder(Protocol):
     model: PreTrainedModel  # whose logits they are
     device: torch.device
     alone: bool  # whether it takes one question at a time
+    reserves: bool  # whether `reserve` takes the room at once, so that nothing grows
 
+    def reserve(self, capacity: Capacity | None) -> None: ...
     def prefill_prefix(self, token_ids: list[int]) -> None: ...
     def admit(self, questions: list[list[int]]) -> Tensor: ...
     def step(self, tokens: Tensor) -> Tensor: ...
@@ -206,11 +209,20 @@ def _decode(
     stops = StopStrings(tokenizer, sampling.stop)
     together = sampling.batch_rows or batch_rows(decoder, prompts, sampling)
     prefix = shared_prefix(prompts)
+    alone = sampling.exact or decoder.alone
+    largest = Capacity(
+        rows=max(together, copies),
+        copies=copies,
+        columns=sampling.max_new_tokens,
+        questions=max(1, together // copies),
+        longest=max(len(prompt.token_ids) for prompt in prompts) - prefix,
+    )
+    # A padded step is rounded by what it is padded to: exact mode does without.
+    decoder.reserve(None if alone else largest)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
 
     batch = _Batch(sampling, stops, tokenizer.eos_token_id)
     waiting = list(chosen)
-    alone = sampling.exact or decoder.alone
     logits = None
     while waiting or batch.samples:
         room = (together - batch.samples) // copies
