@@ -1,3 +1,5 @@
+import re
+
 import pandas as pd
 import pytest
 import torch
@@ -46,6 +48,19 @@ def test_rows_come_in_the_order_of_questions_and_samples():
     made = drawn()
     assert list(made.question_id) == [f"q{i}" for i in range(6) for _ in range(4)]
     assert list(made.sample_id) == [0, 1, 2, 3] * 6
+
+
+def test_what_people_see(capsys):
+    """Questions done, tokens, their speed, time left, batch, memory; a last line with the totals."""
+    made = drawn()
+    said = capsys.readouterr().err.split("\r")
+    total = f"{made.n_tokens.sum():,} tokens"
+    last = said[-1].strip()
+    assert re.search(
+        rf"100%.* 6/6 \[\d\d:\d\d<\d\d:\d\d, .*question.*, {total}, [\d,]+ tokens/s, "
+        r"8 samples together, \d+\.\d GiB\]$",
+        last,
+    ), last
 
 
 def test_out_of_memory_halves_the_batch_and_says_so(capsys):

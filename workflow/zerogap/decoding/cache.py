@@ -312,7 +312,6 @@ class PromptCache:
 
         prefix = self.prefix_length
         shared = prefix + layer.question[0].shape[2]
-        exact = torch.promote_types(query.dtype, torch.float32)
         bias = self._bias(window)[:, None, None]
         merged = window is None and prefix > 0 and _can_flash(query, layer.prefix[0])
         if merged:
@@ -321,9 +320,9 @@ class PromptCache:
             prefix_value, prefix_score = _flash(query, *layer.prefix)
             shared, bias, prefix = shared - prefix + 1, bias[..., prefix - 1 :], 1
         to_question = self._from_grid(
-            self._to_grid(query) @ layer.question[0].transpose(2, 3), group
+            _scores(self._to_grid(query), layer.question[0].transpose(2, 3)), group
         )
-        of_question = torch.empty_like(to_question)
+        of_question = query.new_empty(to_question.shape)
         out = torch.empty_like(query)
         for run, width in self._runs:
             mine = query[run]
@@ -332,11 +331,11 @@ class PromptCache:
                 to_prefix = prefix_score[run, ..., None]
             else:
                 flat = mine.transpose(0, 1).reshape(heads, few * group, size)
-                to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, few, group, prefix)
-                to_prefix = to_prefix.transpose(0, 1)
-            to_own = mine @ own_key[run, :, :width].transpose(2, 3)
+                to_prefix = _scores(flat, layer.prefix[0].transpose(1, 2))
+                to_prefix = to_prefix.view(heads, few, group, prefix).transpose(0, 1)
+            to_own = _scores(mine, own_key[run, :, :width].transpose(2, 3))
             scores = torch.cat([to_prefix, to_question[run], to_own], dim=-1)
-            scores = scores.to(exact) + bias[run, ..., : shared + width]
+            scores = scores + bias[run, ..., : shared + width]
             weights = scores.softmax(-1).to(query.dtype)
             if merged:
                 of_prefix = weights[..., :1] * prefix_value[run]
@@ -413,6 +412,19 @@ def _enlarged(
     for new, known in zip(grown, old, strict=False):
         new[: known.shape[0], :, : known.shape[2]] = known
     return grown
+
+
+def _scores(query: Tensor, key: Tensor) -> Tensor:
+    """Products (…, A, B) of (…, A, D) and (…, D, B), in float32 where the factors have less.
+
+    Scores of ten and more, rounded to bfloat16, would shift their weights by percents.
+    """
+    if query.dtype.itemsize >= 4:
+        return query @ key
+    if not query.is_cuda:
+        return query.float() @ key.float()
+    product = torch.bmm(query.flatten(0, -3), key.flatten(0, -3), out_dtype=torch.float32)
+    return product.view(*query.shape[:-1], key.shape[-1])
 
 
 def _can_flash(query: Tensor, key: Tensor) -> bool:

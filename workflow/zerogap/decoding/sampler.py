@@ -180,13 +180,17 @@ def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> i
     if decoder.alone:
         return sampling.samples
     prefix = prompts[0].token_ids[: max(1, shared_prefix(prompts))]
+    decoder.reserve(None)  # whatever an earlier batch has taken
     decoder.prefill_prefix(prefix)
-    longest = max(len(prompt.token_ids) for prompt in prompts) + sampling.max_new_tokens
-    own = 1.5 * decoder.kv_bytes() / len(prefix) * sampling.max_new_tokens  # it grows by half
+    longest = max(len(prompt.token_ids) for prompt in prompts)
+    question = (longest - len(prefix)) / sampling.samples  # one's tokens for all its samples
+    ahead = 1 if decoder.reserves else 1.5  # what grows does so by half
+    own = ahead * (sampling.max_new_tokens + question) * decoder.kv_bytes() / len(prefix)
     # The step's largest tensors, in float32 beside the model's own type: logits, their
     # exponentials and running sums; attention scores and weights of one layer.
     config = decoder.model.config.get_text_config()
-    step = 24 * config.vocab_size + 12 * config.num_attention_heads * longest
+    seen = longest + sampling.max_new_tokens
+    step = 24 * config.vocab_size + 12 * config.num_attention_heads * seen
     fitting = int(_SHARE * memory.free_bytes(decoder.device) / (own + step))
     return max(sampling.samples, min(_MOST, fitting))
 
