@@ -42,14 +42,14 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
             "rotary_pct": 0.25,
         },
     ),
-    "gemma-4-e2b": (  # as far as it is public knowledge; the text part alone
+    "gemma-4-e2b": (  # the text part alone
         "Gemma4TextConfig",
         {
             "vocab_size": 262144, "hidden_size": 1536, "intermediate_size": 6144,
             "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 1,
             "head_dim": 256, "global_head_dim": 512, "sliding_window": 512,
             "num_kv_shared_layers": 20, "hidden_size_per_layer_input": 256,
-            "use_double_wide_mlp": True,
+            "use_double_wide_mlp": True, "final_logit_softcapping": 30.0,
             "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
         },
     ),

@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 import pandas as pd
@@ -51,7 +52,7 @@ def test_rows_come_in_the_order_of_questions_and_samples():
 
 
 def test_what_people_see(capsys):
-    """Questions done, tokens, their speed, time left, batch, memory; a last line with the totals."""
+    """Questions done, time left, tokens, their speed, batch, memory; totals on the last line."""
     made = drawn()
     said = capsys.readouterr().err.split("\r")
     total = f"{made.n_tokens.sum():,} tokens"
@@ -129,4 +130,13 @@ def test_the_batch_follows_from_the_free_memory(monkeypatch):
         monkeypatch.setattr("zerogap.decoding.memory.free_bytes", lambda _, free=free: free)
         found.append(batch_rows(decoder, PROMPTS, SAMPLING))
     assert found[0] == 4
-    assert found[0] < found[1] < found[2] < found[3] == 1024
+    assert found[0] < found[1] < found[2] < found[3] == 512
+
+
+def test_questions_count_in_the_memory_of_a_batch(monkeypatch):
+    """A greedy pass has one row a question: their keys and values are most of what it stores."""
+    decoder = CachedModel(model("llama"))
+    monkeypatch.setattr("zerogap.decoding.memory.free_bytes", lambda _: 2**23)
+    long = [Prompt(one.question_id, one.token_ids + [7] * 150) for one in PROMPTS]
+    alone = dataclasses.replace(SAMPLING, samples=1)
+    assert batch_rows(decoder, long, alone) < 0.7 * batch_rows(decoder, long, SAMPLING)

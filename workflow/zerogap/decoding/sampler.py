@@ -119,7 +119,9 @@ class Decoder(Protocol):
 
 Edit = Callable[[Tensor, Rows], Tensor]
 _SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward pass's own
-_MOST = 1024  # samples together: beyond it arithmetic binds, and a batch drains for longer
+# Samples together at the most: beyond it arithmetic binds (docs/benchmarks/README.md), memory is
+# taken for nothing, and a batch drains for longer.
+_MOST = {"cpu": 512, "cuda": 1024}
 _BLOCK = 64  # tokens summed together when a token is drawn
 _PREFILL = 32  # questions read together, each beside a copy of the prefix: bounds that memory
 _SORT = 16  # every so many steps rows are put in order of their length
@@ -173,7 +175,8 @@ def shared_prefix(prompts: list[Prompt]) -> int:
 
 
 def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> int:
-    """How many samples fit the free memory together; one question's at the least.
+    """How many samples fit the free memory together; one question's at the least, and no more than
+    make the steps faster.
 
     What a token's keys and values take is measured on the prompts' shared prefix.
     """
@@ -192,7 +195,7 @@ def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> i
     seen = longest + sampling.max_new_tokens
     step = 24 * config.vocab_size + 12 * config.num_attention_heads * seen
     fitting = int(_SHARE * memory.free_bytes(decoder.device) / (own + step))
-    return max(sampling.samples, min(_MOST, fitting))
+    return max(sampling.samples, min(_MOST[decoder.device.type], fitting))
 
 
 @torch.inference_mode()
