@@ -23,7 +23,7 @@ def cached_model(request, monkeypatch):
     monkeypatch.setattr(cache, "_can_flash", lambda *_: True)
 
     def make(made):
-        cached = CachedModel(made, record=direct)
+        cached = CachedModel(made, recorder=lambda: direct)
         # Fewer questions than come, so that there is room to make.
         cached.reserve(Capacity(rows=20, copies=20, columns=40, questions=2, longest=14))
         return cached

@@ -43,7 +43,7 @@ def expected(alone, rows, prefix=PREFIX):
 def test_a_step_played_again_is_the_step_of_the_rows_that_are_there_then(family, monkeypatch):
     monkeypatch.setattr(cache, "_can_flash", lambda *_: True)
     recorder, alone = Recorder(), model(family)
-    cached = CachedModel(model(family), record=recorder)
+    cached = CachedModel(model(family), recorder=lambda: recorder)
     cached.reserve(CAPACITY)
     for prefix in (PREFIX, PREFIX[::-1]):  # another prefix in the place of the first
         cached.prefill_prefix(prefix)
@@ -85,7 +85,7 @@ SAMPLING = Sampling(
 def test_samples_are_the_same_with_and_without():
     recorder = Recorder()
     plain = dict(sample(CachedModel(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
-    recorded = CachedModel(model("llama"), record=recorder)
+    recorded = CachedModel(model("llama"), recorder=lambda: recorder)
     assert dict(sample(recorded, PROMPTS, TOKENIZER, SAMPLING)) == plain
     assert recorder.played > 10 > recorder.recorded > 0
     before = recorder.recorded
@@ -96,7 +96,11 @@ def test_samples_are_the_same_with_and_without():
 def test_exact_mode_pads_nothing():
     recorder = Recorder()
     exact = dataclasses.replace(SAMPLING, exact=True, max_new_tokens=4)
-    list(sample(CachedModel(model("llama"), record=recorder), PROMPTS[:2], TOKENIZER, exact))
+    list(
+        sample(
+            CachedModel(model("llama"), recorder=lambda: recorder), PROMPTS[:2], TOKENIZER, exact
+        )
+    )
     assert recorder.recorded == 0
 
 
@@ -107,7 +111,7 @@ def test_what_cannot_be_recorded_is_decoded_all_the_same(capsys):
 
     plain = dict(sample(CachedModel(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
     recorder = Recorder(refused)
-    unrecorded = CachedModel(model("llama"), record=recorder)
+    unrecorded = CachedModel(model("llama"), recorder=lambda: recorder)
     assert dict(sample(unrecorded, PROMPTS, TOKENIZER, SAMPLING)) == plain
     said = capsys.readouterr().err
     assert said.count("decoding steps are not recorded (RuntimeError: operation not perm") == 1

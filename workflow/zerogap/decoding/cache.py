@@ -14,7 +14,7 @@ P prefix length, S longest question part, T tokens generated so far. What is cou
 which row belongs to which question) is kept on the host, so that a step never waits for the device.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ class Capacity:
         rows: how many there can be.
         copies: how many of them one question can have.
         columns: own tokens of a row.
-        questions: as many as begin together; there can be more while the last rows of some remain.
+        questions: as many as are there together; if there are more, room for them is made.
         longest: tokens of a question.
     """
 
@@ -106,11 +106,18 @@ class PromptCache:
 
     # -- the parts ----------------------------------------------------------------------------
 
+    def is_for(self, prefix_length: int) -> bool:
+        """Whether what it stores lies as in a new cache of its capacity: it can be used again."""
+        return (
+            self.capacity is not None
+            and len(self.question_length) == self.capacity.questions
+            and prefix_length == self.prefix_length
+        )
+
     def begin_prefix(self, length: int) -> Tensor:
         """The next forward pass is the shared prefix; returns its positions (1, P).
 
-        Questions and rows are forgotten. In a cache with a capacity the stores stay where they
-        are, so only a prefix of the same length can follow.
+        Questions and rows are forgotten; stores stay where they are.
         """
         self._mode = "prefix"
         self.prefix_length = length
@@ -493,13 +500,17 @@ class CachedModel:
         model: a Llama, GPT-NeoX or Gemma-4 text model; its attention is switched to
             :data:`ATTENTION` and it is put into evaluation mode.
         with_logits: False for a model whose activations alone are wanted (a donor).
-        record: how steps are recorded; as CUDA graphs on a GPU, elsewhere not at all.
+        recorder: makes what records the steps of a batch; CUDA graphs on a GPU, elsewhere None.
     """
 
     alone = False  # whether it takes one question at a time
 
     def __init__(
-        self, model: PreTrainedModel, *, with_logits: bool = True, record: Record | None = None
+        self,
+        model: PreTrainedModel,
+        *,
+        with_logits: bool = True,
+        recorder: Callable[[], Record] | None = None,
     ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
@@ -508,14 +519,14 @@ class CachedModel:
         self._with_logits = with_logits
         self._cache = PromptCache(self.device)
         self._replays: Replays | None = None
-        if record is None and self.device.type == "cuda" and with_logits:
-            record = CudaGraphs()
-        self._record = record
+        if recorder is None and self.device.type == "cuda" and with_logits:
+            recorder = CudaGraphs
+        self._recorder = recorder
 
     @property
     def reserves(self) -> bool:
         """Whether :meth:`reserve` takes room; if not, what rows store grows with them."""
-        return self._record is not None
+        return self._recorder is not None
 
     def reserve(self, capacity: Capacity | None) -> None:
         """Decode batches of up to this capacity from now on; None: of any, from stores that grow.
@@ -523,7 +534,7 @@ class CachedModel:
         Steps are then recorded and replayed where the device can. Another capacity than the one
         before frees what was taken for that.
         """
-        if self._record is None:
+        if not self.reserves:
             capacity = None
         if capacity is None or capacity != self._cache.capacity:
             self._renew(capacity)
@@ -533,14 +544,13 @@ class CachedModel:
         self._cache = PromptCache(self.device, capacity)
         if capacity is not None:
             self._replays = Replays(
-                self._step, self._record, _round_rows(capacity.rows), self.device
+                self._step, self._recorder(), _round_rows(capacity.rows), self.device
             )
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
-        capacity = self._cache.capacity
-        if capacity is None or len(token_ids) != self._cache.prefix_length:
-            self._renew(capacity)
+        if not self._cache.is_for(len(token_ids)):
+            self._renew(self._cache.capacity)
         positions = self._cache.begin_prefix(len(token_ids))
         if token_ids:
             self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])

@@ -122,6 +122,7 @@ _SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward 
 # Samples together at the most: beyond it arithmetic binds (docs/benchmarks/README.md), memory is
 # taken for nothing, and a batch drains for longer.
 _MOST = {"cpu": 512, "cuda": 1024}
+_LINGERING = 3  # times as many questions as enter together are there: of some a few rows remain
 _BLOCK = 64  # tokens summed together when a token is drawn
 _PREFILL = 32  # questions read together, each beside a copy of the prefix: bounds that memory
 _SORT = 16  # every so many steps rows are put in order of their length
@@ -186,7 +187,7 @@ def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> i
     decoder.reserve(None)  # whatever an earlier batch has taken
     decoder.prefill_prefix(prefix)
     longest = max(len(prompt.token_ids) for prompt in prompts)
-    question = (longest - len(prefix)) / sampling.samples  # one's tokens for all its samples
+    question = (longest - len(prefix)) * min(1, _LINGERING / sampling.samples)
     ahead = 1 if decoder.reserves else 1.5  # what grows does so by half
     own = ahead * (sampling.max_new_tokens + question) * decoder.kv_bytes() / len(prefix)
     # The step's largest tensors, in float32 beside the model's own type: logits, their
@@ -221,7 +222,7 @@ def _decode(
         rows=max(together, copies),
         copies=copies,
         columns=sampling.max_new_tokens,
-        questions=max(1, together // copies),
+        questions=max(1, min(together, _LINGERING * together // copies)),
         longest=max(len(prompt.token_ids) for prompt in prompts) - prefix,
     )
     # A padded step is rounded by what it is padded to: exact mode does without.
