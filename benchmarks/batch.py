@@ -7,7 +7,6 @@ clock's on a GPU; the best of the steps counts. Fifty rows a question, 32 own to
 """
 
 import json
-import time
 
 import common
 
@@ -50,7 +49,7 @@ def measured(model: str, dtype: str, device: str, steps: int, rows: list[int]) -
     from zerogap.decoding import models
     from zerogap.decoding.sampler import draw, shared_prefix
 
-    clock = time.process_time if device == "cpu" else time.perf_counter
+    clock = common.clock(device)
     prompts = common.prompts(model, -(-max(rows) // 50))
     prefix = shared_prefix(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
     decoder = models.decoder(common.model(model, dtype, device))

@@ -134,6 +134,14 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
+def clock(device: str) -> Callable[[], float]:
+    """Seconds: the processor's on a CPU, disturbed least by what else runs there; else the wall's.
+
+    For shares and ratios within one process.
+    """
+    return time.process_time if device == "cpu" else time.perf_counter
+
+
 def in_child(script: str, **arguments: Any) -> dict[str, Any]:
     """Run `script --child JSON` in a fresh process; what it prints last is its result."""
     environment = os.environ | {
