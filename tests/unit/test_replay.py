@@ -1,5 +1,6 @@
 """Recorded steps: what a GPU plays again, recorded here from the CPU's kernels."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -9,6 +10,7 @@ from tiny import FAMILIES, model, tokenizer, traced
 
 from zerogap.decoding import cache
 from zerogap.decoding.cache import CachedModel, Capacity
+from zerogap.decoding.replay import CudaGraphs
 from zerogap.decoding.sampler import Prompt, Sampling, sample
 
 PREFIX, QUESTIONS = [5, 17, 200, 9], {0: [30, 31, 32], 1: [40], 2: [50, 51]}
@@ -128,3 +130,37 @@ def test_a_step_that_the_host_takes_part_in_cannot_be_recorded(waits):
     numbers = torch.arange(3)
     with pytest.raises(RuntimeError):
         traced(lambda: waits(numbers))
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+def test_a_graph_is_trusted_when_it_gives_the_bits_of_the_step(faithful, monkeypatch):
+    """The bookkeeping around CUDA's calls, which are stood in for."""
+    place = torch.zeros(3)
+
+    class Graph:
+        def replay(self):
+            place.copy_(torch.tensor([1.0, 2.0, 3.0 if faithful else 3.5]))
+
+    class Stream:
+        def wait_stream(self, _):
+            pass
+
+    @contextlib.contextmanager
+    def context(*_, **__):
+        yield
+
+    for name, stand_in in {
+        "Stream": Stream, "current_stream": Stream, "CUDAGraph": Graph,
+        "graph_pool_handle": lambda: (0, 1), "stream": context, "graph": context,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+
+    def once():
+        return place.copy_(torch.tensor([1.0, 2.0, 3.0]))
+
+    if faithful:
+        CudaGraphs()(once)()
+        assert place.tolist() == [1.0, 2.0, 3.0]
+    else:
+        with pytest.raises(RuntimeError, match="a replayed step gives other logits"):
+            CudaGraphs()(once)
