@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AttentionInterface, PreTrainedModel
 
+from zerogap.decoding.memory import send
 from zerogap.decoding.replay import CudaGraphs, Record, Replays
 
 ATTENTION = "zerogap_shared_prompt"
@@ -143,7 +144,7 @@ class PromptCache:
             self.question_length = np.concatenate([self.question_length, lengths])
         else:
             slots = self._free_slots(len(lengths))
-            self._put_questions(torch.from_numpy(slots).to(self.device))
+            self._put_questions(send(slots, self.device))
             self.question_length[slots] = lengths
         self._arriving = {}
         self.row_slot = np.concatenate([self.row_slot, slots])
@@ -183,7 +184,7 @@ class PromptCache:
         self.row_slot, self.row_length = self.row_slot[rows], self.row_length[rows]
         if len(target) and (width := int(self.row_length[target].max())):
             self._make_room(len(rows), width)
-            origin, place = (torch.from_numpy(x).to(self.device) for x in (source, target))
+            origin, place = (send(x, self.device) for x in (source, target))
             for layer in self.layers.values():
                 for store in layer.own or ():
                     store[place, :, :width] = store[origin, :, :width]
@@ -193,7 +194,7 @@ class PromptCache:
         if len(slots) < len(self.question_length):
             self.question_length = self.question_length[slots]
             longest = self.question_length.max(initial=0)
-            chosen = torch.from_numpy(slots).to(self.device)
+            chosen = send(slots, self.device)
             for layer in self.layers.values():
                 if layer.question is not None:
                     layer.question = tuple(part[chosen, :, :longest] for part in layer.question)
@@ -543,9 +544,7 @@ class CachedModel:
         self._replays = None
         self._cache = PromptCache(self.device, capacity)
         if capacity is not None:
-            self._replays = Replays(
-                self._step, self._recorder(), _round_rows(capacity.rows), self.device
-            )
+            self._replays = Replays(self._step, self._recorder(), _round_rows(capacity.rows))
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
@@ -573,17 +572,17 @@ class CachedModel:
         if logits is None:
             return None
         rows = torch.arange(len(questions), device=self.device)
-        return logits[rows, torch.from_numpy(which).to(self.device)]
+        return logits[rows, send(which, self.device)]
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor | None:
         """Feed one token to every row (R,); the logits (R, V) for the next."""
         width, plan = self._cache.plan_step()
-        inputs = [F.pad(tokens, (0, len(plan[0]) - len(tokens))), *map(torch.from_numpy, plan)]
-        if self._replays is None:
-            logits = self._step(width, *(part.to(self.device) for part in inputs))
-        else:
-            logits = self._replays(width, *inputs)
+        inputs = [
+            F.pad(tokens, (0, len(plan[0]) - len(tokens))),
+            *(send(part, self.device) for part in plan),
+        ]
+        logits = (self._replays or self._step)(width, *inputs)
         self._cache.end_step()
         return None if logits is None else logits[: len(tokens)]
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from zerogap.decoding.memory import send
 from zerogap.decoding.sampler import Rows
 from zerogap.decoding.strategy import Context, Intervention
 
@@ -130,7 +131,7 @@ def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
     row = (rail >= 0).nonzero()[:, 0]
     if not len(row):
         return logits
-    row, token = row.to(logits.device), rail[row].to(logits.device)
+    row, token = send(row, logits.device), send(rail[row], logits.device)
     if suppression == "ban":
         logits[row, token] = float("-inf")
     else:

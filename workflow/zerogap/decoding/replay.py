@@ -28,19 +28,14 @@ class Replays:
         rows: the most that a step has.
     """
 
-    def __init__(self, step: Step, record: Record, rows: int, device: torch.device) -> None:
-        self._step, self._record = step, record
-        self._rows, self._device = rows, device
+    def __init__(self, step: Step, record: Record, rows: int) -> None:
+        self._step, self._record, self._rows = step, record, rows
         self._seen: Counter[tuple] = Counter()
         self._recorded: dict[tuple, tuple[list[Tensor], Callable[[], object]]] = {}
         self._logits: Tensor | None = None  # one place for all shapes: it is large
 
     def __call__(self, width: int, *values: Tensor) -> Tensor:
-        """The step's logits (R, V), which the next one overwrites.
-
-        Args:
-            values: the inputs, on any device.
-        """
+        """The step's logits (R, V), which the next one overwrites."""
         shape = (width, *(value.shape for value in values))
         rows = len(values[0])
         if shape in self._recorded:
@@ -50,7 +45,7 @@ class Replays:
             play()
             return self._logits[:rows]
 
-        inputs = [value.to(self._device, copy=True) for value in values]
+        inputs = [value.clone() for value in values]
 
         def once() -> Tensor:
             logits = self._step(width, *inputs)

@@ -247,7 +247,7 @@ def _decode(
         if edit is not None:
             logits = edit(logits, batch.rows())
         entropy = None
-        uniform, row = (torch.from_numpy(part).to(device) for part in batch.draws())
+        uniform, row = (memory.send(part, device) for part in batch.draws())
         if take_greedy:
             tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)[row]
             entropy = _entropy(logits)[row]
@@ -381,7 +381,7 @@ class _Batch:
     def last_tokens(self, device: torch.device) -> Tensor:
         """The newest token (R,) of every row."""
         newest = self._tokens[np.arange(len(self._step)), self._step - 1]
-        return torch.from_numpy(newest).to(device)
+        return memory.send(newest, device)
 
     def append(self, tokens: np.ndarray, entropy: np.ndarray | None) -> np.ndarray:
         """Give every member its drawn token (N,); ended ones leave, rows part where draws differ.
