@@ -225,7 +225,7 @@ class PromptCache:
     ) -> Tensor:
         """The next forward pass is one token for each row; returns the positions (R, 1).
 
-        From here on a step takes nothing from the host but shapes.
+        With a capacity the pass then takes nothing from the host but shapes.
         """
         self._mode = "step"
         self._width, self._start, self._column = width, start, column
