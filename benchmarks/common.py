@@ -42,14 +42,14 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
             "rotary_pct": 0.25,
         },
     ),
-    "gemma-4-e2b": (  # as far as it is public knowledge; the text part alone
+    "gemma-4-e2b": (  # the text part alone
         "Gemma4TextConfig",
         {
             "vocab_size": 262144, "hidden_size": 1536, "intermediate_size": 6144,
             "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 1,
             "head_dim": 256, "global_head_dim": 512, "sliding_window": 512,
             "num_kv_shared_layers": 20, "hidden_size_per_layer_input": 256,
-            "use_double_wide_mlp": True,
+            "use_double_wide_mlp": True, "final_logit_softcapping": 30.0,
             "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
         },
     ),
@@ -132,6 +132,14 @@ def synchronize(device: str) -> None:
 
     if device == "cuda":
         torch.cuda.synchronize()
+
+
+def clock(device: str) -> Callable[[], float]:
+    """Seconds: the processor's on a CPU, disturbed least by what else runs there; else the wall's.
+
+    For shares and ratios within one process.
+    """
+    return time.process_time if device == "cpu" else time.perf_counter
 
 
 def in_child(script: str, **arguments: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def main() -> None:
         ["… of them prefix and questions", f"{found['prefill']:.1f}"],
         ["… of them decoding steps", f"{found['stepping']:.1f}"],
         ["steps", f"{found['steps']:,}"],
+        ["peak memory, GiB", f"{found['peak'] / 2**30:.1f}"],
         ["rows a step (mean)", f"{found['rows']:.0f}"],
         ["measured GB/s", f"{found['bandwidth'] / 1e9:,.0f}"],
         ["measured GFLOP/s", f"{found['rate'] / 1e9:,.0f}"],
@@ -50,92 +51,103 @@ def main() -> None:
 
 
 def child(arguments: dict) -> None:
+    print(json.dumps(measured(**arguments)))
+
+
+def measured(
+    model: str, dtype: str, device: str, rows: int | None, questions: int, samples: int, tokens: int
+) -> dict[str, float]:
+    """Seconds of a run and of its parts, and the floors of its steps."""
     import numpy as np
 
     from zerogap.decoding import models
     from zerogap.decoding.sampler import Sampling, sample, shared_prefix
 
-    device = arguments["device"]
-    model = common.model(arguments["model"], arguments["dtype"], device)
-    prompts = common.prompts(arguments["model"], arguments["questions"])
-    bandwidth, rate = _rates(model.dtype, device)
-    weights = sum(p.nbytes for p in model.parameters())
-    embedding = model.get_input_embeddings().weight
-    multiplied = sum(p.numel() for p in model.parameters() if p.ndim == 2)
-    if model.get_output_embeddings().weight is not embedding:
-        multiplied -= embedding.numel()  # looked up, not multiplied
-
-    decoder = models.decoder(model)
+    made = common.model(model, dtype, device)
+    prompts = common.prompts(model, questions)
+    bandwidth, rate = _rates(made.dtype, device)
+    weights, multiplied, attentions = work(made)
+    decoder = models.decoder(made)
     prefix = shared_prefix(prompts)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
     kv_token = decoder.kv_bytes() / prefix
-    floors: list[tuple[float, float]] = []
-    spent: list[float] = []
+    by_bytes: list[float] = []
+    by_operations: list[float] = []
     counts: list[int] = []
-    step, config = decoder.step, model.config.get_text_config()
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    width = config.num_attention_heads * head
+    step, admit = decoder.step, decoder.admit
+    spent = {step: 0.0, admit: 0.0}
 
-    def timed(tokens):
+    def timed(action, values):
+        common.synchronize(device)
+        start = time.perf_counter()
+        result = action(values)
+        common.synchronize(device)
+        spent[action] += time.perf_counter() - start
+        return result
+
+    def counted(tokens):
         cache = decoder._cache
-        own = int(cache.row_length.sum())
-        questions = int(cache.question_length.sum())
-        seen = own + int(cache.question_length[cache.row_slot].sum()) + len(tokens) * prefix
-        moved = weights + kv_token * (prefix + questions + own)
-        done = 2 * multiplied * len(tokens) + 4 * width * config.num_hidden_layers * seen
-        floors.append((moved / bandwidth, done / rate))
-        counts.append(len(tokens))
-        common.synchronize(device)
-        start = time.perf_counter()
-        logits = step(tokens)
-        common.synchronize(device)
-        spent.append(time.perf_counter() - start)
-        return logits
+        own = cache.row_length + 1
+        seen = prefix + cache.question_length[cache.row_slot] + own
+        held = prefix + cache.question_length[np.unique(cache.row_slot)].sum() + own.sum()
+        by_bytes.append((weights + kv_token * held) / bandwidth)
+        attended = sum(4 * width * np.minimum(seen, window).sum() for width, window in attentions)
+        by_operations.append((2 * multiplied * len(seen) + attended) / rate)
+        counts.append(len(seen))
+        return timed(step, tokens)
 
+    decoder.step, decoder.admit = counted, lambda asked: timed(admit, asked)
     sampling = Sampling(
-        temperature=0.7,
-        max_new_tokens=arguments["tokens"],
-        stop=[],
-        samples=arguments["samples"],
-        batch_rows=arguments["rows"],
+        temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=rows
     )
-    words = common.Endless(common.tokenizer())
-    prefill = 0.0
-    admit = decoder.admit
-
-    def timed_admit(questions):
-        nonlocal prefill
-        common.synchronize(device)
-        start = time.perf_counter()
-        logits = admit(questions)
-        common.synchronize(device)
-        prefill += time.perf_counter() - start
-        return logits
-
-    decoder.step, decoder.admit = timed, timed_admit
     start = time.perf_counter()
-    tokens = sum(
+    drawn = sum(
         len(response.token_ids)
-        for _, responses in sample(decoder, prompts, words, sampling)
+        for _, responses in sample(decoder, prompts, common.Endless(common.tokenizer()), sampling)
         for response in responses
     )
     common.synchronize(device)
     seconds = time.perf_counter() - start
-    by_bytes, by_operations = np.array(floors).T
-    result = {
-        "speed": tokens / seconds,
+    return {
+        "tokens": drawn,
+        "speed": drawn / seconds,
         "seconds": seconds,
-        "prefill": prefill,
-        "stepping": sum(spent),
-        "steps": len(spent),
+        "prefill": spent[admit],
+        "stepping": spent[step],
+        "steps": len(counts),
         "rows": float(np.mean(counts)),
         "bandwidth": bandwidth,
         "rate": rate,
-        "bytes_floor": float(by_bytes.sum()),
-        "operations_floor": float(by_operations.sum()),
+        "bytes_floor": float(np.sum(by_bytes)),
+        "operations_floor": float(np.sum(by_operations)),
         "floor": float(np.maximum(by_bytes, by_operations).sum()),
+        "peak": common.peak_bytes(device),
     }
-    print(json.dumps(result))
+
+
+def work(model) -> tuple[int, int, list[tuple[int, int]]]:
+    """What a step must do: bytes of weights to read, weights to multiply each row by, and of every
+    attention the width of its heads together and how far it sees. Tables in which a row looks up
+    its token are neither read nor multiplied whole.
+    """
+    import torch
+
+    head = model.get_output_embeddings().weight
+    tables = [m.weight for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    looked_up = {id(table) for table in tables if table is not head}
+    used = [one for one in model.parameters() if id(one) not in looked_up]
+    heads = model.config.get_text_config().num_attention_heads
+    attentions = [
+        (heads * getattr(m, "head_dim", getattr(m, "head_size", 0)), _window(m))
+        for m in model.modules()
+        if hasattr(m, "layer_idx") and hasattr(m, "scaling")
+    ]
+    multiplied = sum(one.numel() for one in used if one.ndim == 2)
+    return sum(one.nbytes for one in used), multiplied, attentions
+
+
+def _window(attention) -> int:
+    return getattr(attention, "sliding_window", None) or 2**40
 
 
 def _rates(dtype, device: str) -> tuple[float, float]:

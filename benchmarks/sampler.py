@@ -65,6 +65,11 @@ def main() -> None:
 
 
 def child(arguments: dict) -> None:
+    print(json.dumps(measured(arguments)))
+
+
+def measured(arguments: dict) -> dict:
+    """Tokens a second and peak memory of one contender."""
     device, dtype = arguments["device"], arguments["dtype"]
     model = common.model(arguments["model"], dtype, device)
     prompts = common.prompts(arguments["model"], arguments["questions"])
@@ -77,13 +82,12 @@ def child(arguments: dict) -> None:
     tokens = run(model, prompts, arguments)
     common.synchronize(device)
     seconds = time.perf_counter() - start
-    result = {
+    return {
         "speed": tokens / seconds,
         "peak": common.peak_bytes(device) - before,
         "questions": arguments["questions"],
         "prompt": len(prompts[0].token_ids),
     }
-    print(json.dumps(result))
 
 
 def _zerogap(model, prompts, arguments) -> int:

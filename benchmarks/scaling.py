@@ -1,12 +1,20 @@
 """Time against samples a question, questions and prompt length: what should be linear is.
 
 python benchmarks/scaling.py [--model llama2]
+
+Seconds of the processor on a CPU. A first run that is not told takes what is slow only once.
 """
 
 import json
-import time
+from collections.abc import Sequence
 
 import common
+
+PLANS = (  # questions, samples, times the shared prompt is repeated
+    (10, 50, 1), (20, 50, 1), (40, 50, 1),
+    (20, 25, 1), (20, 100, 1), (20, 200, 1),
+    (20, 50, 2), (20, 50, 4),
+)  # fmt: skip
 
 
 def main() -> None:
@@ -23,7 +31,7 @@ def main() -> None:
                 one["questions"],
                 one["samples"],
                 one["prefix"],
-                f"{one['seconds']:.1f}",
+                f"{one['seconds']:.2f}",
                 f"{one['speed']:,.0f}",
             ]
             for one in found
@@ -33,41 +41,42 @@ def main() -> None:
 
 
 def child(arguments: dict) -> None:
+    print(json.dumps(measured(**arguments)))
+
+
+def measured(
+    model: str, dtype: str, device: str, tokens: int, plans: Sequence[tuple[int, int, int]] = PLANS
+) -> list[dict]:
+    """Seconds of every (questions, samples, times the shared prompt is repeated)."""
     from zerogap.decoding import models
     from zerogap.decoding.sampler import Prompt, Sampling, sample, shared_prefix
 
-    decoder = models.decoder(
-        common.model(arguments["model"], arguments["dtype"], arguments["device"])
-    )
+    clock = common.clock(device)
+    decoder = models.decoder(common.model(model, dtype, device))
     words = common.Endless(common.tokenizer())
-    made = common.prompts(arguments["model"], 40)
+    made = common.prompts(model, max(questions for questions, _, _ in plans))
     prefix = shared_prefix(made)
     rows = []
-    for questions, samples, repeats in (
-        (10, 50, 1), (20, 50, 1), (40, 50, 1),
-        (20, 25, 1), (20, 100, 1), (20, 200, 1),
-        (20, 50, 2), (20, 50, 4),
-    ):  # fmt: skip
+    for questions, samples, repeats in [plans[0], *plans]:
         prompts = [
             Prompt(one.question_id, one.token_ids[:prefix] * repeats + one.token_ids[prefix:])
             for one in made[:questions]
         ]
         sampling = Sampling(
-            temperature=0.7, max_new_tokens=arguments["tokens"], stop=[], samples=samples,
-            batch_rows=500,
+            temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=500,
         )  # fmt: skip
-        start = time.perf_counter()
+        start = clock()
         drawn = sample(decoder, prompts, words, sampling)
-        tokens = sum(len(one.token_ids) for _, responses in drawn for one in responses)
-        common.synchronize(arguments["device"])
-        seconds = time.perf_counter() - start
+        made_tokens = sum(len(one.token_ids) for _, responses in drawn for one in responses)
+        common.synchronize(device)
+        seconds = clock() - start
         rows.append(
             {
                 "questions": str(questions), "samples": str(samples),
-                "prefix": str(prefix * repeats), "seconds": seconds, "speed": tokens / seconds,
+                "prefix": str(prefix * repeats), "seconds": seconds, "speed": made_tokens / seconds,
             }
         )  # fmt: skip
-    print(json.dumps(rows))
+    return rows[1:]
 
 
 if __name__ == "__main__":

@@ -186,6 +186,14 @@ def test_the_size_of_a_folder_is_that_of_its_tensors(quick):
         assert feed_forward["feed_forward"] in found.widths
 
 
+def test_the_size_of_a_base_to_be_pretrained_is_about_that_of_the_finished_one(quick):
+    for model, entry in quick["models"].items():
+        foreseen = weights.from_scratch(entry["family"], configuration.pretraining(quick, model))
+        made = planning.size(quick, model)
+        assert foreseen.parameters == pytest.approx(made.parameters, rel=0.1)
+        assert len(foreseen.widths) == len(made.widths)
+
+
 def test_a_model_that_nobody_knows_is_an_error_with_its_mend(monkeypatch):
     import huggingface_hub
 

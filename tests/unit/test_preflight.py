@@ -240,7 +240,7 @@ class Hub(BaseHTTPRequestHandler):
             error = "GatedRepo" if "llama" in path else "RepoNotFound" if "gone" in path else None
             return self.answer({}, error, 403 if error == "GatedRepo" else 404)
         if "/revision/" in path:
-            error = None if path.endswith("/revision/main") else "RevisionNotFound"
+            error = "RevisionNotFound" if path.endswith("/revision/lost") else None
             weights = "model.bin" if "old" in path else "model.safetensors"
             return self.answer({"id": "x/y", "siblings": [{"rfilename": weights}]}, error)
         if path.endswith("tokenizer_config.json"):
@@ -298,7 +298,7 @@ def asked(config, endpoint, folder):
 def test_the_hub_is_asked_for_access_licence_and_revision(paper, hub, here):
     paper["data"]["instructions"]["hub"]["repository"] = "someone/gone"
     paper["data"]["hub"]["revision"] = "lost"
-    old = copy.deepcopy(paper["models"]["llama2"]) | {"base": "someone/old"}
+    old = copy.deepcopy(paper["models"]["llama2"]) | {"base": "someone/old", "revision": "main"}
     paper["models"] |= {"old": old, "far": old | {"base": "far/away"}}
     code, said = asked(paper, hub, here)
     assert code != 0 and "Traceback" not in said
@@ -323,8 +323,11 @@ def test_a_hub_that_allows_everything_passes(paper, hub, here):
     paper["setting"]["model"] = "gemma"
     code, said = asked(paper, hub, here)
     assert code == 0, said
-    assert "ok       hub, models.gemma: 'google/gemma-4-E2B' at 'main' can be read" in said
-    assert "ok       hub, data: 'openai/gsm8k' at 'main' can be read" in said
+    for key, repository, revision in (
+        ("models.gemma", "google/gemma-4-E2B", paper["models"]["gemma"]["revision"]),
+        ("data", "openai/gsm8k", paper["data"]["hub"]["revision"]),
+    ):
+        assert f"ok       hub, {key}: '{repository}' at '{revision}' can be read" in said
 
 
 def test_a_hub_that_is_down_is_said_once(paper, here):
@@ -344,6 +347,19 @@ def test_what_is_fetched_already_is_not_asked_for(paper):
     Path("results/paper/data/train.jsonl").touch()
     left = {source.key for source in preflight.hub_sources(paper)}
     assert everything - left == {"models.llama2", "data"}
+
+
+def test_a_base_that_the_run_makes_is_not_looked_for(paper):
+    paper["models"]["pythia"]["base"] = "pretrained"
+    paper["pretraining"] = {"vocabulary": 500, "width": 8, "layers": 2, "feed_forward": 8}
+    assert "models.pythia" not in {source.key for source in preflight.hub_sources(paper)}
+
+
+def test_a_chat_model_on_the_hub_is_looked_for(paper):
+    paraphrases = paper["data"]["paraphrases"]
+    paraphrases["method"] = "local"
+    paraphrases["local"] |= {"model": "some/chat", "revision": "main"}
+    assert preflight.hub_sources(paper)[3].repository == "some/chat"
 
 
 def test_no_torch_is_loaded():

@@ -186,8 +186,22 @@ def test_logits_that_are_no_numbers_name_the_question():
     broken = model("llama")
     with torch.no_grad():
         broken.lm_head.weight.fill_(float("nan"))
-    with pytest.raises(InputError, match="q[0-3]"):
+    with pytest.raises(InputError, match=r"question q[0-3]: .*not numbers \(NaN\) at step 0"):
         list(sample(CachedModel(broken), PROMPTS, TOKENIZER, SAMPLING))
+
+
+def test_logits_that_cease_to_be_numbers_name_the_step():
+    decoder = CachedModel(model("llama"))
+    step, taken = decoder.step, []
+
+    def breaks(tokens):
+        taken.append(tokens)
+        return step(tokens) * (float("nan") if len(taken) == 3 else 1)
+
+    decoder.step = breaks
+    unending = dataclasses.replace(SAMPLING, stop=[])
+    with pytest.raises(InputError, match=r"question q1: .*\(NaN\) at step 3; was it trained in"):
+        list(sample(decoder, PROMPTS[1:2], TOKENIZER, unending))
 
 
 @settings(max_examples=60, deadline=None)

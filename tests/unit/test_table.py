@@ -1,3 +1,6 @@
+import dataclasses
+import re
+
 import pandas as pd
 import pytest
 import torch
@@ -46,6 +49,19 @@ def test_rows_come_in_the_order_of_questions_and_samples():
     made = drawn()
     assert list(made.question_id) == [f"q{i}" for i in range(6) for _ in range(4)]
     assert list(made.sample_id) == [0, 1, 2, 3] * 6
+
+
+def test_what_people_see(capsys):
+    """Questions done, time left, tokens, their speed, batch, memory; totals on the last line."""
+    made = drawn()
+    said = capsys.readouterr().err.split("\r")
+    total = f"{made.n_tokens.sum():,} tokens"
+    last = said[-1].strip()
+    assert re.search(
+        rf"100%.* 6/6 \[\d\d:\d\d<\d\d:\d\d, .*question.*, {total}, [\d,]+ tokens/s, "
+        r"8 samples together, \d+\.\d GiB\]$",
+        last,
+    ), last
 
 
 def test_out_of_memory_halves_the_batch_and_says_so(capsys):
@@ -114,4 +130,13 @@ def test_the_batch_follows_from_the_free_memory(monkeypatch):
         monkeypatch.setattr("zerogap.decoding.memory.free_bytes", lambda _, free=free: free)
         found.append(batch_rows(decoder, PROMPTS, SAMPLING))
     assert found[0] == 4
-    assert found[0] < found[1] < found[2] < found[3] == 1024
+    assert found[0] < found[1] < found[2] < found[3] == 512
+
+
+def test_questions_count_in_the_memory_of_a_batch(monkeypatch):
+    """A greedy pass has one row a question: their keys and values are most of what it stores."""
+    decoder = CachedModel(model("llama"))
+    monkeypatch.setattr("zerogap.decoding.memory.free_bytes", lambda _: 2**24)
+    long = [Prompt(one.question_id, one.token_ids + [7] * 150) for one in PROMPTS]
+    alone, many = (dataclasses.replace(SAMPLING, samples=m) for m in (1, 50))
+    assert batch_rows(decoder, long, alone) < 0.7 * batch_rows(decoder, long, many)

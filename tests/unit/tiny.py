@@ -1,7 +1,10 @@
 """Tiny models with random weights in the three families' exact architectures, and a tokenizer."""
 
+from collections.abc import Callable
+
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from torch.fx.experimental.proxy_tensor import make_fx
 from transformers import (
     Gemma4AudioConfig,
     Gemma4Config,
@@ -85,6 +88,18 @@ def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
     special += ("eoi_token_id", "boa_token_id", "eoa_token_index")
     outside = {name: text.vocab_size + i for i, name in enumerate(special)}
     return Gemma4Config(text_config=text, vision_config=vision, audio_config=audio, **outside)
+
+
+def traced(once: Callable[[], torch.Tensor]) -> Callable[[], object]:
+    """Records a step as a CUDA graph would, on a CPU: the kernels that ran, on those very tensors.
+
+    Whatever the step has from Python is as it was when it is played again. A step that asks the
+    device for a number, or sends it one, cannot be recorded.
+    """
+    recorded = make_fx(once)()
+    if sent := [node for node in recorded.graph.nodes if "lift_fresh" in str(node.target)]:
+        raise RuntimeError(f"sent from the host: {sent}")
+    return recorded
 
 
 FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")

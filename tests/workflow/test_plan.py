@@ -43,8 +43,9 @@ def dry_run(overlays: list[Path]) -> Counter:
         "decoding: { shards: 3 }\nmodels: { gemma: null }",
         "strategies: { shortcut: null }\nablation: { railcap_n1: null }",
         (ROOT / "profiles/quick/embedded.yaml").read_text(),
+        (ROOT / "profiles/full/full.yaml").read_text(),
     ],
-    ids=["paper", "shards", "fewer", "quick"],
+    ids=["paper", "shards", "fewer", "quick", "full"],
 )
 def test_the_plan_counts_what_snakemake_plans(overlays, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)

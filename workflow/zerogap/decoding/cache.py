@@ -5,11 +5,16 @@ samples) and a row's generated tokens. A decoding step attends to the three part
 and takes one softmax over them: nothing shared is copied per row. `transformers` models reach
 this through its attention interface, under the name :data:`ATTENTION`.
 
+On a CPU the parts grow as the batch does. On a GPU they are taken at once for the largest batch
+(:class:`Capacity`) and a step's rows are padded to one of few sizes, so that its kernels can be
+recorded and replayed (:mod:`zerogap.decoding.replay`).
+
 Shapes: R rows being decoded, Q questions, Hq/Hkv query and key/value heads, D head size,
 P prefix length, S longest question part, T tokens generated so far. What is counted (lengths,
 which row belongs to which question) is kept on the host, so that a step never waits for the device.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +23,31 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AttentionInterface, PreTrainedModel
 
+from zerogap.decoding.memory import send
+from zerogap.decoding.replay import CudaGraphs, Record, Replays
+
 ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
 _RUN = 64  # rows of similar length that are taken together
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The largest batch that is to come.
+
+    Attributes:
+        rows: how many there can be.
+        copies: how many of them one question can have.
+        columns: own tokens of a row.
+        questions: as many as are there together; if there are more, room for them is made.
+        longest: tokens of a question.
+    """
+
+    rows: int
+    copies: int
+    columns: int
+    questions: int
+    longest: int
 
 
 @dataclass
@@ -35,17 +62,21 @@ class _Layer:
 class PromptCache:
     """The three-part cache of one model. Rows are numbered 0 … R-1, in any order of questions."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, capacity: Capacity | None = None) -> None:
         self.device = device
+        self.capacity = capacity
         self.layers: dict[int, _Layer] = {}
         self.prefix_length = 0
-        self.question_length = np.zeros(0, dtype=np.int64)  # (Q,)
-        self.row_slot = np.zeros(0, dtype=np.int64)  # (R,) index into Q
-        self.row_length = np.zeros(0, dtype=np.int64)  # (R,) own tokens
         self._mode = "prefix"
-        self._grouped = False  # whether the grid of rows is that of the present rows
         self._arriving: dict[int, tuple[Tensor, Tensor]] = {}
         self._biases: dict[int | None, Tensor] = {}
+        self._empty(capacity.questions if capacity else 0)
+
+    def _empty(self, questions: int) -> None:
+        self.question_length = np.zeros(questions, dtype=np.int64)  # (Q,)
+        self.row_slot = np.zeros(0, dtype=np.int64)  # (R,) index into Q
+        self.row_length = np.zeros(0, dtype=np.int64)  # (R,) own tokens
+        self._grouped = False  # whether the grid of rows is that of the present rows
 
     # -- the protocol `transformers` models speak ---------------------------------------------
 
@@ -55,7 +86,11 @@ class PromptCache:
         """Store a layer's new keys and values; return those of the part being written."""
         layer = self.layers.setdefault(layer_index, _Layer())
         if self._mode == "prefix":
-            layer.prefix = key[0], value[0]
+            if layer.prefix is None:
+                layer.prefix = key[0], value[0]
+            else:  # of a cache that is used again: in the place of the former
+                for store, new in zip(layer.prefix, (key, value), strict=True):
+                    store.copy_(new[0])
             return key, value
         if self._mode == "questions":
             layer.prefix = layer.prefix or (key[0, :, :0], value[0, :, :0])
@@ -63,7 +98,7 @@ class PromptCache:
             return key, value
         for store, new in zip(layer.own, (key, value), strict=True):
             store[self._rows, :, self._column] = new[:, :, 0]
-        rows = len(self.row_slot)
+        rows = len(self._rows)
         return layer.own[0][:rows, :, : self._width], layer.own[1][:rows, :, : self._width]
 
     def get_seq_length(self, *_: object) -> int:
@@ -72,10 +107,22 @@ class PromptCache:
 
     # -- the parts ----------------------------------------------------------------------------
 
+    def is_for(self, prefix_length: int) -> bool:
+        """Whether what it stores lies as in a new cache of its capacity: it can be used again."""
+        return (
+            self.capacity is not None
+            and len(self.question_length) == self.capacity.questions
+            and prefix_length == self.prefix_length
+        )
+
     def begin_prefix(self, length: int) -> Tensor:
-        """The next forward pass is the shared prefix; returns its positions (1, P)."""
+        """The next forward pass is the shared prefix; returns its positions (1, P).
+
+        Questions and rows are forgotten; stores stay where they are.
+        """
         self._mode = "prefix"
         self.prefix_length = length
+        self._empty(len(self.question_length))
         return torch.arange(length, device=self.device)[None]
 
     def begin_questions(self, longest: int) -> Tensor:
@@ -86,18 +133,43 @@ class PromptCache:
 
     def admit(self, lengths: list[int]) -> None:
         """Take the questions just prefilled, one row each, after the rows that are there."""
-        slots = len(self.question_length) + np.arange(len(lengths))
-        for index, arriving in self._arriving.items():
-            layer = self.layers[index]
-            if layer.question is None or not len(self.question_length):
-                layer.question = arriving
-            else:
-                layer.question = tuple(map(_stack, layer.question, arriving))
+        if self.capacity is None:
+            slots = len(self.question_length) + np.arange(len(lengths))
+            for index, arriving in self._arriving.items():
+                layer = self.layers[index]
+                if layer.question is None or not len(self.question_length):
+                    layer.question = arriving
+                else:
+                    layer.question = tuple(map(_stack, layer.question, arriving))
+            self.question_length = np.concatenate([self.question_length, lengths])
+        else:
+            slots = self._free_slots(len(lengths))
+            self._put_questions(send(slots, self.device))
+            self.question_length[slots] = lengths
         self._arriving = {}
-        self.question_length = np.concatenate([self.question_length, lengths])
         self.row_slot = np.concatenate([self.row_slot, slots])
         self.row_length = np.concatenate([self.row_length, np.zeros_like(slots)])
         self._grouped = False
+
+    def _free_slots(self, count: int) -> np.ndarray:
+        """Slots (count,) that no row is of; there are half as many more when they run out."""
+        known = len(self.question_length)
+        free = np.setdiff1d(np.arange(known), self.row_slot)
+        if len(free) < count:
+            more = max(count - len(free), known // 2)
+            self.question_length = np.pad(self.question_length, (0, more))
+            free = np.concatenate([free, known + np.arange(more)])
+        return free[:count]
+
+    def _put_questions(self, slots: Tensor) -> None:
+        """The questions just prefilled into their slots of stores that do not move otherwise."""
+        count, longest = len(self.question_length), self.capacity.longest
+        for index, arriving in self._arriving.items():
+            layer = self.layers[index]
+            if layer.question is None or len(layer.question[0]) < count:
+                layer.question = _enlarged(layer.question or (), arriving, count, longest)
+            for store, new in zip(layer.question, arriving, strict=True):
+                store[slots, :, : new.shape[2]] = new
 
     def arrange(self, rows: np.ndarray) -> None:
         """Go on with rows (R',) of the present ones, in that order; a row may come twice.
@@ -112,39 +184,66 @@ class PromptCache:
         self.row_slot, self.row_length = self.row_slot[rows], self.row_length[rows]
         if len(target) and (width := int(self.row_length[target].max())):
             self._make_room(len(rows), width)
-            origin, place = (torch.from_numpy(x).to(self.device) for x in (source, target))
+            origin, place = (send(x, self.device) for x in (source, target))
             for layer in self.layers.values():
                 for store in layer.own or ():
                     store[place, :, :width] = store[origin, :, :width]
+        if self.capacity is not None:
+            return  # a slot without rows is free
         slots, self.row_slot = np.unique(self.row_slot, return_inverse=True)
         if len(slots) < len(self.question_length):
             self.question_length = self.question_length[slots]
             longest = self.question_length.max(initial=0)
-            chosen = torch.from_numpy(slots).to(self.device)
+            chosen = send(slots, self.device)
             for layer in self.layers.values():
                 if layer.question is not None:
                     layer.question = tuple(part[chosen, :, :longest] for part in layer.question)
 
-    def begin_step(self) -> Tensor:
-        """The next forward pass is one token for each row; returns the positions (R, 1)."""
-        self._mode = "step"
-        self._width = int(self.row_length.max()) + 1
-        self._make_room(len(self.row_slot), self._width)
-        self._column = torch.from_numpy(self.row_length).to(self.device)
-        start = self.prefix_length + self.question_length[self.row_slot]
-        self._start = torch.from_numpy(start).to(self.device)
-        self._biases = {}
+    def plan_step(self) -> tuple[int, list[np.ndarray]]:
+        """What a step of one token for each row needs to know, from the host.
+
+        Returns:
+            How many own tokens its longest row has then, and for :meth:`begin_step` where each
+            row's own part starts (R,), how many tokens it has (R,), its cell (R,) in the grid and
+            the grid (Q, W). With a capacity both the tokens and R are rounded up to one of a few
+            sizes; rows that are none write where no row is and read that.
+        """
+        width = int(self.row_length.max()) + 1
+        self._make_room(len(self.row_slot), width)
         if not self._grouped:
             self._group_rows()
-        # On a CPU rows are taken in runs, each as wide as its longest row, whose scores stay in the
-        # processor's cache: there a step waits for memory.
-        rows = len(self.row_slot)
-        run = _RUN if self.device.type == "cpu" else rows
-        self._runs = [
-            (slice(first, first + run), int(self.row_length[first : first + run].max()) + 1)
-            for first in range(0, rows, run)
-        ]
-        return (self._start + self._column)[:, None]
+        start = self.prefix_length + self.question_length[self.row_slot]
+        per_row = [start, self.row_length, self._row_cell]
+        if self.capacity is not None:
+            none = _round_rows(len(start)) - len(start)
+            per_row = [np.pad(values, (0, none)) for values in per_row]
+            width = _round_columns(width)
+        return width, [*per_row, self._cell_row]
+
+    def begin_step(
+        self, width: int, start: Tensor, column: Tensor, cell: Tensor, grid: Tensor
+    ) -> Tensor:
+        """The next forward pass is one token for each row; returns the positions (R, 1).
+
+        With a capacity the pass then takes nothing from the host but shapes.
+        """
+        self._mode = "step"
+        self._width, self._start, self._column = width, start, column
+        self._cell, self._grid = cell, grid
+        self._biases = {}
+        rows = len(start)
+        self._rows = torch.arange(rows, device=self.device)
+        if self.capacity is not None:
+            self._runs = [(slice(0, rows), width)]
+        else:
+            # On a CPU rows are taken in runs, each as wide as its longest row, whose scores stay in
+            # the processor's cache: there a step waits for memory.
+            run = _RUN if self.device.type == "cpu" else rows
+            self._runs = [
+                (slice(first, first + run), int(self.row_length[first : first + run].max()) + 1)
+                for first in range(0, rows, run)
+            ]
+        return (start + column)[:, None]
 
     def end_step(self) -> None:
         """The token just fed is part of each row's own tokens now."""
@@ -152,6 +251,9 @@ class PromptCache:
 
     def _make_room(self, rows: int, width: int) -> None:
         """Rows' own stores of at least `rows` × `width`; what is in them stays."""
+        if self.capacity is not None:
+            rows = _round_rows(self.capacity.rows)
+            width = _round_columns(self.capacity.columns)
         for layer in self.layers.values():
             if layer.question is None:
                 continue  # a layer that reads another's keys
@@ -160,13 +262,8 @@ class PromptCache:
                 continue
             # By half as much again, so that a batch that grows row by row is seldom copied.
             more = max(rows, have + have // 2) if rows > have else have
-            wider = -(-width // _GROWTH) * _GROWTH if width > columns else columns
-            grown = tuple(
-                part.new_zeros(more, part.shape[1], wider, part.shape[3]) for part in layer.question
-            )
-            for new, old in zip(grown, layer.own or (), strict=False):
-                new[:have, :, :columns] = old
-            layer.own = grown
+            wider = _round_columns(width) if width > columns else columns
+            layer.own = _enlarged(layer.own or (), layer.question, more, wider)
 
     # -- attention ----------------------------------------------------------------------------
 
@@ -192,6 +289,11 @@ class PromptCache:
                 for part, new in zip(prefix, (key, value), strict=True)
             )
         asked, known = query.shape[2], key.shape[2]
+        if query.is_cuda and asked == known and window is None:  # flash takes no mask
+            out = F.scaled_dot_product_attention(
+                query, key, value, is_causal=True, scale=scaling, enable_gqa=True
+            )
+            return out.transpose(1, 2)
         distance = (
             torch.arange(known - asked, known, device=self.device)[:, None]
             - torch.arange(known, device=self.device)[None]
@@ -218,24 +320,36 @@ class PromptCache:
 
         prefix = self.prefix_length
         shared = prefix + layer.question[0].shape[2]
-        exact = torch.promote_types(query.dtype, torch.float32)
         bias = self._bias(window)[:, None, None]
+        merged = window is None and prefix > 0 and _can_flash(query, layer.prefix[0])
+        if merged:
+            # The prefix is one key: its score is the log of all its keys' weights together, its
+            # value what they weigh together. Every row sees all of it.
+            prefix_value, prefix_score = _flash(query, *layer.prefix)
+            shared, bias, prefix = shared - prefix + 1, bias[..., prefix - 1 :], 1
         to_question = self._from_grid(
-            self._to_grid(query) @ layer.question[0].transpose(2, 3), group
+            _scores(self._to_grid(query), layer.question[0].transpose(2, 3)), group
         )
-        of_question = torch.empty_like(to_question)
+        of_question = query.new_empty(to_question.shape)
         out = torch.empty_like(query)
         for run, width in self._runs:
             mine = query[run]
             few = len(mine)
-            flat = mine.transpose(0, 1).reshape(heads, few * group, size)
-            to_prefix = (flat @ layer.prefix[0].transpose(1, 2)).view(heads, few, group, prefix)
-            to_own = mine @ own_key[run, :, :width].transpose(2, 3)
-            scores = torch.cat([to_prefix.transpose(0, 1), to_question[run], to_own], dim=-1)
-            scores = scores.to(exact) + bias[run, ..., : shared + width]
+            if merged:
+                to_prefix = prefix_score[run, ..., None]
+            else:
+                flat = mine.transpose(0, 1).reshape(heads, few * group, size)
+                to_prefix = _scores(flat, layer.prefix[0].transpose(1, 2))
+                to_prefix = to_prefix.view(heads, few, group, prefix).transpose(0, 1)
+            to_own = _scores(mine, own_key[run, :, :width].transpose(2, 3))
+            scores = torch.cat([to_prefix, to_question[run], to_own], dim=-1)
+            scores = scores + bias[run, ..., : shared + width]
             weights = scores.softmax(-1).to(query.dtype)
-            flat = weights[..., :prefix].transpose(0, 1).reshape(heads, few * group, prefix)
-            of_prefix = (flat @ layer.prefix[1]).view(heads, few, group, size).transpose(0, 1)
+            if merged:
+                of_prefix = weights[..., :1] * prefix_value[run]
+            else:
+                flat = weights[..., :prefix].transpose(0, 1).reshape(heads, few * group, prefix)
+                of_prefix = (flat @ layer.prefix[1]).view(heads, few, group, size).transpose(0, 1)
             of_own = weights[..., shared:] @ own_value[run, :, :width]
             torch.add(of_prefix, of_own, out=out[run])
             of_question[run] = weights[..., prefix:shared]
@@ -245,9 +359,9 @@ class PromptCache:
     def _bias(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not."""
         if window not in self._biases:
-            rows, start = len(self.row_slot), self._start[:, None]
+            rows, start = len(self._start), self._start[:, None]
             here = start + self._column[:, None]
-            longest = int(self.question_length.max())
+            longest = self._longest_question()
             # A key's position; that of a row's own key depends on where its question ends.
             shared = torch.arange(self.prefix_length + longest, device=self.device)
             own = start + torch.arange(self._width, device=self.device)
@@ -259,21 +373,23 @@ class PromptCache:
             self._biases[window] = bias.masked_fill_(~visible, float("-inf"))
         return self._biases[window]
 
+    def _longest_question(self) -> int:
+        """Columns of the questions' stores."""
+        return self.capacity.longest if self.capacity else int(self.question_length.max())
+
     def _group_rows(self) -> None:
         """Where each row lies in a (Q, W) grid of questions × their rows."""
         rows, questions = len(self.row_slot), len(self.question_length)
         order = self.row_slot.argsort(kind="stable")
         count = np.bincount(self.row_slot, minlength=questions)
         place = np.arange(rows) - np.repeat(count.cumsum() - count, count)
-        width = int(count.max())
+        width = self.capacity.copies if self.capacity else int(count.max())
         grid = np.zeros((questions, width), dtype=np.int64)
         grid[self.row_slot[order], place] = order
         cell = np.empty(rows, dtype=np.int64)
         cell[order] = self.row_slot[order] * width + place
         self._grouped = True
-        self._rows = torch.arange(rows, device=self.device)
-        self._grid = torch.from_numpy(grid).to(self.device)
-        self._cell = torch.from_numpy(cell).to(self.device)
+        self._cell_row, self._row_cell = grid, cell
 
     def _to_grid(self, rows: Tensor) -> Tensor:
         """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
@@ -285,6 +401,67 @@ class PromptCache:
         questions, heads, _, size = grid.shape
         spread = grid.view(questions, heads, -1, group, size).transpose(1, 2)
         return spread.reshape(-1, heads, group, size)[self._cell]
+
+
+def _round_rows(rows: int) -> int:
+    """The next of 8, 16, 32, 64, 128, 192, …: shapes are few, and the kernels work in tiles."""
+    return max(8, 1 << (rows - 1).bit_length()) if rows <= 64 else -(-rows // 64) * 64
+
+
+def _round_columns(columns: int) -> int:
+    return -(-columns // _GROWTH) * _GROWTH
+
+
+def _enlarged(
+    old: Sequence[Tensor], like: tuple[Tensor, Tensor], count: int, width: int
+) -> tuple[Tensor, Tensor]:
+    """Keys and values (count, Hkv, width, D) of zeros that begin with the old ones."""
+    grown = tuple(part.new_zeros(count, part.shape[1], width, part.shape[3]) for part in like)
+    for new, known in zip(grown, old, strict=False):
+        new[: known.shape[0], :, : known.shape[2]] = known
+    return grown
+
+
+def _scores(query: Tensor, key: Tensor) -> Tensor:
+    """Products (…, A, B) of (…, A, D) and (…, D, B), in float32 where the factors have less.
+
+    Scores of ten and more, rounded to bfloat16, would shift their weights by percents.
+    """
+    if query.dtype.itemsize >= 4:
+        return query @ key
+    if not query.is_cuda:
+        return query.float() @ key.float()
+    product = torch.bmm(query.flatten(0, -3), key.flatten(0, -3), out_dtype=torch.float32)
+    return product.view(*query.shape[:-1], key.shape[-1])
+
+
+def _can_flash(query: Tensor, key: Tensor) -> bool:
+    """Whether the device has flash attention for query (R, Hkv, G, D) and key (Hkv, P, D)."""
+    if not query.is_cuda:
+        return False
+    asked, known = query.flatten(0, 2)[None, None], key[None, :1]
+    params = torch.backends.cuda.SDPAParams(asked, known, known, None, 0.0, False, False)
+    return query.shape[-1] % 8 == 0 and torch.backends.cuda.can_use_flash_attention(params)
+
+
+def _flash(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention of scaled queries (R, Hkv, G, D) to the keys (Hkv, P, D) of a prefix.
+
+    Returns:
+        The output (R, Hkv, G, D) and the log of the summed weights (R, Hkv, G) in float32 or more.
+    """
+    rows, heads, group, size = query.shape
+    flat = query.transpose(0, 1).reshape(1, heads, rows * group, size)
+    kernel = (
+        torch.ops.aten._scaled_dot_product_flash_attention
+        if query.is_cuda
+        else torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    )
+    out, logs = kernel(flat, key[None], value[None], scale=1.0)[:2]
+    return (
+        out.view(heads, rows, group, size).transpose(0, 1),
+        logs.view(heads, rows, group).transpose(0, 1),
+    )
 
 
 def _stack(parts: Tensor, arriving: Tensor) -> Tensor:
@@ -334,25 +511,60 @@ class CachedModel:
         model: a Llama, GPT-NeoX or Gemma-4 text model; its attention is switched to
             :data:`ATTENTION` and it is put into evaluation mode.
         with_logits: False for a model whose activations alone are wanted (a donor).
+        recorder: makes what records the steps of a batch; CUDA graphs on a GPU, elsewhere None.
     """
 
     alone = False  # whether it takes one question at a time
 
-    def __init__(self, model: PreTrainedModel, *, with_logits: bool = True) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        with_logits: bool = True,
+        recorder: Callable[[], Record] | None = None,
+    ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
         self.model = model
         self.device = model.device
         self._with_logits = with_logits
         self._cache = PromptCache(self.device)
+        self._replays: Replays | None = None
+        if recorder is None and self.device.type == "cuda" and with_logits:
+            recorder = CudaGraphs
+        self._recorder = recorder
+
+    @property
+    def reserves(self) -> bool:
+        """Whether :meth:`reserve` takes room; if not, what rows store grows with them."""
+        return self._recorder is not None
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Decode batches of up to this capacity from now on; None: of any, from stores that grow.
+
+        Steps are then recorded and replayed where the device can. Another capacity than the one
+        before frees what was taken for that.
+        """
+        if not self.reserves:
+            capacity = None
+        if capacity is None or capacity != self._cache.capacity:
+            self._renew(capacity)
+
+    def _renew(self, capacity: Capacity | None) -> None:
+        self._replays = None
+        self._cache = PromptCache(self.device, capacity)
+        if capacity is not None:
+            self._replays = Replays(self._step, self._recorder(), _round_rows(capacity.rows))
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
-        self._cache = PromptCache(self.device)
+        if not self._cache.is_for(len(token_ids)):
+            self._renew(self._cache.capacity)
         positions = self._cache.begin_prefix(len(token_ids))
         if token_ids:
             self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
 
+    @torch.inference_mode()
     def admit(self, questions: list[list[int]]) -> Tensor | None:
         """Prefill questions (token ids after the prefix) and open a row for each, after the others.
 
@@ -370,15 +582,27 @@ class CachedModel:
         if logits is None:
             return None
         rows = torch.arange(len(questions), device=self.device)
-        return logits[rows, torch.from_numpy(which).to(self.device)]
+        return logits[rows, send(which, self.device)]
 
+    @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor | None:
         """Feed one token to every row (R,); the logits (R, V) for the next."""
-        positions = self._cache.begin_step()
-        logits = self._forward(tokens[:, None], positions, keep=[-1])
+        width, plan = self._cache.plan_step()
+        inputs = [
+            F.pad(tokens, (0, len(plan[0]) - len(tokens))),
+            *(send(part, self.device) for part in plan),
+        ]
+        logits = (self._replays or self._step)(width, *inputs)
         self._cache.end_step()
+        return None if logits is None else logits[: len(tokens)]
+
+    def _step(self, width: int, tokens: Tensor, *plan: Tensor) -> Tensor | None:
+        """A step from what is on the device alone."""
+        positions = self._cache.begin_step(width, *plan)
+        logits = self._forward(tokens[:, None], positions, keep=None)
         return None if logits is None else logits[:, -1]
 
+    @torch.inference_mode()
     def arrange(self, rows: np.ndarray) -> None:
         """Go on with the given rows of the present ones, in that order; a row may come twice."""
         self._cache.arrange(rows)
@@ -389,7 +613,7 @@ class CachedModel:
 
     @torch.inference_mode()
     def _forward(
-        self, tokens: Tensor, positions: Tensor, keep: np.ndarray | list[int]
+        self, tokens: Tensor, positions: Tensor, keep: np.ndarray | list[int] | None
     ) -> Tensor | None:
         inputs = {
             "input_ids": tokens,
@@ -401,5 +625,6 @@ class CachedModel:
         if not self._with_logits:
             self.model.base_model(**inputs)
             return None
-        keep = torch.as_tensor(keep, device=self.device)
-        return self.model(**inputs, logits_to_keep=keep).logits
+        if keep is not None:
+            inputs["logits_to_keep"] = torch.as_tensor(keep, device=self.device)
+        return self.model(**inputs).logits

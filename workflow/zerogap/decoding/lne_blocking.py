@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from zerogap.decoding.memory import send
 from zerogap.decoding.sampler import Rows
 from zerogap.decoding.strategy import Context, Intervention
 
@@ -49,7 +50,8 @@ class LNEBlocking:
         )
 
         def edit(logits: Tensor, rows: Rows) -> Tensor:
-            blocked = (rows.step < operations[rows.question]).nonzero()[:, 0].to(logits.device)
+            blocked = (rows.step < operations[rows.question]).nonzero()[:, 0]
+            blocked = send(blocked, logits.device)
             if len(blocked):
                 logits[blocked, logits[blocked].argmax(-1)] = float("-inf")
             return logits

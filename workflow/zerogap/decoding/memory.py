@@ -1,9 +1,11 @@
-"""What memory there is, and whether an error says that it ran out."""
+"""What memory there is, whether an error says that it ran out, and copies to a device's."""
 
 from pathlib import Path
 
+import numpy as np
 import psutil
 import torch
+from torch import Tensor
 
 
 def free_bytes(device: torch.device) -> int:
@@ -16,6 +18,14 @@ def free_bytes(device: torch.device) -> int:
     if limit.is_file() and limit.read_text().strip() != "max":
         free = min(free, int(limit.read_text()) - int(used.read_text()))
     return free
+
+
+def send(values: np.ndarray | Tensor, device: torch.device) -> Tensor:
+    """What lies on the host as a tensor on the device, without waiting for what the device does."""
+    held = torch.as_tensor(values)
+    if device.type == "cuda":
+        return held.pin_memory().to(device, non_blocking=True)
+    return held.to(device)
 
 
 def is_exhausted(error: BaseException) -> bool:

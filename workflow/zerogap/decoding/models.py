@@ -11,10 +11,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.cache import CachedModel, Capacity
 from zerogap.decoding.plain import PlainModel
 
-_KNOWN = ("llama", "gpt_neox", "gemma4_text")  # the tests compare these, row by row
+_KNOWN = ("llama", "gpt_neox", "gemma4_text")  # the tests compare these, row by row, on a CPU
 
 
 def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -36,19 +36,20 @@ def context_length(model: PreTrainedModel) -> int:
 def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> CachedModel | PlainModel:
     """The model behind the shared prompt cache, or on its own if the cache does not fit it.
 
-    An architecture that is not known to fit is tried on random tokens first: the two ways must
-    give the same logits. The slower one is taken with a line that says so.
+    An architecture that is not known to fit, and any on a GPU, is tried on random tokens first: the
+    two ways must give the same logits. The slower one is taken with a line that says so.
     """
-    if model.config.get_text_config().model_type in _KNOWN:
+    known = model.config.get_text_config().model_type in _KNOWN
+    if known and model.device.type == "cpu":
         return CachedModel(model, with_logits=with_logits)
     own_attention = model.config._attn_implementation
     expected = _trial(PlainModel(model))
     try:
         found = _trial(CachedModel(model))
-        difference = ((found - expected).abs().max() / expected.std()).item()
+        difference = ((found - expected).std() / expected.std()).item()
         exact = torch.finfo(model.dtype).eps < 1e-5
         misfit = (
-            None if difference < (1e-3 if exact else 0.2) else f"logits differ {difference:.2g}"
+            None if difference < (1e-3 if exact else 0.1) else f"logits differ {difference:.2g}"
         )
     except Exception as error:  # whatever an unknown architecture trips over
         misfit = f"{type(error).__name__}: {error}"
@@ -64,11 +65,15 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> CachedModel 
 
 
 def _trial(decoder: CachedModel | PlainModel) -> torch.Tensor:
-    """Logits of a few steps on random tokens, behind a prefix longer than a sliding window."""
+    """Logits of a few steps on random tokens, behind a prefix longer than a sliding window.
+
+    The steps are of one shape, so that a device that records them plays the last again.
+    """
     config = decoder.model.config.get_text_config()
     window = min(getattr(config, "sliding_window", None) or 8, config.max_position_embeddings // 2)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(config.vocab_size, (window + 12,), generator=generator)
+    decoder.reserve(Capacity(rows=1, copies=1, columns=8, questions=1, longest=5))
     decoder.prefill_prefix(tokens[: window + 4].tolist())
     steps = [decoder.admit([tokens[window + 4 : window + 9].tolist()])]
     steps += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]

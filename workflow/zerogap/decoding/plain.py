@@ -11,17 +11,23 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
+from zerogap.decoding.cache import Capacity
+
 
 class PlainModel:
     """A causal language model decoding the samples of one question; see `CachedModel`."""
 
     alone = True
+    reserves = False
 
     def __init__(self, model: PreTrainedModel, *, with_logits: bool = True) -> None:
         model.eval()
         self.model = model
         self.device = model.device
         self._rows = 0
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Nothing: the model's own cache grows."""
 
     @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from zerogap.decoding.memory import send
 from zerogap.decoding.sampler import Rows
 from zerogap.decoding.strategy import Context, Intervention
 
@@ -111,14 +112,14 @@ def last_tokens(tokens: Tensor, step: Tensor, n: int) -> Tensor:
 def rail_tokens(trajectories: Tensor, last: Tensor) -> Tensor:
     """Rail tokens (R,) where the last tokens (R, n) lie on the trajectory (R, T), else -1."""
     n = last.shape[1]
-    windows = trajectories.shape[1] - n
-    successors = trajectories[:, n:]
-    on_rail = successors != _NOWHERE
-    for offset in range(n):
-        on_rail = on_rail & (trajectories[:, offset : offset + windows] == last[:, offset, None])
-    place = torch.arange(1, windows + 1, device=trajectories.device)
-    latest = (on_rail * place).max(dim=1).values
-    rail = successors.gather(1, (latest - 1).clamp(min=0)[:, None])[:, 0]
+    # Where a window's last token stands, few of the others are left to compare.
+    row, start = (trajectories[:, n - 1 : -1] == last[:, -1:]).nonzero(as_tuple=True)
+    successor = start + n
+    here = trajectories[row, successor] != _NOWHERE
+    for offset in range(n - 1):
+        here &= trajectories[row, start + offset] == last[row, offset]
+    latest = torch.zeros_like(last[:, 0]).scatter_reduce_(0, row, successor * here, "amax")
+    rail = trajectories.gather(1, latest[:, None])[:, 0]
     return rail.masked_fill(latest == 0, -1)
 
 
@@ -130,10 +131,13 @@ def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
     row = (rail >= 0).nonzero()[:, 0]
     if not len(row):
         return logits
-    row, token = row.to(logits.device), rail[row].to(logits.device)
+    row, token = send(row, logits.device), send(rail[row], logits.device)
     if suppression == "ban":
         logits[row, token] = float("-inf")
     else:
-        runner_up = logits[row].topk(2, dim=-1).values[:, 1]
-        logits[row, token] = torch.minimum(logits[row, token], runner_up)
+        capped = logits[row, token]
+        # What is largest among the others: the runner-up if the rail token leads, else no less
+        # than the rail token.
+        others = logits[row].scatter_(1, token[:, None], float("-inf"))
+        logits[row, token] = torch.minimum(capped, others.amax(dim=-1))
     return logits

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.decoding import memory
+from zerogap.decoding.cache import Capacity
 from zerogap.decoding.randomness import uniforms
 from zerogap.decoding.stops import StopStrings
 from zerogap.errors import InputError
@@ -106,7 +107,9 @@ class Decoder(Protocol):
     model: PreTrainedModel  # whose logits they are
     device: torch.device
     alone: bool  # whether it takes one question at a time
+    reserves: bool  # whether `reserve` takes the room at once, so that nothing grows
 
+    def reserve(self, capacity: Capacity | None) -> None: ...
     def prefill_prefix(self, token_ids: list[int]) -> None: ...
     def admit(self, questions: list[list[int]]) -> Tensor: ...
     def step(self, tokens: Tensor) -> Tensor: ...
@@ -116,7 +119,10 @@ class Decoder(Protocol):
 
 Edit = Callable[[Tensor, Rows], Tensor]
 _SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward pass's own
-_MOST = 1024  # samples together: beyond it arithmetic binds, and a batch drains for longer
+# Samples together at the most: beyond it arithmetic binds (docs/benchmarks/README.md), memory is
+# taken for nothing, and a batch drains for longer.
+_MOST = {"cpu": 512, "cuda": 1024}
+_LINGERING = 3  # times as many questions as enter together are there: of some a few rows remain
 _BLOCK = 64  # tokens summed together when a token is drawn
 _PREFILL = 32  # questions read together, each beside a copy of the prefix: bounds that memory
 _SORT = 16  # every so many steps rows are put in order of their length
@@ -170,22 +176,27 @@ def shared_prefix(prompts: list[Prompt]) -> int:
 
 
 def batch_rows(decoder: Decoder, prompts: list[Prompt], sampling: Sampling) -> int:
-    """How many samples fit the free memory together; one question's at the least.
+    """How many samples fit the free memory together; one question's at the least, and no more than
+    make the steps faster.
 
     What a token's keys and values take is measured on the prompts' shared prefix.
     """
     if decoder.alone:
         return sampling.samples
     prefix = prompts[0].token_ids[: max(1, shared_prefix(prompts))]
+    decoder.reserve(None)  # whatever an earlier batch has taken
     decoder.prefill_prefix(prefix)
-    longest = max(len(prompt.token_ids) for prompt in prompts) + sampling.max_new_tokens
-    own = 1.5 * decoder.kv_bytes() / len(prefix) * sampling.max_new_tokens  # it grows by half
+    longest = max(len(prompt.token_ids) for prompt in prompts)
+    question = (longest - len(prefix)) * min(1, _LINGERING / sampling.samples)
+    ahead = 1 if decoder.reserves else 1.5  # what grows does so by half
+    own = ahead * (sampling.max_new_tokens + question) * decoder.kv_bytes() / len(prefix)
     # The step's largest tensors, in float32 beside the model's own type: logits, their
     # exponentials and running sums; attention scores and weights of one layer.
     config = decoder.model.config.get_text_config()
-    step = 24 * config.vocab_size + 12 * config.num_attention_heads * longest
+    seen = longest + sampling.max_new_tokens
+    step = 24 * config.vocab_size + 12 * config.num_attention_heads * seen
     fitting = int(_SHARE * memory.free_bytes(decoder.device) / (own + step))
-    return max(sampling.samples, min(_MOST, fitting))
+    return max(sampling.samples, min(_MOST[decoder.device.type], fitting))
 
 
 @torch.inference_mode()
@@ -206,11 +217,20 @@ def _decode(
     stops = StopStrings(tokenizer, sampling.stop)
     together = sampling.batch_rows or batch_rows(decoder, prompts, sampling)
     prefix = shared_prefix(prompts)
+    alone = sampling.exact or decoder.alone
+    largest = Capacity(
+        rows=max(together, copies),
+        copies=copies,
+        columns=sampling.max_new_tokens,
+        questions=max(1, min(together, _LINGERING * together // copies)),
+        longest=max(len(prompt.token_ids) for prompt in prompts) - prefix,
+    )
+    # A padded step is rounded by what it is padded to: exact mode does without.
+    decoder.reserve(None if alone else largest)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
 
     batch = _Batch(sampling, stops, tokenizer.eos_token_id)
     waiting = list(chosen)
-    alone = sampling.exact or decoder.alone
     logits = None
     while waiting or batch.samples:
         room = (together - batch.samples) // copies
@@ -227,7 +247,7 @@ def _decode(
         if edit is not None:
             logits = edit(logits, batch.rows())
         entropy = None
-        uniform, row = (torch.from_numpy(part).to(device) for part in batch.draws())
+        uniform, row = (memory.send(part, device) for part in batch.draws())
         if take_greedy:
             tokens = logits.argmax(-1).masked_fill_(logits.sum(-1).isnan(), _NO_NUMBER)[row]
             entropy = _entropy(logits)[row]
@@ -361,7 +381,7 @@ class _Batch:
     def last_tokens(self, device: torch.device) -> Tensor:
         """The newest token (R,) of every row."""
         newest = self._tokens[np.arange(len(self._step)), self._step - 1]
-        return torch.from_numpy(newest).to(device)
+        return memory.send(newest, device)
 
     def append(self, tokens: np.ndarray, entropy: np.ndarray | None) -> np.ndarray:
         """Give every member its drawn token (N,); ended ones leave, rows part where draws differ.

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from zerogap import store
 from zerogap.decoding import models
-from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.cache import CachedModel, Capacity
 from zerogap.decoding.strategy import Context, Intervention
 from zerogap.training.families import FAMILIES
 
@@ -52,6 +52,8 @@ class PatchedModel:
         neurons: layer → indices of the neurons to borrow.
     """
 
+    reserves = False
+
     def __init__(
         self, patched: CachedModel, donor: CachedModel, neurons: dict[int, Tensor]
     ) -> None:
@@ -62,6 +64,11 @@ class PatchedModel:
         ours, theirs = down_projections(patched.model), down_projections(donor.model)
         for layer, indices in neurons.items():
             self._borrow(ours[layer], theirs[layer], indices.to(self.device))
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Nothing is reserved nor recorded: what is borrowed goes through Python at every step."""
+        self._donor.reserve(None)
+        self._patched.reserve(None)
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         self._donor.prefill_prefix(token_ids)
