@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from tiny import ARCHITECTURES, VOCABULARY, model
+from tiny import ARCHITECTURES, FAMILIES, VOCABULARY, model
 
 from zerogap.decoding import cache
 from zerogap.decoding.cache import CachedModel, Capacity
