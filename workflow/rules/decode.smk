@@ -205,7 +205,7 @@ rule neurons:
     resources:
         gpu=1,
         mem_mb=grown(96000),
-        runtime=grown(720),
+        runtime=grown(1440),
     params:
         script=script("localise_neurons"),
         localisation=as_json(config["localisation"]),
