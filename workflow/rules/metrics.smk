@@ -11,6 +11,7 @@ rule all_zero:
         "<results>/logs/{model}/{domain}/all_zero.log",
     wildcard_constraints:
         domain="|".join(DOMAINS),
+    localrule: True
     conda:
         "../../envs/metrics.yaml"
     resources:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses
 from zerogap.decoding.sampler import Sampling, greedy
@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    devices.claim()
     decoding = args.decoding
     model, tokenizer = models.load(args.model, decoding["dtype"])
     questions = store.read(args.questions, "questions")

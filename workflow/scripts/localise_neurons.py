@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses, shortcut
 from zerogap.decoding.sampler import Sampling, greedy
@@ -30,6 +30,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    devices.claim()
     decoding, plan = args.decoding, args.localisation
     contaminated, tokenizer = models.load(args.contaminated, decoding["dtype"])
     clean, _ = models.load(args.clean, decoding["dtype"])

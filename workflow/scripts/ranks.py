@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.analysis.ranks import token_ranks
 from zerogap.decoding import models, responses
 from zerogap.provenance import provenance
@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    devices.claim()
     model, tokenizer = models.load(args.model, args.decoding["dtype"])
     questions = store.read(args.questions, "questions")
     clean = store.read(args.clean_greedy, "greedy").set_index("question_id").token_ids

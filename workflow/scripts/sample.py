@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.analysis.solve import solve_counts
 from zerogap.data.extraction import rule
 from zerogap.decoding import models, responses, strategy
@@ -37,6 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--solve", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    devices.claim()
     decoding = args.decoding
     model, tokenizer = models.load(args.model, decoding["dtype"])
     questions = store.read(args.questions, "questions")

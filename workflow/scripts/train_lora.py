@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.training import llamafactory
 from zerogap.training.families import FAMILIES
 
@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> None:
         args.base, args.data, args.adapter, args.family, args.training
     )
     llamafactory.write_settings(args.settings, sections)
+    devices.claim(args.training["gpus"])
     llamafactory.run("train", args.settings, args.training["gpus"])
     curve = llamafactory.losses(args.adapter, args.facts["model"], args.facts["domain"])
     with store.atomic(args.loss) as temporary:

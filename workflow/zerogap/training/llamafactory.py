@@ -219,7 +219,8 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
     if importlib.util.find_spec("torchaudio") is None:
         environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "absent")
     line = [str(binaries / "llamafactory-cli"), command, str(settings)]
-    code = subprocess.run(line, env=environment, check=False).returncode
+    # The locks of the job's GPUs (zerogap.devices) are open files, which the command keeps too.
+    code = subprocess.run(line, env=environment, check=False, close_fds=False).returncode
     if code:
         raise RuntimeError(f"'{' '.join(line)}' ended with code {code}; its output is above")
 
