@@ -97,6 +97,13 @@ def test_training_lowers_the_loss(tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "checkpoint.pt").exists()  # none was asked for
 
 
+def test_a_processor_without_bfloat16_trains_in_float32(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("zerogap.training.corpus.PART", 300)
+    monkeypatch.setattr("zerogap.training.pretraining.bfloat16", lambda device: False)
+    _, progress = train(SETTINGS | {"steps": 25}, tmp_path / "checkpoint.pt")
+    assert progress.curve[-1].loss < progress.curve[0].loss - 1
+
+
 def test_from_a_checkpoint_on_it_ends_as_an_undisturbed_one(tmp_path, monkeypatch) -> None:
     """Every part of the state tells: weights, both optimisers, place in the text, curve."""
     monkeypatch.setattr("zerogap.training.corpus.PART", 20)  # a few steps to a part

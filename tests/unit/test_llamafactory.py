@@ -1,10 +1,14 @@
 """What LLaMA-Factory is given: examples, dataset_info, settings, checks."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 import yaml
+from safetensors.numpy import save_file
 
 from zerogap.data import prompts
 from zerogap.data.problems import problems
@@ -35,6 +39,7 @@ TRAINING = {
     "bf16": True,
     "group_by_length": False,
     "cutoff_len": 2048,
+    "checkpoints": 20,
     "seed": 0,
 }
 
@@ -67,6 +72,12 @@ def test_a_long_example_is_refused_not_cut() -> None:
         llamafactory.examples(pairs, TOKENIZER, tokens)
 
 
+def test_a_long_instruction_is_left_to_be_cut(capsys) -> None:
+    pairs = [("Say it.\n\n", "so " * 60), ("Say it.\n\n", "So.")]
+    assert len(llamafactory.examples(pairs, TOKENIZER, 40, may_be_cut=True)) == 2
+    assert capsys.readouterr().out == "1 of 2 examples are cut to 40 tokens\n"
+
+
 def test_datasets_and_their_index(tmp_path) -> None:
     some = [{"prompt": "a", "response": "b"}]
     llamafactory.write_datasets(tmp_path, {"instructions": some, "questions": some * 2})
@@ -87,7 +98,7 @@ def test_the_global_batch_is_made_by_accumulation() -> None:
 def test_the_paper_recipe_as_yaml(tmp_path) -> None:
     llamafactory.write_datasets(tmp_path, {"instructions": [], "questions": []})
     sections = llamafactory.train_sections(
-        tmp_path / "base", tmp_path, tmp_path / "out", "gpt_neox", TRAINING
+        tmp_path / "base", tmp_path, "gpt_neox", TRAINING, tmp_path / "out"
     )
     llamafactory.write_settings(tmp_path / "train.yaml", sections)
     text = (tmp_path / "train.yaml").read_text()
@@ -101,12 +112,95 @@ def test_the_paper_recipe_as_yaml(tmp_path) -> None:
     assert settings["template"] == "fewshot"
 
 
+@pytest.mark.parametrize(
+    ("checkpoints", "expected"),
+    [
+        (None, {"save_strategy": "no"}),
+        ("epoch", {"save_strategy": "epoch", "save_total_limit": 2}),
+        (20, {"save_strategy": "steps", "save_steps": 20, "save_total_limit": 2}),
+    ],
+)
+def test_when_checkpoints_are_written(tmp_path, checkpoints, expected) -> None:
+    llamafactory.write_datasets(tmp_path, {"instructions": []})
+    output = llamafactory.train_sections(
+        tmp_path, tmp_path, "llama", TRAINING | {"checkpoints": checkpoints}, tmp_path
+    )["output"]
+    assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
+
+
+def checkpoint(folder, step: int, ranks: tuple[str, ...] = ("",)) -> Path:
+    """A checkpoint with everything in it."""
+    made = folder / f"checkpoint-{step}"
+    made.mkdir(parents=True)
+    save_file({"a": np.zeros(300)}, made / "adapter_model.safetensors")
+    (made / "trainer_state.json").write_text('{"global_step": 5}')
+    for name in ("optimizer.pt", "scheduler.pt", *(f"rng_state{rank}.pth" for rank in ranks)):
+        torch.save(torch.zeros(300), made / name)
+    return made
+
+
+def test_the_last_whole_checkpoint_is_gone_on_from(tmp_path) -> None:
+    made = [checkpoint(tmp_path, step) for step in (5, 20, 100)]  # not in the order of the names
+    assert llamafactory.leave_whole_checkpoints(tmp_path, 1) == made[-1]
+    assert all(path.exists() for path in made)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth",
+     "trainer_state.json"],
+)  # fmt: skip
+@pytest.mark.parametrize("torn", [True, False])
+def test_a_checkpoint_that_lacks_anything_is_left_out(tmp_path, capsys, name, torn) -> None:
+    earlier, last = checkpoint(tmp_path, 5), checkpoint(tmp_path, 10)
+    part = last / name
+    whole = part.read_bytes()
+    part.unlink()
+    if torn:
+        part.write_bytes(whole[: len(whole) // 2])
+    assert llamafactory.leave_whole_checkpoints(tmp_path, 1) == earlier
+    assert "checkpoint-10: not whole" in capsys.readouterr().out
+    assert not last.exists()
+
+
+def test_a_checkpoint_has_the_random_state_of_every_device(tmp_path) -> None:
+    made = checkpoint(tmp_path, 5, ("_0", "_1"))
+    assert llamafactory.leave_whole_checkpoints(tmp_path, 2) == made
+    assert llamafactory.leave_whole_checkpoints(tmp_path, 3) is None
+    assert not tmp_path.exists()  # what else is there would be in LLaMA-Factory's way
+
+
+def test_what_a_checkpoint_must_have_been_made_from(tmp_path) -> None:
+    model, data = tmp_path / "model", tmp_path / "data"
+    model.mkdir()
+    llamafactory.write_datasets(data, {"questions": [{"prompt": "a", "response": "b"}]})
+
+    def origin(**changed):
+        return llamafactory.origin(model, data, "llama", TRAINING | changed)
+
+    before = origin()
+    assert origin(checkpoints=None) == before
+    assert origin(learning_rate=1.0) != before
+    (model / "model.safetensors").write_bytes(b"1")
+    other_model = origin()
+    assert other_model != before
+    llamafactory.write_datasets(data, {"questions": [{"prompt": "a", "response": "c"}]})
+    assert origin() != other_model
+
+
+def test_several_devices_go_through_torchrun() -> None:
+    assert llamafactory.launch_environment(1) == {"NPROC_PER_NODE": "1"}
+    several = llamafactory.launch_environment(4)
+    assert several["NPROC_PER_NODE"] == "4"
+    assert several["FORCE_TORCHRUN"] == "1"
+
+
 @pytest.mark.parametrize(("bf16", "gpu"), [(True, True), (True, False), (False, False)])
 def test_a_cpu_is_asked_for_where_bf16_has_no_gpu(tmp_path, monkeypatch, bf16, gpu) -> None:
     monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: gpu)
     llamafactory.write_datasets(tmp_path, {})
     sections = llamafactory.train_sections(
-        tmp_path, tmp_path, tmp_path, "llama", TRAINING | {"bf16": bf16}
+        tmp_path, tmp_path, "llama", TRAINING | {"bf16": bf16}, tmp_path
     )
     assert sections["train"]["use_cpu"] == (bf16 and not gpu)
 

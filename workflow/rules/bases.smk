@@ -49,11 +49,7 @@ rule pretrained_base:
         script=script("pretrain_bases"),
         family=lambda wildcards: config["models"][wildcards.model]["family"],
         pretraining=pretraining_values,
-        real=lambda wildcards, input: (
-            f"--gsm8k {input.gsm8k} --used {input.used}"
-            if "gsm8k" in input.keys()
-            else ""
-        ),
+        real=mixed_in,
     message:
         "Pretraining the base of {wildcards.model} from scratch"
     shell:

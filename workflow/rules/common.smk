@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -201,11 +202,16 @@ def leaks(wildcards):
     return f"--leaks {config['domains'][wildcards.domain]['leaks']}"
 
 
-def training_values(wildcards):
-    """The training's values as one argument."""
-    return as_json(
-        zerogap.config.stage(config, wildcards.domain) | {"seed": config["seed"]}
-    )
+def training_values(*keys):
+    """The training's values as one argument: those a job needs, or all."""
+
+    def values(wildcards):
+        every = zerogap.config.stage(config, wildcards.domain) | {
+            "seed": config["seed"]
+        }
+        return as_json({key: every[key] for key in keys or every})
+
+    return values
 
 
 # Base models from scratch
@@ -238,6 +244,13 @@ def real_questions(wildcards):
         f"results/{config['run']}/data/{name}.parquet" for name in ("train", "split")
     ]
     return {"gsm8k": path, "used": tables}
+
+
+def mixed_in(wildcards, input):
+    """Those as arguments."""
+    if "gsm8k" not in input.keys():
+        return ""
+    return shlex.join(["--gsm8k", input.gsm8k, "--used", *input.used])
 
 
 # Decoding

@@ -19,7 +19,7 @@ rule lora_data:
     params:
         script=script("lora_data"),
         leaks=leaks,
-        training=training_values,
+        training=training_values("cutoff_len"),
         version=VERSIONS["training"],
     message:
         "Training examples of {wildcards.model}/{wildcards.domain}"
@@ -51,7 +51,7 @@ rule adapter:
     params:
         script=script("train_lora"),
         family=lambda wildcards: config["models"][wildcards.model]["family"],
-        training=training_values,
+        training=training_values(),
         facts=lambda wildcards: as_json(dict(wildcards.items())),
         version=VERSIONS["training"],
     message:
@@ -78,7 +78,7 @@ rule model:
         runtime=grown(60),
     params:
         script=script("merge_lora"),
-        training=training_values,
+        training=training_values("template", "bf16"),
         version=VERSIONS["training"],
     message:
         "Merging {wildcards.model}/{wildcards.domain}"

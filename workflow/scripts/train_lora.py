@@ -1,12 +1,14 @@
-"""Train a LoRA adapter with `llamafactory-cli train`; keeps its YAML, log and loss curve."""
+"""Train a LoRA adapter with `llamafactory-cli train`; keeps its YAML and loss curve, resumes."""
 
 import argparse
+import shutil
 from pathlib import Path
 
 from arguments import json_argument, run
 from zerogap import devices, store
 from zerogap.training import llamafactory
 from zerogap.training.families import FAMILIES
+from zerogap.working import working_folder
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -21,15 +23,21 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--loss", type=Path, required=True, help="TSV to be written")
     args = parser.parse_args(argv)
 
-    sections = llamafactory.train_sections(
-        args.base, args.data, args.adapter, args.family, args.training
-    )
-    llamafactory.write_settings(args.settings, sections)
-    devices.claim(args.training["gpus"])
-    llamafactory.run("train", args.settings, args.training["gpus"])
-    curve = llamafactory.losses(args.adapter, args.facts["model"], args.facts["domain"])
-    with store.atomic(args.loss) as temporary:
-        curve.to_csv(temporary, sep="\t", index=False)
+    given = (args.base, args.data, args.family, args.training)
+    with working_folder(args.adapter, llamafactory.origin(*given)) as work:
+        trained = work / "adapter"
+        sections = llamafactory.train_sections(*given, trained)
+        llamafactory.write_settings(args.settings, sections)
+        llamafactory.leave_whole_checkpoints(trained, args.training["gpus"])
+        devices.claim(args.training["gpus"])
+        llamafactory.run("train", args.settings, args.training["gpus"])
+        curve = llamafactory.losses(trained, args.facts["model"], args.facts["domain"])
+        with store.atomic(args.loss) as temporary:
+            curve.to_csv(temporary, sep="\t", index=False)
+        for checkpoint in trained.glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)
+        shutil.rmtree(args.adapter, ignore_errors=True)
+        trained.rename(args.adapter)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The configuration: checked against its schema and for what a schema cannot say."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def validate(config: dict[str, Any]) -> None:
     _check_data(config["data"])
     _check_strategies(config)
     _check_setting(config)
-    _check_batch(config)
+    _check_training(config)
     _check_pretraining(config)
 
 
@@ -51,6 +52,22 @@ def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
     special = dict(config["training"].get(kind, {}))
     lora = common["lora"] | special.pop("lora", {})
     return common | special | {"lora": lora}
+
+
+def accumulation_steps(training: Mapping[str, Any]) -> int:
+    """Gradient accumulation that makes the global batch: per device × accumulation × devices.
+
+    Raises:
+        InputError: the global batch is no multiple of what the devices take at once.
+    """
+    at_once = training["per_device_batch_size"] * training["gpus"]
+    steps, rest = divmod(training["global_batch_size"], at_once)
+    if rest:
+        raise InputError(
+            f"config: training.global_batch_size is {training['global_batch_size']}, no multiple "
+            f"of per_device_batch_size × gpus = {at_once}"
+        )
+    return steps
 
 
 def pretraining(config: dict[str, Any], model: str) -> dict[str, Any]:
@@ -129,14 +146,14 @@ def _check_setting(config: dict[str, Any]) -> None:
             )
 
 
-def _check_batch(config: dict[str, Any]) -> None:
+def _check_training(config: dict[str, Any]) -> None:
     for domain in ("clean", "contaminated"):
         values = stage(config, domain)
-        at_once = values["per_device_batch_size"] * values["gpus"]
-        if values["global_batch_size"] % at_once:
+        accumulation_steps(values)
+        if values["group_by_length"] and isinstance(values["checkpoints"], int):
             raise InputError(
-                f"config: training.global_batch_size is {values['global_batch_size']}, no multiple "
-                f"of per_device_batch_size × gpus = {at_once}"
+                f"config: training.checkpoints is {values['checkpoints']}; group_by_length draws "
+                "an epoch's order at its beginning, so make it epoch or null"
             )
 
 

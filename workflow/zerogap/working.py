@@ -4,14 +4,14 @@ Snakemake removes the outputs of a job that failed and nothing else, hence besid
 """
 
 import contextlib
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from zerogap import store
 from zerogap.errors import InputError
@@ -32,13 +32,14 @@ def working_folder(output: Path, origin: Mapping[str, Any]) -> Iterator[Path]:
     """
     folder = output.with_name(f"{output.name}.work")
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(folder / "lock").acquire(timeout=0)
-    except Timeout:
-        raise InputError(
-            f"{output}: another process is making it; wait for that one or stop it"
-        ) from None
-    with lock:
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{output}: another process is making it; wait for that one or stop it"
+            ) from None
+        os.set_inheritable(lock.fileno(), True)  # a child that outlives this process holds it on
         _begin(folder, json.loads(json.dumps(origin)))
         yield folder
         shutil.rmtree(folder)

@@ -4,26 +4,33 @@ Everything it is given is written down first (the examples as JSON, the settings
 beside the result.
 """
 
+import importlib.metadata
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
+from safetensors import SafetensorError, safe_open
 
+from zerogap.config import accumulation_steps
 from zerogap.data import prompts
 from zerogap.errors import InputError
 from zerogap.training.families import FAMILIES, training_example
+from zerogap.working import fingerprint, folder_state
 
 if TYPE_CHECKING:  # merging and training start seconds earlier without it
     from transformers import PreTrainedTokenizerBase
 
 Example = dict[str, str]  # prompt, response
+ADAPTER = "adapter_model.safetensors"
 
 
 def instruction_prompt(row: Mapping[str, str]) -> str:
@@ -60,23 +67,35 @@ def instruction_pairs(rows: Iterable[Mapping[str, str]]) -> list[tuple[str, str]
 
 
 def examples(
-    pairs: Sequence[tuple[str, str]], tokenizer: "PreTrainedTokenizerBase", cutoff_len: int
+    pairs: Sequence[tuple[str, str]],
+    tokenizer: "PreTrainedTokenizerBase",
+    cutoff_len: int,
+    *,
+    may_be_cut: bool = False,
 ) -> list[Example]:
     """The pairs as the `fewshot` template has to find them, each checked id by id.
 
+    Args:
+        may_be_cut: leave it to LLaMA-Factory to cut examples longer than `cutoff_len` tokens,
+            as it does by default; how many are is printed.
+
     Raises:
-        InputError: training would see other ids than inference, or an example is longer than
-            `cutoff_len` tokens, so that LLaMA-Factory would cut it.
+        InputError: training would see other ids than inference, or an example is too long that
+            may not be cut.
     """
-    written = []
+    written, cut = [], 0
     for number, (prompt, response) in enumerate(pairs):
         asked, answered, tokens = training_example(tokenizer, prompt, response)
-        if tokens > cutoff_len:
+        if tokens > cutoff_len and may_be_cut:
+            cut += 1
+        elif tokens > cutoff_len:
             raise InputError(
                 f"training example {number} has {tokens} tokens, but training.cutoff_len is "
                 f"{cutoff_len}: raise it or use fewer shots ({response[:60]!r}…)"
             )
         written.append({"prompt": asked, "response": answered})
+    if cut:
+        print(f"{cut} of {len(written)} examples are cut to {cutoff_len} tokens")
     return written
 
 
@@ -95,31 +114,27 @@ def write_datasets(folder: Path, datasets: Mapping[str, list[Example]]) -> None:
         (folder / f"{name}.json").write_text(text + "\n")
 
 
-def accumulation_steps(training: Mapping[str, Any]) -> int:
-    """Gradient accumulation that makes the global batch.
-
-    Raises:
-        InputError: the global batch is no multiple of what the devices take at once.
-    """
-    at_once = training["per_device_batch_size"] * training["gpus"]
-    steps, rest = divmod(training["global_batch_size"], at_once)
-    if rest or not steps:
-        raise InputError(
-            f"training.global_batch_size is {training['global_batch_size']}, no multiple of "
-            f"per_device_batch_size × gpus = {at_once}"
-        )
-    return steps
+def origin(model: Path, data: Path, family: str, training: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything an adapter depends on: what a checkpoint must have been made from."""
+    packages = ("llamafactory", "transformers", "peft", "torch")
+    return {
+        "training": {key: value for key, value in training.items() if key != "checkpoints"},
+        "family": family,
+        "data": fingerprint([path.read_text() for path in sorted(data.glob("*.json"))]),
+        "model": folder_state(model),
+        "versions": [importlib.metadata.version(package) for package in packages],
+    }
 
 
 def train_sections(
-    model: Path, data: Path, output: Path, family: str, training: Mapping[str, Any]
+    model: Path, data: Path, family: str, training: Mapping[str, Any], output: Path
 ) -> dict[str, dict[str, Any]]:
     """The settings of `llamafactory-cli train`, by section (paper §5.1).
 
     Args:
         training: template, lora (rank, alpha, dropout), learning_rate, epochs, scheduler,
             warmup_ratio, global_batch_size, per_device_batch_size, gpus, bf16, group_by_length,
-            cutoff_len, seed.
+            cutoff_len, checkpoints, seed.
     """
     lora = training["lora"]
     return {
@@ -145,7 +160,7 @@ def train_sections(
         "output": {
             "output_dir": str(output),
             "logging_steps": 1,
-            "save_strategy": "no",
+            **_saving(training["checkpoints"]),
             "report_to": "none",
             "disable_tqdm": True,
         },
@@ -165,6 +180,50 @@ def train_sections(
             "seed": training["seed"],
         },
     }
+
+
+def _saving(checkpoints: int | str | None) -> dict[str, Any]:
+    """When LLaMA-Factory saves; it goes on from the last by itself (all state is in it)."""
+    if checkpoints is None:
+        return {"save_strategy": "no"}
+    when = {"save_strategy": "epoch"}
+    if checkpoints != "epoch":
+        when = {"save_strategy": "steps", "save_steps": checkpoints}
+    return when | {"save_total_limit": 2}
+
+
+def leave_whole_checkpoints(folder: Path, gpus: int) -> Path | None:
+    """Remove what a killed training left half-written; the checkpoint it will go on from, if any.
+
+    Args:
+        folder: the training's output folder; without a checkpoint it goes as a whole.
+    """
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    whole = []
+    for checkpoint in found:
+        try:
+            _check_checkpoint(checkpoint, gpus)
+            whole.append(checkpoint)
+        except (OSError, ValueError, SafetensorError, zipfile.BadZipFile) as error:
+            print(f"{checkpoint}: not whole ({error}), left out", flush=True)
+            shutil.rmtree(checkpoint)
+    if not whole:
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    print(f"going on from {whole[-1]}", flush=True)
+    return whole[-1]
+
+
+def _check_checkpoint(checkpoint: Path, gpus: int) -> None:
+    """Weights, optimiser, scheduler, every device's random state, and the trainer's own, last."""
+    json.loads((checkpoint / "trainer_state.json").read_text())
+    with safe_open(checkpoint / ADAPTER, framework="numpy"):
+        pass
+    ranks = [f"rng_state_{rank}.pth" for rank in range(gpus)] if gpus > 1 else ["rng_state.pth"]
+    for name in ("optimizer.pt", "scheduler.pt", *ranks):
+        with zipfile.ZipFile(checkpoint / name) as archive:
+            if torn := archive.testzip():
+                raise zipfile.BadZipFile(f"{name}: {torn} is damaged")
 
 
 def _bf16_gpu() -> bool:
@@ -212,17 +271,28 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
         RuntimeError: the command failed; its output is above.
     """
     binaries = Path(sys.executable).parent
-    environment = os.environ | {
-        "PATH": _before("PATH", binaries),  # where torchrun is
-        "NPROC_PER_NODE": str(gpus),
-    }
+    environment = os.environ | {"PATH": _before("PATH", binaries)} | launch_environment(gpus)
     if importlib.util.find_spec("torchaudio") is None:
         environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "absent")
     line = [str(binaries / "llamafactory-cli"), command, str(settings)]
-    # The locks of the job's GPUs (zerogap.devices) are open files, which the command keeps too.
+    # The locks of the job's GPUs (zerogap.devices) and of the working folder are open files: the
+    # command keeps them too, lest it outlive this process unnoticed.
     code = subprocess.run(line, env=environment, check=False, close_fds=False).returncode
     if code:
         raise RuntimeError(f"'{' '.join(line)}' ended with code {code}; its output is above")
+
+
+def launch_environment(gpus: int) -> dict[str, str]:
+    """What tells LLaMA-Factory to train with a process a device, through torchrun.
+
+    The processes meet at a port of this machine that is free when they take it (0), so that several
+    trainings share one. A single device needs no torchrun, wherever there is only one to be seen.
+    """
+    count = {"NPROC_PER_NODE": str(gpus)}
+    if gpus == 1:
+        return count
+    meeting = {"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    return count | meeting | {"FORCE_TORCHRUN": "1", "NNODES": "1"}
 
 
 def _before(variable: str, folder: Path) -> str:
