@@ -10,6 +10,8 @@ gsm8k: export CONFIG = $(REAL)
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),$(REAL) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
+full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if there is one
+
 .PHONY: quick report gsm8k full pretrain test lint lock docs clean
 
 quick: .venv/ready ## everything at the embedded scale, then the report
