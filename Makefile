@@ -7,6 +7,7 @@ SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
 REAL = --config 'data={"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}'
 gsm8k: export CONFIG = $(REAL)
 
+full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if there is one
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),$(REAL) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 

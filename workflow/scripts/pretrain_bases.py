@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from arguments import json_argument, run
+from zerogap import devices
 from zerogap.training import bases, corpus
 from zerogap.training.families import FAMILIES
 
@@ -23,6 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
+    devices.claim()
     torch.set_num_threads(args.threads)
     command = " ".join(["pretrain_bases.py", *(sys.argv[1:] if argv is None else argv)])
     real = corpus.real_questions(args.gsm8k, args.used) if args.gsm8k else []

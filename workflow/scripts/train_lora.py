@@ -23,13 +23,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--loss", type=Path, required=True, help="TSV to be written")
     args = parser.parse_args(argv)
 
+    devices.claim(args.training["gpus"])
     given = (args.base, args.data, args.family, args.training)
     with working_folder(args.adapter, llamafactory.origin(*given)) as work:
         trained = work / "adapter"
         sections = llamafactory.train_sections(*given, trained)
         llamafactory.write_settings(args.settings, sections)
         llamafactory.leave_whole_checkpoints(trained, args.training["gpus"])
-        devices.claim(args.training["gpus"])
         llamafactory.run("train", args.settings, args.training["gpus"])
         curve = llamafactory.losses(trained, args.facts["model"], args.facts["domain"])
         with store.atomic(args.loss) as temporary:
