@@ -31,8 +31,12 @@ class Run:
 
     def __init__(self, cluster: Cluster, folder: Path, overlay: str) -> None:
         self.cluster, self.folder, self.overlay = cluster, folder, overlay
-        for name in ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs", "tests"):
+        for name in ("Snakefile", "config.yaml", "profiles", "slurm", "envs", "tests"):
             (folder / name).symlink_to(ROOT / name)
+        # A copy: a checkout that is worked in during the run is another commit in the results.
+        shutil.copytree(
+            ROOT / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__")
+        )
 
     def start(self, *arguments: str, overlays: tuple[str, ...] = ()) -> subprocess.Popen:
         line = [SNAKEMAKE, "--profile", "slurm", "--workflow-profile", "tests/slurm/node"]
