@@ -122,7 +122,7 @@ def allocated(job: dict[str, str]) -> tuple[int, int, int]:
     days, hours, minutes = re.match(r"(?:(\d+)-)?(\d+):(\d+):", job["TimeLimit"]).groups("0")
     return (
         int(gpus.group(1)) if gpus else 0,
-        int(job["mem"].removesuffix("M")),
+        round(float(job["mem"][:-1]) * {"M": 1, "G": 1024}[job["mem"][-1]]),
         int(days) * 1440 + int(hours) * 60 + int(minutes),
     )
 
