@@ -31,8 +31,12 @@ class Run:
 
     def __init__(self, cluster: Cluster, folder: Path, overlay: str) -> None:
         self.cluster, self.folder, self.overlay = cluster, folder, overlay
-        for name in ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs", "tests"):
+        for name in ("Snakefile", "config.yaml", "profiles", "slurm", "envs", "tests"):
             (folder / name).symlink_to(ROOT / name)
+        # A copy: a checkout that is worked in during the run is another commit in the results.
+        shutil.copytree(
+            ROOT / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__")
+        )
 
     def start(self, *arguments: str, overlays: tuple[str, ...] = ()) -> subprocess.Popen:
         line = [SNAKEMAKE, "--profile", "slurm", "--workflow-profile", "tests/slurm/node"]
@@ -118,7 +122,7 @@ def allocated(job: dict[str, str]) -> tuple[int, int, int]:
     days, hours, minutes = re.match(r"(?:(\d+)-)?(\d+):(\d+):", job["TimeLimit"]).groups("0")
     return (
         int(gpus.group(1)) if gpus else 0,
-        int(job["mem"].removesuffix("M")),
+        round(float(job["mem"][:-1]) * {"M": 1, "G": 1024}[job["mem"][-1]]),
         int(days) * 1440 + int(hours) * 60 + int(minutes),
     )
 
