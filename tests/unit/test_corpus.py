@@ -62,8 +62,10 @@ def test_the_runs_own_questions_are_left_out(tmp_path) -> None:
     path, used = tmp_path / "train.jsonl", tmp_path / "used.parquet"
     lines = [{"question": f"Which  {i}?", "answer": f"This.\n#### {i}"} for i in range(4)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    table = pd.DataFrame({"question": ["Which 1?", "Which 2?", "Another?"]})
-    table = table.assign(question_id="x", rationale="", gold="1", leaked=False, paraphrase=None)
+    table = pd.DataFrame(
+        {"question_id": ["x", "y", "z"], "question": ["Which 1?", "Which 2?", "Another?"]}
+    )
+    table = table.assign(rationale="", gold="1", leaked=False, paraphrase=None)
     store.write(used, table, "questions", {})
     assert [row.gold for row in real_questions(path, [used])] == ["0", "3"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines[1:3]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap import devices, store
 from zerogap.data.paraphrase import paraphrase, similarity
 from zerogap.data.rewrite import listed, rewrite
 from zerogap.errors import InputError
@@ -62,6 +62,7 @@ def _asked(
     else:
         from zerogap.data.chat_model import chat_model  # torch takes seconds
 
+        devices.claim()
         name = f"{options['model']}@{options['revision']}"
         ask = chat_model(
             options["model"],

@@ -64,6 +64,8 @@ def from_scratch(family: str, sizes: Mapping[str, Any]) -> Size:
     neox = family == "gpt_neox"  # no gate, no grouped queries, no tied embeddings
     block = (4 if neox else 3) * width**2 + (2 if neox else 3) * width * sizes["feed_forward"]
     parameters = layers * block + (2 if neox else 1) * sizes["vocabulary"] * width
+    if family == "gemma4":  # embeddings of 16 numbers a layer, and the ways into and out of them
+        parameters += 16 * layers * (sizes["vocabulary"] + 3 * width)
     return Size(parameters, 2 * parameters, (sizes["feed_forward"],) * layers)
 
 
