@@ -130,7 +130,7 @@ def readouts(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: 
                     rasterized=True,
                 )
             gap = np.abs(readouts[0] - readouts[1]).mean()
-            _note(axis, f"mean per-question gap {gap:.3f}", (0.03, 0.62), "left")
+            _note(axis, f"mean per-question gap {gap:.3f}", (0.03, 0.75), "left")
             axis.set(title=name, xlabel="question, sorted by the first batch")
             axis.set_ylim(-0.08, 1.08)
             axis.margins(x=0.015)
