@@ -26,13 +26,19 @@ def loaded(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def supervised():
+def patch():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def supervised(patch):
     """(tokenizer, example) → input ids and labels, by LLaMA-Factory's preprocessing."""
     for name in ("sklearn", "scipy"):  # the scripts do without them, LLaMA-Factory does not
         if sys.modules.get(name, ...) is None:
             del sys.modules[name]
     if importlib.util.find_spec("torchaudio") is None:
-        sys.path.append(str(Path(llamafactory.__file__).parent / "absent"))
+        patch.syspath_prepend(Path(llamafactory.__file__).parent / "absent")
     from llamafactory.data.processor.supervised import SupervisedDatasetProcessor
     from llamafactory.data.template import get_template_and_fix_tokenizer
     from llamafactory.hparams import DataArguments

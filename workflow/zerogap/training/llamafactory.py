@@ -5,7 +5,6 @@ beside the result.
 """
 
 import importlib.metadata
-import importlib.util
 import json
 import os
 import shutil
@@ -272,7 +271,8 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
     """
     binaries = Path(sys.executable).parent
     environment = os.environ | {"PATH": _before("PATH", binaries)} | launch_environment(gpus)
-    if importlib.util.find_spec("torchaudio") is None:
+    # By its metadata: this process itself may have imported the stand-in.
+    if not any(importlib.metadata.distributions(name="torchaudio")):
         environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "absent")
     line = [str(binaries / "llamafactory-cli"), command, str(settings)]
     # The locks of the job's GPUs (zerogap.devices) and of the working folder are open files: the
