@@ -10,6 +10,7 @@ import yaml
 from zerogap.data import extraction
 from zerogap.decoding.strategy import CLASSES
 from zerogap.errors import InputError
+from zerogap.jobs import PRETRAINED
 
 if TYPE_CHECKING:
     import jsonschema
@@ -284,7 +285,7 @@ def _check_training(config: dict[str, Any]) -> None:
 
 def _check_pretraining(config: dict[str, Any]) -> None:
     for name, entry in config["models"].items():
-        if entry["base"] != "pretrained" and "pretraining" not in config:
+        if entry["base"] != PRETRAINED and "pretraining" not in config:
             continue
         path = pretraining(config, name).get("gsm8k")
         if path is not None and not Path(path).is_file():

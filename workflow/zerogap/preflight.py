@@ -104,10 +104,14 @@ def hub_sources(config: Config) -> list[Source]:
     data, results = config["data"], Path("results", config["run"])
     sources = [
         Source(
-            f"models.{model}", "model", entry["base"], entry.get("revision"), "a folder as its base"
+            f"models.{model}",
+            "model",
+            config["models"][model]["base"],
+            config["models"][model].get("revision"),
+            "a folder as its base",
         )
-        for model, entry in config["models"].items()
-        if model in jobs.fetched(config) and jobs.base_folder(config, model) is None
+        for model in jobs.fetched(config)
+        if jobs.base_folder(config, model) is None
     ]
     paraphrases = data["paraphrases"]
     chat, made = paraphrases["local"], results / "data" / "paraphrases.jsonl"
