@@ -15,10 +15,11 @@ def direct(once):
     return once
 
 
-@pytest.fixture(params=["as on a CPU", "as on a GPU"])
+@pytest.fixture(params=["as on a CPU", "as on a CPU in half precision", "as on a GPU"])
 def cached_model(request, monkeypatch):
-    """The two ways to decode, with the CPU's kernels."""
-    if request.param == "as on a CPU":
+    """The ways to decode, with the CPU's kernels."""
+    monkeypatch.setattr(cache, "_in_parts", lambda _: "half" in request.param)
+    if "CPU" in request.param:
         return CachedModel
     monkeypatch.setattr(cache, "_can_flash", lambda *_: True)
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import FAMILIES, VOCABULARY, model, tokenizer
 
+from zerogap.decoding import sampler
 from zerogap.decoding.cache import CachedModel
 from zerogap.decoding.randomness import uniforms
 from zerogap.decoding.sampler import Prompt, Sampling, draw, greedy, sample, shared_prefix
@@ -240,6 +241,19 @@ def test_draws_of_many_samples_from_shared_rows_are_those_of_a_row_each():
     row = torch.tensor([4, 0, 0, 3, 4, 1, 1, 1])
     uniform = torch.rand(8, dtype=torch.float64)
     assert draw(logits, uniform, 0.7, row=row).equal(draw(logits[row], uniform, 0.7))
+
+
+@pytest.mark.parametrize("top_p", [1.0, 0.7])
+def test_draws_a_few_rows_at_a_time_are_those_of_all_at_once(top_p, monkeypatch):
+    logits = torch.randn(7, 130)
+    logits[2] = float("nan")
+    row = torch.tensor([6, 0, 0, 3, 6, 1, 1, 1, 2])  # none draws from 4 and 5
+    uniform = torch.rand(9, dtype=torch.float64)
+    whole = draw(logits, uniform, 0.7, top_p, row)
+    for rows in (1, 2, 3, 4):
+        monkeypatch.setattr(sampler, "_RUN", rows * 130)
+        assert draw(logits, uniform, 0.7, top_p, row).equal(whole)
+    assert whole[8] == -1
 
 
 def test_top_p_keeps_the_smallest_head_that_reaches_p():

@@ -29,6 +29,7 @@ from zerogap.decoding.replay import CudaGraphs, Record, Replays
 ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
 _RUN = 64  # rows of similar length that are taken together
+_TILE = 16  # keys the CPU's half-precision kernel likes a multiple of; divides _GROWTH
 
 
 @dataclass(frozen=True)
@@ -317,6 +318,9 @@ class PromptCache:
         heads = own_key.shape[1]
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
+        if window is None and _in_parts(query):
+            merged = self._merge_parts(layer, query)
+            return merged.view(rows, 1, query_heads, size)
 
         prefix = self.prefix_length
         shared = prefix + layer.question[0].shape[2]
@@ -325,7 +329,7 @@ class PromptCache:
         if merged:
             # The prefix is one key: its score is the log of all its keys' weights together, its
             # value what they weigh together. Every row sees all of it.
-            prefix_value, prefix_score = _flash(query, *layer.prefix)
+            prefix_value, prefix_score = self._of_prefix(layer, query)
             shared, bias, prefix = shared - prefix + 1, bias[..., prefix - 1 :], 1
         to_question = self._from_grid(
             _scores(self._to_grid(query), layer.question[0].transpose(2, 3)), group
@@ -355,6 +359,36 @@ class PromptCache:
             of_question[run] = weights[..., prefix:shared]
         out += self._from_grid(self._to_grid(of_question) @ layer.question[1], group)
         return out.view(rows, 1, query_heads, size)
+
+    def _merge_parts(self, layer: _Layer, query: Tensor) -> Tensor:
+        """Attention of scaled queries (R, Hkv, G, D) to each part by itself, and one softmax over
+        what the parts weigh; (R, Hkv, G, D).
+        """
+        group = query.shape[2]
+        known = torch.from_numpy(self.question_length)
+        value, weight = _flash(self._to_grid(query), *layer.question, known)
+        parts = [(self._from_grid(value, group), self._from_grid(weight[..., None], group)[..., 0])]
+        if self.prefix_length:
+            parts.append(self._of_prefix(layer, query))
+        runs = []
+        for run, width in self._runs:
+            width = -(-width // _TILE) * _TILE
+            own = (part[run, :, :width] for part in layer.own)
+            runs.append(_flash(query[run], *own, self._column[run] + 1))
+        parts.append(tuple(map(torch.cat, zip(*runs, strict=True))))
+        values, logs = zip(*parts, strict=True)
+        weights = torch.stack(logs, dim=-1).softmax(-1).to(query.dtype)
+        return sum(value * weights[..., index, None] for index, value in enumerate(values))
+
+    def _of_prefix(self, layer: _Layer, query: Tensor) -> tuple[Tensor, Tensor]:
+        """:func:`_flash` of queries (R, Hkv, G, D) and the prefix: (R, Hkv, G, D), (R, Hkv, G)."""
+        rows, heads, group, size = query.shape
+        flat = query.transpose(0, 1).reshape(1, heads, rows * group, size)
+        value, weight = _flash(flat, *(part[None] for part in layer.prefix))
+        return (
+            value.view(heads, rows, group, size).transpose(0, 1),
+            weight.view(heads, rows, group).transpose(0, 1),
+        )
 
     def _bias(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not."""
@@ -435,6 +469,15 @@ def _scores(query: Tensor, key: Tensor) -> Tensor:
     return product.view(*query.shape[:-1], key.shape[-1])
 
 
+def _in_parts(query: Tensor) -> bool:
+    """Whether each part is attended to by itself: in half precision on a CPU.
+
+    Its flash kernel takes masks, multiplies without converting the keys, and keeps the scores in
+    float32 and in the processor's cache; full precision has nothing to convert.
+    """
+    return not query.is_cuda and query.dtype.itemsize < 4
+
+
 def _can_flash(query: Tensor, key: Tensor) -> bool:
     """Whether the device has flash attention for query (R, Hkv, G, D) and key (Hkv, P, D)."""
     if not query.is_cuda:
@@ -444,23 +487,26 @@ def _can_flash(query: Tensor, key: Tensor) -> bool:
     return query.shape[-1] % 8 == 0 and torch.backends.cuda.can_use_flash_attention(params)
 
 
-def _flash(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Attention of scaled queries (R, Hkv, G, D) to the keys (Hkv, P, D) of a prefix.
+def _flash(
+    query: Tensor, key: Tensor, value: Tensor, known: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Attention of scaled queries (B, H, A, D) to keys and values (B, H, K, D).
+
+    Args:
+        known: (B,) how many of the keys there are, the first; on a CPU alone.
 
     Returns:
-        The output (R, Hkv, G, D) and the log of the summed weights (R, Hkv, G) in float32 or more.
+        The output (B, H, A, D) and the log of the summed weights (B, H, A) in float32 or more.
     """
-    rows, heads, group, size = query.shape
-    flat = query.transpose(0, 1).reshape(1, heads, rows * group, size)
-    kernel = (
-        torch.ops.aten._scaled_dot_product_flash_attention
-        if query.is_cuda
-        else torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    )
-    out, logs = kernel(flat, key[None], value[None], scale=1.0)[:2]
-    return (
-        out.view(heads, rows, group, size).transpose(0, 1),
-        logs.view(heads, rows, group).transpose(0, 1),
+    if query.is_cuda:
+        return torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, scale=1.0)[:2]
+    mask = None
+    if known is not None:
+        beyond = torch.arange(key.shape[2]) >= known[:, None]
+        # In the queries' type: beside float64 the kernel misreads float32.
+        mask = query.new_zeros(beyond.shape).masked_fill_(beyond, float("-inf"))[:, None, None]
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, attn_mask=mask, scale=1.0
     )
 
 

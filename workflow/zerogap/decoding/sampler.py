@@ -124,6 +124,7 @@ _SHARE = 0.8  # of the free memory; the rest is the allocator's and the forward 
 _MOST = {"cpu": 512, "cuda": 1024}
 _LINGERING = 3  # times as many questions as enter together are there: of some a few rows remain
 _BLOCK = 64  # tokens summed together when a token is drawn
+_RUN = 1 << 18  # logits that a CPU turns into probabilities at once: a megabyte of them
 _PREFILL = 32  # questions read together, each beside a copy of the prefix: bounds that memory
 _SORT = 16  # every so many steps rows are put in order of their length
 _NO_NUMBER = -1  # drawn where logits are not numbers
@@ -281,15 +282,31 @@ def draw(
     Returns:
         The tokens; -1 where a row's logits are not numbers.
     """
+    if row is None:
+        row = torch.arange(len(logits), device=logits.device)
+    # On a CPU a few rows at a time, which stay in the processor's cache: it waits for memory.
+    run = max(1, _RUN // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
+    if run >= len(logits):
+        return _inverse_cdf(_probabilities(logits, temperature, top_p), uniform, row)
+    tokens = torch.empty_like(row)
+    order = row.argsort()
+    ends = torch.searchsorted(row[order], torch.arange(run, len(logits) + run, run)).tolist()
+    for first, begin, end in zip(range(0, len(logits), run), [0, *ends], ends, strict=False):
+        members = order[begin:end]
+        probabilities = _probabilities(logits[first : first + run], temperature, top_p)
+        tokens[members] = _inverse_cdf(probabilities, uniform[members], row[members] - first)
+    return tokens
+
+
+def _probabilities(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+    """softmax(logits (R, V) / temperature) in float32; of top_p the tokens outside are 0."""
     probabilities = (logits.float() / temperature).softmax(-1)
     if top_p < 1:
         ordered, order = probabilities.sort(dim=-1, descending=True)
         outside = ordered.cumsum(-1) - ordered >= top_p
         ordered = ordered.masked_fill(outside, 0)
         probabilities = torch.zeros_like(probabilities).scatter_(1, order, ordered)
-    if row is None:
-        row = torch.arange(len(logits), device=logits.device)
-    return _inverse_cdf(probabilities, uniform, row)
+    return probabilities
 
 
 def _inverse_cdf(probabilities: Tensor, uniform: Tensor, row: Tensor) -> Tensor:
@@ -299,7 +316,9 @@ def _inverse_cdf(probabilities: Tensor, uniform: Tensor, row: Tensor) -> Tensor:
     than the rest of the step's sampling. A token of probability 0 is never returned.
     """
     rows, size = probabilities.shape
-    blocks = F.pad(probabilities, (0, -size % _BLOCK)).view(rows, -1, _BLOCK)
+    if size % _BLOCK:
+        probabilities = F.pad(probabilities, (0, -size % _BLOCK))
+    blocks = probabilities.view(rows, -1, _BLOCK)
     sums = blocks.sum(-1).cumsum(-1, dtype=torch.float64)[row]
     threshold = uniform[:, None] * sums[:, -1:]
     block = torch.searchsorted(sums, threshold, right=True).clamp(max=sums.shape[1] - 1)
