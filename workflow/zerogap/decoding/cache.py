@@ -377,8 +377,11 @@ class PromptCache:
             runs.append(_flash(query[run], *own, self._column[run] + 1))
         parts.append(tuple(map(torch.cat, zip(*runs, strict=True))))
         values, logs = zip(*parts, strict=True)
-        weights = torch.stack(logs, dim=-1).softmax(-1).to(query.dtype)
-        return sum(value * weights[..., index, None] for index, value in enumerate(values))
+        weights = torch.stack(logs).softmax(0).to(query.dtype)[..., None]
+        out = values[0] * weights[0]
+        for value, weight in zip(values[1:], weights[1:], strict=True):
+            out.addcmul_(value, weight)
+        return out
 
     def _of_prefix(self, layer: _Layer, query: Tensor) -> tuple[Tensor, Tensor]:
         """:func:`_flash` of queries (R, Hkv, G, D) and the prefix: (R, Hkv, G, D), (R, Hkv, G)."""
