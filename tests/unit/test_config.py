@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from zerogap.config import pretraining, restore_order, stage, validate
+from zerogap.config import load, pretraining, restore_order, stage, validate
 from zerogap.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +25,23 @@ def changed(path: str, value):
         place = place[folder]
     place[last] = value
     return config
+
+
+def test_overlays_are_put_together_as_a_run_does_it(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("seed: 3\nmodels: { gemma: null }\ndecoding: { samples: 7 }\n")
+    config = load([ROOT / "config.yaml", overlay])
+    assert config["seed"] == 3
+    assert list(config["models"]) == [name for name in PAPER["models"] if name != "gemma"]
+    assert config["decoding"] == PAPER["decoding"] | {"samples": 7}
+    assert list(config) == list(PAPER)
+
+
+def test_a_key_that_stands_twice_in_an_overlay_is_named(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("decoding:\n  samples: 7\n  samples: 8\n")
+    with pytest.raises(InputError, match=r"overlay.yaml, line 3: decoding.samples stands there"):
+        load([ROOT / "config.yaml", overlay])
 
 
 def test_the_papers_protocol_is_valid_and_the_papers():

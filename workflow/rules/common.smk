@@ -18,11 +18,9 @@ from zerogap import jobs
 from zerogap.errors import InputError
 
 try:
-    for path in workflow.configfiles:
-        zerogap.config.check_keys(path)
-    zerogap.config.drop_null_entries(config)
-    zerogap.config.restore_order(config, load_configfile("config.yaml"))
-    zerogap.config.validate(config)
+    zerogap.config.settle(
+        config, workflow.configfiles, first=load_configfile("config.yaml")
+    )
 except InputError as error:
     sys.exit(f"error: {error}")
 for doubt in zerogap.config.doubts(config):

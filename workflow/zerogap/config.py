@@ -25,6 +25,7 @@ def load(paths: Sequence[str | Path]) -> dict[str, Any]:
         InputError: a file is missing or no YAML mapping, or the whole is not valid.
     """
     config: dict[str, Any] = {}
+    first: dict[str, Any] = {}
     for path in paths:
         try:
             overlay = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
@@ -34,10 +35,26 @@ def load(paths: Sequence[str | Path]) -> dict[str, Any]:
             raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
         if not isinstance(overlay, dict):
             raise InputError(f"{path}: not a mapping of keys to values; give a configuration")
+        first = first or overlay
         config = _overlaid(config, overlay)
-    drop_null_entries(config)
-    validate(config)
+    settle(config, paths, first)
     return config
+
+
+def settle(config: dict[str, Any], files: Sequence[str | Path], first: Mapping[str, Any]) -> None:
+    """What a configuration needs, in place, once its files are put together; then check it.
+
+    Args:
+        first: what the file below the overlays says.
+
+    Raises:
+        InputError: a file names a key twice, or the whole is not valid.
+    """
+    for path in files:
+        check_keys(path)
+    drop_null_entries(config)
+    restore_order(config, first)
+    validate(config)
 
 
 def _overlaid(below: Any, above: Any) -> Any:
