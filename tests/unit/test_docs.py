@@ -23,6 +23,6 @@ def test_python_blocks_run(code, monkeypatch):
 
 
 def test_links_lead_somewhere():
-    for page in [*PAGES, *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]:
+    for page in [*PAGES, *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
             assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
