@@ -18,9 +18,8 @@ from zerogap import jobs
 from zerogap.errors import InputError
 
 try:
-    zerogap.config.settle(
-        config, workflow.configfiles, first=load_configfile("config.yaml")
-    )
+    zerogap.config.restore_order(config, load_configfile("config.yaml"))
+    zerogap.config.settle(config, workflow.configfiles)
 except InputError as error:
     sys.exit(f"error: {error}")
 for doubt in zerogap.config.doubts(config):

@@ -25,7 +25,6 @@ def load(paths: Sequence[str | Path]) -> dict[str, Any]:
         InputError: a file is missing or no YAML mapping, or the whole is not valid.
     """
     config: dict[str, Any] = {}
-    first: dict[str, Any] = {}
     for path in paths:
         try:
             overlay = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
@@ -35,17 +34,13 @@ def load(paths: Sequence[str | Path]) -> dict[str, Any]:
             raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
         if not isinstance(overlay, dict):
             raise InputError(f"{path}: not a mapping of keys to values; give a configuration")
-        first = first or overlay
         config = _overlaid(config, overlay)
-    settle(config, paths, first)
+    settle(config, paths)
     return config
 
 
-def settle(config: dict[str, Any], files: Sequence[str | Path], first: Mapping[str, Any]) -> None:
+def settle(config: dict[str, Any], files: Sequence[str | Path]) -> None:
     """What a configuration needs, in place, once its files are put together; then check it.
-
-    Args:
-        first: what the file below the overlays says.
 
     Raises:
         InputError: a file names a key twice, or the whole is not valid.
@@ -53,7 +48,6 @@ def settle(config: dict[str, Any], files: Sequence[str | Path], first: Mapping[s
     for path in files:
         check_keys(path)
     drop_null_entries(config)
-    restore_order(config, first)
     validate(config)
 
 

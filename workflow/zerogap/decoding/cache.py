@@ -319,8 +319,7 @@ class PromptCache:
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
         if window is None and _in_parts(query):
-            merged = self._merge_parts(layer, query)
-            return merged.view(rows, 1, query_heads, size)
+            return self._merge_parts(layer, query).view(rows, 1, query_heads, size)
 
         prefix = self.prefix_length
         shared = prefix + layer.question[0].shape[2]
@@ -372,7 +371,7 @@ class PromptCache:
             parts.append(self._of_prefix(layer, query))
         runs = []
         for run, width in self._runs:
-            width = -(-width // _TILE) * _TILE
+            width = _round_columns(width, _TILE)
             own = (part[run, :, :width] for part in layer.own)
             runs.append(_flash(query[run], *own, self._column[run] + 1))
         parts.append(tuple(map(torch.cat, zip(*runs, strict=True))))
@@ -445,8 +444,8 @@ def _round_rows(rows: int) -> int:
     return max(8, 1 << (rows - 1).bit_length()) if rows <= 64 else -(-rows // 64) * 64
 
 
-def _round_columns(columns: int) -> int:
-    return -(-columns // _GROWTH) * _GROWTH
+def _round_columns(columns: int, multiple: int = _GROWTH) -> int:
+    return -(-columns // multiple) * multiple
 
 
 def _enlarged(

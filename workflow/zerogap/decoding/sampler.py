@@ -289,12 +289,11 @@ def draw(
     if run >= len(logits):
         return _inverse_cdf(_probabilities(logits, temperature, top_p), uniform, row)
     tokens = torch.empty_like(row)
-    order = row.argsort()
-    ends = torch.searchsorted(row[order], torch.arange(run, len(logits) + run, run)).tolist()
-    for first, begin, end in zip(range(0, len(logits), run), [0, *ends], ends, strict=False):
-        members = order[begin:end]
-        probabilities = _probabilities(logits[first : first + run], temperature, top_p)
-        tokens[members] = _inverse_cdf(probabilities, uniform[members], row[members] - first)
+    parts = logits.split(run)
+    members = row.argsort().split(torch.bincount(row // run, minlength=len(parts)).tolist())
+    for part, mine in zip(parts, members, strict=True):
+        probabilities = _probabilities(part, temperature, top_p)
+        tokens[mine] = _inverse_cdf(probabilities, uniform[mine], row[mine] % run)
     return tokens
 
 
