@@ -205,14 +205,18 @@ def test_logits_that_cease_to_be_numbers_name_the_step():
         list(sample(decoder, PROMPTS[1:2], TOKENIZER, unending))
 
 
+BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+
+
+@BOTH_DTYPES
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-8, 8), min_size=2, max_size=200),
     st.floats(0, 1, exclude_max=True),
     st.integers(0, 5),
 )
-def test_draw_inverts_the_distribution_function(logits, uniform, banned):
-    row = torch.tensor([logits])
+def test_draw_inverts_the_distribution_function(dtype, logits, uniform, banned):
+    row = torch.tensor([logits], dtype=dtype)
     row[0, : min(banned, len(logits) - 1)] = float("-inf")
     token = int(draw(row, torch.tensor([uniform], dtype=torch.float64), 0.7))
     probabilities = (row.double() / 0.7).softmax(-1)[0]
@@ -221,10 +225,11 @@ def test_draw_inverts_the_distribution_function(logits, uniform, banned):
     assert below - 1e-5 <= uniform <= below + probabilities[token] + 1e-5
 
 
-def test_draws_follow_the_distribution():
+@BOTH_DTYPES
+def test_draws_follow_the_distribution(dtype):
     """Chi-square of 40,000 draws against softmax, over a vocabulary of several blocks."""
     torch.manual_seed(0)
-    logits = torch.randn(1, 150) * 2
+    logits = (torch.randn(1, 150) * 2).to(dtype)
     uniform = torch.from_numpy(uniforms(1, "s", "q", range(1), 40_000)[0])
     drawn = draw(logits, uniform, 0.7, row=torch.zeros(40_000, dtype=torch.long))
     expected = (logits[0].double() / 0.7).softmax(-1) * 40_000
@@ -236,8 +241,9 @@ def test_draws_follow_the_distribution():
     assert observed[~likely].sum() < 2 * expected[~likely].sum() + 20
 
 
-def test_draws_of_many_samples_from_shared_rows_are_those_of_a_row_each():
-    logits = torch.randn(5, 130)
+@BOTH_DTYPES
+def test_draws_of_many_samples_from_shared_rows_are_those_of_a_row_each(dtype):
+    logits = torch.randn(5, 130).to(dtype)
     row = torch.tensor([4, 0, 0, 3, 4, 1, 1, 1])
     uniform = torch.rand(8, dtype=torch.float64)
     assert draw(logits, uniform, 0.7, row=row).equal(draw(logits[row], uniform, 0.7))

@@ -29,7 +29,6 @@ from zerogap.decoding.replay import CudaGraphs, Record, Replays
 ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
 _RUN = 64  # rows of similar length that are taken together
-_TILE = 16  # keys the CPU's half-precision kernel likes a multiple of; divides _GROWTH
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,11 @@ class Capacity:
 
 @dataclass
 class _Layer:
-    """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (≥R, Hkv, ≥T, D)."""
+    """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (≥R, Hkv, ≥T, D).
+
+    Where each part is attended to by itself (:func:`_in_parts`), own tokens lie in memory one after
+    the other, all heads of one together: as (≥R, ≥T, Hkv, D).
+    """
 
     prefix: tuple[Tensor, Tensor] | None = None
     question: tuple[Tensor, Tensor] | None = None
@@ -264,7 +267,8 @@ class PromptCache:
             # By half as much again, so that a batch that grows row by row is seldom copied.
             more = max(rows, have + have // 2) if rows > have else have
             wider = _round_columns(width) if width > columns else columns
-            layer.own = _enlarged(layer.own or (), layer.question, more, wider)
+            by_token = _in_parts(layer.question[0])
+            layer.own = _enlarged(layer.own or (), layer.question, more, wider, by_token)
 
     # -- attention ----------------------------------------------------------------------------
 
@@ -319,7 +323,7 @@ class PromptCache:
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
         if window is None and _in_parts(query):
-            return self._merge_parts(layer, query).view(rows, 1, query_heads, size)
+            return self._attend_parts(layer, query)[:, None]
 
         prefix = self.prefix_length
         shared = prefix + layer.question[0].shape[2]
@@ -359,28 +363,32 @@ class PromptCache:
         out += self._from_grid(self._to_grid(of_question) @ layer.question[1], group)
         return out.view(rows, 1, query_heads, size)
 
-    def _merge_parts(self, layer: _Layer, query: Tensor) -> Tensor:
-        """Attention of scaled queries (R, Hkv, G, D) to each part by itself, and one softmax over
-        what the parts weigh; (R, Hkv, G, D).
+    def _attend_parts(self, layer: _Layer, query: Tensor) -> Tensor:
+        """Attention of scaled queries (R, Hkv, G, D) to prefix and question by themselves, and to
+        the rows' own tokens in one softmax with what those weigh; (R, Hq, D).
         """
-        group = query.shape[2]
+        from zerogap.decoding import kernels  # numba: only where it is used
+
+        rows, heads, group, size = query.shape
         known = torch.from_numpy(self.question_length)
         value, weight = _flash(self._to_grid(query), *layer.question, known)
-        parts = [(self._from_grid(value, group), self._from_grid(weight[..., None], group)[..., 0])]
+        cells = len(known), heads, -1, group
+        question = (
+            value.view(*cells, size).transpose(1, 2).reshape(-1, heads * group, size),
+            weight.view(*cells).transpose(1, 2).reshape(-1, heads * group),
+        )
         if self.prefix_length:
-            parts.append(self._of_prefix(layer, query))
-        runs = []
-        for run, width in self._runs:
-            width = _round_columns(width, _TILE)
-            own = (part[run, :, :width] for part in layer.own)
-            runs.append(_flash(query[run], *own, self._column[run] + 1))
-        parts.append(tuple(map(torch.cat, zip(*runs, strict=True))))
-        values, logs = zip(*parts, strict=True)
-        weights = torch.stack(logs).softmax(0).to(query.dtype)[..., None]
-        out = values[0] * weights[0]
-        for value, weight in zip(values[1:], weights[1:], strict=True):
-            out.addcmul_(value, weight)
-        return out
+            prefix = self._of_prefix(layer, query)
+        else:
+            prefix = torch.zeros_like(query), weight.new_full(query.shape[:3], float("-inf"))
+        return kernels.attend(
+            query.flatten(1, 2),
+            tuple(part.transpose(1, 2) for part in layer.own),
+            self._column + 1,
+            (prefix[0].flatten(1, 2), prefix[1].flatten(1, 2)),
+            question,
+            self._cell,
+        ).to(query.dtype)
 
     def _of_prefix(self, layer: _Layer, query: Tensor) -> tuple[Tensor, Tensor]:
         """:func:`_flash` of queries (R, Hkv, G, D) and the prefix: (R, Hkv, G, D), (R, Hkv, G)."""
@@ -444,15 +452,30 @@ def _round_rows(rows: int) -> int:
     return max(8, 1 << (rows - 1).bit_length()) if rows <= 64 else -(-rows // 64) * 64
 
 
-def _round_columns(columns: int, multiple: int = _GROWTH) -> int:
-    return -(-columns // multiple) * multiple
+def _round_columns(columns: int) -> int:
+    return -(-columns // _GROWTH) * _GROWTH
 
 
 def _enlarged(
-    old: Sequence[Tensor], like: tuple[Tensor, Tensor], count: int, width: int
+    old: Sequence[Tensor],
+    like: tuple[Tensor, Tensor],
+    count: int,
+    width: int,
+    by_token: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Keys and values (count, Hkv, width, D) of zeros that begin with the old ones."""
-    grown = tuple(part.new_zeros(count, part.shape[1], width, part.shape[3]) for part in like)
+    """Keys and values (count, Hkv, width, D) of zeros that begin with the old ones.
+
+    Args:
+        by_token: whether they lie in memory as (count, width, Hkv, D).
+    """
+    shapes = [(count, part.shape[1], width, part.shape[3]) for part in like]
+    if by_token:
+        grown = tuple(
+            part.new_zeros(count, width, heads, size).transpose(1, 2)
+            for part, (_, heads, _, size) in zip(like, shapes, strict=True)
+        )
+    else:
+        grown = tuple(part.new_zeros(shape) for part, shape in zip(like, shapes, strict=True))
     for new, known in zip(grown, old, strict=False):
         new[: known.shape[0], :, : known.shape[2]] = known
     return grown
@@ -472,12 +495,13 @@ def _scores(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _in_parts(query: Tensor) -> bool:
-    """Whether each part is attended to by itself: in half precision on a CPU.
+    """Whether each part is attended to by itself: in bfloat16 on a CPU.
 
-    Its flash kernel takes masks, multiplies without converting the keys, and keeps the scores in
-    float32 and in the processor's cache; full precision has nothing to convert.
+    The flash kernel for prefix and questions and ours for the rows' own tokens multiply without
+    converting the keys first, and keep the scores in float32 and in the processor's cache; full
+    precision has nothing to convert.
     """
-    return not query.is_cuda and query.dtype.itemsize < 4
+    return not query.is_cuda and query.dtype == torch.bfloat16
 
 
 def _can_flash(query: Tensor, key: Tensor) -> bool:

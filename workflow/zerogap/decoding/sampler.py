@@ -284,6 +284,10 @@ def draw(
     """
     if row is None:
         row = torch.arange(len(logits), device=logits.device)
+    if not logits.is_cuda and logits.dtype == torch.bfloat16 and top_p == 1:
+        from zerogap.decoding import kernels  # numba: only where it is used
+
+        return kernels.draw(logits, uniform, temperature, row)
     # On a CPU a few rows at a time, which stay in the processor's cache: it waits for memory.
     run = max(1, _RUN // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
     if run >= len(logits):

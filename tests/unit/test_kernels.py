@@ -1,0 +1,158 @@
+import ctypes
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import model
+
+from zerogap.decoding import kernels
+from zerogap.decoding.cache import CachedModel
+from zerogap.decoding.sampler import draw
+
+
+@pytest.fixture
+def threads():
+    """Sets how many PyTorch has; afterwards as before."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def attention(rows, heads, groups, prefix, dtype, seed=0):
+    """What `kernels.attend` takes, and what it must give: one softmax over all keys, in float64."""
+    torch.manual_seed(seed)
+    size, width, cells = 8, 7, rows + 3
+    query, of_prefix, of_question = (
+        torch.randn(count, heads * groups, size).to(dtype) for count in (rows, rows, cells)
+    )
+    key, value = (torch.randn(rows + 2, width, heads, size).to(dtype) for _ in range(2))
+    known, cell = torch.randint(1, width + 1, (rows,)), torch.randperm(cells)[:rows]
+    kind = torch.promote_types(dtype, torch.float32)
+    to_prefix, to_question = (torch.randn(n, heads * groups, dtype=kind) for n in (rows, cells))
+    if not prefix:
+        to_prefix.fill_(float("-inf"))
+    expected = []
+    for row in range(rows):
+        own_key, own_value = (
+            part[row, : known[row]].double().repeat_interleave(groups, 1) for part in (key, value)
+        )
+        scores = torch.einsum("hd,thd->ht", query[row].double(), own_key)
+        others = torch.stack([to_prefix[row], to_question[cell[row]]], 1).double()
+        weights = torch.cat([scores, others], 1).softmax(-1)
+        values = torch.cat(
+            [own_value, torch.stack([of_prefix[row], of_question[cell[row]]]).double()]
+        )
+        expected.append(torch.einsum("ht,thd->hd", weights, values))
+    given = query, (key, value), known, (of_prefix, to_prefix), (of_question, to_question), cell
+    return given, torch.stack(expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("rows", "heads", "groups"), [(1, 3, 1), (70, 2, 3)])
+@pytest.mark.parametrize("prefix", [True, False])
+def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, prefix, dtype):
+    given, expected = attention(rows, heads, groups, prefix, dtype)
+    found = kernels.attend(*given)
+    assert found.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    near = 1e-12 if dtype == torch.float64 else 2e-6
+    torch.testing.assert_close(found.double(), expected, rtol=near, atol=near)
+
+
+def test_neither_threads_nor_other_rows_change_a_rows_result(threads, monkeypatch):
+    given, _ = attention(100, 2, 2, True, torch.bfloat16)
+    logits, uniform = torch.randn(100, 300).bfloat16(), torch.rand(100, dtype=torch.float64)
+    row = torch.randperm(100)
+    threads(1)
+    whole, drawn = kernels.attend(*given), kernels.draw(logits, uniform, 0.7, row)
+    for count in (2, 3, 5):
+        threads(count)
+        assert kernels.attend(*given).equal(whole)
+        assert kernels.draw(logits, uniform, 0.7, row).equal(drawn)
+    query, own, known, (of_prefix, to_prefix), question, cell = given
+    some = torch.tensor([41, 7, 99])
+    own = tuple(part[some] for part in own)
+    prefix = of_prefix[some], to_prefix[some]
+    few = kernels.attend(query[some], own, known[some], prefix, question, cell[some])
+    assert few.equal(whole[some])
+    monkeypatch.setattr(kernels, "_team", lambda: None)  # as where PyTorch has other threads
+    assert kernels.attend(*given).equal(whole)
+
+
+def test_the_threads_are_pytorchs(threads):
+    team = kernels._team()
+    if team is None:
+        pytest.skip("this PyTorch has its threads from another library than GNU OpenMP")
+    threads(3)
+    assert ctypes.CDLL("libgomp.so.1").omp_get_max_threads() == 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_raised_in_a_thread_reaches_the_caller(count, threads):
+    threads(count)
+
+    def interrupted(first, last):
+        if first <= 40 < last:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kernels._by_rows(interrupted, 100)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 400), st.floats(0.2, 30), st.floats(0.3, 2))
+def test_tokens_are_those_of_the_plain_way_in_double_precision(seed, size, spread, temperature):
+    generator = torch.Generator().manual_seed(seed)
+    logits = (torch.randn(9, size, generator=generator) * spread).bfloat16()
+    logits[torch.rand(9, size, generator=generator) < 0.2] = float("-inf")
+    logits[:, 0] = 0
+    uniform = torch.rand(40, generator=generator, dtype=torch.float64)
+    row = torch.randint(9, (40,), generator=generator)
+    found = draw(logits, uniform, temperature, row=row)
+    expected = draw(logits.double(), uniform, temperature, row=row)
+    # A uniform may fall between the roundings of a boundary, one time in a hundred thousand.
+    assert (found != expected).sum() <= 1
+    for one, other, at, number in zip(found, expected, row, uniform, strict=True):
+        if one != other:
+            reached = (logits[at].double() / temperature).softmax(-1).cumsum(-1)
+            assert (reached - number).abs().min() < 1e-5
+
+
+def test_logits_that_are_no_numbers_draw_no_token():
+    nan, inf = float("nan"), float("inf")
+    logits = torch.zeros(6, 130).bfloat16()
+    logits[0, 70], logits[1, 70], logits[2, 70] = nan, -torch.tensor(nan), inf
+    logits[3], logits[4] = -inf, -inf
+    logits[4, 99] = 3
+    drawn = draw(logits, torch.full((6,), 0.5, dtype=torch.float64), 1.0)
+    assert drawn[:5].tolist() == [-1, -1, -1, -1, 99]
+    assert drawn[5] in (64, 65)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
+def test_the_ends_of_the_distribution_are_tokens_of_some_weight(uniform):
+    logits = torch.full((1, 200), float("-inf")).bfloat16()
+    logits[0, [3, 70, 130]] = torch.tensor([1.0, 2.0, -20.0]).bfloat16()
+    (token,) = draw(logits, torch.tensor([uniform], dtype=torch.float64), 1.0)
+    assert token == (130 if uniform else 3)
+
+
+def test_the_exponential():
+    steps = np.linspace(-87, 0, 10_001, dtype=np.float32)
+    found = np.array([kernels._exp(x) for x in steps])
+    np.testing.assert_allclose(found, np.exp(steps.astype(np.float64)), rtol=5e-7)
+    assert [kernels._exp(np.float32(x)) for x in (0, -88, -np.inf)] == [1, 0, 0]
+    assert np.isnan(kernels._exp(np.float32(np.nan)))
+
+
+@pytest.mark.parametrize(("dtype", "calls"), [("float32", 0), ("float16", 0), ("bfloat16", 3)])
+def test_steps_in_bfloat16_take_them(dtype, calls, monkeypatch):
+    """Once for each of three layers."""
+    taken, attend = [], kernels.attend
+    monkeypatch.setattr(kernels, "attend", lambda *given: taken.append(0) or attend(*given))
+    cached = CachedModel(model("llama").to(getattr(torch, dtype)))
+    cached.prefill_prefix([1, 2, 3])
+    cached.admit([[4]])
+    cached.step(torch.tensor([5]))
+    assert len(taken) == calls
