@@ -54,13 +54,15 @@ class Capacity:
 class _Layer:
     """Keys and values: prefix (Hkv, P, D), question (Q, Hkv, S, D), own (≥R, Hkv, ≥T, D).
 
-    Where each part is attended to by itself (:func:`_in_parts`), own tokens lie in memory one after
-    the other, all heads of one together: as (≥R, ≥T, Hkv, D).
+    Attributes:
+        in_parts: whether each part is attended to by itself. Then own tokens lie in memory one
+            after the other, all heads of one together: as (≥R, ≥T, Hkv, D).
     """
 
     prefix: tuple[Tensor, Tensor] | None = None
     question: tuple[Tensor, Tensor] | None = None
     own: tuple[Tensor, Tensor] | None = None
+    in_parts: bool = False
 
 
 class PromptCache:
@@ -267,8 +269,7 @@ class PromptCache:
             # By half as much again, so that a batch that grows row by row is seldom copied.
             more = max(rows, have + have // 2) if rows > have else have
             wider = _round_columns(width) if width > columns else columns
-            by_token = _in_parts(layer.question[0])
-            layer.own = _enlarged(layer.own or (), layer.question, more, wider, by_token)
+            layer.own = _enlarged(layer.own or (), layer.question, more, wider, layer.in_parts)
 
     # -- attention ----------------------------------------------------------------------------
 
@@ -288,10 +289,11 @@ class PromptCache:
         if self._mode == "step":
             return self._attend_step(self.layers[source], query, key, value, scaling, window)
         if self._mode == "questions":
-            prefix = self.layers[source].prefix
+            layer = self.layers[source]
+            layer.in_parts = window is None and _in_parts(query)
             key, value = (
                 torch.cat([part.expand(len(new), *part.shape), new], dim=2)
-                for part, new in zip(prefix, (key, value), strict=True)
+                for part, new in zip(layer.prefix, (key, value), strict=True)
             )
         asked, known = query.shape[2], key.shape[2]
         if query.is_cuda and asked == known and window is None:  # flash takes no mask
@@ -322,7 +324,7 @@ class PromptCache:
         heads = own_key.shape[1]
         group = query_heads // heads
         query = (query[:, :, 0] * scaling).view(rows, heads, group, size)
-        if window is None and _in_parts(query):
+        if layer.in_parts:
             return self._attend_parts(layer, query)[:, None]
 
         prefix = self.prefix_length
@@ -501,7 +503,7 @@ def _in_parts(query: Tensor) -> bool:
     converting the keys first, and keep the scores in float32 and in the processor's cache; full
     precision has nothing to convert.
     """
-    return not query.is_cuda and query.dtype == torch.bfloat16
+    return query.device.type == "cpu" and query.dtype == torch.bfloat16
 
 
 def _can_flash(query: Tensor, key: Tensor) -> bool:

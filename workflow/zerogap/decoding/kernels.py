@@ -2,13 +2,15 @@
 
 Compiled by numba when first used, and kept beside this file or in the user's cache. Rows are shared
 out to as many threads as PyTorch has; a row's result does not depend on how. bfloat16 comes as the
-16 bits it is, since numpy has no such type, and is widened exactly; sums are of the output's type.
+16 bits it is, since numpy has no such type, and is widened exactly.
 """
 
 import ctypes
 import math
+import threading
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,11 +18,18 @@ from numba import njit, types
 from numba.extending import overload
 from torch import Tensor
 
-# What lets sums be reordered; numbers that are none stay what they are.
-_compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
-_LEAST = 16  # rows worth a call: it takes as long as one or two
+_LEAST = 8  # rows worth a call of a kernel
 _BLOCK = 64  # tokens summed together when a token is drawn
+_LN2_FIRST = 355 / 512
 _WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_SUMS = {"reassoc", "contract", "nsz", "arcp"}  # in any order; numbers that are none stay so
+
+
+def _compiled(function: Callable[..., None]) -> Callable[..., None]:
+    try:
+        return njit(nogil=True, cache=True, fastmath=_SUMS)(function)
+    except RuntimeError:  # nowhere to keep it: in a container nobody may write to, say
+        return njit(nogil=True, fastmath=_SUMS)(function)
 
 
 def attend(
@@ -43,7 +52,7 @@ def attend(
         cell: (R,) where a row is in that order.
 
     Returns:
-        (R, H, D) in the weights' type.
+        (R, H, D) in the weights' type, as are all sums.
     """
     out = prefix[1].new_empty(query.shape)
     arrays = [query, *own, known, *prefix, *question, cell, out]
@@ -100,7 +109,9 @@ def _attend(
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:
-    """Tokens (N,) by inverse-CDF from softmax(logits (R, V) / temperature) and uniforms (N,).
+    """Tokens (N,) by inverse-CDF from softmax(logits (R, V) / temperature) and uniforms (N,) < 1.
+
+    Weights and the sums of a block of tokens are float32, sums of blocks float64.
 
     Args:
         row: (N,) the row of logits that each uniform draws from.
@@ -127,11 +138,10 @@ def _draw(scale, logits, largest, uniform, members, ends, tokens, first, last):
                 weight += _exp((_number(part[place]) - top) * scale)
             total += weight
             sums[block] = total
-        final = np.searchsorted(sums, total)  # the last block of any weight
         for member in members[ends[row - 1] if row else 0 : ends[row]]:
             tokens[member] = -1
-            threshold = uniform[member] * total  # rounded up to the whole, it is passed nowhere
-            block = min(np.searchsorted(sums, threshold, side="right"), final)
+            threshold = uniform[member] * total
+            block = np.searchsorted(sums, threshold, side="right")
             passed = sums[block - 1] if block else 0.0
             for token in range(block * _BLOCK, min((block + 1) * _BLOCK, size)):
                 weight = _exp((_number(logits[row, token]) - top) * scale)
@@ -141,13 +151,14 @@ def _draw(scale, logits, largest, uniform, members, ends, tokens, first, last):
                 passed += weight
 
 
-@_compiled
+@njit(fastmath={"contract"})  # no other order: the two products with ln 2 must come one by one
 def _exp(x):
-    """exp of x ≤ 0 in float32, to 5e-7 of it; 0 where it is below 1e-38. Calls nothing, so that a
-    loop of it is vectorised.
+    """exp of x ≤ 0 in float32, to 3e-7 of it; 0 below exp(-87). Calls nothing, so that a loop of it
+    is vectorised.
     """
     power = np.floor(x * np.float32(1 / math.log(2)) + np.float32(0.5))
-    rest = x - power * np.float32(math.log(2))
+    # ln 2 in two parts, of which the first has few digits: its product is exact.
+    rest = x - power * np.float32(_LN2_FIRST) - power * np.float32(math.log(2) - _LN2_FIRST)
     series = rest * np.float32(1 / 720) + np.float32(1 / 120)
     series = series * rest + np.float32(1 / 24)
     series = series * rest + np.float32(1 / 6)
@@ -158,7 +169,7 @@ def _exp(x):
 
 
 def _number(stored):
-    """A float as it is stored: itself, or the bits of a bfloat16."""
+    """In compiled code, a float as it is stored: itself, or the bits of a bfloat16."""
 
 
 @overload(_number, inline="always")
@@ -179,20 +190,26 @@ def _by_rows(kernel: Callable[..., None], rows: int, *arrays: np.ndarray) -> Non
     The threads are PyTorch's own, which it keeps spinning between its calls: beside them, others
     would have half a core each. Where it has them from another library the caller works alone.
     """
+    kernel(*arrays, 0, 0)  # compiled here: a worker's stack is small
     threads = torch.get_num_threads()
     share = max(_LEAST, -(-rows // (4 * threads)))  # rows are of different lengths
     starts = iter(range(0, rows, share))  # one for all threads
     raised: list[BaseException] = []
+    present = set()
 
     def work(_: object = None) -> None:
         try:
+            present.add(threading.get_ident())
             for first in starts:
                 kernel(*arrays, first, min(first + share, rows))
-        except BaseException as error:  # an interrupt, say; here ctypes would drop it
+        except BaseException as error:  # ctypes would drop it
             raised.append(error)
 
     if threads > 1 and rows > share and (team := _team()):
         team(_WORK(work), None, threads, 0)
+        # An interrupt between ctypes and our first line is dropped all the same: the caller's part.
+        if threading.get_ident() not in present:
+            raise KeyboardInterrupt
     else:
         work()
     if raised:
@@ -201,8 +218,9 @@ def _by_rows(kernel: Callable[..., None], rows: int, *arrays: np.ndarray) -> Non
 
 @cache
 def _team() -> Callable[..., None] | None:
-    """GNU OpenMP's "call this in so many threads": of the library that PyTorch has loaded."""
+    """GNU OpenMP's "call this in so many threads", from the library that PyTorch uses."""
     try:
-        return ctypes.CDLL("libgomp.so.1").GOMP_parallel
-    except OSError:
+        library = Path(torch.__file__).parent / "lib/libtorch_cpu.so"
+        return ctypes.CDLL(str(library)).GOMP_parallel
+    except (OSError, AttributeError):
         return None

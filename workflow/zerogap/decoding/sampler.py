@@ -284,7 +284,7 @@ def draw(
     """
     if row is None:
         row = torch.arange(len(logits), device=logits.device)
-    if not logits.is_cuda and logits.dtype == torch.bfloat16 and top_p == 1:
+    if logits.device.type == "cpu" and logits.dtype == torch.bfloat16 and top_p == 1:
         from zerogap.decoding import kernels  # numba: only where it is used
 
         return kernels.draw(logits, uniform, temperature, row)
