@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from psutil import process_iter
+
 DAEMONS = ("munged", "slurmctld", "slurmd")
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 PATIENCE = 120  # seconds; a healthy cluster answers in one or two
@@ -155,6 +157,11 @@ class Cluster:
                 )
                 found.append(fields | tres)
         return sorted(found, key=lambda job: int(job["JobId"]))
+
+    def steps(self, job: str) -> list[str]:
+        """What still runs a job's steps: slurmstepd, which tells slurmctld how a step ended."""
+        commands = [" ".join(one.info["cmdline"] or ()) for one in process_iter(["cmdline"])]
+        return [command for command in commands if f"slurmstepd: [{job}." in command]
 
     def _start(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}.log").open("w") as log:

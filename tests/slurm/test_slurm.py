@@ -191,7 +191,8 @@ def test_a_job_preempted_and_cancelled_while_sampling_loses_nothing(cell, cluste
     (job,) = cluster.jobs()[before:]
     number = job["JobId"]
     cluster.run("scontrol", "requeue", number)
-    until(lambda: state() == "PENDING", going, run)
+    # Were it started again before slurmctld has heard how it ended, that would end it again.
+    until(lambda: state() == "PENDING" and not cluster.steps(number), going, run)
     cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now")  # not in two minutes
     until(lambda: finished() > 1, going, run)
     cluster.run("scancel", number)
