@@ -371,14 +371,10 @@ class PromptCache:
         """
         from zerogap.decoding import kernels  # numba: only where it is used
 
-        rows, heads, group, size = query.shape
+        group = query.shape[2]
         known = torch.from_numpy(self.question_length)
         value, weight = _flash(self._to_grid(query), *layer.question, known)
-        cells = len(known), heads, -1, group
-        question = (
-            value.view(*cells, size).transpose(1, 2).reshape(-1, heads * group, size),
-            weight.view(*cells).transpose(1, 2).reshape(-1, heads * group),
-        )
+        question = self._cells(value, group), self._cells(weight[..., None], group)
         if self.prefix_length:
             prefix = self._of_prefix(layer, query)
         else:
@@ -387,8 +383,8 @@ class PromptCache:
             query.flatten(1, 2),
             tuple(part.transpose(1, 2) for part in layer.own),
             self._column + 1,
-            (prefix[0].flatten(1, 2), prefix[1].flatten(1, 2)),
-            question,
+            (prefix[0].flatten(1, 2), prefix[1].flatten(1)),
+            (question[0].flatten(1, 2), question[1].flatten(1)),
             self._cell,
         ).to(query.dtype)
 
@@ -444,9 +440,13 @@ class PromptCache:
 
     def _from_grid(self, grid: Tensor, group: int) -> Tensor:
         """(Q, Hkv, W·G, X) → (R, Hkv, G, X)."""
+        return self._cells(grid, group)[self._cell]
+
+    def _cells(self, grid: Tensor, group: int) -> Tensor:
+        """(Q, Hkv, W·G, X) → (Q·W, Hkv, G, X), of which row r's is the `_cell[r]`th."""
         questions, heads, _, size = grid.shape
         spread = grid.view(questions, heads, -1, group, size).transpose(1, 2)
-        return spread.reshape(-1, heads, group, size)[self._cell]
+        return spread.reshape(-1, heads, group, size)
 
 
 def _round_rows(rows: int) -> int:
@@ -470,17 +470,16 @@ def _enlarged(
     Args:
         by_token: whether they lie in memory as (count, width, Hkv, D).
     """
-    shapes = [(count, part.shape[1], width, part.shape[3]) for part in like]
-    if by_token:
-        grown = tuple(
-            part.new_zeros(count, width, heads, size).transpose(1, 2)
-            for part, (_, heads, _, size) in zip(like, shapes, strict=True)
-        )
-    else:
-        grown = tuple(part.new_zeros(shape) for part, shape in zip(like, shapes, strict=True))
+    grown = []
+    for part in like:
+        _, heads, _, size = part.shape
+        if by_token:
+            grown.append(part.new_zeros(count, width, heads, size).transpose(1, 2))
+        else:
+            grown.append(part.new_zeros(count, heads, width, size))
     for new, known in zip(grown, old, strict=False):
         new[: known.shape[0], :, : known.shape[2]] = known
-    return grown
+    return tuple(grown)
 
 
 def _scores(query: Tensor, key: Tensor) -> Tensor:
