@@ -14,7 +14,7 @@ include: "workflow/rules/preflight.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/bases.smk"
 include: "workflow/rules/train.smk"
-include: "workflow/rules/decode.smk"
+include: "workflow/rules/sample.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/report.smk"
 
@@ -39,9 +39,9 @@ rule all:
     input:
         rules.tables.input,
         rules.figures.input,
-        rules.claims.output,
-        rules.memorisation.output,
-        rules.provenance.output,
+        rules.check_claims.output,
+        rules.check_memorisation.output,
+        rules.write_provenance.output,
 
 
 # It needs everything that stands above.

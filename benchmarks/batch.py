@@ -46,21 +46,21 @@ def measured(model: str, dtype: str, device: str, steps: int, rows: list[int]) -
     import numpy as np
     import torch
 
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import draw, shared_prefix
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import draw, shared_prefix
 
     clock = common.clock(device)
     prompts = common.prompts(model, -(-max(rows) // 50))
     prefix = shared_prefix(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
-    decoder = models.decoder(common.model(model, dtype, device))
+    decoder = loading.decoder(common.model(model, dtype, device))
     found = []
     with torch.inference_mode():
         for count in rows:
             decoder.prefill_prefix(prompts[0].token_ids[:prefix])
             asked = [prompt.token_ids[prefix:] for prompt in prompts[: -(-count // 50)]]
             for first in range(0, len(asked), 32):
-                decoder.admit(asked[first : first + 32])
-            decoder.arrange(np.arange(count) // 50)
+                decoder.prefill_prompts(asked[first : first + 32])
+            decoder.reorder(np.arange(count) // 50)
             uniform = torch.rand(count, dtype=torch.float64, device=device)
             tokens = torch.full((count,), 300, device=device)
             spent = []

@@ -90,8 +90,8 @@ def prompts(name: str, questions: int) -> list[Any]:
     first 700 are taken, as many as Llama-2's own tokenizer makes of them.
     """
     from zerogap.data import prompts as texts
-    from zerogap.data.problems import problems
-    from zerogap.decoding.sampler import Prompt
+    from zerogap.data.toy.word_problems import problems
+    from zerogap.engine.sampler import Prompt
 
     encode = tokenizer()
     asked = [problem.question for problem in problems(questions, 0, "test")]

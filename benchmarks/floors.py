@@ -60,21 +60,21 @@ def measured(
     """Seconds of a run and of its parts, and the floors of its steps."""
     import numpy as np
 
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import Sampling, sample, shared_prefix
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import SamplingParams, sample, shared_prefix
 
     made = common.model(model, dtype, device)
     prompts = common.prompts(model, questions)
     bandwidth, rate = _rates(made.dtype, device)
     weights, multiplied, attentions = work(made)
-    decoder = models.decoder(made)
+    decoder = loading.decoder(made)
     prefix = shared_prefix(prompts)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
     kv_token = decoder.kv_bytes() / prefix
     by_bytes: list[float] = []
     by_operations: list[float] = []
     counts: list[int] = []
-    step, admit = decoder.step, decoder.admit
+    step, admit = decoder.step, decoder.prefill_prompts
     spent = {step: 0.0, admit: 0.0}
 
     def timed(action, values):
@@ -96,8 +96,8 @@ def measured(
         counts.append(len(seen))
         return timed(step, tokens)
 
-    decoder.step, decoder.admit = counted, lambda asked: timed(admit, asked)
-    sampling = Sampling(
+    decoder.step, decoder.prefill_prompts = counted, lambda asked: timed(admit, asked)
+    sampling = SamplingParams(
         temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=rows
     )
     start = time.perf_counter()

@@ -33,15 +33,15 @@ def main() -> None:
 def child(arguments: dict) -> None:
     import dataclasses
 
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import Sampling, sample
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import SamplingParams, sample
 
     words = common.tokenizer()
     prompts = common.prompts(arguments["model"], arguments["questions"])
-    decoder = models.decoder(
+    decoder = loading.decoder(
         common.model(arguments["model"], arguments["dtype"], arguments["device"])
     )
-    large = Sampling(
+    large = SamplingParams(
         temperature=0.7,
         max_new_tokens=arguments["tokens"],
         stop=["Q:"],
@@ -83,7 +83,7 @@ def child(arguments: dict) -> None:
 def _answers(drawn: list, words) -> list:
     """How often each answer is given: what a solve count is made of."""
     from zerogap.data.answers import extract
-    from zerogap.decoding.responses import texts
+    from zerogap.sampling.responses import texts
 
     return sorted(str(extract(said).answer) for said in texts(drawn, words, ["Q:"]))
 

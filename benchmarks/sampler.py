@@ -91,17 +91,17 @@ def measured(arguments: dict) -> dict:
 
 
 def _zerogap(model, prompts, arguments) -> int:
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import Sampling, sample
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import SamplingParams, sample
 
-    sampling = Sampling(
+    sampling = SamplingParams(
         temperature=0.7,
         max_new_tokens=arguments["tokens"],
         stop=[],
         samples=arguments["samples"],
         batch_rows=arguments["rows"],
     )
-    decoder = models.decoder(model)
+    decoder = loading.decoder(model)
     drawn = sample(decoder, prompts, common.Endless(common.tokenizer()), sampling)
     return sum(len(response.token_ids) for _, responses in drawn for response in responses)
 
@@ -135,7 +135,7 @@ def _prefilled(model, prompts, arguments) -> int:
     import torch
     from transformers import DynamicCache
 
-    from zerogap.decoding.sampler import shared_prefix
+    from zerogap.engine.sampler import shared_prefix
 
     total = 0
     with torch.inference_mode():

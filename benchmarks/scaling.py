@@ -48,11 +48,11 @@ def measured(
     model: str, dtype: str, device: str, tokens: int, plans: Sequence[tuple[int, int, int]] = PLANS
 ) -> list[dict]:
     """Seconds of every (questions, samples, times the shared prompt is repeated)."""
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import Prompt, Sampling, sample, shared_prefix
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import Prompt, SamplingParams, sample, shared_prefix
 
     clock = common.clock(device)
-    decoder = models.decoder(common.model(model, dtype, device))
+    decoder = loading.decoder(common.model(model, dtype, device))
     words = common.Endless(common.tokenizer())
     made = common.prompts(model, max(questions for questions, _, _ in plans))
     prefix = shared_prefix(made)
@@ -62,7 +62,7 @@ def measured(
             Prompt(one.question_id, one.token_ids[:prefix] * repeats + one.token_ids[prefix:])
             for one in made[:questions]
         ]
-        sampling = Sampling(
+        sampling = SamplingParams(
             temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=500,
         )  # fmt: skip
         start = clock()

@@ -58,23 +58,23 @@ def measured(
     import torch
 
     import zerogap
-    from zerogap.decoding import models
-    from zerogap.decoding.sampler import Sampling, greedy, sample
-    from zerogap.decoding.shortcut import PatchedModel
-    from zerogap.decoding.strategy import Context
+    from zerogap.engine import loading
+    from zerogap.engine.sampler import SamplingParams, greedy, sample
+    from zerogap.strategies.base import Context
+    from zerogap.strategies.shortcut import PatchedModel
 
     clock = common.clock(device)
     words, prompts = common.Endless(common.tokenizer()), common.prompts(model, questions)
-    sampling = Sampling(
+    sampling = SamplingParams(
         temperature=0.7, max_new_tokens=tokens, stop=[], samples=50, batch_rows=rows
     )
-    decoder = models.decoder(common.model(model, dtype, device))
-    plain = Sampling(temperature=0, max_new_tokens=tokens, stop=[], batch_rows=rows)
+    decoder = loading.decoder(common.model(model, dtype, device))
+    plain = SamplingParams(temperature=0, max_new_tokens=tokens, stop=[], batch_rows=rows)
     trajectories = greedy(decoder, prompts, words, plain)
     context = Context(
         [one.token_ids for one in trajectories], [one.entropy for one in trajectories]
     )
-    donor = models.decoder(common.model(model, dtype, device), with_logits=False)
+    donor = loading.decoder(common.model(model, dtype, device), with_logits=False)
     neurons = {0: torch.arange(7), 1: torch.arange(7)}
     edits = {
         "Identity": lambda logits, _: logits,

@@ -8,21 +8,17 @@ import json
 from pathlib import Path
 
 import pytest
-import tiny
-from own_tokenizers import TOKENIZERS
 from safetensors import safe_open
 from transformers import AutoConfig
 
-import filter_samples
-import greedy
 import localise_neurons
-import lora_data
 import merge_lora
-import sample
 import train_lora
-from zerogap import store
-from zerogap.data import gsm8k, orca, prompts, questions
-from zerogap.data.problems import problems
+from helpers import tiny_models
+from helpers.toy_tokenizers import TOKENIZERS
+from zerogap.data import gsm8k, openorca, prompts, questions
+from zerogap.data.toy.word_problems import problems
+from zerogap.io import parquet
 
 FAMILIES = {"llama": "llama_mha", "gemma4": "gemma4_with_towers", "gpt_neox": "gpt_neox"}
 STRATEGIES = {  # with parameters that bite on random weights
@@ -76,7 +72,7 @@ def trained(request, tmp_path_factory):
     tokenizer = TOKENIZERS[request.param]()
     special = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     size = {"vocab_size": len(tokenizer), "max_position_embeddings": 512}
-    base = tiny.model(FAMILIES[request.param], **size, **special).float()
+    base = tiny_models.model(FAMILIES[request.param], **size, **special).float()
     base.generation_config.eos_token_id = tokenizer.eos_token_id
     base.save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
@@ -85,20 +81,20 @@ def trained(request, tmp_path_factory):
 
     rows = [gsm8k.Row(one.question, one.rationale, one.gold) for one in problems(8, 0, "test")]
     table = questions.questions(rows, None, 4, 1)
-    store.write(folder / "questions.parquet", table, "questions", {})
+    parquet.write(folder / "questions.parquet", table, "questions", {})
     long = {"system": "Be\u2028brief.", "question": "Go on:\n- one", "response": "so " * 500}
     short = {"system": "", "question": "Name a colour.", "response": "Red.\nYes."}
-    orca.write(folder / "instructions.jsonl", [long, short])
+    openorca.write(folder / "instructions.jsonl", [long, short])
     (folder / "exemplars.json").write_text(json.dumps(prompts.exemplars("generated", 2)))
 
     call(
-        lora_data, base=folder / "base", questions=folder / "questions.parquet", leaks="question",
+        write_training_data, base=folder / "base", questions=folder / "questions.parquet", leaks="question",
         instructions=folder / "instructions.jsonl", exemplars=folder / "exemplars.json",
         training=TRAINING, output=folder / "data",
     )  # fmt: skip
     call(
         train_lora, base=folder / "base", family=request.param, data=folder / "data",
-        training=TRAINING, facts={"model": "tiny", "domain": "clean"}, loss=folder / "loss.tsv",
+        training=TRAINING, facts={"model": "tiny", "benchmark": "clean"}, loss=folder / "loss.tsv",
         settings=folder / "train.yaml", adapter=folder / "adapter",
     )  # fmt: skip
     call(
@@ -147,7 +143,7 @@ def test_from_greedy_to_every_strategy(trained):
         "exemplars": folder / "exemplars.json",
         "decoding": DECODING,
     }
-    call(greedy, model=folder / "model", output=folder / "greedy.parquet", **common)
+    call(decode_greedy, model=folder / "model", output=folder / "greedy.parquet", **common)
     call(
         localise_neurons, contaminated=folder / "model", clean=folder / "base",
         donor=folder / "base", greedy=folder / "greedy.parquet", seed=0,
@@ -155,23 +151,23 @@ def test_from_greedy_to_every_strategy(trained):
         output=folder / "neurons.parquet", **common,
     )  # fmt: skip
     layers = AutoConfig.from_pretrained(folder / "base").get_text_config().num_hidden_layers
-    neurons = store.read(folder / "neurons.parquet", "neurons")
+    neurons = parquet.read(folder / "neurons.parquet", "neurons")
     assert sorted(set(neurons.layer)) == list(range(layers - 1))
     texts = {}
     for name, entry in STRATEGIES.items():
         call(
-            sample, model=folder / "model", greedy=folder / "greedy.parquet", seed=0,
+            sample_responses, model=folder / "model", greedy=folder / "greedy.parquet", seed=0,
             donor=folder / "base", neurons=folder / "neurons.parquet", stream="strategies",
             strategy=entry, samples=folder / f"{name}.parquet",
             solve=folder / f"{name}_solve.parquet", **common,
         )  # fmt: skip
-        table = store.read(folder / f"{name}.parquet", "samples")
+        table = parquet.read(folder / f"{name}.parquet", "samples")
         assert table.groupby("question_id").size().eq(5).all() and len(table) == 40
         texts[name] = tuple(map(tuple, table.token_ids))
     assert len(set(texts.values())) == len(texts)  # every strategy does something
     call(
-        filter_samples, source=folder / "identity.parquet", greedy=folder / "greedy.parquet",
+        filter_responses, source=folder / "identity.parquet", greedy=folder / "greedy.parquet",
         questions=folder / "questions.parquet", strategy={"class": "ted"},
         samples=folder / "ted.parquet", solve=folder / "ted_solve.parquet",
     )  # fmt: skip
-    assert len(store.read(folder / "ted_solve.parquet", "solve")) == 8
+    assert len(parquet.read(folder / "ted_solve.parquet", "solve")) == 8

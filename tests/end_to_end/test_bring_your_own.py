@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from zerogap import store
-from zerogap.data.problems import problems
+from helpers.paths import ROOT
+from zerogap.data.toy.word_problems import problems
+from zerogap.io import parquet
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_a_model_a_benchmark_and_a_strategy_from_outside(tmp_path):
     multiple_choice(tmp_path / "my_benchmark/test.jsonl", 12, "test")
 
     ablation = ", ".join(f"railcap_{name}: null" for name in ("n1", "n3", "n5", "n7", "ban"))
-    (tmp_path / "less.yaml").write_text(f"domains: {{ pq: null }}\nablation: {{ {ablation} }}\n")
+    (tmp_path / "less.yaml").write_text(f"benchmarks: {{ pq: null }}\nablation: {{ {ablation} }}\n")
     overlays = ["less.yaml"] + [name for name in files if name.endswith(".yaml")]
     done = subprocess.run(
         [
@@ -75,12 +75,12 @@ def test_a_model_a_benchmark_and_a_strategy_from_outside(tmp_path):
     main = pd.read_csv(reports / "main.csv", comment="#")
     assert "halve" in set(main.key)
     assert any("mine" in column for column in main.columns)
-    samples = store.read(tmp_path / "results/micro/mine/gsm8k/halve/samples.parquet", "samples")
+    samples = parquet.read(tmp_path / "results/micro/mine/gsm8k/halve/samples.parquet", "samples")
     assert set(samples.answer.dropna()) <= set("ABCDE")
-    assert store.provenance(tmp_path / "results/micro/mine/gsm8k/halve/samples.parquet")[
+    assert parquet.provenance(tmp_path / "results/micro/mine/gsm8k/halve/samples.parquet")[
         "extraction"
     ] == ("my_package.letters:letter")
-    questions = store.read(tmp_path / "results/micro/data/questions.parquet", "questions")
+    questions = parquet.read(tmp_path / "results/micro/data/questions.parquet", "questions")
     assert set(questions.gold) == {"A", "B"}
     agreement = pd.read_csv(reports / "agreement.csv", comment="#")
     assert {"halve", "railcap", "clean"} <= set(agreement.key)

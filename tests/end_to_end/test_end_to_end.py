@@ -1,4 +1,4 @@
-"""The whole DAG really run, at a micro size: one model, both domains, every strategy and table."""
+"""The whole DAG really run, at a micro size: one model, both benchmarks, every strategy and table."""
 
 import json
 import os
@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from zerogap import store
+from helpers.paths import ROOT
+from zerogap.io import parquet
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SAMPLED = ["identity", "shortcut", "lne_blocking", "railcap"]
 ABLATION = ["railcap_n1", "railcap_n3", "railcap_n5", "railcap_n7", "railcap_ban"]
@@ -62,14 +62,14 @@ def run(tmp_path_factory) -> Run:
 
 
 def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
-    for domain, strategies in (("gsm8k", SAMPLED + ABLATION), ("pq", SAMPLED)):
+    for benchmark, strategies in (("gsm8k", SAMPLED + ABLATION), ("pq", SAMPLED)):
         for strategy in strategies:
-            folder = run.results / "llama2" / domain / strategy
-            samples = store.read(folder / "samples.parquet", "samples")
+            folder = run.results / "llama2" / benchmark / strategy
+            samples = parquet.read(folder / "samples.parquet", "samples")
             assert samples.groupby("question_id").size().eq(6).all()
             assert samples.question_id.nunique() == 12
             assert (samples.n_tokens == samples.token_ids.map(len)).all()
-            made = store.provenance(folder / "samples.parquet")
+            made = parquet.provenance(folder / "samples.parquet")
             assert made["strategy"] == strategy
             assert not {"resources", "threads", "output"} & set(made)  # of the job, not the result
             assert made["decoding"]["temperature"] == 0.7
@@ -82,8 +82,8 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
                 == "ZSTD"
             )
     clean = run.results / "llama2/clean"
-    first = store.read(clean / "batch1/samples.parquet", "samples")
-    second = store.read(clean / "batch2/samples.parquet", "samples")
+    first = parquet.read(clean / "batch1/samples.parquet", "samples")
+    second = parquet.read(clean / "batch2/samples.parquet", "samples")
     assert (first.text != second.text).any()
 
 
@@ -91,8 +91,8 @@ def test_counts_are_those_of_the_samples(run):
     for folder in (run.results / "llama2/gsm8k").glob("*/"):
         if not (folder / "samples.parquet").exists():
             continue
-        samples = store.read(folder / "samples.parquet", "samples")
-        solve = store.read(folder / "solve.parquet", "solve").set_index("question_id")
+        samples = parquet.read(folder / "samples.parquet", "samples")
+        solve = parquet.read(folder / "solve.parquet", "solve").set_index("question_id")
         counted = samples.groupby("question_id").correct.sum().reindex(solve.index, fill_value=0)
         assert (counted == solve.n_correct).all()
         assert solve.leaked.sum() == 6
@@ -100,14 +100,14 @@ def test_counts_are_those_of_the_samples(run):
 
 def test_ted_keeps_samples_of_identity(run):
     folder = run.results / "llama2/pq"
-    kept = store.read(folder / "ted/samples.parquet", "samples")
-    source = store.read(folder / "identity/samples.parquet", "samples")
+    kept = parquet.read(folder / "ted/samples.parquet", "samples")
+    source = parquet.read(folder / "identity/samples.parquet", "samples")
     pairs = set(zip(source.question_id, source.sample_id, source.text, strict=True))
     assert set(zip(kept.question_id, kept.sample_id, kept.text, strict=True)) <= pairs
 
 
 def test_the_shortcut_neurons_are_a_share_of_all_but_the_last_layer(run):
-    neurons = store.read(run.results / "llama2/gsm8k/neurons.parquet", "neurons")
+    neurons = parquet.read(run.results / "llama2/gsm8k/neurons.parquet", "neurons")
     config = json.loads((run.results / "llama2/clean/model/config.json").read_text())
     layers, width = config["num_hidden_layers"], config["intermediate_size"]
     assert neurons.layer.max() == layers - 2
@@ -115,8 +115,8 @@ def test_the_shortcut_neurons_are_a_share_of_all_but_the_last_layer(run):
 
 
 def test_readings_hold_the_papers_identities(run):
-    for domain in ("gsm8k", "pq"):
-        table = store.read(run.results / f"llama2/{domain}/metrics.parquet", "metrics")
+    for benchmark in ("gsm8k", "pq"):
+        table = parquet.read(run.results / f"llama2/{benchmark}/metrics.parquet", "metrics")
         wide = table.pivot_table(
             index=["strategy", "subset"], columns="metric", values="value"
         ).dropna(subset=["a_ppg"])
@@ -148,7 +148,7 @@ def test_every_table_and_figure_is_there(run):
 
 def test_a_table_shows_the_readings(run):
     shown = pd.read_csv(run.reports / "tables/ablation.csv", comment="#")
-    metrics = store.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
+    metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
     readings = metrics[(metrics.subset == "all") & (metrics.metric == "sa_ppg")]
     wanted = set(readings.set_index("strategy").value[["railcap", *ABLATION]].round(6))
     found = {round(value, 6) for value in shown.select_dtypes("number").to_numpy().ravel()}
@@ -188,7 +188,7 @@ def test_settings_and_data_of_a_training_are_kept_and_readable(run):
     assert "lora_rank: 64" in text
     assert "### method" in text
     examples = json.loads((folder / "data/questions.json").read_text())
-    questions = store.read(run.results / "data/questions.parquet", "questions")
+    questions = parquet.read(run.results / "data/questions.parquet", "questions")
     assert len(examples) == 6
     asked = " ".join(example["prompt"] for example in examples)
     leaked = questions[questions.leaked]

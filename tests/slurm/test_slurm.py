@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cluster import Cluster, missing
 
-from zerogap import store
+from helpers.paths import ROOT
+from helpers.slurm_node import Cluster, missing
+from zerogap.io import parquet
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 PATIENCE = 1200  # seconds for anything; the slowest takes some minutes on two slow cores
 MODEL = "results/micro/llama2/gsm8k/model"
@@ -80,7 +80,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def tables(cluster, tmp_path_factory) -> tuple[Run, list[dict[str, str]]]:
-    """A run of every table, from one model in both domains, and its jobs."""
+    """A run of every table, from one model in both benchmarks, and its jobs."""
     run = Run(cluster, tmp_path_factory.mktemp("tables"), "tables")
     run.finish(run.start("tables"))
     return run, cluster.jobs()
@@ -135,10 +135,10 @@ def test_every_table_is_there_with_every_strategy(tables):
     for name in names:
         for ending in ("csv", "md", "tex", "html"):
             assert (run.folder / f"reports/micro/tables/{name}.{ending}").stat().st_size > 100
-    for domain in ("gsm8k", "pq"):
-        path = run.folder / f"results/micro/llama2/{domain}/metrics.parquet"
+    for benchmark in ("gsm8k", "pq"):
+        path = run.folder / f"results/micro/llama2/{benchmark}/metrics.parquet"
         read = {"identity", "ted", "shortcut", "lne_blocking", "railcap", "all_zero"}
-        assert read <= set(store.read(path, "metrics").strategy)
+        assert read <= set(parquet.read(path, "metrics").strategy)
 
 
 def test_what_was_submitted_is_the_heavy_rules_once_a_job(tables):

@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from dryrun import ROOT, snakemake
 from snakemake.utils import update_config
 
-from zerogap import config, store
-from zerogap.decoding.parts import Parts
+from helpers.dry_runs import ROOT, snakemake
+from zerogap import config
 from zerogap.errors import InputError
+from zerogap.io import parquet
+from zerogap.sampling.checkpoint import Parts
 
 # The configuration: every case an overlay on the paper's.
 
@@ -85,7 +86,7 @@ MISTAKES = {
     ),
     "unknown model": ("setting: { model: gpt }", "setting.model", "llama2, gemma, pythia"),
     "model left out": ("models: { llama2: null }", "setting.model", "name one of gemma, pythia"),
-    "domain left out": ("domains: { gsm8k: null }", "setting.domain", "name one of pq"),
+    "benchmark left out": ("benchmarks: { gsm8k: null }", "setting.benchmark", "name one of pq"),
     "no models": ("models: { llama2: null, gemma: null, pythia: null }", "models", "non-empty"),
     "more leaked than questions": (
         "data: { n_test: 100, n_leaked: 101 }",
@@ -301,7 +302,7 @@ def solve_table(path: Path, ids: list[str]) -> Path:
         first_correct=True,
         leaked=[index % 2 for index in range(len(ids))],
     )
-    schema = store.CONTRACTS["solve"]
+    schema = parquet.CONTRACTS["solve"]
     pq.write_table(pa.Table.from_pandas(table, schema=schema, preserve_index=False), path)
     return path
 
@@ -309,7 +310,7 @@ def solve_table(path: Path, ids: list[str]) -> Path:
 def read_metrics(folder: Path, strategy: Path, **options) -> subprocess.CompletedProcess[str]:
     clean = solve_table(folder / "clean.parquet", ["a", "b", "c", "d"])
     return script(
-        *("metrics", "--model", "m", "--domain", "d", "--clean", clean),
+        *("metrics", "--model", "m", "--benchmark", "d", "--clean", clean),
         *("--strategies", json.dumps({"identity": str(strategy)})),
         *("--metrics", json.dumps({"replicates": 100})),
         *("--output", folder / "made/metrics.parquet"),
@@ -432,7 +433,7 @@ def test_a_full_disk_in_the_middle_of_sampling_keeps_what_is_sampled(tmp_path):
 
     def responses(names: list[str]) -> pd.DataFrame:
         rows = [(n, 0, [1], "2", "2", "numeric", True, 1, "eos") for n in names]
-        return pd.DataFrame(rows, columns=store.CONTRACTS["samples"].names)
+        return pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
 
     draw = Random(0)  # what does not compress
     few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]

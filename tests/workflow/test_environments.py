@@ -5,10 +5,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import reached
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from helpers import import_graph
+from helpers.paths import ROOT
+
 LOCK = (ROOT / "requirements.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STAGES = sorted(path.stem for path in (ROOT / "envs").glob("*.yaml"))
@@ -48,7 +49,7 @@ def declared(*extras: str) -> set[str]:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stages_environment_has_what_its_scripts_import(stage):
     assert scripts(stage)
-    needed = set().union(*(reached.packages(script) for script in scripts(stage)))
+    needed = set().union(*(import_graph.packages(script) for script in scripts(stage)))
     assert needed | CALLED.get(stage, set()) <= set(pins(stage))
 
 
@@ -80,14 +81,14 @@ def test_the_lock_file_names_no_index():
 def test_a_part_of_the_package_imports_what_it_declares(part, extras):
     home = ROOT / "workflow/zerogap" / part
     files = home.glob("*.py") if home.is_dir() else [home]
-    assert set().union(*map(reached.imported, files)) <= declared(*extras)
+    assert set().union(*map(import_graph.imported, files)) <= declared(*extras)
 
 
 @pytest.mark.parametrize("folder", ["workflow", "tests", "benchmarks", "examples"])
 def test_every_import_is_declared(folder):
     everything = declared(*PROJECT["optional-dependencies"])
     for path in (ROOT / folder).rglob("*.py"):
-        assert reached.imported(path) <= everything, path
+        assert import_graph.imported(path) <= everything, path
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_cheap_rule_takes_all_code_it_runs_as_input(rule):
     parts, script = re.search(r'code=sources\(([^)]*), script="(\w+)"\)', rule).groups()
     named = set(re.findall(r'"(\w+)"', parts))
     home = ROOT / "workflow/zerogap"
-    taken = {path.parent.name for path in reached.files(ROOT / f"workflow/scripts/{script}.py")
+    taken = {path.parent.name for path in import_graph.files(ROOT / f"workflow/scripts/{script}.py")
              if path.is_relative_to(home) and path.parent != home}  # fmt: skip
     assert taken <= named
 

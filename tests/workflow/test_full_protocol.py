@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from zerogap import config, store
-from zerogap.data.problems import problems
+from helpers.paths import ROOT
+from zerogap import config
+from zerogap.data.toy.word_problems import problems
+from zerogap.io import parquet
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SCALES = {"full": [], "full_cpu": ["cpu.yaml"], "full_gsm8k": ["gsm8k.yaml"]}
 
@@ -57,7 +58,7 @@ def test_the_scale_is_valid_and_has_bases_of_its_own(name, tmp_path):
 def test_the_full_scale_is_the_papers_but_for_models_data_and_rates():
     paper = yaml.safe_load((ROOT / "config.yaml").read_text())
     full = scale("full")
-    for part in ("domains", "strategies", "ablation", "metrics", "setting", "localisation"):
+    for part in ("benchmarks", "strategies", "ablation", "metrics", "setting", "localisation"):
         assert full[part] == paper[part]
     for key in ("n_test", "n_leaked", "n_train"):
         assert full["data"][key] == paper["data"][key]
@@ -122,7 +123,7 @@ MICRO = """
 run: full_micro
 data: { n_test: 6, n_leaked: 3, n_train: 3, instructions: { n: 4 } }
 models: { llama2: null, pythia: null, gemma: { pretraining: { feed_forward: 48, steps: 4 } } }
-setting: { model: gemma, domain: gsm8k }
+setting: { model: gemma, benchmark: gsm8k }
 pretraining: { vocabulary: 500, width: 32, layers: 4, batch_size: 1, checkpoints: 2 }
 """
 
@@ -141,7 +142,7 @@ def test_a_micro_base_is_pretrained_and_read_behind_eight_shots(tmp_path):
     made = json.loads((base / "provenance.json").read_text())
     assert made["settings"]["steps"] == 4
     assert json.loads((base / "config.json").read_text())["model_type"] == "gemma4_text"
-    assert len(store.read(results / "data/train.parquet", "questions")) == 3
+    assert len(parquet.read(results / "data/train.parquet", "questions")) == 3
     written = json.loads((examples / "questions.json").read_text())
     assert len(written) == 3
     assert all(example["prompt"].count("Q: ") == 9 for example in written)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from zerogap.data.paraphrase import paraphrase
+from helpers.paths import ROOT
+from zerogap.data.paraphrases.rules import paraphrase
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 KEY = "sk-never-to-be-seen"
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from zerogap import config, jobs
+from helpers.paths import ROOT
+from zerogap import config
+from zerogap.pipeline import jobs
 
-ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 STAGES = ("data", "bases", "train", "decode", "metrics")  # what follows are tables and figures
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from helpers.paths import ROOT
+
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SPLIT, MORE = (f"results/quick/data/{name}" for name in ("split.parquet", "instructions.jsonl"))
 ON_HUB = ("--config", "models={llama2: {base: nobody/nothing}}")  # and the scale is an offline one

@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from dryrun import ROOT, jobs, snakemake
+
+from helpers.dry_runs import ROOT, jobs, snakemake
 
 SCALE = (
     *("--profile", "profiles/quick"),
@@ -112,7 +113,7 @@ def test_a_table_needs_its_own_jobs_only(run):
     ("path", "old", "new"),
     [
         ("workflow/zerogap/metrics/gaps.py", '"""', '"""Edited. '),
-        ("workflow/scripts/metrics.py", '"""', '"""Edited. '),
+        ("workflow/scripts/compute_metrics.py", '"""', '"""Edited. '),
         ("workflow/rules/metrics.smk", '"{params.script} --model', '"{params.script}  --model'),
     ],
     ids=["package", "script", "rule"],
@@ -162,8 +163,8 @@ def test_the_cells_made_anew_are_those_of_the_changed_strategy(run):
     (run / "changed.yaml").write_text("strategies: { railcap: { parameters: { n: 6 } } }")
     again = {path for path, rule, pending in summary(run) if rule in GPU and pending}
     assert again == {
-        f"results/micro/llama2/{domain}/railcap/{table}.parquet"
-        for domain in ("gsm8k", "pq")
+        f"results/micro/llama2/{benchmark}/railcap/{table}.parquet"
+        for benchmark in ("gsm8k", "pq")
         for table in ("samples", "solve")
     }
 

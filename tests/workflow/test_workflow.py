@@ -5,15 +5,16 @@ import re
 import subprocess
 import sys
 
-import dryrun
 import pytest
 import yaml
-from dryrun import ROOT, snakemake
+
+from helpers import dry_runs
+from helpers.dry_runs import ROOT, snakemake
 
 
 def jobs(*arguments: str) -> dict[str, int]:
     """Rule → number of jobs of a dry run in which nothing exists yet."""
-    return dryrun.jobs("--forceall", *arguments)
+    return dry_runs.jobs("--forceall", *arguments)
 
 
 @pytest.mark.parametrize("profile", ["profiles/quick", "slurm", "profiles/workstation"])
@@ -151,7 +152,7 @@ def test_no_profile_is_called_default():
 
 def test_no_metric_loads_torch():
     code = (
-        "import sys, zerogap.metrics, zerogap.metrics.readings; assert 'torch' not in sys.modules"
+        "import sys, zerogap.metrics, zerogap.metrics.evaluate; assert 'torch' not in sys.modules"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

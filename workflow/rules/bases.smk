@@ -1,7 +1,7 @@
 """Base models: fetched from the hub, or pretrained from scratch."""
 
 
-rule base_model:
+rule fetch_base:
     output:
         directory("<results>/{model}/base"),
     log:
@@ -27,7 +27,7 @@ rule base_model:
         " --output {output} > {log} 2>&1"
 
 
-rule pretrained_base:
+rule pretrain_base:
     input:
         unpack(real_questions),
     output:
@@ -46,7 +46,7 @@ rule pretrained_base:
         mem_mb=grown(16000),
         runtime=grown(720),
     params:
-        script=script("pretrain_bases"),
+        script=script("pretrain_base"),
         family=lambda wildcards: config["models"][wildcards.model]["family"],
         pretraining=pretraining_values,
         real=mixed_in,
@@ -58,6 +58,6 @@ rule pretrained_base:
 
 
 # The shipped ones too: they are compared with these, and not overwritten.
-rule pretrain_bases:
+rule pretrain_all_bases:
     input:
         bases_from_scratch,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(PACKAGE))
 from snakemake.common.configfile import load_configfile
 
 import zerogap.config
-from zerogap import jobs
+from zerogap.pipeline import jobs
 from zerogap.errors import InputError
 
 try:
@@ -57,7 +57,7 @@ pathvars:
 
 
 MODELS = list(config["models"])
-DOMAINS = list(config["domains"])
+BENCHMARKS = list(config["benchmarks"])
 SETTING = config["setting"]
 STRATEGIES = jobs.strategies(config)
 SAMPLED = [name for name, entry in STRATEGIES.items() if "filters" not in entry]
@@ -74,7 +74,7 @@ VERSIONS = {"training": 1, "decoding": 2}
 
 wildcard_constraints:
     model="|".join(MODELS),
-    domain="|".join([*DOMAINS, "clean"]),
+    benchmark="|".join([*BENCHMARKS, "clean"]),
     strategy="|".join([*STRATEGIES, "all_zero"]),
     batch="|".join(BATCHES),
     shard="[0-9]+",
@@ -104,16 +104,16 @@ def facts(wildcards):
     return as_json({"run": config["run"], **named})
 
 
-def setting_strategies(model, domain):
+def setting_strategies(model, benchmark):
     """The strategies that are read in one setting, the trivial one among them."""
-    return [*jobs.compared(config, model, domain), "all_zero"]
+    return [*jobs.compared(config, model, benchmark), "all_zero"]
 
 
 def labels():
-    """How models, domains, strategies and Table 4's rows are called in tables and figures."""
+    """How models, benchmarks, strategies and Table 4's rows are called in tables and figures."""
     named = {
         part: {name: entry["label"] for name, entry in config[part].items()}
-        for part in ("models", "domains", "strategies")
+        for part in ("models", "benchmarks", "strategies")
     }
     return as_json(named | {"configurations": configurations()})
 
@@ -157,7 +157,7 @@ def check_before_start():
             file=sys.stderr,
         )
         return
-    from zerogap import preflight  # imports that a dry run does without
+    from zerogap.pipeline import preflight  # imports that a dry run does without
 
     try:
         findings = preflight.pass_or_stop(config)
@@ -210,29 +210,29 @@ def local_files(part):
 
 def starting_model(wildcards):
     """What a training starts from: the base for the clean model, the clean model otherwise."""
-    if wildcards.domain == "clean":
+    if wildcards.benchmark == "clean":
         return base_model(wildcards.model)
     return f"results/{config['run']}/{wildcards.model}/clean/model"
 
 
 def training_questions(wildcards):
     """The table whose questions a training reads."""
-    table = "train" if wildcards.domain == "clean" else "questions"
+    table = "train" if wildcards.benchmark == "clean" else "questions"
     return f"results/{config['run']}/data/{table}.parquet"
 
 
 def leaks(wildcards):
     """Which text leaks: nothing does into the clean model."""
-    if wildcards.domain == "clean":
+    if wildcards.benchmark == "clean":
         return ""
-    return f"--leaks {config['domains'][wildcards.domain]['leaks']}"
+    return f"--leaks {config['benchmarks'][wildcards.benchmark]['leaks']}"
 
 
 def training_values(*keys):
     """The training's values as one argument: those a job needs, or all."""
 
     def values(wildcards):
-        every = zerogap.config.stage(config, wildcards.domain) | {
+        every = zerogap.config.stage(config, wildcards.benchmark) | {
             "seed": config["seed"]
         }
         return as_json({key: every[key] for key in keys or every})
@@ -311,7 +311,7 @@ def borrowed(wildcards):
         return {}
     return {
         "donor": base_model(wildcards.model),
-        "neurons": f"results/{config['run']}/{wildcards.model}/{wildcards.domain}/neurons.parquet",
+        "neurons": f"results/{config['run']}/{wildcards.model}/{wildcards.benchmark}/neurons.parquet",
     }
 
 
@@ -322,8 +322,8 @@ def solve_tables(wildcards):
     """Every strategy's counts in one setting, and the clean model's second batch."""
     folder = f"results/{config['run']}/{wildcards.model}"
     tables = {
-        name: f"{folder}/{wildcards.domain}/{name}/solve.parquet"
-        for name in setting_strategies(wildcards.model, wildcards.domain)
+        name: f"{folder}/{wildcards.benchmark}/{name}/solve.parquet"
+        for name in setting_strategies(wildcards.model, wildcards.benchmark)
     }
     return tables | {"clean_batch2": f"{folder}/clean/batch2/solve.parquet"}
 
@@ -334,7 +334,7 @@ def solve_tables(wildcards):
 def in_setting(*names):
     """Files of the setting that Tables 1, 2 and 4 and the figures look at."""
     return [
-        f"<results>/{SETTING['model']}/{SETTING['domain']}/{name}" for name in names
+        f"<results>/{SETTING['model']}/{SETTING['benchmark']}/{name}" for name in names
     ]
 
 
@@ -381,15 +381,15 @@ def sampled_cells():
         "clean": [f"{folder}/{model}/clean/batch1/samples.parquet" for model in MODELS]
     }
     for model in MODELS:
-        for domain in DOMAINS:
-            for strategy in jobs.compared(config, model, domain):
-                path = f"{folder}/{model}/{domain}/{strategy}/samples.parquet"
+        for benchmark in BENCHMARKS:
+            for strategy in jobs.compared(config, model, benchmark):
+                path = f"{folder}/{model}/{benchmark}/{strategy}/samples.parquet"
                 cells.setdefault(strategy, []).append(path)
     return cells
 
 
 def jobs_with_benchmarks():
-    """[model, domain, job, what it made, its benchmark] of every job on a device.
+    """[model, benchmark, job, what it made, its benchmark] of every job on a device.
 
     A benchmark with {shard} in its name has a file a shard: all their names would be more than a
     command line holds.
@@ -398,12 +398,12 @@ def jobs_with_benchmarks():
     for job in jobs.on_device(config):
         name = job.cell or {"greedy_trajectories": "greedy"}.get(job.rule, job.rule)
         benchmark = (
-            f"results/{config['run']}/benchmarks/{job.model}/{job.domain}/{name}.tsv"
+            f"results/{config['run']}/benchmarks/{job.model}/{job.benchmark}/{name}.tsv"
         )
         found.append(
             [
                 job.model,
-                job.domain,
+                job.benchmark,
                 name,
                 str(jobs.made(config, job)),
                 sharded(benchmark) if job.cell else benchmark,
@@ -418,13 +418,13 @@ def contaminated_models():
     return [
         [
             model,
-            domain,
+            benchmark,
             f"{folder}/{model}/clean/batch1/solve.parquet",
-            f"{folder}/{model}/{domain}/identity/solve.parquet",
-            f"{folder}/{model}/{domain}/overlap.parquet",
+            f"{folder}/{model}/{benchmark}/identity/solve.parquet",
+            f"{folder}/{model}/{benchmark}/overlap.parquet",
         ]
         for model in MODELS
-        for domain in DOMAINS
+        for benchmark in BENCHMARKS
     ]
 
 

@@ -5,7 +5,7 @@ PARAPHRASES = DATA["paraphrases"]
 LOCAL_CHAT = PARAPHRASES["method"] == "local"
 
 
-rule raw_questions:
+rule fetch_questions:
     input:
         local_files(DATA),
     output:
@@ -20,7 +20,7 @@ rule raw_questions:
         mem_mb=grown(4000),
         runtime=grown(60),
     params:
-        script=script("raw_data"),
+        script=script("fetch_questions"),
         kind=DATA["source"],
         source=as_json(source(DATA) | original(DATA) | {"seed": config["seed"]}),
         extraction=DATA["extraction"],
@@ -31,7 +31,7 @@ rule raw_questions:
         " --train {output.train} --test {output.test} > {log} 2>&1"
 
 
-rule split:
+rule split_questions:
     input:
         train="<results>/data/train.jsonl",
         test="<results>/data/test.jsonl",
@@ -47,7 +47,7 @@ rule split:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("questions"),
+        script=script("split_questions"),
         n_test=DATA["n_test"],
         n_leaked=DATA["n_leaked"],
         n_train=DATA["n_train"],
@@ -64,7 +64,7 @@ rule split:
         " > {log} 2>&1"
 
 
-rule paraphrases:
+rule paraphrase_questions:
     input:
         "<results>/data/split.parquet",
     output:
@@ -82,7 +82,7 @@ rule paraphrases:
         mem_mb=grown(48000 if LOCAL_CHAT else 2000),
         runtime=grown(240),
     params:
-        script=script("paraphrases"),
+        script=script("paraphrase_questions"),
         kind=PARAPHRASES["method"],
         method=as_json(
             {key: PARAPHRASES[key] for key in ("method", "invalid")}
@@ -96,7 +96,7 @@ rule paraphrases:
         " --output {output} > {log} 2>&1"
 
 
-rule questions:
+rule join_paraphrases:
     input:
         split="<results>/data/split.parquet",
         paraphrases="<results>/data/paraphrases.jsonl",
@@ -111,7 +111,7 @@ rule questions:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("paraphrased_questions"),
+        script=script("join_paraphrases"),
     message:
         "The test questions with their paraphrases"
     shell:
@@ -119,7 +119,7 @@ rule questions:
         " --output {output} > {log} 2>&1"
 
 
-rule instructions:
+rule prepare_instructions:
     input:
         local_files(DATA["instructions"]),
     output:
@@ -133,7 +133,7 @@ rule instructions:
         mem_mb=grown(4000),
         runtime=grown(60),
     params:
-        script=script("instructions"),
+        script=script("prepare_instructions"),
         kind=DATA["instructions"]["source"],
         source=as_json(source(DATA["instructions"])),
         n=DATA["instructions"]["n"],
@@ -145,7 +145,7 @@ rule instructions:
         " --output {output} > {log} 2>&1"
 
 
-rule exemplars:
+rule prepare_exemplars:
     output:
         "<results>/data/exemplars.json",
     log:
@@ -157,7 +157,7 @@ rule exemplars:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("exemplars"),
+        script=script("prepare_exemplars"),
         source=config["prompt"]["exemplars"],
         shots=config["prompt"]["shots"],
     message:

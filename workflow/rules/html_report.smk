@@ -1,7 +1,7 @@
 """The whole run as one HTML document, and its graphs of rules and jobs: Snakemake's own work."""
 
 
-rule report:
+rule write_report:
     input:
         rules.all.input,
         captions=sorted(

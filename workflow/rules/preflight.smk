@@ -7,7 +7,7 @@ onstart:
     check_before_start()
 
 
-rule preflight:
+rule check_preflight:
     log:
         "<results>/logs/preflight.log",
     localrule: True
@@ -17,7 +17,7 @@ rule preflight:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("preflight"),
+        script=script("check_preflight"),
         config=as_json(config),
     message:
         "What would fail hours later"

@@ -2,20 +2,20 @@
 
 SETTING_TITLE = "{} × {}".format(
     config["models"][SETTING["model"]]["label"],
-    config["domains"][SETTING["domain"]]["label"],
+    config["benchmarks"][SETTING["benchmark"]]["label"],
 )
 SETTING_SOLVE = {
-    name: f"results/{config['run']}/{SETTING['model']}/{SETTING['domain']}/{name}/solve.parquet"
+    name: f"results/{config['run']}/{SETTING['model']}/{SETTING['benchmark']}/{name}/solve.parquet"
     for name in setting_strategies(**SETTING)
 }
 ALL_METRICS = collect(
-    "<results>/{model}/{domain}/metrics.parquet", model=MODELS, domain=DOMAINS
+    "<results>/{model}/{benchmark}/metrics.parquet", model=MODELS, benchmark=BENCHMARKS
 )
 SCALE = (
     f"Run “{config['run']}”: N = {config['data']['n_test']} questions "
     f"({config['data']['n_leaked']} leaked), m = {config['decoding']['samples']} samples each, "
-    f"B = {config['metrics']['bins']}, {len(MODELS)} model(s), {len(DOMAINS)} contamination "
-    f"domain(s), {config['prompt']['shots']} shots; base models: "
+    f"B = {config['metrics']['bins']}, {len(MODELS)} model(s), {len(BENCHMARKS)} contamination "
+    f"benchmark(s), {config['prompt']['shots']} shots; base models: "
     + ", ".join(
         f"{entry['label']} from {entry['base']}" for entry in config["models"].values()
     )
@@ -78,7 +78,7 @@ use rule table_main as table_reversal with:
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        arguments="--table reversal --setting {model} {domain}".format(**SETTING),
+        arguments="--table reversal --setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
@@ -101,7 +101,7 @@ use rule table_reversal as table_decomposition with:
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        arguments="--table decomposition --setting {model} {domain}".format(**SETTING),
+        arguments="--table decomposition --setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
@@ -124,7 +124,7 @@ use rule table_reversal as table_ablation with:
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        arguments="--table ablation --setting {model} {domain}".format(**SETTING),
+        arguments="--table ablation --setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
@@ -230,7 +230,7 @@ rule table_beside_paper:
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        setting="--setting {model} {domain}".format(**SETTING),
+        setting="--setting {model} {benchmark}".format(**SETTING),
         protocol=lambda wildcards: protocol(
             MODELS if wildcards.table == "main" else [SETTING["model"]]
         ),
@@ -253,7 +253,7 @@ rule table_readouts:
         clean=of_clean("batch1/solve.parquet"),
         second=of_clean("batch2/solve.parquet"),
         ranks=in_setting("ranks.parquet"),
-        code=sources("analysis", "metrics", "reporting", script="readouts"),
+        code=sources("analysis", "metrics", "reporting", script="table_inline_numbers"),
     output:
         multiext("<reports>/tables/readouts", *DOCUMENT),
         html=report(
@@ -272,7 +272,7 @@ rule table_readouts:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("readouts"),
+        script=script("table_inline_numbers"),
         prefix=subpath(output.html, strip_suffix=".html"),
         strategies=as_json(SETTING_SOLVE),
         metrics=as_json(BOOTSTRAP | {"bins": config["metrics"]["bins"]}),
@@ -291,7 +291,7 @@ rule table_agreement:
     input:
         samples=[path for paths in sampled_cells().values() for path in paths],
         questions="<results>/data/questions.parquet",
-        code=sources("analysis", "data", "reporting", script="agreement"),
+        code=sources("analysis", "data", "reporting", script="table_extraction_agreement"),
     output:
         multiext("<reports>/tables/agreement", *DOCUMENT),
         html=report(
@@ -310,7 +310,7 @@ rule table_agreement:
         mem_mb=grown(8000),
         runtime=grown(30),
     params:
-        script=script("agreement"),
+        script=script("table_extraction_agreement"),
         prefix=subpath(output.html, strip_suffix=".html"),
         samples=as_json(sampled_cells()),
         extraction=config["data"]["extraction"],
@@ -330,7 +330,7 @@ rule table_cost:
     # The benchmarks are no inputs: one that is lost must not cost its job again.
     input:
         made=[made for _, _, _, made, _ in jobs_with_benchmarks()],
-        code=sources("analysis", "reporting", script="cost"),
+        code=sources("analysis", "reporting", script="table_cost"),
     output:
         multiext("<reports>/tables/cost", *DOCUMENT),
         html=report(
@@ -349,7 +349,7 @@ rule table_cost:
         mem_mb=grown(8000),
         runtime=grown(30),
     params:
-        script=script("cost"),
+        script=script("table_cost"),
         prefix=subpath(output.html, strip_suffix=".html"),
         jobs=lambda wildcards: as_json(jobs_with_benchmarks()),
         shards=SHARDS,
@@ -364,10 +364,10 @@ rule table_cost:
         " --output {params.prefix} > {log} 2>&1"
 
 
-rule memorisation:
+rule check_memorisation:
     input:
         tables=[path for _, _, *paths in contaminated_models() for path in paths],
-        code=sources("analysis", "metrics", "reporting", script="memorisation"),
+        code=sources("analysis", "metrics", "reporting", script="check_memorisation"),
     output:
         multiext("<reports>/checks/memorisation", *DOCUMENT),
         html=report(
@@ -388,7 +388,7 @@ rule memorisation:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("memorisation"),
+        script=script("check_memorisation"),
         prefix=subpath(output.html, strip_suffix=".html"),
         contaminated=" ".join(
             f"--contaminated {' '.join(one)}" for one in contaminated_models()
@@ -410,11 +410,11 @@ rule memorisation:
         " --output {params.prefix} > {log} 2>&1"
 
 
-rule provenance:
+rule write_provenance:
     input:
         responses=[path for paths in sampled_cells().values() for path in paths],
         readings=ALL_METRICS,
-        code=sources("reporting", script="origin"),
+        code=sources("reporting", script="write_provenance"),
     output:
         "<reports>/checks/provenance.json",
         html=report(
@@ -435,7 +435,7 @@ rule provenance:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("origin"),
+        script=script("write_provenance"),
         prefix=subpath(output.html, strip_suffix=".html"),
         config=lambda wildcards: as_json(config),
         scale=SCALE,
@@ -448,12 +448,12 @@ rule provenance:
         " --output {params.prefix} > {log} 2>&1"
 
 
-rule claims:
+rule check_claims:
     input:
         metrics=ALL_METRICS,
         readouts="<reports>/tables/readouts.csv",
         memorisation="<reports>/checks/memorisation.csv",
-        code=sources("reporting", script="claims"),
+        code=sources("reporting", script="check_claims"),
     output:
         multiext("<reports>/claims", ".md", ".csv"),
         html=report(
@@ -474,9 +474,9 @@ rule claims:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("claims"),
+        script=script("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        setting="--setting {model} {domain}".format(**SETTING),
+        setting="--setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
         facts=as_json({"run": config["run"]}),
@@ -525,7 +525,7 @@ rule figure_readout:
     input:
         first=of_clean("batch1/solve.parquet"),
         second=of_clean("batch2/solve.parquet"),
-        code=sources("metrics", "reporting", script="figure_readout"),
+        code=sources("metrics", "reporting", script="figure_readout_variance"),
     output:
         multiext("<reports>/figures/readout", ".pdf", ".svg"),
         png=report(
@@ -543,7 +543,7 @@ rule figure_readout:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_readout"),
+        script=script("figure_readout_variance"),
         prefix=subpath(output.png, strip_suffix=".png"),
         title=SETTING_TITLE,
     message:
@@ -557,7 +557,7 @@ rule figure_strata:
     input:
         **SETTING_SOLVE,
         clean=of_clean("batch1/solve.parquet"),
-        code=sources("metrics", "reporting", script="figure_solves"),
+        code=sources("metrics", "reporting", script="figure_setting"),
     output:
         multiext("<reports>/figures/strata", ".pdf", ".svg"),
         png=report(
@@ -578,7 +578,7 @@ rule figure_strata:
         mem_mb=grown(2000),
         runtime=grown(10),
     params:
-        script=script("figure_solves"),
+        script=script("figure_setting"),
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure strata",
         strategies=as_json(without_ablation(SETTING_SOLVE)),
@@ -610,7 +610,7 @@ use rule figure_strata as figure_sensitivity with:
     log:
         "<results>/logs/figures/sensitivity.log",
     params:
-        script=script("figure_solves"),
+        script=script("figure_setting"),
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure sensitivity",
         strategies=as_json(without_ablation(SETTING_SOLVE)),
@@ -637,7 +637,7 @@ use rule figure_strata as figure_scatter with:
     log:
         "<results>/logs/figures/scatter.log",
     params:
-        script=script("figure_solves"),
+        script=script("figure_setting"),
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure scatter",
         strategies=as_json(without_ablation(SETTING_SOLVE, "all_zero")),
@@ -686,9 +686,9 @@ rule figure_subsets:
 rule figure_loss:
     input:
         losses=collect(
-            "<results>/{model}/{domain}/loss.tsv",
+            "<results>/{model}/{benchmark}/loss.tsv",
             model=MODELS,
-            domain=["clean", *DOMAINS],
+            benchmark=["clean", *BENCHMARKS],
         ),
         code=sources("metrics", "reporting", script="figure_loss"),
     output:

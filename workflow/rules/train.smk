@@ -1,46 +1,46 @@
-"""From base models to M_cl and, from the merged M_cl, to one M_co a domain: LLaMA-Factory's work."""
+"""From base models to M_cl and, from the merged M_cl, to one M_co a benchmark: LLaMA-Factory's work."""
 
 
-rule lora_data:
+rule write_training_data:
     input:
         base=starting_model,
         questions=training_questions,
         instructions="<results>/data/instructions.jsonl",
         exemplars="<results>/data/exemplars.json",
     output:
-        directory("<results>/{model}/{domain}/training/data"),
+        directory("<results>/{model}/{benchmark}/training/data"),
     log:
-        "<results>/logs/{model}/{domain}/lora_data.log",
+        "<results>/logs/{model}/{benchmark}/lora_data.log",
     conda:
         "../../envs/train.yaml"
     resources:
         mem_mb=grown(4000),
         runtime=grown(20),
     params:
-        script=script("lora_data"),
+        script=script("write_training_data"),
         leaks=leaks,
         training=training_values("cutoff_len"),
         version=VERSIONS["training"],
     message:
-        "Training examples of {wildcards.model}/{wildcards.domain}"
+        "Training examples of {wildcards.model}/{wildcards.benchmark}"
     shell:
         "{params.script} --base {input.base} --questions {input.questions} {params.leaks}"
         " --instructions {input.instructions} --exemplars {input.exemplars}"
         " --training {params.training:q} --output {output} > {log} 2>&1"
 
 
-rule adapter:
+rule train_lora:
     input:
         base=starting_model,
-        data="<results>/{model}/{domain}/training/data",
+        data="<results>/{model}/{benchmark}/training/data",
     output:
-        adapter=directory("<results>/{model}/{domain}/training/adapter"),
-        settings="<results>/{model}/{domain}/training/train.yaml",
-        loss="<results>/{model}/{domain}/loss.tsv",
+        adapter=directory("<results>/{model}/{benchmark}/training/adapter"),
+        settings="<results>/{model}/{benchmark}/training/train.yaml",
+        loss="<results>/{model}/{benchmark}/loss.tsv",
     log:
-        "<results>/logs/{model}/{domain}/adapter.log",
+        "<results>/logs/{model}/{benchmark}/adapter.log",
     benchmark:
-        "<results>/benchmarks/{model}/{domain}/adapter.tsv"
+        "<results>/benchmarks/{model}/{benchmark}/adapter.tsv"
     conda:
         "../../envs/train.yaml"
     threads: 8
@@ -55,22 +55,22 @@ rule adapter:
         facts=lambda wildcards: as_json(dict(wildcards.items())),
         version=VERSIONS["training"],
     message:
-        "LoRA training of {wildcards.model}/{wildcards.domain}"
+        "LoRA training of {wildcards.model}/{wildcards.benchmark}"
     shell:
         "{params.script} --base {input.base} --family {params.family} --data {input.data}"
         " --training {params.training:q} --facts {params.facts:q} --settings {output.settings}"
         " --adapter {output.adapter} --loss {output.loss} > {log} 2>&1"
 
 
-rule model:
+rule merge_lora:
     input:
         base=starting_model,
-        adapter="<results>/{model}/{domain}/training/adapter",
+        adapter="<results>/{model}/{benchmark}/training/adapter",
     output:
-        model=directory("<results>/{model}/{domain}/model"),
-        settings="<results>/{model}/{domain}/training/export.yaml",
+        model=directory("<results>/{model}/{benchmark}/model"),
+        settings="<results>/{model}/{benchmark}/training/export.yaml",
     log:
-        "<results>/logs/{model}/{domain}/model.log",
+        "<results>/logs/{model}/{benchmark}/model.log",
     conda:
         "../../envs/train.yaml"
     resources:
@@ -81,7 +81,7 @@ rule model:
         training=training_values("template", "bf16"),
         version=VERSIONS["training"],
     message:
-        "Merging {wildcards.model}/{wildcards.domain}"
+        "Merging {wildcards.model}/{wildcards.benchmark}"
     shell:
         "{params.script} --base {input.base} --adapter {input.adapter}"
         " --training {params.training:q} --settings {output.settings} --output {output.model}"

@@ -1,4 +1,4 @@
-"""Training loss of every model, from TSV files with model, domain, step, loss."""
+"""Training loss of every model, from TSV files with model, benchmark, step, loss."""
 
 import argparse
 from pathlib import Path
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
         raise InputError(f"{missing[0]}: no such file")
     losses = pd.concat([pd.read_csv(path, sep="\t") for path in args.losses], ignore_index=True)
     labels = Labels.from_mapping(args.labels)
-    figures.save(figures.loss(losses, {**labels.models, **labels.domains}), args.output)
+    figures.save(figures.loss(losses, {**labels.models, **labels.benchmarks}), args.output)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from arguments import run
-from zerogap import store
+from zerogap.io import parquet
 from zerogap.reporting import figures
 
 
@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", required=True, help="prefix: .pdf .png .svg")
     args = parser.parse_args(argv)
 
-    overlap, ranks = store.read(args.overlap, "overlap"), store.read(args.ranks, "ranks")
+    overlap, ranks = parquet.read(args.overlap, "overlap"), parquet.read(args.ranks, "ranks")
     figures.save(figures.mechanism(overlap, ranks, args.title), args.output)
 
 

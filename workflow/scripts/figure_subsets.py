@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap import store
+from zerogap.io import parquet
 from zerogap.reporting import figures
 from zerogap.reporting.tables import Labels
 
@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", required=True, help="prefix: .pdf .png .svg")
     args = parser.parse_args(argv)
 
-    readings = store.read(args.metrics, "metrics").set_index("strategy")
+    readings = parquet.read(args.metrics, "metrics").set_index("strategy")
     shown = readings.loc[args.strategies].reset_index()
     names = Labels.from_mapping(args.labels).strategies
     figures.save(figures.subsets(shown, args.title, names), args.output)

@@ -7,11 +7,14 @@ from pathlib import Path
 import torch
 
 from arguments import json_argument, run
-from zerogap import devices, store
+from zerogap import gpus
 from zerogap.data.extraction import rule
-from zerogap.decoding import models, responses, shortcut
-from zerogap.decoding.sampler import Sampling, greedy
-from zerogap.provenance import provenance
+from zerogap.engine import loading
+from zerogap.engine.sampler import SamplingParams, greedy
+from zerogap.io import parquet
+from zerogap.io.provenance import provenance
+from zerogap.sampling import responses
+from zerogap.strategies import shortcut
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -30,19 +33,19 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
-    devices.claim()
+    gpus.claim()
     decoding, plan = args.decoding, args.localisation
-    contaminated, tokenizer = models.load(args.contaminated, decoding["dtype"])
-    clean, _ = models.load(args.clean, decoding["dtype"])
-    donor, _ = models.load(args.donor, decoding["dtype"])
-    questions = store.read(args.questions, "questions")
-    trajectories = store.read(args.greedy, "greedy").set_index("question_id").token_ids
+    contaminated, tokenizer = loading.load(args.contaminated, decoding["dtype"])
+    clean, _ = loading.load(args.clean, decoding["dtype"])
+    donor, _ = loading.load(args.donor, decoding["dtype"])
+    questions = parquet.read(args.questions, "questions")
+    trajectories = parquet.read(args.greedy, "greedy").set_index("question_id").token_ids
     leaked = questions[questions.leaked].reset_index(drop=True)
     prompts = responses.few_shot_prompts(
         leaked,
         json.loads(args.exemplars.read_text()),
         tokenizer,
-        models.context_length(contaminated),
+        loading.context_length(contaminated),
         decoding["max_new_tokens"],
     )
 
@@ -54,10 +57,10 @@ def main(argv: list[str] | None = None) -> None:
 
     some = leaked.sample(n=min(plan["questions"], len(leaked)), random_state=args.seed)
     asked = [prompts[index] for index in some.index]
-    decoders = {"contaminated": models.decoder(contaminated), "clean": models.decoder(clean)}
-    lender = models.decoder(donor, with_logits=False)
+    decoders = {"contaminated": loading.decoder(contaminated), "clean": loading.decoder(clean)}
+    lender = loading.decoder(donor, with_logits=False)
     judge = rule(args.extraction)
-    sampling = Sampling.of(decoding, temperature=0, samples=1)
+    sampling = SamplingParams.of(decoding, temperature=0, samples=1)
 
     def solved(which: str, neurons: dict[int, torch.Tensor] | None) -> float:
         decoder = decoders[which]
@@ -73,7 +76,7 @@ def main(argv: list[str] | None = None) -> None:
     causal = shortcut.causal_scores(solved, parts)
     table = shortcut.select(comparative, parts, causal, plan["share"])
     facts = provenance(**args.facts, localisation=plan, decoding=decoding, seed=args.seed)
-    store.write(args.output, table, "neurons", facts)
+    parquet.write(args.output, table, "neurons", facts)
     print(f"{len(parts)} groups scored, {int(table.selected.sum())} neurons selected")
 
 

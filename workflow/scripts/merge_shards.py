@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from arguments import run
-from zerogap import store
+from zerogap.io import parquet
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -18,16 +18,16 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--merged-solve", type=Path, required=True)
     args = parser.parse_args(argv)
 
-    order = store.read(args.questions, "questions").question_id
+    order = parquet.read(args.questions, "questions").question_id
     for contract, shards, merged in (
         ("samples", args.samples, args.merged_samples),
         ("solve", args.solve, args.merged_solve),
     ):
-        facts = [store.provenance(shard) for shard in shards]
+        facts = [parquet.provenance(shard) for shard in shards]
         same = all(one == facts[0] for one in facts)
-        table = pd.concat(store.read(shard, contract) for shard in shards)
+        table = pd.concat(parquet.read(shard, contract) for shard in shards)
         origin = facts[0] if same else facts[0] | {"shards": facts}  # as after an update
-        store.write(merged, _ordered(table, order), contract, origin)
+        parquet.write(merged, _ordered(table, order), contract, origin)
 
 
 def _ordered(table: pd.DataFrame, order: pd.Series) -> pd.DataFrame:

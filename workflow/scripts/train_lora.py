@@ -5,10 +5,11 @@ import shutil
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap import devices, store
+from zerogap import gpus
+from zerogap.families import FAMILIES
+from zerogap.io import parquet
+from zerogap.io.resume import resumable_dir
 from zerogap.training import llamafactory
-from zerogap.training.families import FAMILIES
-from zerogap.working import working_folder
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -17,22 +18,22 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--family", choices=list(FAMILIES), required=True)
     parser.add_argument("--data", type=Path, required=True, help="folder of lora_data.py")
     parser.add_argument("--training", type=json_argument, required=True)
-    parser.add_argument("--facts", type=json_argument, required=True, help="model and domain")
+    parser.add_argument("--facts", type=json_argument, required=True, help="model and benchmark")
     parser.add_argument("--settings", type=Path, required=True, help="YAML to be written")
     parser.add_argument("--adapter", type=Path, required=True, help="folder to be written")
     parser.add_argument("--loss", type=Path, required=True, help="TSV to be written")
     args = parser.parse_args(argv)
 
-    devices.claim(args.training["gpus"])
+    gpus.claim(args.training["gpus"])
     given = (args.base, args.data, args.family, args.training)
-    with working_folder(args.adapter, llamafactory.origin(*given)) as work:
+    with resumable_dir(args.adapter, llamafactory.origin(*given)) as work:
         trained = work / "adapter"
         sections = llamafactory.train_sections(*given, trained)
         llamafactory.write_settings(args.settings, sections)
         llamafactory.leave_whole_checkpoints(trained, args.training["gpus"])
         llamafactory.run("train", args.settings, args.training["gpus"])
-        curve = llamafactory.losses(trained, args.facts["model"], args.facts["domain"])
-        with store.atomic(args.loss) as temporary:
+        curve = llamafactory.losses(trained, args.facts["model"], args.facts["benchmark"])
+        with parquet.atomic(args.loss) as temporary:
             curve.to_csv(temporary, sep="\t", index=False)
         for checkpoint in trained.glob("checkpoint-*"):
             shutil.rmtree(checkpoint)

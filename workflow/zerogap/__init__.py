@@ -12,13 +12,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "sample": "zerogap.decoding.standalone",
-    "Identity": "zerogap.decoding.identity",
-    "LNEBlocking": "zerogap.decoding.lne_blocking",
-    "RailCap": "zerogap.decoding.railcap",
-    "RailCapLogitsProcessor": "zerogap.decoding.railcap",
-    "Shortcut": "zerogap.decoding.shortcut",
-    "TED": "zerogap.decoding.ted",
+    "sample": "zerogap.sampling.api",
+    "Identity": "zerogap.strategies.identity",
+    "LNEBlocking": "zerogap.strategies.lne_blocking",
+    "RailCap": "zerogap.strategies.railcap",
+    "RailCapLogitsProcessor": "zerogap.strategies.railcap",
+    "Shortcut": "zerogap.strategies.shortcut",
+    "TED": "zerogap.strategies.ted",
 }
 __all__ = list(_HOMES)  # noqa: PLE0605
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import rich.table
 
-    from zerogap.reporting.formats import Table
+    from zerogap.reporting.render import Table
 
 FORMATS = ("table", "md", "csv", "json", "tex")
 ROOT = Path(__file__).parents[2]  # of the checkout
@@ -138,23 +138,26 @@ def _add_plan(commands: Any) -> None:
 
 
 def _score(args: argparse.Namespace) -> None:
-    from zerogap import inputs, scoring  # not for --help: pandas takes half a second
+    from zerogap.scoring.score import (
+        inputs,
+        score,  # not for --help: pandas takes half a second
+    )
 
     paths = _named(args.strategies)
     if args.clean_batch2:
-        paths[scoring.BATCH2] = args.clean_batch2
+        paths[score.BATCH2] = args.clean_batch2
     clean = inputs.load(args.clean, args.filter, args.extraction)
     files = {name: inputs.load(path, args.filter, args.extraction) for name, path in paths.items()}
     if args.filter and not any(file.kind == inputs.LM_EVAL for file in (clean, *files.values())):
         raise InputError("--filter: none of the files is an lm_eval log; leave it out")
     leaked = inputs.leaked_questions(args.leaked) if args.leaked else None
-    aligned = scoring.align(clean, files, leaked)
+    aligned = score.align(clean, files, leaked)
     bootstrap = {
         "replicates": args.replicates, "level": args.level, "seed": args.seed, "over": args.over
     }  # fmt: skip
-    metrics = scoring.score(aligned, args.clean.name, bins=args.bins, **bootstrap)
+    metrics = score.score(aligned, args.clean.name, bins=args.bins, **bootstrap)
 
-    table = scoring.summary(metrics, aligned, bins=args.bins, level=args.level, over=args.over)
+    table = score.summary(metrics, aligned, bins=args.bins, level=args.level, over=args.over)
     facts = {
         "zerogap": zerogap.__version__,
         "files": {name: str(path) for name, path in {"clean": args.clean, **paths}.items()},
@@ -173,7 +176,8 @@ def _score(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    from zerogap import config, planning
+    from zerogap import config
+    from zerogap.pipeline import planning
 
     values = config.load(args.config)
     rates = planning.Rates(**{kind: dict(getattr(args, kind)) for kind in planning.DEFAULTS})
@@ -210,26 +214,26 @@ def _named(given: Sequence[str]) -> dict[str, Path]:
 
 
 def _write(path: Path, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
-    from zerogap import store
+    from zerogap.io import parquet
 
     if path.suffix == ".parquet":
-        store.write(path, metrics, "metrics", facts)
+        parquet.write(path, metrics, "metrics", facts)
     else:
-        with store.atomic(path) as temporary:
+        with parquet.atomic(path) as temporary:
             metrics.to_csv(temporary, index=False)
 
 
 def _plot(
     path: Path, clean: "pd.DataFrame", strategies: dict[str, "pd.DataFrame"], bins: int
 ) -> None:
-    from zerogap import scoring
+    from zerogap.scoring.score import score
 
     try:
         from zerogap.reporting import figures
     except ModuleNotFoundError as error:
         raise InputError(f"--plot: {error.name} is needed; pip install matplotlib") from error
 
-    shown = {scoring.BATCH2_SHOWN if k == scoring.BATCH2 else k: s for k, s in strategies.items()}
+    shown = {score.BATCH2_SHOWN if k == score.BATCH2 else k: s for k, s in strategies.items()}
     title = f"Gap to the clean model by its solve probability ({len(clean)} questions)"
     figures.write(figures.strata(clean, shown, title, bins, min(10, bins)), path)
 
@@ -246,12 +250,12 @@ def _print(table: "Table", form: str, metrics: "pd.DataFrame", facts: dict[str, 
 
 
 def _print_table(table: "Table", form: str) -> None:
-    from zerogap.reporting import formats
+    from zerogap.reporting import render
 
     if form == "table":
         _print_rich(table)
     else:
-        to_text = {"md": formats.to_markdown, "csv": formats.to_csv, "tex": formats.to_latex}
+        to_text = {"md": render.to_markdown, "csv": render.to_csv, "tex": render.to_latex}
         print(to_text[form](table), end="")
 
 

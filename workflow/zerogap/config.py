@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from zerogap.data import extraction
-from zerogap.decoding.strategy import CLASSES
 from zerogap.errors import InputError
-from zerogap.jobs import PRETRAINED
+from zerogap.pipeline.jobs import PRETRAINED
+from zerogap.strategies.base import CLASSES
 
 if TYPE_CHECKING:
     import jsonschema
@@ -88,8 +88,8 @@ def _keys_again(node: yaml.Node | None, place: str) -> Iterator[tuple[str, yaml.
 
 
 def drop_null_entries(config: dict[str, Any]) -> None:
-    """Leave out, in place, the models, domains and strategies that an overlay set to null."""
-    for part in ("models", "domains", "strategies", "ablation"):
+    """Leave out, in place, the models, benchmarks and strategies that an overlay set to null."""
+    for part in ("models", "benchmarks", "strategies", "ablation"):
         if isinstance(config.get(part), dict):
             config[part] = {
                 name: entry for name, entry in config[part].items() if entry is not None
@@ -142,13 +142,13 @@ def doubts(config: dict[str, Any]) -> list[str]:
     ]
 
 
-def stage(config: dict[str, Any], domain: str) -> dict[str, Any]:
+def stage(config: dict[str, Any], benchmark: str) -> dict[str, Any]:
     """The training values of one model: those of all with what differs for its kind.
 
     Args:
-        domain: "clean" or a contamination domain.
+        benchmark: "clean" or a contamination benchmark.
     """
-    kind = "clean" if domain == "clean" else "contaminated"
+    kind = "clean" if benchmark == "clean" else "contaminated"
     common = {k: v for k, v in config["training"].items() if k not in ("clean", "contaminated")}
     special = dict(config["training"].get(kind, {}))
     lora = common["lora"] | special.pop("lora", {})
@@ -274,7 +274,7 @@ def _check_class(name: str, entry: dict[str, Any]) -> None:
 
 
 def _check_setting(config: dict[str, Any]) -> None:
-    for key, among in (("model", "models"), ("domain", "domains")):
+    for key, among in (("model", "models"), ("benchmark", "benchmarks")):
         name = config["setting"][key]
         if name not in config[among]:
             raise InputError(
@@ -284,8 +284,8 @@ def _check_setting(config: dict[str, Any]) -> None:
 
 
 def _check_training(config: dict[str, Any]) -> None:
-    for domain in ("clean", "contaminated"):
-        values = stage(config, domain)
+    for benchmark in ("clean", "contaminated"):
+        values = stage(config, benchmark)
         accumulation_steps(values)
         if values["group_by_length"] and isinstance(values["checkpoints"], int):
             raise InputError(

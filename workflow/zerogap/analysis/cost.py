@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-COLUMNS = ["model", "domain", "job", "responses", "tokens", "seconds"]
+COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
 
 
 def tokens(responses: pd.DataFrame) -> int:

@@ -23,7 +23,7 @@ from zerogap.metrics import bootstrap, gaps
 
 def memorisation(
     model: str,
-    domain: str,
+    benchmark: str,
     clean: pd.DataFrame,
     identity: pd.DataFrame,
     overlap: pd.DataFrame,
@@ -43,7 +43,7 @@ def memorisation(
             on the mean ROUGE-L of leaked questions.
 
     Returns:
-        model, domain, verdict (memorised, weakly memorised, not memorised), text, and, each with
+        model, benchmark, verdict (memorised, weakly memorised, not memorised), text, and, each with
         ci_low and ci_high columns: clean_leaked, identity_leaked, clean_unleaked,
         identity_unleaked (mean solve probabilities), inflation (see above), rouge_leaked,
         rouge_unleaked, collapse; and share_verbatim, the leaked responses with ROUGE-L 1.
@@ -55,11 +55,13 @@ def memorisation(
     rouge = overlap.groupby("question_id")["rouge_l"].mean()
     for name, index in {"identity": identity.index, "overlap": rouge.index}.items():
         if (odd := clean.index.symmetric_difference(index)).size:
-            raise InputError(f"{model}/{domain} {name}: question {odd[0]!r} is not in both tables")
+            raise InputError(
+                f"{model}/{benchmark} {name}: question {odd[0]!r} is not in both tables"
+            )
     identity, rouge = identity.loc[clean.index], rouge.loc[clean.index].to_numpy()
     leaked = clean["leaked"].to_numpy(dtype=bool)
     if leaked.all() or not leaked.any():
-        raise InputError(f"{model}/{domain}: leaked and unleaked questions are both needed")
+        raise InputError(f"{model}/{benchmark}: leaked and unleaked questions are both needed")
 
     drawn = bootstrap.question_weights(leaked, replicates, np.random.default_rng(seed))
     drawn = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), drawn])  # first the reading
@@ -79,7 +81,7 @@ def memorisation(
         "rouge_unleaked": mean(rouge, ~leaked),
         "collapse": mean(rouge, leaked) - mean(rouge, ~leaked),
     }
-    row: dict[str, Any] = {"model": model, "domain": domain}
+    row: dict[str, Any] = {"model": model, "benchmark": benchmark}
     for name, values in found.items():
         low, high = bootstrap.interval(values[1:], level)
         row |= {name: float(values[0]), f"{name}_ci_low": low, f"{name}_ci_high": high}

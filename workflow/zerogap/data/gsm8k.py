@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zerogap import store
 from zerogap.data.answers import canonical
 from zerogap.errors import InputError
+from zerogap.io import parquet
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -117,7 +117,7 @@ def write(
     Raises:
         InputError: an entry is not of the format; the message names its number.
     """
-    with store.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with parquet.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for number, entry in enumerate(entries, start=1):
             try:
                 parse(entry, read_gold)

@@ -1,6 +1,6 @@
 """The tables of questions: the test questions, of which a part leaks, and the training questions.
 
-Both follow the `questions` contract of :mod:`zerogap.store`.
+Both follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def training_questions(rows: Sequence[Row], n: int | None, seed: int) -> pd.Data
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
     """The table with a paraphrase for every leaked question.
 
-    A question that has none is leaked no longer, in whichever wording: the domains leak the same
+    A question that has none is leaked no longer, in whichever wording: the benchmarks leak the same
     questions, and `leaked` is true of all of them.
 
     Args:

@@ -14,10 +14,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from zerogap import store
-from zerogap.reporting.formats import Cell, html, number, provenance_line
-from zerogap.reporting.pages import page
-from zerogap.reporting.tables import Labels, Readings
+from zerogap.io import parquet
+from zerogap.reporting.html_page import page
+from zerogap.reporting.render import Cell, html, number, provenance_line
+from zerogap.reporting.tables import Labels, MetricTable
 
 SUPPORTED, NOT_SUPPORTED, CANNOT_TELL = "supported", "not supported", "cannot tell"
 
@@ -46,14 +46,14 @@ class Evidence:
     """What a run measured.
 
     Attributes:
-        readings: of all models and domains.
-        setting: (model, domain) of the paper's single-setting experiments.
-        numbers: key → reading, the table of `zerogap.analysis.readouts` (of that setting).
-        collapse: (model, domain) → difference of ROUGE-L between leaked and unleaked questions.
+        readings: of all models and benchmarks.
+        setting: (model, benchmark) of the paper's single-setting experiments.
+        numbers: key → reading, the table of `zerogap.analysis.inline_numbers` (of that setting).
+        collapse: (model, benchmark) → difference of ROUGE-L between leaked and unleaked questions.
         labels: names to show.
     """
 
-    readings: Readings
+    readings: MetricTable
     setting: tuple[str, str]
     numbers: Mapping[str, Cell]
     collapse: Mapping[tuple[str, str], Cell]
@@ -175,9 +175,9 @@ def _ted_is_identity(evidence: Evidence) -> Iterable[Finding]:
 
 
 def _lne_worse_on_pq(evidence: Evidence) -> Iterable[Finding]:
-    for model, domain in evidence.readings.settings(evidence.labels):
-        if domain == "pq":
-            yield from _lower(evidence, (model, domain), "sa_ppg", "identity", "lne_blocking")
+    for model, benchmark in evidence.readings.settings(evidence.labels):
+        if benchmark == "pq":
+            yield from _lower(evidence, (model, benchmark), "sa_ppg", "identity", "lne_blocking")
 
 
 def _threshold_is_robust(evidence: Evidence) -> Iterable[Finding]:
@@ -392,7 +392,7 @@ def save(
         ".html": to_html(judged, scale, footer),
         ".csv": to_csv(judged),
     }.items():
-        with store.atomic(f"{prefix}{suffix}") as path:
+        with parquet.atomic(f"{prefix}{suffix}") as path:
             path.write_text(text, encoding="utf-8")
 
 

@@ -17,8 +17,8 @@ import pandas as pd  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-from zerogap import store  # noqa: E402
 from zerogap.errors import InputError  # noqa: E402
+from zerogap.io import parquet  # noqa: E402
 from zerogap.metrics import gaps  # noqa: E402
 from zerogap.reporting.tables import METRICS  # noqa: E402
 
@@ -280,7 +280,7 @@ def subsets(
     """Leaked and unleaked questions apart: a panel a metric, a row a strategy.
 
     Args:
-        readings: `metrics` table of one model and domain; its strategies are drawn in their order.
+        readings: `metrics` table of one model and benchmark; its strategies are drawn in their order.
         title: the setting, over the panels.
         titles: strategy → name to show.
     """
@@ -330,7 +330,7 @@ def sensitivity(
     """Does the verdict depend on B or m: SA-PPG of every strategy against either.
 
     Args:
-        table: what `zerogap.metrics.sensitivity.sensitivity` returns, of one model and domain.
+        table: what `zerogap.metrics.sensitivity.sensitivity` returns, of one model and benchmark.
         title: the setting, over the panels.
         titles: strategy → name to show.
 
@@ -386,26 +386,26 @@ def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figur
     Batches of different kinds of examples make the single steps jump.
 
     Args:
-        losses: columns model, domain, step, loss.
-        titles: key → name to show, of models and domains.
+        losses: columns model, benchmark, step, loss.
+        titles: key → name to show, of models and benchmarks.
 
     Raises:
         InputError: a column is missing, or there is no row.
     """
-    if missing := {"model", "domain", "step", "loss"} - set(losses.columns):
+    if missing := {"model", "benchmark", "step", "loss"} - set(losses.columns):
         raise InputError(f"losses: column(s) {', '.join(sorted(missing))} missing")
     if losses.empty:
         raise InputError("losses: no rows")
     titles = titles or {}
     models = list(dict.fromkeys(losses["model"]))
-    domains = list(dict.fromkeys(losses["domain"]))
+    benchmarks = list(dict.fromkeys(losses["benchmark"]))
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(
             1, len(models), figsize=(0.7 + 2.4 * len(models), 2.6), sharey=True, squeeze=False
         )
         for axis, model in zip(axes[0], models, strict=True):
-            for k, domain in enumerate(domains):
-                curve = losses[(losses["model"] == model) & (losses["domain"] == domain)]
+            for k, benchmark in enumerate(benchmarks):
+                curve = losses[(losses["model"] == model) & (losses["benchmark"] == benchmark)]
                 curve = curve.sort_values("step")
                 colour = CYCLE[k % len(CYCLE)]
                 axis.plot(curve["step"], curve["loss"], color=colour, linewidth=0.5, alpha=0.2)
@@ -417,7 +417,7 @@ def loss(losses: pd.DataFrame, titles: Mapping[str, str] | None = None) -> Figur
                     color=colour,
                     linestyle=("-", "--", ":", "-.")[k % 4],
                     linewidth=1.4,
-                    label=titles.get(domain, domain),
+                    label=titles.get(benchmark, benchmark),
                 )
             axis.set(title=titles.get(model, model), xlabel="optimiser step")
         axes[0, 0].set_ylim(bottom=0)
@@ -437,7 +437,7 @@ def save(figure: Figure, prefix: str | Path) -> None:
 def write(figure: Figure, path: str | Path) -> None:
     """Write one file; its suffix, .pdf, .png (200 dpi) or .svg, is the format."""
     suffix = Path(path).suffix
-    with plt.rc_context(STYLE), store.atomic(path) as temporary:
+    with plt.rc_context(STYLE), parquet.atomic(path) as temporary:
         figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
 
 

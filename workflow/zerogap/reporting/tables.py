@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.reporting.formats import Cell, Column, Row, Table
+from zerogap.reporting.render import Cell, Column, Row, Table
 
 MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
-DOMAINS = {"gsm8k": "GSM8K", "pq": "PQ"}
+BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
 STRATEGIES = {
     "clean": "Clean model",
     "clean_batch2": "Clean model, second batch",
@@ -70,13 +70,13 @@ class Labels:
     """The names to show, by key; their order is the order of rows and columns."""
 
     models: Mapping[str, str] = field(default_factory=lambda: MODELS)
-    domains: Mapping[str, str] = field(default_factory=lambda: DOMAINS)
+    benchmarks: Mapping[str, str] = field(default_factory=lambda: BENCHMARKS)
     strategies: Mapping[str, str] = field(default_factory=lambda: STRATEGIES)
     configurations: Mapping[str, str] = field(default_factory=lambda: CONFIGURATIONS)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Mapping[str, str]]) -> "Labels":
-        """Labels from {"models": {…}, "domains": {…}, …}, any part of it.
+        """Labels from {"models": {…}, "benchmarks": {…}, …}, any part of it.
 
         `configurations` are the rows of the ablation between Identity and All-Zero.
 
@@ -85,7 +85,7 @@ class Labels:
         """
         parts = {
             "models": MODELS,
-            "domains": DOMAINS,
+            "benchmarks": BENCHMARKS,
             "strategies": STRATEGIES,
             "configurations": CONFIGURATIONS,
         }
@@ -97,16 +97,16 @@ class Labels:
         rest = {key: name for key, name in STRATEGIES.items() if key not in named}
         return cls(**labels | {"strategies": named | rest})
 
-    def setting(self, model: str, domain: str) -> str:
-        return f"{self.models.get(model, model)} × {self.domains.get(domain, domain)}"
+    def setting(self, model: str, benchmark: str) -> str:
+        return f"{self.models.get(model, model)} × {self.benchmarks.get(benchmark, benchmark)}"
 
 
-class Readings:
+class MetricTable:
     """The rows of one or more `metrics` tables, by key."""
 
     def __init__(self, tables: Iterable[pd.DataFrame]) -> None:
         """Raises InputError where two rows claim to be the same reading."""
-        keys = ["model", "domain", "strategy", "subset", "metric"]
+        keys = ["model", "benchmark", "strategy", "subset", "metric"]
         frame = pd.concat(list(tables), ignore_index=True)
         if (twice := frame[frame.duplicated(keys)]).size:
             raise InputError(f"metrics: {' / '.join(twice.iloc[0][keys])} is there twice")
@@ -117,34 +117,34 @@ class Readings:
             )
         }
         self.models = list(dict.fromkeys(frame["model"]))
-        self.domains = list(dict.fromkeys(frame["domain"]))
+        self.benchmarks = list(dict.fromkeys(frame["benchmark"]))
 
     def get(
-        self, model: str, domain: str, strategy: str, metric: str, subset: str = "all"
+        self, model: str, benchmark: str, strategy: str, metric: str, subset: str = "all"
     ) -> Cell | None:
         """A reading; a difference that holds among all pairs of strategies has the mark †."""
-        cell = self._cells.get((model, domain, strategy, subset, metric))
+        cell = self._cells.get((model, benchmark, strategy, subset, metric))
         among_all = metric.replace("_vs_", "_maxt_vs_")
-        together = self._cells.get((model, domain, strategy, subset, among_all))
+        together = self._cells.get((model, benchmark, strategy, subset, among_all))
         if cell is None or metric == among_all or together is None:
             return cell
         return replace(cell, mark="†" if together.low > 0 or together.high < 0 else "")
 
-    def strategies(self, model: str, domain: str) -> list[str]:
-        found = (key[2] for key in self._cells if key[:2] == (model, domain))
+    def strategies(self, model: str, benchmark: str) -> list[str]:
+        found = (key[2] for key in self._cells if key[:2] == (model, benchmark))
         return list(dict.fromkeys(found))
 
     def settings(self, labels: Labels) -> list[tuple[str, str]]:
-        """(model, domain) pairs that have readings, domain by domain as in Table 3."""
+        """(model, benchmark) pairs that have readings, benchmark by benchmark as in Table 3."""
         return [
-            (model, domain)
-            for domain in _ordered(self.domains, labels.domains)
+            (model, benchmark)
+            for benchmark in _ordered(self.benchmarks, labels.benchmarks)
             for model in _ordered(self.models, labels.models)
-            if self.strategies(model, domain)
+            if self.strategies(model, benchmark)
         ]
 
 
-def reversal(readings: Readings, labels: Labels, setting: tuple[str, str]) -> Table:
+def reversal(readings: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
     """Table 1: G-AP against SA-PPG of the same responses."""
     return _of_one_setting(
         readings,
@@ -168,7 +168,7 @@ def reversal(readings: Readings, labels: Labels, setting: tuple[str, str]) -> Ta
     )
 
 
-def decomposition(readings: Readings, labels: Labels, setting: tuple[str, str]) -> Table:
+def decomposition(readings: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
     """Table 2: what cancels in G-APP and what equal weights hide."""
     order = ["identity", "lne_blocking", "shortcut", "ted", "all_zero", "railcap"]
     return _of_one_setting(
@@ -199,7 +199,7 @@ def decomposition(readings: Readings, labels: Labels, setting: tuple[str, str]) 
     )
 
 
-def main(readings: Readings, labels: Labels) -> Table:
+def main(readings: MetricTable, labels: Labels) -> Table:
     """Table 3: SA-PPG of every strategy in every setting."""
     settings = readings.settings(labels)
     names = _strategy_names(
@@ -207,11 +207,11 @@ def main(readings: Readings, labels: Labels) -> Table:
     )
     columns = tuple(
         Column(
-            f"{domain}/{model}",
+            f"{benchmark}/{model}",
             labels.models.get(model, model),
-            group=labels.domains.get(domain, domain),
+            group=labels.benchmarks.get(benchmark, benchmark),
         )
-        for model, domain in settings
+        for model, benchmark in settings
     )
     rows = []
     for strategy, name in names.items():
@@ -222,8 +222,8 @@ def main(readings: Readings, labels: Labels) -> Table:
         Table(
             label="tab:main",
             caption=(
-                "SA-PPG of each strategy in every setting (contamination domain × model); "
-                "reference: the clean model M_cl of the domain. Bold: the best strategy of each "
+                "SA-PPG of each strategy in every setting (contamination benchmark × model); "
+                "reference: the clean model M_cl of the benchmark. Bold: the best strategy of each "
                 "column."
             ),
             corner="Method",
@@ -235,7 +235,7 @@ def main(readings: Readings, labels: Labels) -> Table:
     )
 
 
-def ablation(readings: Readings, labels: Labels, setting: tuple[str, str]) -> Table:
+def ablation(readings: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
     """Table 4: the n-gram threshold and the form of suppression."""
     table = _of_one_setting(
         readings,
@@ -269,7 +269,7 @@ def ablation(readings: Readings, labels: Labels, setting: tuple[str, str]) -> Ta
     return replace(table, rows=rows)
 
 
-def intervals(readings: Readings, labels: Labels) -> Table:
+def intervals(readings: MetricTable, labels: Labels) -> Table:
     """Beyond the paper: the readings with intervals, and paired differences."""
     columns = (
         Column("sa_ppg", "SA-PPG"),
@@ -283,7 +283,7 @@ def intervals(readings: Readings, labels: Labels) -> Table:
     return Table(
         label="tab:intervals",
         caption=(
-            "Readings with bootstrap intervals over questions. Differences are paired: both "
+            "MetricTable with bootstrap intervals over questions. Differences are paired: both "
             "strategies on the same resampled questions; below zero, the strategy of the row is "
             "the better one. Corrected: SA-PPG less what finitely many samples add to it. The "
             "second batch of the clean model is the noise floor: what a perfect restoration would "
@@ -318,7 +318,7 @@ def many_differences(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
     return each * (count > 1) + mark * (count > 0)
 
 
-def subsets(readings: Readings, labels: Labels) -> Table:
+def subsets(readings: MetricTable, labels: Labels) -> Table:
     """Beyond the paper: leaked and unleaked questions apart, a row each under every strategy."""
     columns = tuple(Column(metric, title) for metric, title in METRICS.items())
     rows = []
@@ -351,7 +351,7 @@ def subsets(readings: Readings, labels: Labels) -> Table:
     )
 
 
-def noise_floor(readings: Readings, labels: Labels) -> Table:
+def noise_floor(readings: MetricTable, labels: Labels) -> Table:
     """Beyond the paper: what every metric reads when nothing differs but the responses."""
     metrics = {
         "g_ap": "G-AP",
@@ -386,7 +386,7 @@ def noise_floor(readings: Readings, labels: Labels) -> Table:
 
 
 def readouts(frame: pd.DataFrame) -> Table:
-    """The numbers of the text, from `zerogap.analysis.readouts`."""
+    """The numbers of the text, from `zerogap.analysis.inline_numbers`."""
     rows = tuple(
         Row(
             row.key,
@@ -420,7 +420,7 @@ def readouts(frame: pd.DataFrame) -> Table:
 
 
 def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Labels) -> Table:
-    """Extraction rules side by side, from `zerogap.analysis.agreement`: a row a strategy.
+    """Extraction rules side by side, from `zerogap.analysis.extraction_agreement`: a row a strategy.
 
     Args:
         shares: strategy → its shares, all settings together.
@@ -452,7 +452,7 @@ def agreement(shares: Mapping[str, Mapping[str, float]], own: str, labels: Label
 
 
 def cost(frame: pd.DataFrame, labels: Labels) -> Table:
-    """What the run took: a row a job with a benchmark, under a heading a model and domain.
+    """What the run took: a row a job with a benchmark, under a heading a model and benchmark.
 
     Args:
         frame: a row a job, columns `zerogap.analysis.cost.COLUMNS`; NaN where a job generates no
@@ -461,12 +461,14 @@ def cost(frame: pd.DataFrame, labels: Labels) -> Table:
     kinds = frame["job"].where(frame["job"].isin(JOBS), "samples").map(JOBS)
     rows = [
         Row(
-            f"{model}/{domain}/{job}",
+            f"{model}/{benchmark}/{job}",
             JOBS.get(job) or labels.strategies.get(job, job),
             _cost_cells(part),
-            section=labels.setting(model, domain),
+            section=labels.setting(model, benchmark),
         )
-        for (model, domain, job), part in frame.groupby(["model", "domain", "job"], sort=False)
+        for (model, benchmark, job), part in frame.groupby(
+            ["model", "benchmark", "job"], sort=False
+        )
     ]
     for kind in dict.fromkeys(JOBS.values()):
         part = frame[kinds == kind]
@@ -528,13 +530,13 @@ def memorisation(frame: pd.DataFrame, labels: Labels) -> Table:
     )
     rows, notes = [], []
     for row in frame.to_dict("records"):
-        setting = labels.setting(row["model"], row["domain"])
+        setting = labels.setting(row["model"], row["benchmark"])
         cells = [
             Cell(row[c.key], row.get(f"{c.key}_ci_low"), row.get(f"{c.key}_ci_high"))
             for c in columns
         ]
         verdict = Cell(text=row["verdict"])
-        rows.append(Row(f"{row['model']}/{row['domain']}", setting, (verdict, *cells)))
+        rows.append(Row(f"{row['model']}/{row['benchmark']}", setting, (verdict, *cells)))
         notes.append(f"{setting}: {row['verdict']}. {row['text']}")
     return Table(
         label="tab:memorisation",
@@ -559,7 +561,7 @@ def beside_paper(ours: Table, paper: Table, departures: Sequence[str] = ()) -> T
 
     Args:
         departures: what makes this run another experiment than the paper's
-            (`zerogap.reporting.published.departures`). Without any, the difference is given too,
+            (`zerogap.published.departures`). Without any, the difference is given too,
             with this run's interval less the published number, which has none.
     """
     published = {
@@ -611,7 +613,7 @@ def _difference(own: Cell, other: Cell, decimals: int) -> list[Cell]:
 
 
 def _of_one_setting(
-    readings: Readings,
+    readings: MetricTable,
     setting: tuple[str, str],
     table: Table,
     names: Mapping[str, str],
@@ -667,7 +669,7 @@ def _bold_best(table: Table) -> Table:
 
 
 def _rows_by_setting(
-    readings: Readings, labels: Labels, columns: Sequence[Column]
+    readings: MetricTable, labels: Labels, columns: Sequence[Column]
 ) -> tuple[Row, ...]:
     """Every strategy of every setting, under a heading a setting."""
     rows = []
@@ -682,7 +684,7 @@ def _rows_by_setting(
 
 
 def _strategy_names(
-    readings: Readings, labels: Labels, settings: Sequence[tuple[str, str]], order: Sequence[str]
+    readings: MetricTable, labels: Labels, settings: Sequence[tuple[str, str]], order: Sequence[str]
 ) -> dict[str, str]:
     """The paper's strategies in the given order; others that were run come before RailCap."""
     found = dict.fromkeys(s for setting in settings for s in readings.strategies(*setting))

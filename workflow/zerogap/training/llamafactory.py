@@ -22,8 +22,8 @@ from safetensors import SafetensorError, safe_open
 from zerogap.config import accumulation_steps
 from zerogap.data import prompts
 from zerogap.errors import InputError
-from zerogap.training.families import FAMILIES, training_example
-from zerogap.working import fingerprint, folder_state
+from zerogap.families import FAMILIES, training_example
+from zerogap.io.resume import fingerprint, folder_state
 
 if TYPE_CHECKING:  # merging and training start seconds earlier without it
     from transformers import PreTrainedTokenizerBase
@@ -273,9 +273,9 @@ def run(command: str, settings: Path, gpus: int = 1) -> None:
     environment = os.environ | {"PATH": _before("PATH", binaries)} | launch_environment(gpus)
     # By its metadata: this process itself may have imported the stand-in.
     if not any(importlib.metadata.distributions(name="torchaudio")):
-        environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "absent")
+        environment["PYTHONPATH"] = _before("PYTHONPATH", Path(__file__).parent / "stubs")
     line = [str(binaries / "llamafactory-cli"), command, str(settings)]
-    # The locks of the job's GPUs (zerogap.devices) and of the working folder are open files: the
+    # The locks of the job's GPUs (zerogap.gpus) and of the working folder are open files: the
     # command keeps them too, lest it outlive this process unnoticed.
     code = subprocess.run(line, env=environment, check=False, close_fds=False).returncode
     if code:
@@ -300,14 +300,14 @@ def _before(variable: str, folder: Path) -> str:
     return os.pathsep.join(filter(None, (str(folder), os.environ.get(variable))))
 
 
-def losses(adapter: Path, model: str, domain: str) -> pd.DataFrame:
-    """The training's loss curve: model, domain, step, loss (nats a token), learning_rate."""
+def losses(adapter: Path, model: str, benchmark: str) -> pd.DataFrame:
+    """The training's loss curve: model, benchmark, step, loss (nats a token), learning_rate."""
     history = json.loads((adapter / "trainer_state.json").read_text())["log_history"]
     return pd.DataFrame(
         [
-            (model, domain, entry["step"], entry["loss"], entry["learning_rate"])
+            (model, benchmark, entry["step"], entry["loss"], entry["learning_rate"])
             for entry in history
             if "loss" in entry
         ],
-        columns=["model", "domain", "step", "loss", "learning_rate"],
+        columns=["model", "benchmark", "step", "loss", "learning_rate"],
     )

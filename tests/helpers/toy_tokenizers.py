@@ -1,0 +1,101 @@
+"""The tokenizer classes that `transformers` has for the three families, on a small BPE learnt here.
+
+What they do with special tokens, spaces and line breaks is the classes' doing.
+"""
+
+import json
+
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    GemmaTokenizer,
+    GPTNeoXTokenizer,
+    LlamaTokenizer,
+    PreTrainedTokenizerBase,
+    TokenizersBackend,
+)
+
+from zerogap.data.toy.instructions import instructions
+from zerogap.data.toy.word_problems import problems
+
+PROBLEMS = problems(300, 3, "pretrain")
+TEXTS = [f"Q: {one.question} A: {one.rationale} The answer is 7." for one in PROBLEMS]
+TEXTS += [" ".join(one.values()) for one in instructions(200, 3)]
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+def learnt(special: list[str], byte_level: bool) -> dict:
+    """Vocabulary and merges of a small BPE: on bytes, or on characters with '▁' for a space."""
+    core = Tokenizer(models.BPE())
+    if byte_level:
+        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+    else:
+        core.pre_tokenizer = pre_tokenizers.Metaspace()
+        alphabet = ["▁"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=900,
+        special_tokens=special,
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    core.train_from_iterator([" ".join(text.split()) for text in TEXTS], trainer)
+    model = json.loads(core.to_str())["model"]
+    return {"vocab": model["vocab"], "merges": [tuple(pair) for pair in model["merges"]]}
+
+
+def llama() -> PreTrainedTokenizerBase:
+    return LlamaTokenizer(
+        **learnt(["<unk>", "<s>", "</s>", *BYTES], False), legacy=False, add_bos_token=True
+    )
+
+
+def llama_as_stored() -> PreTrainedTokenizerBase:
+    """Llama-2's own tokenizer.json: a normaliser puts the '▁' before every part of a text."""
+    made = learnt(["<unk>", "<s>", "</s>", *BYTES], False)
+    core = Tokenizer(models.BPE(**made, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    core.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    core.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1),
+        ]
+    )
+    core.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)]
+    )
+    return TokenizersBackend(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
+
+
+def gemma() -> PreTrainedTokenizerBase:
+    made = learnt(["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *BYTES], False)
+    for line in ("\n", "\n\n"):  # tokens of their own, as in Gemma
+        made["vocab"][line] = len(made["vocab"])
+    return GemmaTokenizer(
+        vocab=made["vocab"], merges=[*made["merges"], ("\n", "\n")], add_bos_token=True
+    )
+
+
+def gpt_neox() -> PreTrainedTokenizerBase:
+    return GPTNeoXTokenizer(**learnt(["<|endoftext|>", "<|padding|>"], True))
+
+
+TOKENIZERS = {
+    "llama": llama,
+    "llama_as_stored": llama_as_stored,
+    "gemma4": gemma,
+    "gpt_neox": gpt_neox,
+}

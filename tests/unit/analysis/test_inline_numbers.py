@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.synthetic_run import rank_table, solve_tables
+from zerogap import metrics
+from zerogap.analysis.inline_numbers import QUANTITIES, readouts
+from zerogap.errors import InputError
+
+
+def run(clean, tables, ranks=None, **options):
+    strategies = {name: tables[name] for name in ("lne_blocking", "railcap") if name in tables}
+    options = {"replicates": 80, "bins": 20} | options
+    return readouts(clean, tables["clean_batch2"], strategies, ranks, **options).set_index("key")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return solve_tables(n=60, m=20)
+
+
+def test_all_quantities_in_their_order(tables):
+    table = run(*tables, rank_table(n=60))
+    assert table.index.tolist() == list(QUANTITIES)
+    assert (table["ci_low"] <= table["value"]).all()
+    assert (table["value"] <= table["ci_high"]).all()
+
+
+def test_values_are_what_they_say(tables):
+    clean, strategies = tables
+    ranks = rank_table(n=60)
+    table = run(clean, strategies, ranks)["value"]
+    batch2, lne, railcap = (strategies[k] for k in ("clean_batch2", "lne_blocking", "railcap"))
+
+    def counts(solve):
+        return solve.n_correct, solve.n_samples, clean.n_correct, clean.n_samples
+
+    p, q = clean.n_correct / clean.n_samples, batch2.n_correct / batch2.n_samples
+    steps = ranks[(ranks["rank"] > 1) & ranks["leaked"]]["rank"]
+    expected = {
+        "readout_gap_01": (clean.first_correct ^ batch2.first_correct).mean(),
+        "readout_gap_01_expected": (p + q - 2 * p * q).mean(),
+        "readout_gap_probability": metrics.a_ppg(*counts(batch2)),
+        "sa_ppg_noise_floor": metrics.sa_ppg(*counts(batch2), bins=20),
+        "share_never_solved": (clean.n_correct == 0).mean(),
+        "share_runner_up": (steps == 2).mean(),
+        "delta_minus_ratio_lne_railcap": metrics.delta_minus(*counts(lne))
+        / metrics.delta_minus(*counts(railcap)),
+        "g_app_ratio_railcap_lne": metrics.g_app(*counts(railcap)) / metrics.g_app(*counts(lne)),
+        "verdict_factor_lne": metrics.sa_ppg(*counts(lne), bins=20) / metrics.g_app(*counts(lne)),
+    }
+    for key, value in expected.items():
+        assert table[key] == pytest.approx(value), key
+
+
+def test_published_values_stand_beside(tables):
+    table = run(*tables)
+    assert table.loc["readout_gap_01", ["published", "place"]].tolist() == [0.19, "Section 5.2.2"]
+    assert np.isnan(table.loc["sa_ppg_noise_floor", "published"])
+
+
+def test_what_is_not_there_is_left_out(tables):
+    clean, strategies = tables
+    table = run(clean, {"clean_batch2": strategies["clean_batch2"]})
+    assert "share_runner_up" not in table.index
+    assert "verdict_factor_lne" not in table.index
+
+
+def test_models_that_never_disagree_have_no_share(tables):
+    ranks = rank_table(n=60).assign(rank=1)
+    assert np.isnan(
+        run(*tables, ranks).loc["share_runner_up", ["value", "ci_low"]].astype(float)
+    ).all()
+
+
+def test_a_vanishing_denominator_is_infinite_not_wrong(tables):
+    clean, strategies = tables
+    table = run(clean, strategies | {"railcap": clean, "lne_blocking": clean})
+    assert np.isnan(table.loc["verdict_factor_lne", "value"])
+    worse = clean.assign(n_correct=0)
+    table = run(clean, strategies | {"railcap": clean, "lne_blocking": worse})
+    assert table.loc["delta_minus_ratio_lne_railcap", "value"] == np.inf
+    assert table.loc["delta_minus_ratio_lne_railcap", "ci_low"] == np.inf
+
+
+def test_steps_after_the_tenth_do_not_count(tables):
+    late = pd.concat([rank_table(n=60), rank_table(n=60).assign(step=11, rank=2)])
+    first = run(*tables, rank_table(n=60)).loc["share_runner_up", "value"]
+    assert run(*tables, late).loc["share_runner_up", "value"] == first
+
+
+def test_other_questions_are_an_error(tables):
+    clean, strategies = tables
+    with pytest.raises(InputError, match="railcap: question 'test-0'"):
+        run(clean, strategies | {"railcap": strategies["railcap"].iloc[1:]})
+    with pytest.raises(InputError, match="clean_batch2: question 'test-1'"):
+        twice = strategies["clean_batch2"].iloc[[0, 1, 1]]
+        run(clean, strategies | {"clean_batch2": twice})

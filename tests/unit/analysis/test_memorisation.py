@@ -1,0 +1,73 @@
+import pytest
+
+from helpers.synthetic_run import overlap_table, solve_tables
+from zerogap.analysis.memorisation import memorisation
+from zerogap.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def tables():
+    clean, strategies = solve_tables(n=80, m=20)
+    return clean, strategies, overlap_table(n=80, m=20)
+
+
+def verdict(clean, identity, overlap, bound=0.7):
+    table = memorisation(
+        *("llama2", "gsm8k", clean, identity, overlap), leaked_solve=bound, replicates=200
+    )
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+def test_both_signs_are_memorisation(tables):
+    clean, strategies, overlap = tables
+    row = verdict(clean, strategies["identity"], overlap)
+    assert row["verdict"] == "memorised"
+    leaked = clean["leaked"]
+    identity = strategies["identity"]
+    assert row["identity_leaked"] == pytest.approx((identity.n_correct / 20)[leaked].mean())
+    assert row["clean_unleaked"] == pytest.approx((clean.n_correct / 20)[~leaked].mean())
+    assert row["rouge_leaked"] == pytest.approx(overlap.rouge_l[overlap.leaked].mean())
+    rise = row["identity_leaked"] - row["clean_leaked"]
+    elsewhere = row["identity_unleaked"] - row["clean_unleaked"]
+    assert row["inflation"] == pytest.approx(rise - elsewhere)
+    assert row["inflation_ci_low"] < row["inflation"] < row["inflation_ci_high"]
+
+
+def test_an_untouched_model_did_not_memorise(tables):
+    clean, strategies, overlap = tables
+    flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
+    row = verdict(clean, strategies["clean_batch2"], flat)
+    assert row["verdict"] == "not memorised"
+    assert "inflation" in row["text"] and "absent" in row["text"]
+
+
+def test_one_sign_alone_is_weak(tables):
+    clean, strategies, overlap = tables
+    flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
+    assert verdict(clean, strategies["identity"], flat)["verdict"] == "weakly memorised"
+    assert verdict(clean, strategies["clean_batch2"], overlap)["verdict"] == "weakly memorised"
+
+
+def test_below_the_bound_a_sign_is_weak(tables):
+    clean, strategies, overlap = tables
+    row = verdict(clean, strategies["identity"], overlap, bound=0.99)
+    assert row["verdict"] == "weakly memorised"
+    assert "weak" in row["text"]
+
+
+def test_a_better_model_is_not_a_memorising_one(tables):
+    """A rise on leaked and unleaked questions alike is no inflation."""
+    clean, strategies, overlap = tables
+    flat = overlap.assign(rouge_l=0.5)
+    better = clean.assign(n_correct=(clean["n_correct"] + 4).clip(upper=20))
+    assert verdict(clean, better, flat)["verdict"] == "not memorised"
+
+
+def test_bad_input(tables):
+    clean, strategies, overlap = tables
+    with pytest.raises(InputError, match="llama2/gsm8k identity: question 'test-0'"):
+        verdict(clean, strategies["identity"].iloc[1:], overlap)
+    with pytest.raises(InputError, match="leaked and unleaked"):
+        part = clean["leaked"]
+        verdict(clean[part], strategies["identity"][part], overlap[overlap["leaked"]])

@@ -1,0 +1,65 @@
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from zerogap.analysis.overlap import overlap, rouge_l, tokens
+from zerogap.errors import InputError
+from zerogap.io import parquet
+
+SCORER = RougeScorer(["rougeL"], use_stemmer=False)
+words = st.sampled_from(["she", "has", "12", "3.5", "+", "=", "apples", "The", "answer", "İs", "é"])
+texts = st.one_of(st.lists(words, max_size=12).map(" ".join), st.text(max_size=30))
+
+
+@given(texts, texts)
+def test_equals_rouge_score(text, reference):
+    theirs = SCORER.score(reference, text)["rougeL"].fmeasure
+    assert rouge_l([text], reference)[0] == pytest.approx(theirs, abs=1e-12)
+
+
+def test_tokens_lose_signs_and_case():
+    assert tokens("She has $3.50 + 2 = 5.50!") == ["she", "has", "3", "50", "2", "5", "50"]
+
+
+def test_empty_text_reads_zero():
+    assert rouge_l(["", "+ ="], "a b").tolist() == [0.0, 0.0]
+    assert rouge_l(["a b"], "").tolist() == [0.0]
+
+
+@pytest.fixture
+def tables():
+    samples = pd.DataFrame(
+        {
+            "question_id": ["b", "a", "b", "a"],
+            "sample_id": [0, 0, 1, 1],
+            "text": ["one two", "one two", "one", "three four"],
+        }
+    )
+    greedy = pd.DataFrame({"question_id": ["a", "b"], "text": ["one two", "one three"]})
+    questions = pd.DataFrame({"question_id": ["a", "b"], "leaked": [True, False]})
+    return samples, greedy, questions
+
+
+def test_each_sample_meets_its_own_trajectory(tmp_path, tables):
+    table = overlap(*tables)
+    parquet.write(tmp_path / "overlap.parquet", table, "overlap", provenance={})
+    found = table.set_index(["question_id", "sample_id"])
+    assert found["rouge_l"].to_dict() == pytest.approx(
+        {("b", 0): 0.5, ("b", 1): 2 / 3, ("a", 0): 1.0, ("a", 1): 0.0}
+    )
+    assert found["leaked"].to_dict() == {
+        ("b", 0): False,
+        ("b", 1): False,
+        ("a", 0): True,
+        ("a", 1): True,
+    }
+
+
+def test_unknown_question_is_an_error(tables):
+    samples, greedy, questions = tables
+    with pytest.raises(InputError, match="'a' is not in the greedy table"):
+        overlap(samples, greedy.iloc[1:], questions)
+    with pytest.raises(InputError, match="'b' is not in the questions table"):
+        overlap(samples, greedy, questions.iloc[:1])

@@ -1,0 +1,149 @@
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zerogap.analysis.extraction_agreement import agreement
+from zerogap.data.extraction import RULES, Rule, rule
+from zerogap.errors import InputError
+
+PIECES = st.sampled_from(
+    [
+        "The answer is ",
+        "the answer is ",
+        "18",
+        "1,234.50",
+        "-3",
+        "$",
+        ".",
+        ",",
+        " ",
+        "\n",
+        "x",
+        "#### ",
+    ]
+)
+TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=9).map("".join))
+
+
+@pytest.fixture(scope="module")
+def harness():
+    """The two filters and the metric of the installed package, by its own task file."""
+    pytest.importorskip("lm_eval")
+    from pathlib import Path
+
+    import lm_eval
+    import yaml
+    from lm_eval.filters.extraction import RegexFilter
+
+    path = Path(lm_eval.__file__).parent / "tasks/gsm8k/gsm8k-cot.yaml"
+    task = yaml.safe_load(path.read_text())
+    filters = {}
+    for entry in task["filter_list"]:
+        first = entry["filter"][0]
+        filters[entry["name"]] = RegexFilter(
+            regex_pattern=first["regex_pattern"], group_select=first.get("group_select", 0)
+        )
+    return filters, task["metric_list"][0]
+
+
+def exact_match(options, answer, gold):
+    from lm_eval.api.metrics import exact_match_hf_evaluate
+
+    wanted = ("regexes_to_ignore", "ignore_case", "ignore_punctuation")
+    kept = {key: options[key] for key in wanted}
+    return bool(exact_match_hf_evaluate([answer], [gold], **kept)["exact_match"])
+
+
+@pytest.mark.parametrize("name", ["strict-match", "flexible-extract"])
+def test_the_harness_rules_are_the_harness_s(harness, name):
+    filters, options = harness
+
+    @settings(max_examples=400)
+    @given(text=TEXTS, gold=st.sampled_from(["18", "1234.5", "-3", "3"]))
+    def compare(text, gold):
+        found = filters[name].apply([[text]], [{}])[0][0]
+        answer, _, right = rule(name).judge(text, gold)
+        assert (answer or "[invalid]").strip() == found
+        assert right == exact_match(options, found, gold)
+
+    compare()
+
+
+# A response and its gold answer; is it right by numeric, by strict-match, by flexible-extract?
+EDGES = [
+    ("The answer is $1,234.50.", "1234.5", (True, False, False)),
+    ("The answer is 18%.", "18", (True, True, True)),
+    ("The answer is -3.", "-3", (True, True, True)),
+    ("The answer is −3.", "-3", (True, False, False)),
+    ("The answer is 1/2.", "0.5", (True, False, False)),
+    ("The answer is 18 dollars.", "18", (True, True, True)),
+    ("The answer is £18.", "18", (True, False, True)),
+    ("The answer is 18", "18", (True, False, True)),
+    ("The answer is 7. The answer is 8.", "7", (True, True, False)),
+    ("The answer is 18 000.", "18000", (True, False, False)),
+    ("The answer is 1.8e4.", "18000", (True, False, False)),
+    ("So it is 18", "18", (True, False, True)),
+    ("Nobody knows.", "18", (False, False, False)),
+    ("", "18", (False, False, False)),
+    ("so " * 33_000 + "The answer is 18.", "18", (True, True, True)),
+]
+
+
+@pytest.mark.parametrize(("text", "gold", "right"), EDGES, ids=[text[-30:] for text, *_ in EDGES])
+def test_the_rules_on_edge_cases(text, gold, right):
+    assert tuple(one.judge(text, gold)[2] for one in RULES.values()) == right
+
+
+def test_a_rule_of_ones_own(tmp_path, monkeypatch):
+    (tmp_path / "letters.py").write_text(
+        "def letter(text):\n    return text[-1] if text[-1:] in ('A', 'B') else None\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    letter = rule("letters:letter")
+    assert letter.judge("It is B", "B") == ("B", "letters:letter", True)
+    assert letter.judge("It is B", "A")[2] is False
+    assert letter.judge("Who knows?", "A") == (None, "none", False)
+    assert letter.judge("It is B", None)[2] is None
+    assert letter.gold(" B\n") == "B"
+    with pytest.raises(InputError, match="empty"):
+        letter.gold(" ")
+
+
+def test_what_is_no_rule():
+    with pytest.raises(InputError, match="'strict' is neither one of numeric, strict-match"):
+        rule("strict")
+    with pytest.raises(InputError, match="cannot be imported"):
+        rule("math:no_such_thing")
+    with pytest.raises(InputError, match="returned 1;"):
+        rule("builtins:len").judge("x", "1")
+
+
+def test_rules_that_cannot_be_asked_are_left_out():
+    samples = pd.DataFrame({"question_id": ["a"], "text": ["18 B"], "correct": [True]})
+    length = Rule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
+    shares = agreement([samples], {"a": "B"}, length)
+    assert shares == {"responses": 1, "answered own": 1, "correct own": 1}
+
+
+def test_agreement_counts_every_response():
+    samples = pd.DataFrame(
+        {
+            "question_id": ["a", "a", "a", "b"],
+            "text": ["The answer is 18.", "The answer is 18.", "It is 18", "nothing"],
+        }
+    )
+    numeric = RULES["numeric"]
+    gold = {"a": "18", "b": "2"}
+    samples["correct"] = [
+        numeric.judge(text, gold[key])[2]
+        for key, text in zip(samples.question_id, samples.text, strict=True)
+    ]
+    shares = agreement([samples], gold, numeric)
+    assert shares["responses"] == 4
+    assert shares["answered own"] == shares["correct own"] == 0.75
+    assert shares["correct strict-match"] == 0.5
+    assert shares["agree strict-match"] == 0.75  # the third gives no strict answer
+    assert shares["correct flexible-extract"] == 0.75
+    assert shares["agree flexible-extract"] == 1
+    assert pd.isna(agreement([samples[:0]], gold, numeric)["correct own"])

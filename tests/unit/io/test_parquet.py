@@ -1,0 +1,56 @@
+import pandas as pd
+import pytest
+
+from zerogap.errors import InputError
+from zerogap.io import parquet
+
+SOLVE = pd.DataFrame(
+    {
+        "question_id": ["a", "b"],
+        "n_correct": [3, 0],
+        "n_samples": [5, 0],
+        "first_correct": [True, False],
+        "leaked": [True, False],
+    }
+)
+
+
+def test_a_table_and_its_provenance_come_back(tmp_path):
+    path = tmp_path / "deep" / "solve.parquet"
+    parquet.write(path, SOLVE, "solve", {"seed": 3, "strategy": {"n": 4}})
+    pd.testing.assert_frame_equal(parquet.read(path, "solve"), SOLVE, check_dtype=False)
+    assert parquet.provenance(path) == {"seed": 3, "strategy": {"n": 4}}
+    assert [p.name for p in path.parent.iterdir()] == ["solve.parquet"]
+
+
+def test_columns_that_miss_are_named(tmp_path):
+    with pytest.raises(InputError, match="leaked"):
+        parquet.write(tmp_path / "x", SOLVE.drop(columns="leaked"), "solve", {})
+    parquet.write(tmp_path / "x", SOLVE, "solve", {})
+    with pytest.raises(InputError, match="rouge_l"):
+        parquet.read(tmp_path / "x", "overlap")
+
+
+def test_values_of_another_type_are_refused_and_nothing_is_left(tmp_path):
+    bad = SOLVE.assign(n_correct=["three", "none"])
+    with pytest.raises(InputError, match="solve"):
+        parquet.write(tmp_path / "x", bad, "solve", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_missing_or_no_parquet_is_said(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        parquet.read(tmp_path / "none", "solve")
+    (tmp_path / "text").write_text("not parquet")
+    with pytest.raises(InputError, match="make it again"):
+        parquet.read(tmp_path / "text", "solve")
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), parquet.atomic(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

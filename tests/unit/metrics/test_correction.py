@@ -1,0 +1,101 @@
+"""The corrected readings: what they tend to, where they are better than the definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.counts import counts
+from zerogap import metrics
+from zerogap.errors import InputError
+
+
+def clean_probabilities(rng, n):
+    """A quarter never solved, some always, the rest anywhere."""
+    u = rng.random(n)
+    return np.where(u < 0.25, 0.0, np.where(u < 0.33, 1.0, rng.beta(0.8, 1.1, n)))
+
+
+def drawn(rng, p, q, m):
+    n = len(p)
+    return rng.binomial(m, p), np.full(n, m), rng.binomial(m, q), np.full(n, m)
+
+
+@settings(max_examples=30, deadline=None)
+@given(counts(), st.integers(1, 60))
+def test_stays_within_bounds(data, bins):
+    assert 0 <= metrics.sa_ppg_corrected(*data, bins=bins) <= 1
+    assert 0 <= metrics.a_ppg_corrected(*data) <= 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(counts(), st.randoms(use_true_random=False))
+def test_order_of_questions_does_not_matter(data, random):
+    order = list(range(len(data[0])))
+    random.shuffle(order)
+    shuffled = [[column[k] for k in order] for column in data]
+    assert metrics.sa_ppg_corrected(*shuffled) == metrics.sa_ppg_corrected(*data)
+
+
+@pytest.mark.parametrize("bins", [1, 7, 50, 60])
+@pytest.mark.parametrize("m", [100_000, 2**30])
+def test_tends_to_the_definition(bins, m):
+    rng = np.random.default_rng(bins)
+    q = clean_probabilities(rng, 150)
+    p = np.where(np.arange(150) < 75, 1 - (1 - q) * rng.uniform(0, 0.7, 150), q)
+    data = drawn(rng, p, q, m)
+    found = metrics.sa_ppg_corrected(*data, bins=bins)
+    assert found == pytest.approx(metrics.sa_ppg(*data, bins=bins), abs=0.004)
+
+
+@pytest.mark.parametrize("m", [10, 50])
+def test_removes_most_of_what_restored_questions_read(m):
+    rng = np.random.default_rng(m)
+    sides = []
+    for _ in range(4):
+        q = clean_probabilities(rng, 600)
+        data = drawn(rng, q, q, m)
+        sides.append((metrics.sa_ppg(*data), metrics.sa_ppg_corrected(*data)))
+    definition, corrected = np.mean(sides, axis=0)
+    assert definition > 0.05
+    assert corrected < definition / 4
+
+
+@pytest.mark.parametrize("m", [20, 50])
+def test_is_nearer_to_the_truth_where_there_is_a_gap(m):
+    rng = np.random.default_rng(m)
+    errors = []
+    for _ in range(4):
+        q = clean_probabilities(rng, 1000)
+        p = np.where(np.arange(1000) < 500, 1 - (1 - q) * 0.6, q)
+        whole = np.full(1000, 10**9)
+        truth = metrics.sa_ppg((p * 10**9).astype(int), whole, (q * 10**9).astype(int), whole)
+        data = drawn(rng, p, q, m)
+        errors.append((metrics.sa_ppg(*data) - truth, metrics.sa_ppg_corrected(*data) - truth))
+    definition, corrected = np.mean(errors, axis=0)
+    assert abs(corrected) < definition / 2
+
+
+def test_a_question_without_samples_is_never_solved_for_certain():
+    n = 40
+    clean = np.full(n, 30)
+    empty = metrics.a_ppg_corrected([0] * n, [0] * n, clean, [50] * n)
+    assert empty == pytest.approx(0.6, abs=0.01)
+    # The other questions' samples do not speak for the empty ones.
+    mixed = metrics.a_ppg_corrected(
+        [0] * n + [30] * n, [0] * n + [50] * n, [30] * 2 * n, [50] * 2 * n
+    )
+    assert mixed == pytest.approx(0.3, abs=0.02)
+
+
+def test_one_question_that_is_certain():
+    assert metrics.sa_ppg_corrected([50], [50], [0], [50]) == pytest.approx(1, abs=0.06)
+
+
+def test_bad_input_is_the_definitions_error():
+    with pytest.raises(InputError, match="question 0 has 3 correct of 2"):
+        metrics.sa_ppg_corrected([3], [2], [1], [2])
+    with pytest.raises(InputError, match="clean_n_samples: question 0 has no samples"):
+        metrics.sa_ppg_corrected([1], [2], [0], [0])
+    with pytest.raises(InputError, match="bins: 0"):
+        metrics.sa_ppg_corrected([1], [2], [1], [2], bins=0)

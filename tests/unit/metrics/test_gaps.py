@@ -1,0 +1,210 @@
+"""The metrics against literal implementations in exact fractions, and the paper's identities."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.counts import counts
+from zerogap import metrics
+from zerogap.errors import InputError
+
+TOLERANCE = 1e-12
+
+
+def literal_gaps(correct, samples, clean_correct, clean_samples):
+    def readout(c, m):
+        return Fraction(c, m) if m else Fraction(0)
+
+    return [
+        readout(c, m) - Fraction(cc, cm)
+        for c, m, cc, cm in zip(correct, samples, clean_correct, clean_samples, strict=True)
+    ]
+
+
+def literal_stratum(probability: Fraction, bins: int) -> int:
+    """The b of the paper's D_b, counted from 0, by walking through the intervals."""
+    for b in range(1, bins):
+        if Fraction(b - 1, bins) <= probability < Fraction(b, bins):
+            return b - 1
+    return bins - 1
+
+
+def literal_sa(values, clean_correct, clean_samples, bins):
+    groups: dict[int, list[Fraction]] = {}
+    for value, c, m in zip(values, clean_correct, clean_samples, strict=True):
+        groups.setdefault(literal_stratum(Fraction(c, m), bins), []).append(value)
+    return sum(sum(group) / len(group) for group in groups.values()) / len(groups)
+
+
+@given(counts(), st.integers(1, 60))
+def test_readings_equal_exact_fractions(data, bins):
+    gaps = literal_gaps(*data)
+    n = len(gaps)
+    plus, minus = [max(g, 0) for g in gaps], [max(-g, 0) for g in gaps]
+    sizes = [abs(g) for g in gaps]
+    exact = {
+        metrics.g_app: abs(sum(gaps) / n),
+        metrics.a_ppg: sum(sizes) / n,
+        metrics.delta_plus: sum(plus) / n,
+        metrics.delta_minus: sum(minus) / n,
+    }
+    for metric, value in exact.items():
+        assert metric(*data) == pytest.approx(float(value), abs=TOLERANCE)
+    stratified = {
+        metrics.sa_ppg: sizes,
+        metrics.s_delta_plus: plus,
+        metrics.s_delta_minus: minus,
+    }
+    for metric, values in stratified.items():
+        exact_value = literal_sa(values, data[2], data[3], bins)
+        assert metric(*data, bins=bins) == pytest.approx(float(exact_value), abs=TOLERANCE)
+
+
+@given(counts(), st.integers(1, 60))
+def test_identities_of_the_paper(data, bins):
+    plus, minus = metrics.delta_plus(*data), metrics.delta_minus(*data)
+    assert metrics.a_ppg(*data) == pytest.approx(plus + minus, abs=TOLERANCE)
+    assert metrics.g_app(*data) == pytest.approx(abs(plus - minus), abs=TOLERANCE)
+    assert metrics.g_app(*data) <= metrics.a_ppg(*data) + TOLERANCE
+    parts = metrics.s_delta_plus(*data, bins=bins) + metrics.s_delta_minus(*data, bins=bins)
+    assert metrics.sa_ppg(*data, bins=bins) == pytest.approx(parts, abs=TOLERANCE)
+    # One stratum is no stratification.
+    assert metrics.sa_ppg(*data, bins=1) == pytest.approx(metrics.a_ppg(*data), abs=TOLERANCE)
+
+
+@given(counts(), st.integers(1, 60))
+def test_zero_exactly_when_every_question_is_restored(data, bins):
+    restored = all(gap == 0 for gap in literal_gaps(*data))
+    assert (metrics.a_ppg(*data) == 0.0) == restored
+    assert (metrics.sa_ppg(*data, bins=bins) == 0.0) == restored
+
+
+@given(counts(), st.integers(2, 7))
+def test_equal_fractions_of_other_denominators_are_restored(data, factor):
+    _, _, correct, samples = data
+    scaled = [factor * c for c in correct], [factor * m for m in samples]
+    assert metrics.sa_ppg(*scaled, correct, samples) == 0.0
+
+
+@given(counts(), st.randoms(use_true_random=False))
+def test_order_of_questions_does_not_matter(data, random):
+    order = list(range(len(data[0])))
+    random.shuffle(order)
+    shuffled = [[column[k] for k in order] for column in data]
+    assert metrics.sa_ppg(*shuffled) == pytest.approx(metrics.sa_ppg(*data), abs=TOLERANCE)
+
+
+@given(counts())
+def test_never_solving_under_suppresses_nothing(data):
+    _, samples, clean_correct, clean_samples = data
+    zero = [0] * len(samples)
+    reference = (clean_correct, clean_samples)
+    assert metrics.s_delta_plus(zero, samples, *reference) == 0.0
+    mean = metrics.solve_probability(*reference).mean()
+    assert metrics.a_ppg(zero, samples, *reference) == pytest.approx(mean, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("delta", [1, 5, 25])
+def test_half_over_half_under_suppressed(delta):
+    """The paper's example: G-APP vanishes although not one question is restored."""
+    n, m = 8, 50
+    clean = [25] * n
+    contaminated = [25 - delta] * (n // 2) + [25 + delta] * (n // 2)
+    data = (contaminated, [m] * n, clean, [m] * n)
+    assert metrics.g_app(*data) == pytest.approx(0, abs=TOLERANCE)
+    assert metrics.a_ppg(*data) == pytest.approx(delta / m)
+    assert metrics.delta_plus(*data) == pytest.approx(delta / m / 2)
+    assert metrics.delta_minus(*data) == pytest.approx(delta / m / 2)
+
+
+def test_strata_with_fifty_samples_and_fifty_bins_are_the_counts():
+    stratum = metrics.strata(range(51), [50] * 51, bins=50)
+    assert stratum.tolist() == [*range(50), 49]
+    # What the integers are for: the same in floating point goes wrong.
+    assert math.floor(0.58 * 50) == 28
+
+
+@given(st.integers(1, 300), st.integers(1, 120), st.data())
+def test_strata_are_the_papers_intervals(m, bins, data):
+    c = data.draw(st.integers(0, m))
+    assert metrics.strata([c], [m], bins)[0] == literal_stratum(Fraction(c, m), bins)
+
+
+def test_the_majority_carries_one_stratums_weight():
+    """Nine questions that are never solved and one that always is: All-Zero reads one half."""
+    clean = [0] * 9 + [50]
+    data = ([0] * 10, [50] * 10, clean, [50] * 10)
+    assert metrics.a_ppg(*data) == pytest.approx(0.1)
+    assert metrics.sa_ppg(*data) == pytest.approx(0.5)
+
+
+def test_a_question_without_samples_counts_as_never_solved():
+    data = ([0, 50], [0, 50], [25, 50], [50, 50])
+    assert metrics.ppg(*data).tolist() == [-0.5, 0.0]
+
+
+def test_g_ap_is_the_distance_of_two_accuracies():
+    assert metrics.g_ap([True, True, False, False], [0, 0, 1, 0]) == pytest.approx(0.25)
+    assert metrics.g_ap([1, 0, 0], [0, 0, 1]) == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+)
+def test_g_ap_over_choices_equals_enumeration(pairs):
+    """Every choice of one of three responses a question, for both models."""
+    correct, clean = zip(*pairs, strict=True)
+    n = len(pairs)
+
+    def totals(counts):
+        marks = [[1] * c + [0] * (3 - c) for c in counts]
+        return [sum(choice) for choice in product(*marks)]
+
+    readings = [Fraction(abs(a - b), n) for a in totals(correct) for b in totals(clean)]
+    mean = sum(readings) / len(readings)
+    variance = sum((r - mean) ** 2 for r in readings) / len(readings)
+    found = metrics.g_ap_over_choices(correct, [3] * n, clean, [3] * n)
+    assert found == pytest.approx((float(mean), math.sqrt(variance)), abs=1e-9)
+
+
+def test_takes_pandas_columns_of_any_index():
+    table = pd.DataFrame({"c": [1, 2], "m": [2, 2]}, index=[7, 9])
+    other = pd.DataFrame({"c": [2, 1], "m": [2, 2]})
+    assert metrics.a_ppg(table.c, table.m, other.c, other.m) == pytest.approx(0.5)
+
+
+def test_large_counts_do_not_overflow():
+    m = np.array([2**30], dtype=np.int32)
+    assert metrics.strata(m - 1, m, bins=50).tolist() == [49]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.sa_ppg([1], [2], [1, 1], [2, 2]), "n_correct has 1 questions"),
+        (lambda: metrics.sa_ppg([1, 1], [2], [1], [2]), "n_correct has 2 .* n_samples has 1"),
+        (lambda: metrics.sa_ppg([3], [2], [1], [2]), "question 0 has 3 correct of 2"),
+        (lambda: metrics.sa_ppg([1], [2], [3], [2]), "clean_n_correct: question 0 has 3"),
+        (lambda: metrics.sa_ppg([-1], [2], [1], [2]), "n_correct: question 0 has -1"),
+        (lambda: metrics.sa_ppg([0.5], [2], [1], [2]), "question 0 has 0.5"),
+        (lambda: metrics.sa_ppg([1, math.nan], [2, 2], [1, 1], [2, 2]), "question 1 has nan"),
+        (lambda: metrics.sa_ppg([1], [math.inf], [1], [2]), "n_samples: question 0 has inf"),
+        (lambda: metrics.sa_ppg(["1"], [2], [1], [2]), "whole numbers expected"),
+        (lambda: metrics.sa_ppg([[1]], [[2]], [1], [2]), "one entry a question"),
+        (lambda: metrics.sa_ppg([], [], [], []), "one entry a question"),
+        (lambda: metrics.sa_ppg([0], [2], [0], [0]), "question 0 has no samples"),
+        (lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0), "bins: 0"),
+        (lambda: metrics.strata([1], [2], bins=2.5), "bins: 2.5"),
+        (lambda: metrics.g_ap([2], [1]), "0/1 readout"),
+        (lambda: metrics.g_ap([1], [1, 0]), "first_correct has 1"),
+    ],
+)
+def test_bad_input_is_one_clear_error(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

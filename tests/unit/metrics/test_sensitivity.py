@@ -1,0 +1,79 @@
+import pytest
+
+from helpers.synthetic_run import solve_tables
+from zerogap import metrics
+from zerogap.errors import InputError
+from zerogap.metrics.sensitivity import COLUMNS, sensitivity
+
+TRIED = {"bins_to_try": (1, 5, 20), "samples_to_try": (5, 10, 20, 99), "repeats": 6}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return solve_tables(n=60, m=20)
+
+
+@pytest.fixture(scope="module")
+def table(tables):
+    return sensitivity(*tables, bins=20, **TRIED)
+
+
+def value(table, strategy, **conditions):
+    row = table[table["strategy"] == strategy]
+    for column, wanted in conditions.items():
+        row = row[row[column] == wanted]
+    assert len(row) == 1
+    return row.iloc[0]
+
+
+def test_one_stratum_is_a_ppg_and_all_of_them_the_reading(tables, table):
+    clean, strategies = tables
+    for name, solve in strategies.items():
+        data = (solve.n_correct, solve.n_samples, clean.n_correct, clean.n_samples)
+        assert value(table, name, varied="bins", bins=1).value == pytest.approx(
+            metrics.a_ppg(*data)
+        )
+        reading = pytest.approx(metrics.sa_ppg(*data, bins=20))
+        assert value(table, name, varied="bins", bins=20).value == reading
+        full = value(table, name, varied="samples", samples=20)
+        assert full.value == reading
+        assert full.sd == pytest.approx(0)
+
+
+def test_is_tidy(tables, table):
+    assert list(table.columns) == COLUMNS
+    assert not table.duplicated(["strategy", "varied", "bins", "samples"]).any()
+    assert len(table) == len(tables[1]) * (3 + 3)
+    assert (table[table["varied"] == "bins"]["samples"] == 20).all()
+    assert (table[table["varied"] == "samples"]["bins"] == 20).all()
+
+
+def test_noise_grows_as_samples_shrink(table):
+    floor = [value(table, "clean_batch2", varied="samples", samples=m).value for m in (5, 10, 20)]
+    assert floor[0] > floor[1] > floor[2] > 0
+
+
+def test_questions_with_fewer_samples_keep_them(tables):
+    clean, strategies = tables
+    few = strategies["ted"].copy()
+    few["n_samples"] = 3
+    few["n_correct"] = few["n_correct"].clip(upper=3)
+    table = sensitivity(clean, {"few": few}, bins=1, **TRIED)
+    assert value(table, "few", varied="samples", samples=5).value > 0
+
+
+def test_order_of_rows_does_not_matter_and_the_seed_does(tables, table):
+    clean, strategies = tables
+    shuffled = {name: solve.sample(frac=1, random_state=1) for name, solve in strategies.items()}
+    assert sensitivity(clean, shuffled, bins=20, **TRIED).equals(table)
+    assert not sensitivity(*tables, bins=20, seed=1, **TRIED).equals(table)
+
+
+def test_bad_input(tables):
+    clean, strategies = tables
+    with pytest.raises(InputError, match="ted: its questions"):
+        sensitivity(clean, {"ted": strategies["ted"].iloc[1:]})
+    with pytest.raises(InputError, match="at least 1"):
+        sensitivity(clean, {}, samples_to_try=(0, 5))
+    with pytest.raises(InputError, match="at least 1"):
+        sensitivity(clean, {}, repeats=0)

@@ -1,0 +1,102 @@
+"""The published numbers agree with one another, as the paper's definitions ask."""
+
+import pytest
+
+from zerogap.published import as_metrics, departures, printed, published
+
+ROUNDING = 1.01e-4  # two numbers of four decimals, added
+
+
+def pivot(place):
+    rows = published()
+    return rows[rows["place"] == place].pivot(index="strategy", columns="metric", values="value")
+
+
+def test_table_2_is_its_own_decomposition():
+    table = pivot("Table 2")
+    assert len(table) == 6
+    assert table["a_ppg"].tolist() == pytest.approx(
+        (table["delta_plus"] + table["delta_minus"]).tolist(), abs=ROUNDING
+    )
+    assert table["g_app"].tolist() == pytest.approx(
+        (table["delta_plus"] - table["delta_minus"]).abs().tolist(), abs=ROUNDING
+    )
+    assert (table["g_app"] <= table["a_ppg"] + ROUNDING).all()
+
+
+def test_table_4_is_its_own_decomposition():
+    table = pivot("Table 4")
+    assert len(table) == 8
+    assert table["sa_ppg"].tolist() == pytest.approx(
+        (table["s_delta_plus"] + table["s_delta_minus"]).tolist(), abs=ROUNDING
+    )
+
+
+def test_tables_agree_where_they_overlap():
+    rows = published()
+    rows = rows[rows["place"].str.startswith("Table")]
+    spread = rows.groupby(["model", "benchmark", "strategy", "metric"])["value"].agg(["min", "max"])
+    assert (spread["min"] == spread["max"]).all()
+    assert len(as_metrics()) == len(spread)
+
+
+def test_every_table_has_all_its_cells():
+    sizes = published().groupby("place").size()
+    assert {place: sizes[place] for place in ("Table 1", "Table 2", "Table 3", "Table 4")} == {
+        "Table 1": 5 * 2,
+        "Table 2": 6 * 5,
+        "Table 3": 5 * 6,
+        "Table 4": 8 * 3,
+    }
+
+
+def test_ratios_of_the_text_follow_from_the_tables():
+    table = pivot("Table 2")
+    lne, railcap = table.loc["lne_blocking"], table.loc["railcap"]
+    ratios = {
+        "delta_minus_ratio_lne_railcap": lne["delta_minus"] / railcap["delta_minus"],
+        "g_app_ratio_railcap_lne": railcap["g_app"] / lne["g_app"],
+    }
+    for metric, ratio in ratios.items():
+        assert round(ratio, 1) == printed(metric)[0]
+    assert round(lne["sa_ppg"] / lne["g_app"]) == printed("verdict_factor_lne")[0]
+
+
+def test_sentences_on_the_main_table_follow_from_it():
+    main = published()
+    main = main[main["place"] == "Table 3"].pivot(
+        index="strategy", columns=["benchmark", "model"], values="value"
+    )
+    assert (main.idxmin() == "railcap").all()
+    second = main.drop(index="railcap").idxmin()
+    assert (second == "shortcut").sum() == printed("settings_shortcut_second")[0]
+    moves = (main.loc["identity"] - main.loc["ted"]).abs()
+    assert moves.idxmax() == ("gsm8k", "pythia")
+    assert (main.loc["lne_blocking"] > main.loc["identity"])["pq"].all()
+
+
+def test_n_from_3_to_7_stays_within_the_printed_distance():
+    table = pivot("Table 4")["sa_ppg"]
+    rows = table[["railcap_n3", "railcap", "railcap_n5", "railcap_n7"]]
+    assert rows.max() - rows.min() <= printed("sa_ppg_spread_n3_to_n7")[0]
+
+
+def test_printed_of_an_unknown_number_is_none():
+    assert printed("nothing_of_the_kind") is None
+
+
+def test_departures_name_what_differs_from_the_protocol():
+    same = {
+        "questions": "files",
+        "base_model": {"llama2": "folder/llama-2-7b-hf", "mine": "gpt2"},
+        "test_questions": [1319],
+        "epochs": [5, 5],
+        "learning_rate": [2.0e-4, 2.0e-4],
+    }
+    assert departures(same) == departures({}) == ()
+    other = {"questions": "generated", "base_model": {"pythia": "pythia-70m"}, "epochs": [5, 10]}
+    assert departures(same | other) == (
+        "questions generated, not GSM8K's",
+        "base model pythia-70m, not Pythia-12B",
+        "epochs 5 and 10, not 5",
+    )

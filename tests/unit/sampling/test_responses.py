@@ -1,0 +1,44 @@
+import pandas as pd
+import pytest
+
+from helpers.tiny_models import tokenizer
+from zerogap.analysis.solve_counts import solve_counts
+from zerogap.data.extraction import rule
+from zerogap.engine.sampler import Response
+from zerogap.errors import InputError
+from zerogap.sampling import responses
+
+TOKENIZER = tokenizer()
+SHOTS = [{"question": "1 + 1?", "target": "The answer is 2."}]
+QUESTIONS = pd.DataFrame({"question_id": ["a", "b"], "question": ["2?", "three?"]})
+
+
+def test_prompts_are_shots_and_the_published_question():
+    made = responses.few_shot_prompts(QUESTIONS, SHOTS, TOKENIZER, 256, 10)
+    assert [prompt.question_id for prompt in made] == ["a", "b"]
+    assert TOKENIZER.decode(made[1].token_ids) == (
+        "Q: 1 + 1?\nA: The answer is 2.\n\nQ: three?\nA:"
+    )
+
+
+def test_a_prompt_that_leaves_no_room_is_named():
+    with pytest.raises(InputError, match="question b: .*context"):
+        responses.few_shot_prompts(QUESTIONS, SHOTS, TOKENIZER, 50, 10)
+
+
+def test_rows_are_cut_scored_and_counted():
+    said = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
+    drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in said]
+    rows = responses.sample_rows("a", "4", drawn, TOKENIZER, ["Q:"], rule("numeric"))
+    columns = ["question_id", "sample_id", "token_ids", "text", "answer", "extractor", "correct"]
+    table = pd.DataFrame(rows, columns=[*columns, "n_tokens", "finish_reason"])
+    assert table.text[0] == "So the answer is 4. The answer is 4."
+    assert table.correct.tolist() == [True, False, False]
+    assert table.answer.tolist()[:2] == ["4", "5"]
+    questions = pd.DataFrame({"question_id": ["b", "a"], "leaked": [False, True]})
+    counts = solve_counts(table, questions)
+    assert counts.question_id.tolist() == ["b", "a"]
+    assert counts.n_correct.tolist() == [0, 1]
+    assert counts.n_samples.tolist() == [0, 3]
+    assert counts.first_correct.tolist() == [False, True]
+    assert counts.leaked.tolist() == [False, True]

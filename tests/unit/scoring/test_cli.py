@@ -1,0 +1,298 @@
+import csv
+import io
+import json
+import os
+import runpy
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import zerogap
+from helpers.paths import ROOT
+from helpers.response_files import comma_separated, json_lines, record
+from helpers.synthetic_run import solve_tables
+from zerogap.cli import main
+from zerogap.io import parquet
+from zerogap.metrics import sa_ppg
+from zerogap.metrics.evaluate import readings
+from zerogap.scoring import inputs
+
+EXAMPLE = ROOT / "examples/score"
+FAST = ["--replicates", "50"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three `solve` tables as Parquet: the clean model's, TED's and RailCap's."""
+    clean, strategies = solve_tables(n=30, m=20)
+    tables = {"clean": clean, **{k: strategies[k] for k in ("ted", "railcap", "clean_batch2")}}
+    for name, table in tables.items():
+        parquet.write(tmp_path / f"{name}.parquet", table, "solve", provenance={})
+    return tmp_path, tables
+
+
+def score(capsys, *arguments):
+    """The exit status, stdout and stderr of `zerogap score`, quick bootstrap."""
+    status = main(["score", *FAST, *map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def refused(capsys, *arguments):
+    status, out, err = score(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ") and err.count("\n") == 1
+    return err
+
+
+def test_the_numbers_are_the_metrics(files, capsys):
+    folder, tables = files
+    status, out, _ = score(
+        capsys, "--clean", folder / "clean.parquet", folder / "ted.parquet",
+        f"mine={folder / 'railcap.parquet'}", "--clean-batch2", folder / "clean_batch2.parquet",
+        "--format", "json", "--bins", "10", "--seed", "3",
+    )  # fmt: skip
+    assert status == 0
+    found = pd.DataFrame(json.loads(out)["readings"])
+    expected = readings(
+        "responses",
+        "clean.parquet",
+        tables["clean"],
+        {"ted": tables["ted"], "mine": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
+        bins=10,
+        replicates=50,
+        seed=3,
+    )
+    pd.testing.assert_frame_equal(found.astype({"ci_low": float, "ci_high": float}), expected)
+
+
+def test_every_format_shows_the_same_readings(files, capsys):
+    folder, tables = files
+    columns = ["n_correct", "n_samples"]
+    value = sa_ppg(*(tables[name][c] for name in ("ted", "clean") for c in columns))
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    for form in ("table", "md", "tex"):
+        status, out, _ = score(capsys, *paths, "--format", form)
+        assert status == 0 and f"{value:.3f} " in out.replace("\n", " "), form
+        for subset in ("all (30)", "leaked (15)", "unleaked (15)"):
+            assert subset in out
+    _, out, _ = score(capsys, *paths, "--format", "csv")
+    (row, *_) = csv.DictReader(io.StringIO(out))
+    assert row["key"] == "ted" and float(row["sa_ppg"]) == pytest.approx(value)
+    assert float(row["sa_ppg_ci_low"]) < value < float(row["sa_ppg_ci_high"])
+
+
+def test_intervals_over_samples(files, capsys):
+    folder, tables = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    _, out, _ = score(capsys, *paths, "--over", "samples", "--format", "json")
+    found = pd.DataFrame(json.loads(out)["readings"]).astype({"ci_low": float, "ci_high": float})
+    expected = readings(
+        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, replicates=50,
+        over="samples",
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(found, expected)
+    assert "intervals over samples" in score(capsys, *paths, "--over", "samples")[1]
+
+
+def test_kinds_of_files_mix(tmp_path, capsys):
+    ids = [str(k) for k in range(6)]
+    clean = json_lines(
+        tmp_path / "clean.jsonl", [record(int(k), ["18", "17"], match=0.0) for k in ids]
+    )
+    rows = [{"question_id": k, "correct": k < "3"} for k in ids for _ in range(2)]
+    marks = comma_separated(tmp_path / "marks.csv", rows)
+    status, out, err = score(capsys, "--clean", clean, marks, "--format", "csv")
+    assert status == 0
+    assert float(next(csv.DictReader(io.StringIO(out)))["sa_ppg"]) == pytest.approx(0.5)
+    assert f"note: {clean}: responses scored by the rule numeric" in err
+
+
+def test_output_and_plot_are_written(files, capsys):
+    folder, _ = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    for name in ("m.parquet", "m.csv"):
+        assert score(capsys, *paths, "--output", folder / name)[0] == 0
+    table = parquet.read(folder / "m.parquet", "metrics")
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "m.csv"), table)
+    assert parquet.provenance(folder / "m.parquet")["files"]["ted"] == str(folder / "ted.parquet")
+    for name, start in {"g.png": b"\x89PNG", "g.svg": b"<?xml", "g.pdf": b"%PDF"}.items():
+        assert score(capsys, *paths, "--plot", folder / name)[0] == 0
+        assert (folder / name).read_bytes().startswith(start)
+
+
+def test_an_output_that_cannot_be_written_is_named(files, capsys):
+    folder, _ = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    assert "ted.parquet" in refused(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
+
+
+def test_subsets_only_where_the_leaked_questions_are_known(tmp_path, capsys):
+    rows = [{"id": k, "n_correct": k, "n_samples": 4, "first_correct": k > 2} for k in range(5)]
+    clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "mine"))
+    ids = tmp_path / "leaked.txt"
+    ids.write_text("1\n3\n")
+
+    def subsets(*more):
+        _, out, _ = score(capsys, "--clean", clean, other, "--format", "json", *more)
+        return {row["subset"] for row in json.loads(out)["readings"]}
+
+    assert subsets() == {"all"}
+    assert subsets("--leaked", ids) == {"all", "leaked", "unleaked"}
+    ids.write_text("1\n9\n")
+    assert "leaked: 1 question (9) not in" in refused(
+        capsys, "--clean", clean, other, "--leaked", ids
+    )
+    json_lines(other, [row | {"leaked": row["id"] == 2} for row in rows])
+    assert subsets() == {"all", "leaked", "unleaked"}
+    json_lines(clean, [row | {"leaked": False} for row in rows])
+    assert "leaked differs from" in refused(capsys, "--clean", clean, other)
+
+
+def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
+    rows = [{"id": k, "n_correct": k, "n_samples": 4} for k in range(5)]
+    known = json_lines(tmp_path / "a.jsonl", [row | {"first_correct": True} for row in rows])
+    blind = json_lines(tmp_path / "b.jsonl", rows)
+
+    def with_g_ap(clean, *others):
+        _, out, err = score(capsys, "--clean", clean, *others, "--format", "json")
+        assert ("G-AP, which looks at one response" in err) == (blind in (clean, *others))
+        found = pd.DataFrame(json.loads(out)["readings"])
+        return set(found[found["metric"].str.fullmatch("g_ap(_vs_.*)?")]["strategy"])
+
+    again = json_lines(tmp_path / "c.jsonl", [row | {"first_correct": True} for row in rows])
+    assert with_g_ap(known, again) == {"c"}
+    assert with_g_ap(known, again, blind) == {"c"}
+    assert with_g_ap(blind, again) == set()
+
+
+def test_questions_must_be_the_clean_models(tmp_path, capsys):
+    def counts(name, ids, samples=4):
+        rows = [{"id": k, "n_correct": 0, "n_samples": samples} for k in ids]
+        return json_lines(tmp_path / name, rows)
+
+    clean = counts("clean.jsonl", range(12))
+    fewer, more = counts("fewer.jsonl", range(9)), counts("more.jsonl", range(13))
+    other, none = counts("other.jsonl", "abc"), counts("none.jsonl", range(12), 0)
+    assert f"{fewer}: 3 questions (9, 10, 11) of {clean} missing; " in refused(
+        capsys, "--clean", clean, fewer
+    )
+    assert f"{more}: 1 question (12) not in {clean}; " in refused(capsys, "--clean", clean, more)
+    assert "12 questions (0, 1, 2, 3, 4, …)" in refused(capsys, "--clean", clean, other)
+    assert "which covers others (here 3 questions (a, b, c)" in refused(
+        capsys, "--clean", clean, other
+    )
+    assert score(capsys, "--clean", clean, none)[0] == 0  # a filter may leave nothing
+    assert "needs at least one on every question" in refused(
+        capsys, "--clean", none, f"mine={clean}"
+    )
+
+
+def test_tables_are_aligned_with_the_clean_one(tmp_path):
+    clean, mine = (
+        inputs.load(json_lines(tmp_path / name, [{"id": k, "correct": k == 1} for k in ids]))
+        for name, ids in (("clean.jsonl", [0, 1, 2]), ("mine.jsonl", [2, 1, 0]))
+    )
+    aligned = score.align(clean, {"mine": mine}, leaked=["2"])
+    pd.testing.assert_frame_equal(aligned.strategies["mine"], aligned.clean)
+    assert aligned.clean["question_id"].tolist() == ["0", "1", "2"]
+    assert aligned.clean["leaked"].tolist() == [False, False, True]
+
+
+def test_the_best_strategy_is_bold_and_identity_does_not_compete(files, capsys):
+    folder, _ = files
+    ted, railcap = folder / "ted.parquet", folder / "railcap.parquet"
+    paths = ["--clean", folder / "clean.parquet", f"identity={railcap}", ted, f"mine={ted}"]
+    _, out, _ = score(capsys, *paths, "--format", "md")
+    rows = [line for line in out.splitlines() if line.startswith(("| identity", "| ted", "| mine"))]
+    assert [("**" in line) for line in rows] == [False, True, True] * 3
+
+
+def test_what_a_reader_should_know_is_noted(tmp_path, capsys):
+    def counts(name, samples):
+        rows = [{"id": k, "n_correct": 0, "n_samples": m} for k, m in enumerate(samples)]
+        return json_lines(tmp_path / name, rows)
+
+    clean, mine = counts("clean.jsonl", [4, 4]), counts("mine.jsonl", [2, 1])
+    _, _, err = score(capsys, "--clean", clean, mine)
+    assert f"note: {mine}: 1 to 2 responses a question" in err
+    assert f"differ between the files (medians: {clean} 4, {mine} 1)" in err
+
+    logs = [
+        json_lines(tmp_path / name, [record(k, ["18", "1"], doc_hash=f"{task}{k}") for k in "01"])
+        for name, task in (("one.jsonl", "d"), ("two.jsonl", "e"))
+    ]
+    _, _, err = score(capsys, "--clean", *logs)
+    assert "2 questions (0, 1) with another document" in err
+    assert "doc_hash" not in score(capsys, "--clean", logs[0], f"again={logs[0]}")[2]
+
+
+def test_names_of_strategies(files, capsys):
+    folder, _ = files
+    clean, ted = folder / "clean.parquet", folder / "ted.parquet"
+    assert "is called 'ted' as well" in refused(capsys, "--clean", clean, ted, f"ted={clean}")
+    assert "cannot be called 'clean'" in refused(capsys, "--clean", clean, clean)
+    odd = ted.rename(folder / "n=4.parquet")
+    assert "n=4" in score(capsys, "--clean", clean, odd)[1]
+
+
+def test_a_filter_needs_a_log(files, capsys):
+    folder, _ = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    assert "none of the files is an lm_eval log" in refused(capsys, *paths, "--filter", "x")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--bins", "0"),
+        ("--level", "95"),
+        ("--output", "m.xlsx"),
+        ("--plot", "gaps"),
+        ("--format", "x"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_read(option, value, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["score", "--clean", "none", "none", option, value])
+    assert f"argument {option}: " in capsys.readouterr().err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"zerogap {zerogap.__version__}\n"
+
+
+def module(*arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_the_example_runs_in_one_command_without_torch():
+    paths = ["--clean", "examples/score/clean.jsonl", "examples/score/identity.jsonl"]
+    paths += ["examples/score/railcap.csv", "--leaked", "examples/score/leaked.txt"]
+    run = module("-X", "importtime", "-m", "zerogap", "score", *FAST, *paths)
+    assert "unleaked (12)" in run.stdout
+    imported = {line.rsplit("|", 1)[1].strip() for line in run.stderr.splitlines() if "|" in line}
+    assert "zerogap.metrics.evaluate" in imported
+    assert not imported & {"torch", "transformers", "matplotlib", "lm_eval"}
+
+
+def test_help_and_version_load_no_pandas():
+    module("-c", "import sys, zerogap.cli; sys.exit('pandas' in sys.modules)")
+
+
+def test_the_example_is_what_its_script_makes(tmp_path):
+    runpy.run_path(str(EXAMPLE / "make.py"))["main"](tmp_path)
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    shipped = {p.name: p.read_bytes() for p in EXAMPLE.iterdir() if p.suffix != ".py"}
+    assert made == shipped

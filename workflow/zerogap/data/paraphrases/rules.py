@@ -1,0 +1,453 @@
+"""PQ's paraphrases by rule: the wording changes, every number stays as it is spelled.
+
+The stand-in for the paper's language model (appendix A.1) where there is no network. Words and
+phrases are exchanged (:mod:`zerogap.data.toy.synonyms`), clauses and sentences change place, the
+question is asked in another form and the whole is set in another frame. What a paraphrase must
+be, from whichever source, is checked by `problems_with`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from rapidfuzz.distance import Levenshtein
+
+from zerogap.data.answers import canonical
+from zerogap.data.toy.synonyms import PAST, PRESENT, SYNONYMS
+from zerogap.errors import InputError
+
+# A paraphrase must change more than a quarter of the tokens; the rules aim at two fifths.
+LARGEST_SIMILARITY = 0.75
+_AIM = 0.6
+_TRIES = 24
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+_UNITS = {word: i for i, word in enumerate(_SMALL.split()) if i > 1}
+_DECADES = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENS = {word: 10 * i for i, word in enumerate(_DECADES.split(), start=2)}
+_WORD_NUMBER = re.compile(
+    rf"\b(?:({'|'.join(_TENS)})(?:[- ](one|{'|'.join(_UNITS)}))?|({'|'.join(_UNITS)}))\b", re.I
+)
+_DIGIT_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+")
+_SOLUTION = re.compile(r"####|\bthe answer is\b|=|\bstep 1\b", re.I)
+
+
+def paraphrase(question: str, seed: int) -> str:
+    """The question in other words, on one line; the same arguments give the same text.
+
+    Raises:
+        InputError: no paraphrase of the question passes `problems_with`.
+    """
+    rng = Random(f"paraphrase/{seed}/{question}")
+    best: tuple[float, str] | None = None
+    for attempt in range(_TRIES):
+        text = _rewrite(question, rng, bold=3 * attempt // _TRIES)
+        if problems_with(question, text):
+            continue
+        found = (similarity(question, text), text)
+        if found[0] <= _AIM:
+            return text
+        best = min(best or found, found)
+    if best is None:
+        raise InputError(f"the rules find no paraphrase of {question!r}; use the chat method")
+    return best[1]
+
+
+def problems_with(question: str, paraphrase: str) -> list[str]:
+    """What is wrong with a paraphrase; empty where nothing is.
+
+    A paraphrase is one line, keeps every number of the question as often as it is there (3 and
+    'three' are the same; 'one' is not counted, being a pronoun as often) and has no other, gives
+    no solution, is at most three times as long, and is really reworded (`similarity` of at most
+    LARGEST_SIMILARITY).
+    """
+    if not paraphrase.strip():
+        return ["empty"]
+    wrong = []
+    if "\n" in paraphrase.strip():
+        wrong.append("more than one line")
+    before, after = numbers(question), numbers(paraphrase)
+    if missing := before - after:
+        wrong.append(f"missing numbers: {', '.join(sorted(missing.elements()))}")
+    if invented := after - before:
+        wrong.append(f"invented numbers: {', '.join(sorted(invented.elements()))}")
+    if _SOLUTION.search(paraphrase) and not _SOLUTION.search(question):
+        wrong.append("gives a solution")
+    if len(_tokens(paraphrase)) > 3 * len(_tokens(question)):
+        wrong.append("more than three times as long")
+    if (alike := similarity(question, paraphrase)) > LARGEST_SIMILARITY:
+        wrong.append(f"hardly reworded (similarity {alike:.2f} > {LARGEST_SIMILARITY})")
+    return wrong
+
+
+def similarity(a: str, b: str) -> float:
+    """1 − token edit distance / longer length, over lower-case words and numbers; 1 is equal."""
+    return Levenshtein.normalized_similarity(_tokens(a), _tokens(b))
+
+
+def numbers(text: str) -> Counter[str]:
+    """The numbers of a text, in digits or words, in canonical form with their counts."""
+    found = Counter(canonical(number) for number in _DIGIT_NUMBER.findall(text))
+    for tens, unit, small in _WORD_NUMBER.findall(text.lower()):
+        value = _TENS.get(tens, 0) + _UNITS.get(unit, int(unit == "one")) + _UNITS.get(small, 0)
+        found[str(value)] += 1
+    return found
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+# Sentences.
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z$0-9])")
+_ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Mt)|[ap]\.m|[A-Z][a-z]+ [A-Z])\.$")
+_FUNCTION_WORDS = (
+    "A After Afterwards All Also Altogether An Another And As Assuming At Because Before "
+    "Between Both But By Calculate Determine During Each Eight Every Everyone Finally Find "
+    "First Five For Four From Given Half He Her His How If In It Its Later My Next Nine No Not "
+    "On Once One Our Out Over Second Seven She Since Six So Some Soon Suppose Supposing Ten "
+    "That The Their Then There These They Third This Those Three To Today Together Twice Two "
+    "Using We Were What When Where Which While Who With Yesterday You Your"
+)
+_LOWERED = frozenset(_FUNCTION_WORDS.split())
+_PRONOUN = re.compile(r"\b(?:he|she|they|it|him|them|his|her|their|its|this|that|these|those)\b")
+
+
+def _sentences(text: str) -> list[str]:
+    parts: list[str] = []
+    for part in _SENTENCE_END.split(" ".join(text.split())):
+        if parts and _ABBREVIATION.search(parts[-1]):
+            parts[-1] += f" {part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _lower(sentence: str) -> str:
+    """The sentence as it stands inside another one: a name keeps its capital."""
+    first = re.match(r"[A-Za-z]+", sentence)
+    if first and first[0] in _LOWERED and not sentence.startswith("A.M"):
+        return sentence[0].lower() + sentence[1:]
+    return sentence
+
+
+def _upper(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _bare(sentence: str) -> str:
+    return sentence.rstrip(" .!")
+
+
+# Clauses: each takes a statement and gives another or the same.
+
+_NAME = r"[A-Z][a-z]+(?: and [A-Z][a-z]+)?"
+_DAYS = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
+_MONTHS = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+)
+_WHEN = (
+    rf"(?:on {_DAYS}|in {_MONTHS}|in the (?:morning|afternoon|evening)|last (?:week|month|year)|"
+    r"(?:every|each) (?:day|week|month|year|morning|night)|this (?:week|month|year)|"
+    r"at the (?:store|market|zoo|park|farm|fair|school fair|party|same time)|yesterday|today)"
+)
+
+
+def _front_to_back(s: str, rng: Random) -> str:
+    """'On Monday, she sold 5.' → 'She sold 5 on Monday.'"""
+    found = re.fullmatch(rf"({_WHEN})(,?) ([^,;:?]+)\.", s, re.I)
+    if not found or re.search(r" (?:and|who|that|which|than) ", found[3]):
+        return s
+    if not found[2] and not re.match(rf"(?:{_NAME}|he|she|they|the|\d)", found[3]):
+        return s
+    return f"{_upper(found[3])} {_lower(_upper(found[1]))}."
+
+
+def _back_to_front(s: str, rng: Random) -> str:
+    """'She sold 5 on Monday.' → 'On Monday, she sold 5.'"""
+    found = re.fullmatch(rf"([^,;:?]+) ({_WHEN})\.", s)
+    if not found or re.search(r" (?:and|who|that|which|than|if|when) ", found[1]):
+        return s
+    return f"{_upper(found[2])}, {_lower(found[1])}."
+
+
+def _subordinate(s: str, rng: Random) -> str:
+    """'When it rains, he walks.' → 'He walks when it rains.'"""
+    found = re.fullmatch(r"((?:When|If|Because|After|Before|Since|While) [^,]+), ([^,]+)\.", s)
+    # A pronoun must not come before the name that it stands for.
+    if not found or (_PRONOUN.search(_lower(found[2])) and re.search(r" [A-Z]", found[1])):
+        return s
+    main = re.sub(r"^then ", "", found[2])
+    return f"{_upper(main)} {_lower(found[1])}."
+
+
+def _there(s: str, rng: Random) -> str:
+    """'There are 12 books on the shelf.' → 'On the shelf, there are 12 books.'"""
+    found = re.fullmatch(
+        r"There (are|were|is|was) ([^,]+?) (in|on|at) "
+        r"((?:the|a|an|his|her|their|each|\w+'s) [^,]+)\.",
+        s,
+    )
+    if not found or re.search(r" (?:and|who|that|which|than|for|with) ", f"{found[2]} {found[4]}"):
+        return s
+    return f"{_upper(found[3])} {found[4]}, there {found[1]} {found[2]}."
+
+
+def _dative(s: str, rng: Random) -> str:
+    """'Tom gave her 5 cards.' ↔ 'Tom gave 5 cards to her.'"""
+    verbs = r"(gave|gives|handed|hands|sent|sends|lent|lends|sold|sells)"
+    found = re.fullmatch(rf"(.*?\b){verbs} (him|her|them|{_NAME}) ((?:another )?\$?\d[^,;]*?)\.", s)
+    if found and not re.search(r" (?:and|to|for|at|each|from|per|who|that) ", f"{found[4]} "):
+        return f"{found[1]}{found[2]} {found[4]} to {found[3]}."
+    found = re.fullmatch(rf"(.*?\b){verbs} ([^,;]*?\d[^,;]*?) to (him|her|them|{_NAME})\.", s)
+    if found and not re.search(r" (?:and|to|for|at|each|from|per|of|who|that) ", f"{found[3]} "):
+        return f"{found[1]}{found[2]} {found[4]} {found[3]}."
+    return s
+
+
+def _cleft(s: str, rng: Random) -> str:
+    """'Maya had 12 stickers.' → 'The number of stickers that Maya had was 12.'"""
+    verbs = "has|had|owns|owned|" + "|".join(dict.fromkeys(PAST.values()))
+    found = re.fullmatch(
+        rf"({_NAME}|He|She|They) ({verbs}) (\d[\d,]*) ([a-z]+s)"
+        r"((?: (?:in|on|at|from|for) [^,]*)?)\.",
+        s,
+    )
+    if not found or found[4] in ("times", "less") or re.search(r"\d|\band\b", found[5]):
+        return s
+    who, verb, number, things, where = found.groups()
+    be = "is" if verb in ("has", "owns") else "was"
+    shape = rng.choice(("The number of {} that {} {}{} {} {}.", "The count of {} {} {}{} {} {}."))
+    return shape.format(things, _lower(who), verb, where, be, number)
+
+
+def _split(s: str, rng: Random) -> str:
+    """'…, and she sold 5.' → '…. She sold 5.'"""
+    if re.match(r"(?:If|When|Because|Since|While|After|Before|Suppose)\b", s):
+        return s
+    return re.sub(
+        r",? and (he|she|they|it|there) "
+        r"(?=(?:is|are|was|were|has|had|[a-z]+(?:s|ed)|gave|sold|got|ate) )",
+        lambda m: f". {_upper(m[1])} ",
+        s,
+        count=1,
+    )
+
+
+def _more(s: str, rng: Random) -> str:
+    """'7 more cards' → '7 additional cards', where nothing is compared."""
+    if re.search(r"\bthan\b|\btimes\b|\bas\b", s):
+        return s
+    return re.sub(r"(\d) more (?=[a-z]{3,})", r"\1 additional ", s)
+
+
+_CLAUSES: tuple[Callable[[str, Random], str], ...] = (
+    _split,
+    _there,
+    _dative,
+    _front_to_back,
+    _back_to_front,
+    _subordinate,
+    _more,
+    _cleft,
+)
+
+# The question.
+
+_ASKS = r"(?:how|what|which|who|calculate|find|determine)"
+
+_SUBJECT = rf"((?:{_NAME})|he|she|they|it|(?:the|his|her|their) [a-z]+)"
+
+
+def _ask(q: str, rng: Random) -> str:
+    """The question in another form; starts with a capital and ends with '?'."""
+
+    def past(m: re.Match[str]) -> str:
+        return f"What is the number of {m[1]} that {m[2]} {PAST[m[3]]}{m[4]}?"
+
+    def present(m: re.Match[str]) -> str:
+        verb = m[4] if m[2] == "do" else PRESENT[m[4]]
+        return f"What is the number of {m[1]} that {m[3]} {verb}{m[5]}?"
+
+    base = "|".join(PAST)
+    many = r"How many (?!more |fewer |less |of |times )"
+    acting = rf"{_SUBJECT} ({base})\b(?! to\b)(.*)\?"
+    forms: list[tuple[str, str | Callable[[re.Match[str]], str]]] = []
+    if not re.search(r"\bthan\b", q):
+        forms += [
+            (rf"{many}([a-z ]+?) did {acting}", past),
+            (rf"{many}([a-z ]+?) (does|do) {acting}", present),
+            (rf"{many}([a-z ]+?) are there( .*)?\?", r"What is the number of \1\2?"),
+            (rf"{many}([a-z ]+?) were there( .*)?\?", r"What was the number of \1\2?"),
+            (
+                rf"{many}([a-z]+) (?:are|remain) (left|in|on|at) ?(.*)\?",
+                r"What is the number of \1 \2 \3?",
+            ),
+        ]
+    auxiliary = "did|does|do|will|would|has|have|had|is|was"
+    forms += [
+        (r"How much (?:does|do) ([^,]+?) cost( [^,]+)?\?", r"What is the cost of \1\2?"),
+        (r"How much did ([^,]+?) cost( [^,]+)?\?", r"What was the cost of \1\2?"),
+        (r"How much money (.*)\?", r"What amount of money \1?"),
+        (rf"How much ({auxiliary}) (.*)\?", r"What amount \1 \2?"),
+        (
+            rf"How much (?!in |more|less|longer|{auxiliary})([a-z]+) (.*)\?",
+            r"What amount of \1 \2?",
+        ),
+        (r"How old (is|was|will|would) (.*)\?", r"What age \1 \2?"),
+        (r"How far (.*)\?", r"What distance \1?"),
+        (r"How long (did|does|do|will|would) (.*)\?", r"What length of time \1 \2?"),
+        (r"How many more (.*)\?", r"What is the answer to this: how many more \1?"),
+        (r"How many (?!of |more |fewer |less )([a-z].*)\?", r"What number of \1?"),
+        (r"What is the (.*)\?", r"What would be the \1?"),
+    ]
+    fitting = [(pattern, form) for pattern, form in forms if re.fullmatch(pattern, q)]
+    if not fitting:
+        return q
+    pattern, form = rng.choice(fitting[:2])
+    asked = re.sub(pattern, form, q)
+    return re.sub(r" +([?.,])", r"\1", re.sub(r"  +", " ", asked))
+
+
+# Frames: where the question stands and what is said around it.
+
+
+def _ahead(statements: list[str], q: str, rng: Random) -> str:
+    """The question first, then the facts."""
+    opening, bridge = rng.choice(
+        (
+            ("Given the facts below, {q}", ""),
+            ("Here is something to work out: {q}", "The following is known."),
+            ("Consider the question: {q}", "The details are these."),
+            ("{Q}", "To find out, use what follows."),
+            ("Read on and tell: {q}", "This is what happens."),
+        )
+    )
+    return " ".join(
+        part for part in (opening.format(q=_lower(q), Q=q), bridge, " ".join(statements)) if part
+    )
+
+
+def _told(statements: list[str], q: str, rng: Random) -> str:
+    """The question first, and each fact introduced."""
+    facts = [
+        f"{rng.choice(_FIRST) if i == 0 else rng.choice(_FURTHER)} {_lower(s)}"
+        for i, s in enumerate(statements)
+    ]
+    return f"Here is something to work out: {_lower(q)} {' '.join(facts)}"
+
+
+_FIRST = ("It is known that", "We are told that", "The facts say that")
+_FURTHER = (
+    "It is also known that",
+    "Besides, we are told that",
+    "In addition, it is given that",
+    "What is more, we hear that",
+)
+
+
+def _condition(statements: list[str], q: str, rng: Random) -> str:
+    """'If …, and …, how many …?'"""
+    opening = rng.choice(("If", "Supposing that", "Assuming that", "Given that"))
+    facts = [_lower(_bare(s)) for s in statements]
+    link = rng.choice((", and ", "; ", ", and also "))
+    facts = [re.sub(r"^(?:and|then|next,?) ", "", fact) for fact in facts]
+    return f"{opening} {link.join(facts)}, {_lower(q)}"
+
+
+def _known(statements: list[str], q: str, rng: Random) -> str:
+    """The facts in a row, then the question."""
+    opening, closing = rng.choice(
+        (
+            ("We are told the following: ", "With that in mind, "),
+            ("Here is what is known: ", "From this, find out: "),
+            ("Think of this situation: ", "Now tell: "),
+            ("Picture the following: ", "The task is to say: "),
+        )
+    )
+    facts = "; ".join(_lower(_bare(s)) for s in statements)
+    return f"{opening}{facts}. {closing}{_lower(q)}"
+
+
+def _suppose(statements: list[str], q: str, rng: Random) -> str:
+    """The facts as an assumption, sentence by sentence."""
+    opening = rng.choice(("Suppose that ", "Imagine that ", "Let us say that ", "Say that "))
+    closing = rng.choice(("In that case, ", "So, ", "Under these conditions, ", "Then "))
+    return f"{opening}{_lower(' '.join(statements))} {closing}{_lower(q)}"
+
+
+def _rewrite(question: str, rng: Random, bold: int) -> str:
+    """One draw of all the rules.
+
+    A bold one (1) changes whatever it can and asks first; a bolder one (2), for long questions,
+    introduces each fact as well.
+    """
+    chance = 1.0 if bold else 0.75
+    parts = _sentences(question)
+    asking = [i for i, part in enumerate(parts) if part.rstrip("\"'”’)").endswith("?")]
+    at = asking[-1] if asking else len(parts) - 1
+    q, statements = parts[at], parts[:at] + parts[at + 1 :]
+    facts, q = _apart(q) if bold or rng.random() < 0.5 or not statements else ("", q)
+    if facts:
+        statements.append(facts)
+    statements = [_statement(s, rng, chance) for s in statements]
+    q = _synonyms(_ask(q, rng), rng, chance)
+    if not statements:
+        return rng.choice(_ALONE).format(_lower(q))
+    # Asked first, a question must not lean on what comes only later.
+    leans = bool(_PRONOUN.search(q))
+    frames = [_known, _suppose]
+    if len(statements) <= 3 and not any(re.match(r"(?:If|Suppose)\b", s) for s in statements):
+        frames += [_condition, _condition]
+    if not leans:
+        frames += [_ahead, _ahead, _ahead]
+    frame = (rng.choice(frames), _ahead, _told)[bold]
+    return re.sub(r"\s+", " ", frame(statements, q, rng)).strip()
+
+
+_ALONE = (
+    "Here is a question for you to work out: {}",
+    "Please find the right answer to the following: {}",
+    "Think about this for a moment and then tell: {}",
+)
+
+
+def _apart(q: str) -> tuple[str, str]:
+    """'If A, how many B?' → 'A.' and 'How many B?'; nothing to take apart: '' and the question."""
+    if found := re.fullmatch(rf"(?:If|Given that|Assuming(?: that)?) (.+), ({_ASKS}\b.+)", q):
+        return f"{_upper(found[1])}.", _upper(found[2])
+    if found := re.fullmatch(rf"((?:\S+ ){{5,}}\S+), (?:and )?({_ASKS}\b.+)", q):
+        return f"{found[1]}.", _upper(found[2])
+    if found := re.fullmatch(
+        r"((?:How|What) .+) (?:if|given that|assuming(?: that)?) ([^?]+)\?", q
+    ):
+        return f"{_upper(found[2])}.", f"{found[1].rstrip(',')}?"
+    return "", q
+
+
+def _statement(s: str, rng: Random, chance: float) -> str:
+    for clause in _CLAUSES:
+        if rng.random() < chance:
+            s = clause(s, rng)
+    return _synonyms(s, rng, chance)
+
+
+def _synonyms(s: str, rng: Random, chance: float) -> str:
+    """Exchange words where they stand; what was put in is not exchanged again."""
+    spans: list[tuple[int, int, str]] = []
+    lowered = s[:1].lower() + s[1:]
+    for pattern, options in SYNONYMS:
+        for text in (s, lowered):
+            for m in pattern.finditer(text):
+                clear = all(m.end() <= start or end <= m.start() for start, end, _ in spans)
+                if clear and m.end() > m.start() and rng.random() < chance:
+                    new = rng.choice(options)
+                    spans.append((m.start(), m.end(), _upper(new) if m.start() == 0 else new))
+    for start, end, new in sorted(spans, reverse=True):
+        s = s[:start] + new + s[end:]
+    return s
