@@ -48,6 +48,8 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/codespell
+	-$(BIN)/python tools/check_prose.py
 
 docs: .venv/ready ## what is generated from the code: the configuration reference
 	$(BIN)/python workflow/scripts/document_config.py docs/configuration.md
