@@ -312,7 +312,7 @@ def read_metrics(folder: Path, strategy: Path, **options) -> subprocess.Complete
     return script(
         *("metrics", "--model", "m", "--benchmark", "d", "--clean", clean),
         *("--strategies", json.dumps({"identity": str(strategy)})),
-        *("--metrics", json.dumps({"replicates": 100})),
+        *("--metrics", json.dumps({"n_resamples": 100})),
         *("--output", folder / "made/metrics.parquet"),
         **options,
     )

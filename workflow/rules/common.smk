@@ -170,8 +170,8 @@ def check_before_start():
 
 
 BOOTSTRAP = {
-    "replicates": config["metrics"]["replicates"],
-    "level": config["metrics"]["level"],
+    "n_resamples": config["metrics"]["replicates"],
+    "confidence_level": config["metrics"]["level"],
     "seed": config["seed"],
 }
 

@@ -396,8 +396,8 @@ rule check_memorisation:
         bounds=as_json(
             BOOTSTRAP
             | {
-                "leaked_solve": config["memorisation"]["leaked_solve"],
-                "leaked_overlap": config["memorisation"]["overlap"],
+                "min_leaked_solve_probability": config["memorisation"]["leaked_solve"],
+                "min_rouge_l": config["memorisation"]["overlap"],
             }
         ),
         labels=labels(),

@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> None:
         "--bounds",
         type=json_argument,
         default={},
-        help="JSON with leaked_solve, leaked_overlap, replicates, level, seed",
+        help="JSON with min_leaked_solve_probability, min_rouge_l, n_resamples, confidence_level, seed",
     )
     parser.add_argument("--labels", type=json_argument, default={})
     parser.add_argument("--facts", type=json_argument, default={})

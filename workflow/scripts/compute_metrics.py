@@ -6,7 +6,7 @@ from pathlib import Path
 from arguments import json_argument, run
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.metrics.evaluate import readings
+from zerogap.metrics.evaluate import evaluate
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -24,14 +24,14 @@ def main(argv: list[str] | None = None) -> None:
         "--metrics",
         type=json_argument,
         default={},
-        help="JSON with bins, replicates, level, seed, over; each may be left out",
+        help="JSON with bins, n_resamples, confidence_level, seed, resample; each may be left out",
     )
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(argv)
 
     tables = {name: parquet.read(path, "solve") for name, path in args.strategies.items()}
-    table = readings(
+    table = evaluate(
         args.model, args.benchmark, parquet.read(args.clean, "solve"), tables, **args.metrics
     )
     facts = provenance(

@@ -8,11 +8,11 @@ import pandas as pd
 
 from arguments import json_argument, run
 from zerogap import gpus
-from zerogap.analysis.ranks import token_ranks
 from zerogap.engine import loading
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.sampling import responses
+from zerogap.sampling.ranks import token_ranks
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap.analysis.inline_numbers import readouts
+from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.reporting import render, tables
@@ -26,14 +26,14 @@ def main(argv: list[str] | None = None) -> None:
         "--metrics",
         type=json_argument,
         default={},
-        help="JSON with bins, replicates, level, seed; each may be left out",
+        help="JSON with bins, n_resamples, confidence_level, seed; each may be left out",
     )
     parser.add_argument("--scale", default="", help="a sentence on the size of the run")
     parser.add_argument("--facts", type=json_argument, default={})
     parser.add_argument("--output", required=True, help="prefix: .csv .md .tex .html .json")
     args = parser.parse_args(argv)
 
-    frame = readouts(
+    frame = inline_numbers(
         parquet.read(args.clean, "solve"),
         parquet.read(args.clean_batch2, "solve"),
         {name: parquet.read(path, "solve") for name, path in args.strategies.items()},

@@ -138,10 +138,7 @@ def _add_plan(commands: Any) -> None:
 
 
 def _score(args: argparse.Namespace) -> None:
-    from zerogap.scoring.score import (
-        inputs,
-        score,  # not for --help: pandas takes half a second
-    )
+    from zerogap.scoring import inputs, score  # not for --help: pandas takes half a second
 
     paths = _named(args.strategies)
     if args.clean_batch2:
@@ -153,7 +150,8 @@ def _score(args: argparse.Namespace) -> None:
     leaked = inputs.leaked_questions(args.leaked) if args.leaked else None
     aligned = score.align(clean, files, leaked)
     bootstrap = {
-        "replicates": args.replicates, "level": args.level, "seed": args.seed, "over": args.over
+        "n_resamples": args.replicates, "confidence_level": args.level, "seed": args.seed,
+        "resample": args.over,
     }  # fmt: skip
     metrics = score.score(aligned, args.clean.name, bins=args.bins, **bootstrap)
 
@@ -226,7 +224,7 @@ def _write(path: Path, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
 def _plot(
     path: Path, clean: "pd.DataFrame", strategies: dict[str, "pd.DataFrame"], bins: int
 ) -> None:
-    from zerogap.scoring.score import score
+    from zerogap.scoring import score
 
     try:
         from zerogap.reporting import figures

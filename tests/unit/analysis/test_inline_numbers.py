@@ -4,14 +4,16 @@ import pytest
 
 from helpers.synthetic_run import rank_table, solve_tables
 from zerogap import metrics
-from zerogap.analysis.inline_numbers import QUANTITIES, readouts
+from zerogap.analysis.inline_numbers import QUANTITIES, inline_numbers
 from zerogap.errors import InputError
 
 
 def run(clean, tables, ranks=None, **options):
     strategies = {name: tables[name] for name in ("lne_blocking", "railcap") if name in tables}
-    options = {"replicates": 80, "bins": 20} | options
-    return readouts(clean, tables["clean_batch2"], strategies, ranks, **options).set_index("key")
+    options = {"n_resamples": 80, "bins": 20} | options
+    return inline_numbers(clean, tables["clean_batch2"], strategies, ranks, **options).set_index(
+        "key"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,9 @@ def tables():
 
 def verdict(clean, identity, overlap, bound=0.7):
     table = memorisation(
-        *("llama2", "gsm8k", clean, identity, overlap), leaked_solve=bound, replicates=200
+        *("llama2", "gsm8k", clean, identity, overlap),
+        min_leaked_solve_probability=bound,
+        n_resamples=200,
     )
     assert len(table) == 1
     return table.iloc[0]

@@ -7,9 +7,9 @@ from helpers.synthetic_run import solve_tables
 from zerogap import metrics
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.metrics.evaluate import PAPER, readings
+from zerogap.metrics.evaluate import PAPER, evaluate
 
-SPEED = {"replicates": 60, "seed": 1}
+SPEED = {"n_resamples": 60, "seed": 1}
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def table(tables):
-    return readings("llama2", "gsm8k", *tables, bins=20, **SPEED)
+    return evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED)
 
 
 def look_up(table, strategy, metric, subset="all"):
@@ -58,7 +58,7 @@ def test_order_of_rows_does_not_matter(tables, table):
         name: solve.sample(frac=1, random_state=k)
         for k, (name, solve) in enumerate(strategies.items())
     }
-    again = readings("llama2", "gsm8k", clean, shuffled, bins=20, **SPEED)
+    again = evaluate("llama2", "gsm8k", clean, shuffled, bins=20, **SPEED)
     assert again.equals(table)
 
 
@@ -98,11 +98,11 @@ def test_intervals_of_all_pairs_together_are_wider(table):
     assert together.ci_high - together.ci_low > alone.ci_high - alone.ci_low
 
 
-@pytest.mark.parametrize("over", ["questions", "samples"])
-def test_replicates_are_read_in_chunks(tables, over, monkeypatch):
-    whole = readings("llama2", "gsm8k", *tables, bins=20, over=over, **SPEED)
+@pytest.mark.parametrize("resample", ["questions", "samples"])
+def test_replicates_are_read_in_chunks(tables, resample, monkeypatch):
+    whole = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
     monkeypatch.setattr("zerogap.metrics.evaluate.AT_ONCE", 7)
-    parts = readings("llama2", "gsm8k", *tables, bins=20, over=over, **SPEED)
+    parts = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
     pd.testing.assert_frame_equal(parts, whole)
 
 
@@ -121,14 +121,14 @@ def test_questions_that_ted_emptied(table):
 
 
 def test_same_seed_same_table(tables, table):
-    assert readings("llama2", "gsm8k", *tables, bins=20, **SPEED).equals(table)
-    other = readings("llama2", "gsm8k", *tables, bins=20, replicates=60, seed=2)
+    assert evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED).equals(table)
+    other = evaluate("llama2", "gsm8k", *tables, bins=20, n_resamples=60, seed=2)
     assert not other["ci_low"].equals(table["ci_low"])
     assert other["value"].equals(table["value"])
 
 
 def test_intervals_over_samples_leave_out_the_questions_share(tables, table):
-    over_samples = readings("llama2", "gsm8k", *tables, bins=20, over="samples", **SPEED)
+    over_samples = evaluate("llama2", "gsm8k", *tables, bins=20, resample="samples", **SPEED)
     assert over_samples["value"].equals(table["value"])
     for metric in ("solve_mean", "a_ppg"):  # where questions differ far more than responses
         narrow, wide = (look_up(t, "identity", metric) for t in (over_samples, table))
@@ -146,7 +146,7 @@ def test_fits_the_contract(tmp_path, table):
 def test_without_leaked_questions_there_is_no_leaked_subset(tables):
     clean, strategies = tables
     unleaked = ~clean["leaked"]
-    part = readings("m", "d", clean[unleaked], {"ted": strategies["ted"][unleaked]}, **SPEED)
+    part = evaluate("m", "d", clean[unleaked], {"ted": strategies["ted"][unleaked]}, **SPEED)
     assert set(part["subset"]) == {"all", "unleaked"}
 
 
@@ -163,6 +163,6 @@ def test_bad_input(tables):
     }
     for message, wrong in cases.items():
         with pytest.raises(InputError, match=f"ted: .*{message}"):
-            readings("m", "d", clean, {"ted": wrong}, **SPEED)
-    with pytest.raises(InputError, match="over: 'answers'"):
-        readings("m", "d", clean, strategies, over="answers")
+            evaluate("m", "d", clean, {"ted": wrong}, **SPEED)
+    with pytest.raises(InputError, match="resample: 'answers'"):
+        evaluate("m", "d", clean, strategies, resample="answers")

@@ -184,7 +184,7 @@ def test_scripts_hand_the_numbers_on(tmp_path):
     scripts["make_all_zero"].main(["--clean", clean_path, "--output", all_zero])
     assert parquet.read(all_zero, "solve")["n_correct"].sum() == 0
     named = {name: paths[name] for name in strategies} | {"all_zero": all_zero}
-    few = json.dumps({"replicates": 40, "bins": 10})
+    few = json.dumps({"n_resamples": 40, "bins": 10})
     scripts["compute_metrics"].main(
         [
             *("--model", "llama2", "--benchmark", "gsm8k", "--clean", clean_path, "--metrics", few),
@@ -201,7 +201,7 @@ def test_scripts_hand_the_numbers_on(tmp_path):
     scripts["check_memorisation"].main(
         [
             *("--contaminated", *SETTING, clean_path, paths["identity"], paths["overlap"]),
-            *("--bounds", json.dumps({"replicates": 40}), "--output", str(tmp_path / "check")),
+            *("--bounds", json.dumps({"n_resamples": 40}), "--output", str(tmp_path / "check")),
         ]
     )
     scripts["check_claims"].main(

@@ -13,7 +13,7 @@ from helpers.synthetic_run import overlap_table, rank_table, solve_tables
 from zerogap import metrics
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.metrics.evaluate import readings
+from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting import figures
 from zerogap.reporting.tables import METRICS
@@ -107,7 +107,7 @@ def test_scatter_has_a_panel_a_strategy_and_a_dot_a_question(solves):
 
 @pytest.fixture(scope="module")
 def metrics_table(solves):
-    return readings("llama2", "gsm8k", *solves, bins=10, replicates=20)
+    return evaluate("llama2", "gsm8k", *solves, bins=10, n_resamples=20)
 
 
 def test_subsets_shows_every_metric_with_its_interval(metrics_table):

@@ -12,11 +12,11 @@ import pytest
 import table as table_script
 import table_cost as cost_script
 from helpers.synthetic_run import STRATEGIES, overlap_table, rank_table, solve_tables
-from zerogap.analysis.inline_numbers import readouts
+from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.memorisation import memorisation
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.metrics.evaluate import readings
+from zerogap.metrics.evaluate import evaluate
 from zerogap.published import as_metrics
 from zerogap.reporting import render, tables
 from zerogap.reporting.tables import Labels, MetricTable
@@ -87,7 +87,7 @@ def metrics_table():
         if benchmark == "pq":
             ablated = [s for s in STRATEGIES if s.startswith("railcap_")]
             strategies = {k: v for k, v in strategies.items() if k not in ablated}
-        parts.append(readings("llama2", benchmark, clean, strategies, bins=10, replicates=40))
+        parts.append(evaluate("llama2", benchmark, clean, strategies, bins=10, n_resamples=40))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -289,7 +289,9 @@ def test_save_writes_all_formats_with_their_origin(tmp_path, found):
 
 def test_readouts_table(found):
     clean, strategies = solve_tables(n=40, m=10)
-    frame = readouts(clean, strategies["clean_batch2"], strategies, rank_table(n=40), replicates=40)
+    frame = inline_numbers(
+        clean, strategies["clean_batch2"], strategies, rank_table(n=40), n_resamples=40
+    )
     text = render.to_markdown(tables.readouts(frame))
     assert "nearly a quarter" in text and "Section 5.2.2" in text
     rows = pd.read_csv(io.StringIO(render.to_csv(tables.readouts(frame)))).set_index("key")
@@ -299,7 +301,7 @@ def test_readouts_table(found):
 def test_memorisation_table():
     clean, strategies = solve_tables(n=40, m=10)
     overlap = overlap_table(n=40, m=10)
-    frame = memorisation(*SETTING, clean, strategies["identity"], overlap, replicates=40)
+    frame = memorisation(*SETTING, clean, strategies["identity"], overlap, n_resamples=40)
     table = tables.memorisation(frame, Labels())
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]

@@ -16,8 +16,9 @@ from helpers.synthetic_run import solve_tables
 from zerogap.cli import main
 from zerogap.io import parquet
 from zerogap.metrics import sa_ppg
-from zerogap.metrics.evaluate import readings
+from zerogap.metrics.evaluate import evaluate
 from zerogap.scoring import inputs
+from zerogap.scoring import score as scoring
 
 EXAMPLE = ROOT / "examples/score"
 FAST = ["--replicates", "50"]
@@ -55,13 +56,13 @@ def test_the_numbers_are_the_metrics(files, capsys):
     )  # fmt: skip
     assert status == 0
     found = pd.DataFrame(json.loads(out)["readings"])
-    expected = readings(
+    expected = evaluate(
         "responses",
         "clean.parquet",
         tables["clean"],
         {"ted": tables["ted"], "mine": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
         bins=10,
-        replicates=50,
+        n_resamples=50,
         seed=3,
     )
     pd.testing.assert_frame_equal(found.astype({"ci_low": float, "ci_high": float}), expected)
@@ -88,9 +89,9 @@ def test_intervals_over_samples(files, capsys):
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     _, out, _ = score(capsys, *paths, "--over", "samples", "--format", "json")
     found = pd.DataFrame(json.loads(out)["readings"]).astype({"ci_low": float, "ci_high": float})
-    expected = readings(
-        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, replicates=50,
-        over="samples",
+    expected = evaluate(
+        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=50,
+        resample="samples",
     )  # fmt: skip
     pd.testing.assert_frame_equal(found, expected)
     assert "intervals over samples" in score(capsys, *paths, "--over", "samples")[1]
@@ -194,7 +195,7 @@ def test_tables_are_aligned_with_the_clean_one(tmp_path):
         inputs.load(json_lines(tmp_path / name, [{"id": k, "correct": k == 1} for k in ids]))
         for name, ids in (("clean.jsonl", [0, 1, 2]), ("mine.jsonl", [2, 1, 0]))
     )
-    aligned = score.align(clean, {"mine": mine}, leaked=["2"])
+    aligned = scoring.align(clean, {"mine": mine}, leaked=["2"])
     pd.testing.assert_frame_equal(aligned.strategies["mine"], aligned.clean)
     assert aligned.clean["question_id"].tolist() == ["0", "1", "2"]
     assert aligned.clean["leaked"].tolist() == [False, False, True]

@@ -25,15 +25,15 @@ QUANTITIES = {
 }
 
 
-def readouts(
+def inline_numbers(
     clean: pd.DataFrame,
     clean_batch2: pd.DataFrame,
     strategies: Mapping[str, pd.DataFrame],
     ranks: pd.DataFrame | None = None,
     *,
     bins: int = 50,
-    replicates: int = 2000,
-    level: float = 0.95,
+    n_resamples: int = 2000,
+    confidence_level: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
     """The quantities of `QUANTITIES` that the given tables allow, in that order.
@@ -54,7 +54,7 @@ def readouts(
     clean = clean.set_index("question_id")
     leaked = clean["leaked"].to_numpy(dtype=bool)
     rng = np.random.default_rng(seed)
-    drawn = bootstrap.question_weights(leaked, replicates, rng)
+    drawn = bootstrap.question_weights(leaked, n_resamples, rng)
     # The reading itself is the replicate that draws every question once, in the first row.
     drawn = np.vstack([np.ones((1, len(clean)), dtype=np.int64), drawn])
     plain = bootstrap.plain_weights(drawn)
@@ -94,7 +94,7 @@ def readouts(
             railcap_g_app = np.abs(plain @ gap["railcap"])
             found["g_app_ratio_railcap_lne"] = _ratio(railcap_g_app, lne_g_app)
     return pd.DataFrame(
-        [_row(key, found[key], level) for key in QUANTITIES if key in found],
+        [_row(key, found[key], confidence_level) for key in QUANTITIES if key in found],
         columns=[
             *("key", "quantity", "place", "published", "printed"),
             *("value", "ci_low", "ci_high"),

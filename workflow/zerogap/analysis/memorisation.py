@@ -28,10 +28,10 @@ def memorisation(
     identity: pd.DataFrame,
     overlap: pd.DataFrame,
     *,
-    leaked_solve: float = 0.9,
-    leaked_overlap: float = 0.8,
-    replicates: int = 2000,
-    level: float = 0.95,
+    min_leaked_solve_probability: float = 0.9,
+    min_rouge_l: float = 0.8,
+    n_resamples: int = 2000,
+    confidence_level: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
     """One row on one contaminated model: the two signs with intervals, and the verdict.
@@ -39,7 +39,7 @@ def memorisation(
     Args:
         clean, identity: `solve` tables of the clean and of the contaminated model.
         overlap: `overlap` table of the contaminated model's samples.
-        leaked_solve, leaked_overlap: bounds of a clear sign, on the mean solve probability and
+        min_leaked_solve_probability, min_rouge_l: bounds of a clear sign, on the mean solve probability and
             on the mean ROUGE-L of leaked questions.
 
     Returns:
@@ -63,7 +63,7 @@ def memorisation(
     if leaked.all() or not leaked.any():
         raise InputError(f"{model}/{benchmark}: leaked and unleaked questions are both needed")
 
-    drawn = bootstrap.question_weights(leaked, replicates, np.random.default_rng(seed))
+    drawn = bootstrap.question_weights(leaked, n_resamples, np.random.default_rng(seed))
     drawn = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), drawn])  # first the reading
 
     def mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -83,12 +83,14 @@ def memorisation(
     }
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
     for name, values in found.items():
-        low, high = bootstrap.interval(values[1:], level)
+        low, high = bootstrap.interval(values[1:], confidence_level)
         row |= {name: float(values[0]), f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     signs = {
-        "inflation": _sign(row["inflation_ci_low"], row["identity_leaked"], leaked_solve),
-        "collapse": _sign(row["collapse_ci_low"], row["rouge_leaked"], leaked_overlap),
+        "inflation": _sign(
+            row["inflation_ci_low"], row["identity_leaked"], min_leaked_solve_probability
+        ),
+        "collapse": _sign(row["collapse_ci_low"], row["rouge_leaked"], min_rouge_l),
     }
     row["verdict"] = _verdict(set(signs.values()))
     row["text"] = _text(row, signs)

@@ -30,17 +30,17 @@ AT_ONCE = 256  # replicates; their weights have to fit a processor's cache
 COLUMNS = ["model", "benchmark", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
 
 
-def readings(
+def evaluate(
     model: str,
     benchmark: str,
     clean: pd.DataFrame,
     strategies: Mapping[str, pd.DataFrame],
     *,
     bins: int = 50,
-    replicates: int = 2000,
-    level: float = 0.95,
+    n_resamples: int = 2000,
+    confidence_level: float = 0.95,
     seed: int = 0,
-    over: str = "questions",
+    resample: str = "questions",
 ) -> pd.DataFrame:
     """Read every strategy against the clean model, on all, leaked and unleaked questions.
 
@@ -69,8 +69,8 @@ def readings(
         InputError: tables that do not hold the same questions, repeated questions, a clean
             question without samples, or an unknown scheme.
     """
-    if over not in SCHEMES:
-        raise InputError(f"over: {over!r} is unknown; choose one of {', '.join(SCHEMES)}")
+    if resample not in SCHEMES:
+        raise InputError(f"resample: {resample!r} is unknown; choose one of {', '.join(SCHEMES)}")
     clean = _by_question(clean, "clean")
     tables = {name: _like(clean, table, name) for name, table in strategies.items()}
     # Leaked questions first: the subsets are slices then, which cost no copy.
@@ -85,12 +85,12 @@ def readings(
     }
     observed = {name: _columns(table) for name, table in {"clean": clean, **tables}.items()}
     rng = np.random.default_rng(seed)
-    if over == "questions":
-        drawn = bootstrap.question_weights(leaked, replicates, rng)
+    if resample == "questions":
+        drawn = bootstrap.question_weights(leaked, n_resamples, rng)
         draws = observed
     else:
-        drawn = np.broadcast_to(1, (replicates, len(clean)))
-        draws = {name: _redraw(column, replicates, rng) for name, column in observed.items()}
+        drawn = np.broadcast_to(1, (n_resamples, len(clean)))
+        draws = {name: _redraw(column, n_resamples, rng) for name, column in observed.items()}
 
     rows = []
     for subset, part in subsets.items():
@@ -106,17 +106,19 @@ def readings(
                 drawn[chunk, part],
                 bins,
             )
-            for chunk in _chunks(replicates)
+            for chunk in _chunks(n_resamples)
         )
         for name, metric, value, spread in _with_differences(values, spreads):
             low, high = float("nan"), float("nan")
             if spread is not None:
-                centre = value if over == "samples" else None
-                low, high = bootstrap.interval(spread, level, centre=centre)
+                centre = value if resample == "samples" else None
+                low, high = bootstrap.interval(spread, confidence_level, centre=centre)
                 if "_vs_" not in metric:
                     low = max(low, 0.0)  # centring may move it below what can be read
             rows.append((model, benchmark, name, subset, metric, value, low, high))
-        for name, metric, value, low, high in _together(values, spreads, level, over):
+        for name, metric, value, low, high in _together(
+            values, spreads, confidence_level, resample
+        ):
             rows.append((model, benchmark, name, subset, metric, value, low, high))
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics.evaluate import readings
+from zerogap.metrics.evaluate import evaluate
 from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables import MetricTable, many_differences
 from zerogap.scoring.inputs import Loaded
@@ -92,26 +92,26 @@ def score(
     benchmark: str,
     *,
     bins: int,
-    replicates: int,
-    level: float,
+    n_resamples: int,
+    confidence_level: float,
     seed: int,
-    over: str = "questions",
+    resample: str = "questions",
 ) -> pd.DataFrame:
-    """A `metrics` table of every strategy (see `zerogap.metrics.evaluate.readings`).
+    """A `metrics` table of every strategy (see `zerogap.metrics.evaluate.evaluate`).
 
     What the files do not tell is left out: the subsets where the leaked questions are unknown, and
     G-AP where first responses are. The model's name is ``responses``.
     """
-    table = readings(
+    table = evaluate(
         "responses",
         benchmark,
         aligned.clean,
         aligned.strategies,
         bins=bins,
-        replicates=replicates,
-        level=level,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
         seed=seed,
-        over=over,
+        resample=resample,
     )
     if not aligned.leaked_known:
         table = table[table["subset"] == "all"]
