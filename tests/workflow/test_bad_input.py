@@ -320,7 +320,7 @@ def read_metrics(folder: Path, strategy: Path, **options) -> subprocess.Complete
 
 def test_question_ids_twice_are_refused(tmp_path):
     done = read_metrics(tmp_path, solve_table(tmp_path / "twice.parquet", ["a", "b", "b", "d"]))
-    refused(done, "twice.parquet", "question_id b is there twice", "make it again")
+    refused(done, "twice.parquet", "duplicate row: question_id b", "regenerate it")
     assert not (tmp_path / "made").exists()
 
 
@@ -334,7 +334,7 @@ def test_a_broken_table_is_refused(tmp_path):
     for content in (whole[:-20], b"question_id,n_correct\n", b""):
         (tmp_path / "broken.parquet").write_bytes(content)
         done = read_metrics(tmp_path, tmp_path / "broken.parquet")
-        refused(done, "broken.parquet: not a readable Parquet file", "make it again")
+        refused(done, "broken.parquet: not a readable Parquet file", "regenerate it")
     pq.write_table(pa.table({"question_id": ["a"]}), tmp_path / "columns.parquet")
     done = read_metrics(tmp_path, tmp_path / "columns.parquet")
     refused(done, "columns.parquet: column(s) n_correct", "missing")
@@ -405,7 +405,7 @@ def make_many(made: Path, **options) -> subprocess.CompletedProcess[str]:
 
 def test_a_full_disk(tmp_path):
     with small_disk(tmp_path / "made") as made:
-        refused(make_many(made), "test.jsonl: not written (No space left", "make room")
+        refused(make_many(made), "test.jsonl: not written (No space left", "free some space")
         assert {path.name for path in made.iterdir()} <= {"train.jsonl"}
 
 
@@ -413,7 +413,7 @@ def test_a_file_that_may_not_grow(tmp_path):
     """As a quota does it; without being root."""
     made = tmp_path / "made"
     done = make_many(made, largest=20_000)
-    refused(done, "test.jsonl: not written (File too large)", "make room")
+    refused(done, "test.jsonl: not written (File too large)", "free some space")
     assert {path.name for path in made.iterdir()} <= {"train.jsonl"}
     assert make_many(made).returncode == 0  # what a job that is given again finds
 

@@ -1,5 +1,5 @@
-"""The one error that a user's input can cause."""
+"""The error for bad user input."""
 
 
 class InputError(ValueError):
-    """Bad configuration, data or files: the message names the place and the mend."""
+    """Bad configuration, data or files: the message says where, what is wrong and how to fix it."""

@@ -1,3 +1,5 @@
+import contextlib
+
 import pandas as pd
 import pytest
 
@@ -15,7 +17,7 @@ SOLVE = pd.DataFrame(
 )
 
 
-def test_a_table_and_its_provenance_come_back(tmp_path):
+def test_reading_returns_the_table_and_provenance_written(tmp_path):
     path = tmp_path / "deep" / "solve.parquet"
     parquet.write(path, SOLVE, "solve", {"seed": 3, "strategy": {"n": 4}})
     pd.testing.assert_frame_equal(parquet.read(path, "solve"), SOLVE, check_dtype=False)
@@ -23,7 +25,7 @@ def test_a_table_and_its_provenance_come_back(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["solve.parquet"]
 
 
-def test_columns_that_miss_are_named(tmp_path):
+def test_missing_columns_are_named(tmp_path):
     with pytest.raises(InputError, match="leaked"):
         parquet.write(tmp_path / "x", SOLVE.drop(columns="leaked"), "solve", {})
     parquet.write(tmp_path / "x", SOLVE, "solve", {})
@@ -31,25 +33,25 @@ def test_columns_that_miss_are_named(tmp_path):
         parquet.read(tmp_path / "x", "overlap")
 
 
-def test_values_of_another_type_are_refused_and_nothing_is_left(tmp_path):
+def test_values_of_another_type_are_refused_and_leave_no_file(tmp_path):
     bad = SOLVE.assign(n_correct=["three", "none"])
     with pytest.raises(InputError, match="solve"):
         parquet.write(tmp_path / "x", bad, "solve", {})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_missing_or_no_parquet_is_said(tmp_path):
+def test_a_missing_or_foreign_file_is_reported(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         parquet.read(tmp_path / "none", "solve")
     (tmp_path / "text").write_text("not parquet")
-    with pytest.raises(InputError, match="make it again"):
+    with pytest.raises(InputError, match="regenerate it"):
         parquet.read(tmp_path / "text", "solve")
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(RuntimeError), parquet.atomic(path) as temporary:
+    with contextlib.suppress(RuntimeError), parquet.atomic(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "old"

@@ -1,4 +1,6 @@
-"""A long job's working folder: kept, told apart, locked, removed."""
+import contextlib
+import subprocess
+import sys
 
 import pytest
 
@@ -6,47 +8,47 @@ from zerogap.errors import InputError
 from zerogap.io.resume import fingerprint, folder_state, resumable_dir
 
 
-def interrupted(output, origin) -> list[str]:
-    """What the folder holds when a job begins that is then stopped, having left a file."""
-    with pytest.raises(KeyboardInterrupt), resumable_dir(output, origin) as work:
-        found = sorted(path.name for path in work.iterdir())
+def interrupted_job(output, settings) -> list[str]:
+    """The files that a job finds in its folder; it is then interrupted and leaves some."""
+    with contextlib.suppress(KeyboardInterrupt), resumable_dir(output, settings) as work:
+        names = sorted(path.name for path in work.iterdir())
         (work / "checkpoint").write_text("half a day")
         (work / "folder").mkdir(exist_ok=True)
         raise KeyboardInterrupt
-    return found
+    return names
 
 
-KEPT = ["checkpoint", "folder", "lock", "origin.json"]
+EMPTY = ["lock", "settings.json"]
+KEPT = ["checkpoint", "folder", "lock", "settings.json"]
 
 
-def test_a_stopped_job_finds_what_it_left(tmp_path, capsys) -> None:
-    assert interrupted(tmp_path / "out", {"rate": (1, 2)}) == ["lock", "origin.json"]
-    assert interrupted(tmp_path / "out", {"rate": (1, 2)}) == KEPT
+def test_an_interrupted_job_finds_its_files_again(tmp_path, capsys) -> None:
+    assert interrupted_job(tmp_path / "out", {"rate": (1, 2)}) == EMPTY
+    assert interrupted_job(tmp_path / "out", {"rate": (1, 2)}) == KEPT
     assert capsys.readouterr().out == ""
 
 
-def test_of_another_origin_it_begins_anew_and_says_why(tmp_path, capsys) -> None:
-    interrupted(tmp_path / "out", {"rate": 1, "data": "a"})
-    assert interrupted(tmp_path / "out", {"rate": 1, "data": "b"}) == ["lock", "origin.json"]
+def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> None:
+    interrupted_job(tmp_path / "out", {"rate": 1, "data": "a"})
+    assert interrupted_job(tmp_path / "out", {"rate": 1, "data": "b"}) == EMPTY
     [line] = capsys.readouterr().out.splitlines()
-    assert "(data)" in line
-    assert "begins anew" in line
+    assert "settings changed since the last run (data); starting over" in line
 
 
-def test_a_torn_note_of_the_origin_counts_as_another(tmp_path, capsys) -> None:
-    interrupted(tmp_path / "out", {"rate": 1})
-    (tmp_path / "out.work/origin.json").write_text("{")
-    assert interrupted(tmp_path / "out", {"rate": 1}) == ["lock", "origin.json"]
-    assert "begins anew" in capsys.readouterr().out
+def test_unreadable_settings_count_as_changed(tmp_path, capsys) -> None:
+    interrupted_job(tmp_path / "out", {"rate": 1})
+    (tmp_path / "out.work/settings.json").write_text("{")
+    assert interrupted_job(tmp_path / "out", {"rate": 1}) == EMPTY
+    assert "starting over" in capsys.readouterr().out
 
 
-def test_a_torn_write_is_swept_up(tmp_path) -> None:
-    interrupted(tmp_path / "out", {})
+def test_partial_writes_are_removed(tmp_path) -> None:
+    interrupted_job(tmp_path / "out", {})
     (tmp_path / "out.work/.checkpoint.abc.part").write_text("tor")
-    assert interrupted(tmp_path / "out", {}) == KEPT
+    assert interrupted_job(tmp_path / "out", {}) == KEPT
 
 
-def test_when_it_succeeds_nothing_is_left(tmp_path) -> None:
+def test_a_successful_job_leaves_no_folder(tmp_path) -> None:
     with resumable_dir(tmp_path / "out", {}) as work:
         (work / "checkpoint").write_text("half a day")
     assert list(tmp_path.iterdir()) == []
@@ -55,17 +57,30 @@ def test_when_it_succeeds_nothing_is_left(tmp_path) -> None:
 def test_a_second_process_is_refused(tmp_path) -> None:
     with (
         resumable_dir(tmp_path / "out", {}),
-        pytest.raises(InputError, match="another process"),
+        pytest.raises(InputError, match="another process is making this file"),
         resumable_dir(tmp_path / "out", {}),
     ):
         pass
 
 
-def test_fingerprints_tell_facts_apart():
+def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:
+    """LLaMA-Factory runs in a child process, which may outlive the script that started it."""
+    child = [sys.executable, "-c", "input()"]
+    with contextlib.suppress(KeyboardInterrupt), resumable_dir(tmp_path / "out", {}):
+        training = subprocess.Popen(child, stdin=subprocess.PIPE, close_fds=False)
+        raise KeyboardInterrupt
+    with pytest.raises(InputError, match="another process"), resumable_dir(tmp_path / "out", {}):
+        pass
+    training.communicate(b"\n")
+    with resumable_dir(tmp_path / "out", {}):
+        pass
+
+
+def test_fingerprints_differ_where_values_differ():
     assert fingerprint({"a": [1, 2]}) == fingerprint({"a": (1, 2)}) != fingerprint({"a": [1, 3]})
 
 
-def test_a_model_folder_that_changed_is_another(tmp_path):
+def test_folder_state_changes_with_a_files_size(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"12")
     before = folder_state(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"123")

@@ -164,7 +164,7 @@ def test_killed_with_batches_of_like_length_it_goes_on_from_an_epochs_end(tmp_pa
 def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data, undisturbed):
     kill_at_checkpoint(train(tmp_path, data, learning_rate=2e-3), tmp_path, 4)
     said = finish(train(tmp_path, data))
-    assert "begun from something else (training); the work begins anew" in said
+    assert "settings changed since the last run (training); starting over" in said
     assert "going on from" not in said
     assert same(undisturbed, tmp_path)
 

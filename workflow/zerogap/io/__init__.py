@@ -1,0 +1,1 @@
+"""Files: contracts, atomic writes, resumable folders and provenance."""

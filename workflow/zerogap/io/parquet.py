@@ -1,7 +1,7 @@
-"""The file contracts: every Parquet file between two stages, its columns, and how it was made.
+"""The file contracts: the columns and the key of every Parquet file that stages exchange.
 
-A file is written whole under a temporary name and then renamed, so that a final name always holds
-a complete file. Provenance travels in the Parquet metadata under the key ``zerogap``.
+Files are written under a temporary name and then renamed, so that a final name always holds a
+complete file. Provenance is stored in the Parquet metadata under the key ``zerogap``.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 
 from zerogap.errors import InputError
 
-_TEXT, _FLAG = pa.string(), pa.bool_()
+_TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
 _TOKENS = pa.list_(pa.int32())
 
 CONTRACTS: dict[str, pa.Schema] = {
-    # A question of the benchmark; `paraphrase` (PQ) only where it is leaked.
+    # One row per test question; `paraphrase` is set only for leaked questions of a paraphrased
+    # benchmark.
     "questions": pa.schema(
         [
             ("question_id", _TEXT),
@@ -34,7 +35,7 @@ CONTRACTS: dict[str, pa.Schema] = {
             ("paraphrase", _TEXT),
         ]
     ),
-    # A question's greedy trajectory; `entropy` in nats, one entry a generated token.
+    # One greedy trajectory per question; `entropy` in nats, one value per generated token.
     "greedy": pa.schema(
         [
             ("question_id", _TEXT),
@@ -47,37 +48,37 @@ CONTRACTS: dict[str, pa.Schema] = {
             ("finish_reason", _TEXT),
         ]
     ),
-    # A sampled response; `finish_reason` is eos, stop (a stop string) or length.
+    # One row per response; `finish_reason` is eos, stop (a stop string) or length.
     "samples": pa.schema(
         [
             ("question_id", _TEXT),
-            ("sample_id", pa.int32()),
+            ("sample_id", _INT),
             ("token_ids", _TOKENS),
             ("text", _TEXT),
             ("answer", _TEXT),
             ("extractor", _TEXT),
             ("correct", _FLAG),
-            ("n_tokens", pa.int32()),
+            ("n_tokens", _INT),
             ("finish_reason", _TEXT),
         ]
     ),
-    # A question's counts; `first_correct` is the 0/1 readout of G-AP.
+    # Counts per question; `first_correct` is the single-sample outcome that G-AP uses.
     "solve": pa.schema(
         [
             ("question_id", _TEXT),
-            ("n_correct", pa.int32()),
-            ("n_samples", pa.int32()),
+            ("n_correct", _INT),
+            ("n_samples", _INT),
             ("first_correct", _FLAG),
             ("leaked", _FLAG),
         ]
     ),
-    # ROUGE-L F1 between a sampled response and the same model's greedy response.
+    # ROUGE-L F1 between a response and the same model's greedy response.
     "overlap": pa.schema(
         [
             ("question_id", _TEXT),
-            ("sample_id", pa.int32()),
+            ("sample_id", _INT),
             ("leaked", _FLAG),
-            ("rouge_l", pa.float64()),
+            ("rouge_l", _FLOAT),
         ]
     ),
     # Rank of the clean model's greedy token under the contaminated model (1: they agree).
@@ -85,23 +86,23 @@ CONTRACTS: dict[str, pa.Schema] = {
         [
             ("question_id", _TEXT),
             ("leaked", _FLAG),
-            ("step", pa.int32()),
-            ("clean_token", pa.int32()),
-            ("rank", pa.int32()),
+            ("step", _INT),
+            ("clean_token", _INT),
+            ("rank", _INT),
         ]
     ),
-    # One neuron: its layer, its index and whether the Shortcut strategy patches it.
+    # One row per neuron; `selected` neurons are patched by the Shortcut strategy.
     "neurons": pa.schema(
         [
-            ("layer", pa.int32()),
-            ("neuron", pa.int32()),
-            ("comparative", pa.float64()),
-            ("causal", pa.float64()),
-            ("score", pa.float64()),
+            ("layer", _INT),
+            ("neuron", _INT),
+            ("comparative", _FLOAT),
+            ("causal", _FLOAT),
+            ("score", _FLOAT),
             ("selected", _FLAG),
         ]
     ),
-    # One reading; the interval is NaN where a metric has none.
+    # One metric value per row; the interval is NaN for metrics without one.
     "metrics": pa.schema(
         [
             ("model", _TEXT),
@@ -109,14 +110,14 @@ CONTRACTS: dict[str, pa.Schema] = {
             ("strategy", _TEXT),
             ("subset", _TEXT),
             ("metric", _TEXT),
-            ("value", pa.float64()),
-            ("ci_low", pa.float64()),
-            ("ci_high", pa.float64()),
+            ("value", _FLOAT),
+            ("ci_low", _FLOAT),
+            ("ci_high", _FLOAT),
         ]
     ),
 }
 
-# What no two rows of a file may share.
+# The columns that identify a row.
 KEYS: dict[str, list[str]] = {
     "questions": ["question_id"],
     "greedy": ["question_id"],
@@ -127,55 +128,63 @@ KEYS: dict[str, list[str]] = {
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it takes the final name only if the block succeeds.
+    """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
 
     Raises:
-        InputError: the disk, the quota or the largest file that is allowed is full.
+        InputError: the disk or the quota is full, or the file size limit is reached.
     """
     path = Path(path)
-    with _room_for(path):
+    with _disk_full_as_input_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         try:
             yield temporary
-            temporary.chmod(0o644)  # mkstemp makes it private
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())  # before the name: after a power cut too it is whole
+            temporary.chmod(0o644)  # mkstemp creates private files
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # before the rename: complete even after a power cut
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 
 
+def remove_partial_writes(folder: Path) -> None:
+    """Delete the temporary files of processes that were killed while writing."""
+    for path in folder.glob(".*.part"):
+        path.unlink()
+
+
 @contextlib.contextmanager
-def _room_for(path: Path) -> Iterator[None]:
+def _disk_full_as_input_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _DISK_FULL:
             raise
         reason = os.strerror(error.errno)
-        raise InputError(f"{path}: not written ({reason}); make room and run again") from error
+        raise InputError(
+            f"{path}: not written ({reason}); free some space and run again"
+        ) from error
 
 
 def write(
     path: str | Path, table: pd.DataFrame, contract: str, provenance: Mapping[str, Any]
 ) -> None:
-    """Write `table` under the named contract, with its provenance, atomically.
+    """Write a table under the named contract, with its provenance, atomically.
 
     Raises:
-        InputError: a column is missing, superfluous or of another type, a row is there twice, or
-            the disk is full.
+        InputError: a column is missing or has another type, a row is duplicated, or the disk is
+            full.
     """
     schema = CONTRACTS[contract]
-    _check_columns(table.columns, schema, f"{path} (to be written)", contract)
-    _check_rows(table, f"{path} (to be written)", contract)
+    _check_columns(table.columns, schema, f"{path} (not written yet)", contract)
+    _check_keys(table, f"{path} (not written yet)", contract)
     try:
         arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -194,38 +203,45 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     """Read a file of the named contract.
 
     Raises:
-        InputError: the file is missing, is no Parquet file, lacks the contract's columns, or has
-            a row twice.
+        InputError: the file is missing or is not a Parquet file, lacks a column of the contract,
+            or has duplicate rows.
     """
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such file (a '{contract}' Parquet file is expected here)")
+        raise InputError(f"{path}: no such file (expected a '{contract}' Parquet file)")
     try:
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}); make it again") from error
+        raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
     _check_columns(table.column_names, CONTRACTS[contract], path, contract)
     frame = table.select(CONTRACTS[contract].names).to_pandas()
-    _check_rows(frame, path, contract)
+    _check_keys(frame, path, contract)
     return frame
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """How the file was made: what its writer put into the metadata."""
-    return json.loads((pq.read_schema(path).metadata or {}).get(b"zerogap", b"{}"))
+    """The provenance in a file's metadata: how it was made."""
+    metadata = pq.read_schema(path).metadata or {}
+    return dict(json.loads(metadata.get(b"zerogap", b"{}")))
 
 
-def _check_columns(found: Any, schema: pa.Schema, place: str | Path, contract: str) -> None:
-    missing = [name for name in schema.names if name not in list(found)]
+def _check_columns(
+    columns: Iterable[str], schema: pa.Schema, path: str | Path, contract: str
+) -> None:
+    present = set(columns)
+    missing = [name for name in schema.names if name not in present]
     if missing:
         raise InputError(
-            f"{place}: column(s) {', '.join(missing)} missing; "
-            f"a '{contract}' file has {', '.join(schema.names)}"
+            f"{path}: column(s) {', '.join(missing)} missing; "
+            f"a '{contract}' file has the columns {', '.join(schema.names)}"
         )
 
 
-def _check_rows(table: pd.DataFrame, place: str | Path, contract: str) -> None:
+def _check_keys(table: pd.DataFrame, path: str | Path, contract: str) -> None:
     key = KEYS[contract]
-    again = table.duplicated(key)
-    if again.any():
-        row = ", ".join(f"{name} {value}" for name, value in table.loc[again, key].iloc[0].items())
-        raise InputError(f"{place}: {row} is there twice ({again.sum()} such rows); make it again")
+    duplicates = table.duplicated(key)
+    if duplicates.any():
+        first = table.loc[duplicates, key].iloc[0].items()
+        row = ", ".join(f"{name} {value}" for name, value in first)
+        raise InputError(
+            f"{path}: duplicate row: {row} ({duplicates.sum()} duplicates); regenerate it"
+        )

@@ -1,4 +1,4 @@
-"""Who made an artefact: versions, commit and machine, to go with every file."""
+"""The provenance of an artefact: versions, commit and platform, stored with every file."""
 
 import importlib.metadata
 import platform
@@ -11,10 +11,10 @@ import zerogap
 PACKAGES = ("torch", "transformers", "peft", "llamafactory", "snakemake", "pandas", "pyarrow")
 
 
-def provenance(**facts: Any) -> dict[str, Any]:
-    """The given facts (run, model, benchmark, strategy, seed, …) with versions and the commit."""
+def provenance(**metadata: Any) -> dict[str, Any]:
+    """The given metadata (run, model, benchmark, strategy, seed, …) with versions and commit."""
     return {
-        **facts,
+        **metadata,
         "zerogap": zerogap.__version__,
         "commit": _commit(),
         "python": platform.python_version(),
@@ -31,10 +31,10 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The checkout's commit, marked where the working tree differs; None outside a checkout."""
+    """The commit of the checkout, marked `-dirty` if files differ; None outside a checkout."""
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        describe = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],  # noqa: S607
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,
@@ -42,4 +42,4 @@ def _commit() -> str | None:
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return described.stdout.strip()
+    return describe.stdout.strip()

@@ -1,10 +1,9 @@
-"""Where a long job keeps what it goes on from after it was killed: a folder beside its output.
+"""Where a long job keeps the work that it resumes from: a locked folder next to its output.
 
-Snakemake removes the outputs of a job that failed and nothing else, hence beside.
+Snakemake deletes the outputs of a failed job and nothing else, so the folder is not an output.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -13,72 +12,101 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import filelock
+
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
+_SETTINGS = "settings.json"
+_LOCK = "lock"
+
 
 @contextlib.contextmanager
-def resumable_dir(output: Path, origin: Mapping[str, Any]) -> Iterator[Path]:
+def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
     """The folder `<output>.work`, locked while in use and removed when the block succeeds.
 
-    What it holds was begun from the same origin: else it is emptied, and a line says why.
+    Work that an earlier process left there is kept if it was begun with the same settings.
+    Otherwise the folder is emptied, and a log line names the settings that changed.
 
     Args:
         output: the file or folder that the job makes.
-        origin: everything the result depends on, as JSON can hold it.
+        settings: everything the result depends on; must be JSON-serialisable.
+
+    Yields:
+        The folder.
 
     Raises:
         InputError: another process is making the same output.
     """
     folder = output.with_name(f"{output.name}.work")
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{output}: another process is making it; wait for that one or stop it"
-            ) from None
-        os.set_inheritable(lock.fileno(), True)  # a child that outlives this process holds it on
-        _begin(folder, json.loads(json.dumps(origin)))
+    with exclusive(output, folder / _LOCK):
+        _prepare(folder, json.loads(json.dumps(settings)))
         yield folder
         shutil.rmtree(folder)
 
 
-def _begin(folder: Path, origin: dict[str, Any]) -> None:
-    note = folder / "origin.json"
+@contextlib.contextmanager
+def exclusive(output: Path, lock: Path) -> Iterator[None]:
+    """Hold a lock file while an output is being made.
+
+    Child processes inherit the lock: if this process is killed while a training that it started
+    lives on, nobody else can write to the same folder until that training has ended.
+
+    Raises:
+        InputError: another process holds the lock.
+    """
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        before = json.loads(note.read_text())
-    except FileNotFoundError:
-        before = None
-    except json.JSONDecodeError:
-        before = {"": "unreadable"}
-    if before not in (None, origin):
-        differing = [key for key in origin if before.get(key) != origin[key]]
+        if not filelock.lock_descriptor(descriptor, blocking=False):
+            raise InputError(
+                f"{output}: another process is making this file; wait until it ends, or stop it"
+            )
+        os.set_inheritable(descriptor, True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _prepare(folder: Path, settings: dict[str, Any]) -> None:
+    """Empty the folder unless it was begun with these settings, and note them."""
+    note = folder / _SETTINGS
+    previous = _read_settings(note)
+    if previous is not None and previous != settings:
+        changed = [key for key in settings if previous.get(key) != settings[key]]
         print(
-            f"{folder}: begun from something else ({', '.join(differing)}); the work begins anew",
+            f"{folder}: settings changed since the last run ({', '.join(changed)}); starting over",
             flush=True,
         )
-    if before != origin:
+    if previous != settings:
         for path in folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
-            elif path.name != "lock":
+            elif path.name != _LOCK:
                 path.unlink()
         with parquet.atomic(note) as temporary:
-            temporary.write_text(json.dumps(origin, indent=1) + "\n")
-    for leftover in folder.glob(".*.part"):  # of a write that was killed
-        leftover.unlink()
+            temporary.write_text(json.dumps(settings, indent=1) + "\n")
+    parquet.remove_partial_writes(folder)
 
 
-def fingerprint(facts: Any) -> str:
-    """A digest of facts that JSON can hold."""
-    text = json.dumps(facts, sort_keys=True)
+def _read_settings(note: Path) -> dict[str, Any] | None:
+    """The settings that the work was begun with; None for new work, {} if unreadable."""
+    try:
+        return dict(json.loads(note.read_text()))
+    except FileNotFoundError:
+        return None
+    except json.JSONDecodeError:
+        return {}
+
+
+def fingerprint(value: Any) -> str:
+    """A digest of any JSON-serialisable value."""
+    text = json.dumps(value, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def folder_state(folder: Path) -> list[tuple[str, int, int]]:
-    """What tells a model folder from another without reading gigabytes: names, sizes, times."""
+    """Names, sizes and modification times: tells model folders apart without reading gigabytes."""
     return sorted(
         (str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns)
         for path in folder.rglob("*")
