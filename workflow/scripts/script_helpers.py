@@ -1,0 +1,62 @@
+"""Shared by the scripts: command line and parameter file, log file, one-line errors."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zerogap.errors import InputError
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+
+def parse_arguments(
+    description: str | None,
+    *paths: str,
+    optional: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    argv: Sequence[str] | None = None,
+) -> argparse.Namespace:
+    """Parse the command line of a script: its parameter file and the paths of its files.
+
+    Args:
+        description: the script's docstring.
+        paths: names of required path options.
+        optional: names of path options that default to None.
+        lists: names of options with any number of paths.
+        argv: the command line; by default that of the process.
+
+    Returns:
+        The paths, and the content of the parameter file as `parameters`.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--parameters", type=Path, required=True, help="JSON file with the values")
+    for name in paths:
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in optional:
+        parser.add_argument(f"--{name}", type=Path)
+    for name in lists:
+        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
+    args = parser.parse_args(argv)
+    args.parameters = json.loads(args.parameters.read_text())
+    return args
+
+
+def run(main: Callable[[], None]) -> None:
+    """Run the main function of a script; bad input ends it with a one-line error message."""
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"error: {error}")
+
+
+def run_job(main: Callable[["Snakemake"], None], job: "Snakemake") -> None:
+    """Run the main function of a `script:` rule, with all its output in the rule's log file."""
+    with Path(job.log[0]).open("w") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    run(lambda: main(job))
