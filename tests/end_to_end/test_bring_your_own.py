@@ -59,7 +59,7 @@ def test_a_model_a_benchmark_and_a_strategy_from_outside(tmp_path):
     done = subprocess.run(
         [
             SNAKEMAKE, "--profile", "profiles/quick", "--configfile",
-            "profiles/quick/embedded.yaml", "tests/end_to_end/micro.yaml", *overlays,
+            "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml", *overlays,
             "--", "table_main", "table_agreement",
         ],
         cwd=tmp_path,

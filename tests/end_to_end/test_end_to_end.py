@@ -36,7 +36,7 @@ class Run:
                 "--profile",
                 "profiles/quick",
                 "--configfile",
-                "profiles/quick/embedded.yaml",
+                "profiles/quick/quick.yaml",
                 "tests/end_to_end/micro.yaml",
                 *arguments,
             ],

@@ -40,7 +40,7 @@ class Run:
 
     def start(self, *arguments: str, overlays: tuple[str, ...] = ()) -> subprocess.Popen:
         line = [SNAKEMAKE, "--profile", "slurm", "--workflow-profile", "tests/slurm/node"]
-        line += [*arguments, "--configfile", "profiles/quick/embedded.yaml"]
+        line += [*arguments, "--configfile", "profiles/quick/quick.yaml"]
         line += ["tests/end_to_end/micro.yaml", f"tests/slurm/{self.overlay}.yaml"]
         line += overlays
         path = os.pathsep.join([str(SNAKEMAKE.parent), self.cluster.environment["PATH"]])

@@ -190,7 +190,7 @@ def test_snakemake_stops_before_anything_runs(tmp_path, overlay, said):
 def test_a_doubt_is_said_and_the_run_goes_on(tmp_path):
     (tmp_path / "overlay.yaml").write_text("metrics: { bins: 60 }")
     done = snakemake(
-        *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/embedded.yaml"),
+        *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
         *(tmp_path / "overlay.yaml", "--", "table_main"),
     )
     assert done.returncode == 0

@@ -105,7 +105,7 @@ def test_the_key_is_in_no_file_of_a_run(tmp_path, endpoint):
     data = {"generated": {"n_test": 8, "n_train": 4}, "n_test": 8, "n_leaked": 4, "n_train": 4}
     data |= {"paraphrases": {"method": "chat", "chat": chat}}
     (tmp_path / "chat.yaml").write_text(json.dumps({"run": "chat", "data": data}))
-    call = ["--profile", "profiles/quick", "--configfile", "profiles/quick/embedded.yaml"]
+    call = ["--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"]
     call += ["chat.yaml", "--", "results/chat/data/questions.parquet"]
     refused = snakemake(tmp_path, *call)
     assert refused.returncode != 0

@@ -43,7 +43,7 @@ def dry_run(overlays: list[Path]) -> Counter:
         "",
         "decoding: { shards: 3 }\nmodels: { gemma: null }",
         "strategies: { shortcut: null }\nablation: { railcap_n1: null }",
-        (ROOT / "profiles/quick/embedded.yaml").read_text(),
+        (ROOT / "profiles/quick/quick.yaml").read_text(),
         (ROOT / "profiles/full/full.yaml").read_text(),
     ],
     ids=["paper", "shards", "fewer", "quick", "full"],

@@ -16,7 +16,7 @@ from helpers.dry_runs import ROOT, jobs, snakemake
 
 SCALE = (
     *("--profile", "profiles/quick"),
-    *("--configfile", "profiles/quick/embedded.yaml", "micro.yaml", "changed.yaml"),
+    *("--configfile", "profiles/quick/quick.yaml", "micro.yaml", "changed.yaml"),
 )
 # Model, training and decoding: hours at the paper's scale.
 GPU = {"base_model", "lora_data", "adapter", "model", "greedy_trajectories", "clean_samples",

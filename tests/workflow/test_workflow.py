@@ -102,7 +102,7 @@ def test_a_base_can_be_pretrained_in_the_dag(tmp_path):
     planned = jobs(
         "results/quick/llama2/clean/model",
         *("--profile", "profiles/quick"),
-        *("--configfile", "profiles/quick/embedded.yaml", str(overlay)),
+        *("--configfile", "profiles/quick/quick.yaml", str(overlay)),
     )
     assert planned["pretrained_base"] == planned["split"] == planned["adapter"] == 1
     assert "base_model" not in planned

@@ -16,7 +16,8 @@ REAL = Path(os.environ.get("ZEROGAP_GSM8K", ROOT.parent / "shared/data/gsm8k"))
 real = pytest.mark.skipif(
     not (REAL / "test.jsonl").is_file(), reason="GSM8K is not here (ZEROGAP_GSM8K: its folder)"
 )
-HUB = yaml.safe_load((ROOT / "config.yaml").read_text())["data"]["hub"]
+HUB = yaml.safe_load((ROOT / "workflow/benchmarks/gsm8k.yaml").read_text())["questions"]["hub"]
+HUB["rows"] = HUB.pop("num_rows")
 GOOD = {"question": "What is 2 + 3?", "answer": "It is 2+3=<<2+3=5>>5.\nDone.\n#### 5"}
 
 

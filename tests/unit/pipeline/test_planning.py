@@ -15,7 +15,7 @@ from zerogap.errors import InputError
 from zerogap.pipeline import jobs, model_sizes, planning
 from zerogap.pipeline.model_sizes import Size
 
-QUICK = [ROOT / "config.yaml", ROOT / "profiles/quick/embedded.yaml"]
+QUICK = [ROOT / "config.yaml", ROOT / "profiles/quick/quick.yaml"]
 
 
 @pytest.fixture(autouse=True)

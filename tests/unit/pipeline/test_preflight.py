@@ -32,7 +32,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def embedded(here):
-    return configuration.load([ROOT / "config.yaml", ROOT / "profiles/quick/embedded.yaml"])
+    return configuration.load([ROOT / "config.yaml", ROOT / "profiles/quick/quick.yaml"])
 
 
 @pytest.fixture
@@ -365,7 +365,7 @@ def test_a_chat_model_on_the_hub_is_looked_for(paper):
 def test_no_torch_is_loaded():
     code = (
         "import sys; from zerogap import config, preflight; "
-        "preflight.check(config.load(['config.yaml', 'profiles/quick/embedded.yaml'])); "
+        "preflight.check(config.load(['config.yaml', 'profiles/quick/quick.yaml'])); "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}

@@ -12,8 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.config import pretraining
-from zerogap.config import stage as training_values
 from zerogap.data import gsm8k, prompts
 from zerogap.data.extraction import rule
 from zerogap.data.toy.instructions import instructions

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zerogap.config import stage as training_values
 from zerogap.data import gsm8k, openorca, prompts
 from zerogap.data.extraction import rule
 from zerogap.errors import InputError

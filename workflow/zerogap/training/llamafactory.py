@@ -19,7 +19,6 @@ import pandas as pd
 import yaml
 from safetensors import SafetensorError, safe_open
 
-from zerogap.config import accumulation_steps
 from zerogap.data import prompts
 from zerogap.errors import InputError
 from zerogap.families import FAMILIES, training_example
@@ -30,6 +29,22 @@ if TYPE_CHECKING:  # merging and training start seconds earlier without it
 
 Example = dict[str, str]  # prompt, response
 ADAPTER = "adapter_model.safetensors"
+
+
+def accumulation_steps(training: Mapping[str, Any]) -> int:
+    """Gradient accumulation that makes the global batch: per device × accumulation × devices.
+
+    Raises:
+        InputError: the global batch is not a multiple of what the devices take at once.
+    """
+    at_once = training["per_device_batch_size"] * training["gpus"]
+    steps, rest = divmod(training["global_batch_size"], at_once)
+    if rest:
+        raise InputError(
+            f"config: training.global_batch_size is {training['global_batch_size']}, no multiple "
+            f"of per_device_batch_size × gpus = {at_once}"
+        )
+    return steps
 
 
 def instruction_prompt(row: Mapping[str, str]) -> str:

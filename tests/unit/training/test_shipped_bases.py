@@ -1,0 +1,13 @@
+import hashlib
+import json
+
+from helpers.paths import ROOT
+
+
+def test_the_shipped_bases_are_those_of_their_provenance():
+    folders = sorted((ROOT / "workflow/resources/bases").glob("*/"))
+    assert [folder.name for folder in folders] == ["gemma", "llama2", "pythia"]
+    for folder in folders:
+        weights = (folder / "model.safetensors").read_bytes()
+        provenance = json.loads((folder / "provenance.json").read_text())
+        assert hashlib.sha256(weights).hexdigest() == provenance["weights_sha256"]

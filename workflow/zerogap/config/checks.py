@@ -1,0 +1,221 @@
+"""What the types of single values cannot say: checks of a whole configuration."""
+
+import os
+from pathlib import Path
+
+from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
+from zerogap.config.config import CLEAN_PREFIX, Config
+from zerogap.config.models import FROM_SCRATCH
+from zerogap.config.strategies import StrategyEntry
+from zerogap.data import extraction
+from zerogap.errors import InputError
+from zerogap.families import FAMILIES
+from zerogap.strategies.base import CLASSES
+
+# What a built-in strategy cannot do without.
+REQUIRED_KEYS = {"ted": "filter_of", "shortcut": "needs_base_model"}
+RESERVED_STRATEGIES = ("all_zero", "clean_batch2")
+
+
+def check(config: Config) -> None:
+    """Check a configuration for what the types of single values cannot say.
+
+    Raises:
+        InputError: names the key and the remedy.
+    """
+    for name, benchmark in config.benchmarks.items():
+        _check_benchmark(f"benchmarks.{name}", name, benchmark)
+    _check_instructions(config.instructions)
+    _check_models(config)
+    _check_training(config)
+    _check_strategies(config)
+    _check_primary_setting(config)
+
+
+def config_warnings(config: Config) -> list[str]:
+    """Values that are allowed but unlikely to be meant, each with its reason."""
+    bins, num_samples = config.metrics.bins, config.sampling.num_samples
+    if bins <= num_samples:
+        return []
+    return [
+        f"config: metrics.bins is {bins}, more than sampling.num_samples ({num_samples}): a solve "
+        f"probability has only {num_samples + 1} values, so no stratum holds two of them, most "
+        "further strata are empty, and SA-PPG weights every value alike instead of smoothing over "
+        f"neighbours. Set metrics.bins to {num_samples} or less, or draw more samples"
+    ]
+
+
+def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
+    if name == "clean" or name.startswith(CLEAN_PREFIX):
+        raise InputError(f"config: {key}: the name is reserved for clean models; rename it")
+    if benchmark.contamination == "paraphrase" and benchmark.paraphrases is None:
+        raise InputError(
+            f"config: {key}.paraphrases is missing; contamination: paraphrase needs it"
+        )
+    if benchmark.contamination == "verbatim" and benchmark.paraphrases is not None:
+        raise InputError(
+            f"config: {key}.paraphrases has no effect with contamination: verbatim; remove it, or "
+            "set contamination: paraphrase"
+        )
+    if benchmark.paraphrases is not None:
+        _check_paraphrases(f"{key}.paraphrases", benchmark.paraphrases)
+    if benchmark.questions_of is None:
+        _check_split(key, benchmark)
+        _check_questions(f"{key}.questions", benchmark)
+        _check_prompt(f"{key}.prompt", benchmark)
+        extraction.rule(benchmark.extraction)
+
+
+def _check_split(key: str, benchmark: Benchmark) -> None:
+    if benchmark.num_leaked >= benchmark.num_test:
+        raise InputError(
+            f"config: {key}.num_leaked is {benchmark.num_leaked}; it must be below "
+            f"{key}.num_test ({benchmark.num_test}), so that unleaked questions remain"
+        )
+    questions = benchmark.questions
+    if questions.source == "generated" and questions.generated is not None:
+        for split in ("test", "train"):
+            generated = getattr(questions.generated, f"num_{split}")
+            needed = getattr(benchmark, f"num_{split}")
+            if generated < needed:
+                raise InputError(
+                    f"config: {key}.questions.generated.num_{split} is {generated}, fewer than "
+                    f"{key}.num_{split} ({needed}); raise it"
+                )
+
+
+def _check_questions(key: str, benchmark: Benchmark) -> None:
+    questions = benchmark.questions
+    if getattr(questions, questions.source) is None:
+        raise InputError(f"config: {key}.{questions.source} is missing; {key}.source needs it")
+    if questions.source == "files" and questions.files is not None:
+        for split in ("train", "test"):
+            path = getattr(questions.files, split)
+            if not _is_readable(path):
+                raise InputError(
+                    f"config: {key}.files.{split} is {path!r}, which does not exist or is not "
+                    "readable; give the path of a JSON Lines file in OpenAI's GSM8K format"
+                )
+
+
+def _check_prompt(key: str, benchmark: Benchmark) -> None:
+    for field, placeholders in (("template", ["question"]), ("target", ["rationale", "answer"])):
+        text = getattr(benchmark.prompt, field)
+        try:
+            text.format(**dict.fromkeys(placeholders, ""))
+        except (KeyError, IndexError, ValueError):
+            known = False
+        else:
+            known = all(f"{{{name}}}" in text for name in placeholders[-1:])
+        if not known:
+            names = " and ".join(f"{{{name}}}" for name in placeholders)
+            raise InputError(
+                f"config: {key}.{field} is {text!r}; its placeholders must be {names} "
+                "(write {{ and }} for braces)"
+            )
+
+
+def _check_paraphrases(key: str, paraphrases: Paraphrases) -> None:
+    method = paraphrases.method
+    if method != "rules" and getattr(paraphrases, method) is None:
+        raise InputError(f"config: {key}.{method} is missing; {key}.method needs it")
+    if method == "local" and paraphrases.local is not None and not paraphrases.local.model:
+        raise InputError(
+            f"config: {key}.local.model is not set; name a folder, or a model on the hub, with a "
+            "chat template"
+        )
+
+
+def _check_instructions(instructions: Instructions) -> None:
+    if instructions.source == "hub" and instructions.hub is None:
+        raise InputError("config: instructions.hub is missing; instructions.source needs it")
+    if instructions.source == "files" and not _is_readable(instructions.files):
+        raise InputError(
+            f"config: instructions.files is {instructions.files!r}, which does not exist or is "
+            "not readable"
+        )
+
+
+def _is_readable(path: str | None) -> bool:
+    return path is not None and Path(path).is_file() and os.access(path, os.R_OK)
+
+
+def _check_models(config: Config) -> None:
+    for name, entry in config.models.items():
+        if entry.family not in ("auto", *FAMILIES):
+            raise InputError(
+                f"config: models.{name}.family is {entry.family!r}; it must be one of "
+                f"{', '.join(['auto', *FAMILIES])}"
+            )
+        if entry.base == FROM_SCRATCH:
+            config.pretraining_for(name)
+        gsm8k = entry.pretraining.gsm8k if entry.pretraining else None
+        if gsm8k is not None and not _is_readable(gsm8k):
+            raise InputError(
+                f"config: pretraining.gsm8k is {gsm8k!r}, which does not exist or is not "
+                "readable; give the path of a JSON Lines file in OpenAI's GSM8K format, or null"
+            )
+
+
+def _check_training(config: Config) -> None:
+    for kind in ("clean", "contaminated"):
+        training = getattr(config.training, kind)
+        at_once = training.per_device_batch_size * training.num_gpus
+        if training.global_batch_size % at_once:
+            raise InputError(
+                f"config: training.global_batch_size is {training.global_batch_size}; it must be "
+                f"a multiple of per_device_batch_size × num_gpus = {at_once} ({kind} models)"
+            )
+        if training.group_by_length and isinstance(training.save_steps, int):
+            raise InputError(
+                f"config: training.save_steps is {training.save_steps}; with group_by_length, "
+                "which fixes the order of an epoch at its start, it must be epoch or null"
+            )
+
+
+def _check_strategies(config: Config) -> None:
+    if "identity" not in config.strategies:
+        raise InputError(
+            "config: strategies.identity is missing; the other strategies are compared with it"
+        )
+    if shared := sorted(set(config.strategies) & set(config.ablation)):
+        raise InputError(
+            f"config: ablation.{shared[0]} has the name of an entry in strategies; rename it"
+        )
+    for section in ("strategies", "ablation"):
+        for name, entry in getattr(config, section).items():
+            _check_strategy(f"{section}.{name}", name, entry, config)
+
+
+def _check_strategy(key: str, name: str, entry: StrategyEntry, config: Config) -> None:
+    if name in RESERVED_STRATEGIES:
+        raise InputError(f"config: {key}: the name is reserved; rename it")
+    if entry.class_name in CLASSES:
+        for field in ("filter_of", "needs_base_model"):
+            needed = REQUIRED_KEYS.get(entry.class_name) == field
+            if needed != bool(getattr(entry, field)):
+                problem = f"needs the key {field}" if needed else f"takes no key {field}; remove it"
+                raise InputError(f"config: {key}: class '{entry.class_name}' {problem}")
+    elif ":" not in entry.class_name:
+        raise InputError(
+            f"config: {key}.class is '{entry.class_name}'; it must be one of "
+            f"{', '.join(CLASSES)}, or package.module:Class"
+        )
+    source = entry.filter_of
+    if source is not None:
+        sampled = [k for k, v in config.strategies.items() if v.filter_of is None]
+        if source not in sampled:
+            raise InputError(
+                f"config: {key}.filter_of is '{source}'; it must be one of the sampled strategies "
+                f"({', '.join(sampled)})"
+            )
+
+
+def _check_primary_setting(config: Config) -> None:
+    for key, section in (("model", "models"), ("benchmark", "benchmarks")):
+        name, names = getattr(config.primary_setting, key), getattr(config, section)
+        if name not in names:
+            raise InputError(
+                f"config: primary_setting.{key} is '{name}', which is not in {section}; it must "
+                f"be one of {', '.join(names)}"
+            )

@@ -1,0 +1,119 @@
+"""The whole configuration of a run."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from zerogap.config.benchmark import Benchmark, Instructions
+from zerogap.config.models import ModelEntry, Pretraining
+from zerogap.config.sampling import NeuronLocalisation, Sampling
+from zerogap.config.section import Name, PositiveInt, Section
+from zerogap.config.strategies import StrategyEntry
+from zerogap.config.training import Memorisation, Training, TrainingKinds
+from zerogap.errors import InputError
+
+CLEAN_PREFIX = "clean_"
+
+
+class PrimarySetting(Section):
+    """The model and benchmark of Tables 1, 2 and 4 and of Figures 1 and 2."""
+
+    model: str = Field(description="A key of `models`.")
+    benchmark: str = Field(description="A key of `benchmarks`.")
+
+
+class Metrics(Section):
+    """The metrics and their confidence intervals."""
+
+    bins: PositiveInt = Field(description="Strata of the solve probability (B).")
+    n_resamples: int = Field(ge=100, description="Bootstrap resamples.")
+    confidence_level: float = Field(gt=0, lt=1, description="Level of the confidence intervals.")
+
+
+class Config(Section):
+    """The configuration of a run, with all defaults and overrides filled in.
+
+    Benchmarks are read from their files, `training.clean`, `training.contaminated` and
+    `models.<name>.pretraining` are complete, and a benchmark with `questions_of` has the values of
+    the benchmark that owns its questions.
+    """
+
+    run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
+    seed: int = Field(ge=0, description="Seed of splits, training, sampling and bootstrap.")
+    offline: bool = Field(
+        description="Whether jobs must not contact a hub; what is missing is an error then."
+    )
+    benchmarks: Mapping[Name, Benchmark] = Field(
+        min_length=1, description="The benchmarks; each gets a contaminated model per base model."
+    )
+    instructions: Instructions = Field(description="Instruction data mixed into every training.")
+    models: Mapping[Name, ModelEntry] = Field(
+        min_length=1, description="The models, in the order of the tables."
+    )
+    training: TrainingKinds = Field(description="LoRA training.")
+    memorisation: Memorisation = Field(
+        description=("Above both bounds the check reports that a contaminated model has memorised.")
+    )
+    sampling: Sampling = Field(description="How responses are sampled.")
+    strategies: Mapping[Name, StrategyEntry] = Field(
+        description="The compared strategies, in the order of the tables."
+    )
+    neuron_localisation: NeuronLocalisation = Field(description="How shortcut neurons are found.")
+    primary_setting: PrimarySetting = Field(
+        description="The model and benchmark of Tables 1, 2 and 4 and of Figures 1 and 2."
+    )
+    ablation: Mapping[Name, StrategyEntry] = Field(
+        description="Further strategies of Table 4, in its order; primary setting only."
+    )
+    metrics: Metrics = Field(description="The metrics and their confidence intervals.")
+
+    @property
+    def all_strategies(self) -> dict[str, StrategyEntry]:
+        """All strategies, those of the ablation included."""
+        return {**self.strategies, **self.ablation}
+
+    def owner_of(self, benchmark: str) -> str:
+        """The benchmark that owns the questions of `benchmark`: itself, or its `questions_of`."""
+        return self.benchmarks[benchmark].questions_of or benchmark
+
+    @property
+    def question_owners(self) -> list[str]:
+        """The benchmarks with questions of their own; each has a clean model per base model."""
+        return [name for name, entry in self.benchmarks.items() if entry.questions_of is None]
+
+    def clean_variant(self, benchmark: str) -> str:
+        """The variant that is the clean model of a benchmark, e.g. `clean_gsm8k` for `pq`."""
+        return CLEAN_PREFIX + self.owner_of(benchmark)
+
+    @property
+    def clean_variants(self) -> list[str]:
+        """The clean variants, one per owner of questions."""
+        return [CLEAN_PREFIX + owner for owner in self.question_owners]
+
+    @property
+    def variants(self) -> list[str]:
+        """All variants that are trained from every base model, the clean ones first."""
+        return [*self.clean_variants, *self.benchmarks]
+
+    def benchmark_of(self, variant: str) -> str:
+        """The benchmark that a variant is trained on: `gsm8k` for `gsm8k` and `clean_gsm8k`."""
+        return variant if variant in self.benchmarks else variant.removeprefix(CLEAN_PREFIX)
+
+    def training_for(self, variant: str) -> Training:
+        """The training values of one variant."""
+        clean = variant in self.clean_variants
+        return self.training.clean if clean else self.training.contaminated
+
+    def pretraining_for(self, model: str) -> Pretraining:
+        """The values by which a model's base is pretrained from scratch.
+
+        Raises:
+            InputError: the configuration has none.
+        """
+        pretraining = self.models[model].pretraining
+        if pretraining is None:
+            raise InputError(
+                f"config: pretraining is missing, but models.{model} is to be pretrained from "
+                "scratch; add the section (profiles/quick/quick.yaml has an example)"
+            )
+        return pretraining

@@ -1,0 +1,122 @@
+"""Validation errors as one line: the key, what is wrong, what is allowed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from zerogap.config.config import Config
+from zerogap.config.section import Section
+
+Path = tuple[str | int, ...]
+
+# Keys of the files that the loader resolves, by the section (`*`: any name) that has them.
+FILE_KEYS = {
+    (): ("pretraining",),
+    ("training",): ("clean", "contaminated"),
+    ("benchmarks", "*"): ("file",),
+}
+
+
+def explain(error: ValidationError, expanded: Mapping[str, Any], written: Mapping[str, Any]) -> str:
+    """The first mistake in one line; unknown keys first, since a typo also makes a key missing.
+
+    Args:
+        error: of the validation of `expanded`.
+        expanded: what was validated.
+        written: the configuration as it was written, before shared values were filled in.
+    """
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    path = _input_path(errors[0], expanded)
+    same_key = [e for e in errors if _input_path(e, expanded) == path]
+    key = ".".join(map(str, _written_path(path, written)))
+    first = same_key[0]
+    if first["type"] == "extra_forbidden":
+        return f"{key}: unknown key; the keys here are {', '.join(_allowed_keys(path, written))}"
+    if first["type"] == "missing":
+        section = section_at(path[:-1])
+        field = section.model_fields.get(str(path[-1])) if section else None
+        return f"{key} is missing" + (f": {field.description}" if field else "")
+    if first["type"] == "too_short":
+        return f"{key} must have at least one entry"
+    if first["loc"][-1] == "[key]":
+        return f"{key}: the name may only have letters, digits and underscores"
+    requirements = list(dict.fromkeys(_requirement(e) for e in same_key))
+    return f"{key} must {' or '.join(requirements)} (got {first['input']!r})"
+
+
+def _requirement(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    if error["type"] == "greater_than_equal" and context["ge"] == 1:
+        return "be a positive integer"
+    return re.sub(r"^\w+ should ", "", error["msg"])
+
+
+def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> Path:
+    """The keys of the input that lead to an error; pydantic adds the names of union members."""
+    path: list[str | int] = []
+    value: Any = expanded
+    for key in error["loc"]:
+        if isinstance(value, Mapping) and key != "[key]":
+            value = value.get(key)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and isinstance(key, int):
+            value = value[key]
+        else:
+            break
+        path.append(key)
+    return tuple(path)
+
+
+def _written_path(path: Path, written: Mapping[str, Any]) -> Path:
+    """Where the value of an expanded path was written, e.g. in `training`, for both kinds."""
+    if _contains(written, path):
+        return path
+    match path:
+        case ("training", "clean" | "contaminated", *rest):
+            return ("training", *rest)
+        case ("models", _, "pretraining", *rest):
+            return ("pretraining", *rest)
+        case ("benchmarks", name, *rest):
+            owner = written["benchmarks"][name].get("questions_of")
+            return ("benchmarks", owner or name, *rest)
+    return path
+
+
+def _contains(values: Any, path: Path) -> bool:
+    for key in path:
+        try:
+            values = values[key]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+def _allowed_keys(path: Path, written: Mapping[str, Any]) -> list[str]:
+    parent = _written_path(path, written)[:-1]
+    wildcard = (parent[0], "*") if len(parent) == 2 else parent
+    section = section_at(path[:-1])
+    fields = section.model_fields.items() if section else ()
+    return sorted([*(field.alias or name for name, field in fields), *FILE_KEYS.get(wildcard, ())])
+
+
+def section_at(path: Path) -> type[Section] | None:
+    """The section to which an expanded path leads; None where it leads to a value."""
+    section: Any = Config
+    for key in path:
+        if isinstance(section, type) and issubclass(section, Section):
+            field = section.model_fields.get(str(key))
+            annotation = field.annotation if field else None
+        else:  # Mapping[Name, Entry]
+            annotation = get_args(section)[1]
+        section = _without_none(annotation)
+        if section is None:
+            return None
+    return section if isinstance(section, type) and issubclass(section, Section) else None
+
+
+def _without_none(annotation: Any) -> Any:
+    if type(None) in get_args(annotation):
+        return next(kind for kind in get_args(annotation) if kind is not type(None))
+    return annotation

@@ -1,0 +1,204 @@
+"""From YAML files, or from Snakemake's dictionary, to a checked :class:`Config`."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from zerogap.config.checks import check
+from zerogap.config.config import Config
+from zerogap.config.explain import explain
+from zerogap.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+# All that a benchmark with `questions_of` may say; the rest is its owner's.
+DEPENDENT_KEYS = ("label", "contamination", "questions_of", "paraphrases")
+
+Values = dict[str, Any]
+
+
+def load(paths: Sequence[str | Path]) -> Config:
+    """Read a configuration and its overlays.
+
+    Args:
+        paths: the base file first; every further file overlays those before it.
+
+    Raises:
+        InputError: a file cannot be read or is not a YAML mapping, or the whole is not valid.
+    """
+    values: Values = {}
+    for path in paths:
+        values = _overlay(values, _read(Path(path)))
+    return _build(values)
+
+
+def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Config:
+    """Check the configuration that Snakemake has put together.
+
+    Args:
+        config: Snakemake's `config`, overlays and `--config` included.
+        files: `workflow.configfiles`: the overlays, then the Snakefile's own configuration.
+
+    Raises:
+        InputError: a file has a duplicate key, or the whole is not valid.
+    """
+    for path in files:
+        check_duplicate_keys(Path(path))
+    values = copy.deepcopy(dict(config))
+    if files:
+        restore_order(values, _read(Path(files[-1])))
+    return _build(values)
+
+
+def restore_order(values: Values, base: Mapping[str, Any]) -> None:
+    """Put keys, in place, into the order of the base file; keys that only overlays have follow.
+
+    Snakemake puts an overlay's keys first. The order of models, benchmarks and strategies is that
+    of the tables, and must not depend on which of them an overlay names.
+    """
+    for key in [*(k for k in base if k in values), *(k for k in values if k not in base)]:
+        values[key] = values.pop(key)
+        if isinstance(values[key], dict) and isinstance(base.get(key), Mapping):
+            restore_order(values[key], base[key])
+
+
+def check_duplicate_keys(path: Path) -> None:
+    """Check that a YAML file has no duplicate key; YAML itself silently keeps the last.
+
+    Raises:
+        InputError: names the file, the line and the key.
+    """
+    try:
+        tree = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return  # Snakemake has read it: this is JSON that is indented by tabs
+    for parent, key in _duplicate_keys(tree, ""):
+        raise InputError(
+            f"{path}, line {key.start_mark.line + 1}: duplicate key {parent}{key.value}; "
+            "rename or remove one of the two"
+        )
+
+
+def _duplicate_keys(node: yaml.Node | None, parent: str) -> Iterator[tuple[str, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if key.value in seen:
+                yield parent, key
+            seen.add(key.value)
+            yield from _duplicate_keys(value, f"{parent}{key.value}.")
+
+
+def _read(path: Path) -> Values:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: does not exist or is not readable") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: must be a mapping of keys to values")
+    check_duplicate_keys(path)
+    return values
+
+
+def _overlay(base: Any, overlay: Any) -> Any:
+    """Join two mappings key by key; anything else is replaced."""
+    if not isinstance(overlay, Mapping):
+        return overlay
+    base = base if isinstance(base, Mapping) else {}
+    return {**base, **{key: _overlay(base.get(key), value) for key, value in overlay.items()}}
+
+
+def _build(written: Values) -> Config:
+    values = dict(written)
+    for section in ("models", "benchmarks", "strategies", "ablation"):
+        if isinstance(values.get(section), Mapping):
+            values[section] = {k: v for k, v in values[section].items() if v is not None}
+    if isinstance(values.get("benchmarks"), Mapping):
+        values["benchmarks"] = _with_files(values["benchmarks"])
+    expanded = _expand(values)
+    try:
+        config = Config.model_validate(expanded)
+    except ValidationError as error:
+        raise InputError(f"config: {explain(error, expanded, values)}") from error
+    check(config)
+    return config
+
+
+def _with_files(benchmarks: Mapping[str, Any]) -> Values:
+    """Each benchmark's file, overlaid by the entry's other keys."""
+    complete: Values = {}
+    for name, entry in benchmarks.items():
+        if isinstance(entry, Mapping) and "file" in entry:
+            own = {key: value for key, value in entry.items() if key != "file"}
+            entry = _overlay(_read(_benchmark_file(name, entry["file"])), own)
+        complete[name] = entry
+    return complete
+
+
+def _benchmark_file(name: str, file: Any) -> Path:
+    """The path of a benchmark's file: relative to the working directory, or to the project."""
+    if isinstance(file, str):
+        for folder in (Path(), ROOT):
+            if (folder / file).is_file():
+                return folder / file
+    raise InputError(
+        f"config: benchmarks.{name}.file is {file!r}, which does not exist or is not readable; "
+        "give the path of a benchmark's YAML file"
+    )
+
+
+def _expand(values: Values) -> Values:
+    """Fill in what sections share.
+
+    The result has the shape of :class:`Config`: the values of `training` and `pretraining` are
+    copied to where they apply, and a benchmark with `questions_of` gets its owner's values.
+    """
+    expanded = dict(values)
+    benchmarks = values.get("benchmarks")
+    if isinstance(benchmarks, Mapping):
+        expanded["benchmarks"] = {
+            name: _with_owner(name, entry, benchmarks) for name, entry in benchmarks.items()
+        }
+    if isinstance(training := values.get("training"), Mapping):
+        shared = {k: v for k, v in training.items() if k not in ("clean", "contaminated")}
+        expanded["training"] = {
+            kind: _overlay(shared, training.get(kind) or {}) for kind in ("clean", "contaminated")
+        }
+    pretraining = expanded.pop("pretraining", None)
+    if pretraining is not None and isinstance(models := values.get("models"), Mapping):
+        expanded["models"] = {
+            name: {**entry, "pretraining": _overlay(pretraining, entry.get("pretraining", {}))}
+            if isinstance(entry, Mapping)
+            else entry
+            for name, entry in models.items()
+        }
+    return expanded
+
+
+def _with_owner(name: str, entry: Any, benchmarks: Mapping[str, Any]) -> Any:
+    owner = entry.get("questions_of") if isinstance(entry, Mapping) else None
+    if owner is None:
+        return entry
+    if extra := [key for key in entry if key not in DEPENDENT_KEYS]:
+        raise InputError(
+            f"config: benchmarks.{name}.{extra[0]} cannot be set, because the benchmark has "
+            f"questions_of: {owner}; set it in benchmarks.{owner}"
+        )
+    shared = benchmarks.get(owner)
+    if not isinstance(shared, Mapping) or shared.get("questions_of") is not None:
+        owners = [
+            key
+            for key, value in benchmarks.items()
+            if isinstance(value, Mapping) and value.get("questions_of") is None
+        ]
+        raise InputError(
+            f"config: benchmarks.{name}.questions_of is {owner!r}; it must name a benchmark of "
+            f"this run that has questions of its own ({', '.join(owners) or 'there are none'})"
+        )
+    return {k: v for k, v in shared.items() if k not in DEPENDENT_KEYS} | dict(entry)

@@ -1,0 +1,64 @@
+"""The base models, and how a base is pretrained from scratch."""
+
+from pydantic import Field
+
+from zerogap.config.section import Fraction, PositiveFloat, PositiveInt, Section
+
+FROM_SCRATCH = "from_scratch"
+
+
+class Pretraining(Section):
+    """Sizes and training of a base model that the workflow pretrains itself."""
+
+    vocab_size: int = Field(ge=300, description="Tokens of the tokenizer.")
+    hidden_size: int = Field(ge=8, description="Hidden size.")
+    num_layers: int = Field(ge=2, description="Decoder blocks.")
+    intermediate_size: int = Field(ge=8, description="Neurons of a feed-forward block.")
+    max_steps: PositiveInt = Field(description="Optimiser steps.")
+    save_steps: PositiveInt | None = Field(
+        default=None, description="Steps between resumable checkpoints; null: none."
+    )
+    batch_size: PositiveInt = Field(description="Sequences per step.")
+    sequence_length: int = Field(ge=16, description="Tokens per sequence.")
+    learning_rate: PositiveFloat = Field(description="Peak learning rate.")
+    warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
+    instruction_fraction: Fraction = Field(
+        description="Fraction of the documents that are instructions."
+    )
+    problems_per_document: PositiveInt = Field(
+        default=5, description="Maximum number of problems in a document."
+    )
+    gsm8k: str | None = Field(
+        default=None,
+        description=(
+            "GSM8K's training split to mix in, JSON Lines in OpenAI's format; the questions that "
+            "the run uses are left out. null: generated problems only."
+        ),
+    )
+    gsm8k_fraction: Fraction = Field(
+        default=0.2,
+        description="Probability that a document of GSM8K follows one of generated problems.",
+    )
+
+
+class ModelEntry(Section):
+    """A base model; every variant is trained from it."""
+
+    label: str = Field(description="Name in tables and figures.")
+    family: str = Field(
+        default="auto",
+        description=(
+            "Architecture, which decides the LoRA targets and the neurons; `auto` reads it from "
+            "the model's config.json."
+        ),
+    )
+    base: str = Field(
+        description="Folder, model on the hub, or `from_scratch`: pretrained by the workflow."
+    )
+    revision: str | None = Field(
+        default=None, description="Branch, tag or commit on the hub; null for a folder."
+    )
+    pretraining: Pretraining | None = Field(
+        default=None,
+        description="Values of `pretraining` that differ for this model.",
+    )

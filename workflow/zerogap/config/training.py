@@ -1,0 +1,73 @@
+"""LoRA training of the clean and the contaminated models."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from zerogap.config.section import Fraction, PositiveFloat, PositiveInt, Section
+
+
+class Lora(Section):
+    """The adapter, on all linear layers of the decoder blocks."""
+
+    rank: PositiveInt = Field(description="Rank r.")
+    alpha: PositiveInt = Field(description="Scaling α.")
+    dropout: float = Field(ge=0, lt=1, description="Dropout.")
+
+
+class Training(Section):
+    """All values of one training."""
+
+    template: str = Field(
+        description="LLaMA-Factory template of the training and of the merged model."
+    )
+    lora: Lora = Field(description="The adapter, on all linear layers of the decoder blocks.")
+    learning_rate: PositiveFloat = Field(description="Peak learning rate.")
+    num_epochs: PositiveFloat = Field(description="Passes over the training data.")
+    lr_scheduler: str = Field(description="Learning-rate schedule.")
+    warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
+    global_batch_size: PositiveInt = Field(
+        description=(
+            "Examples per optimiser step: per_device_batch_size × accumulation steps × num_gpus."
+        )
+    )
+    per_device_batch_size: PositiveInt = Field(description="Examples per device at once.")
+    num_gpus: PositiveInt = Field(description="Devices of one training.")
+    bf16: bool = Field(description="Train in bfloat16 instead of float32.")
+    group_by_length: bool = Field(
+        description="Build batches from examples of similar length, which need less padding."
+    )
+    cutoff_len: int = Field(
+        ge=16,
+        description=(
+            "Maximum length of an example in tokens. A longer instruction is cut; a longer "
+            "question is an error."
+        ),
+    )
+    save_steps: PositiveInt | Literal["epoch"] | None = Field(
+        description=(
+            "How often to save a resumable checkpoint: every N steps, after every epoch (the only "
+            "choice with `group_by_length`), or never (null)."
+        )
+    )
+
+
+class TrainingKinds(Section):
+    """The training of the clean models and that of the contaminated ones.
+
+    In the file both share the values of `training`; the loader fills them in.
+    """
+
+    clean: Training = Field(description="Values that differ for the clean models.")
+    contaminated: Training = Field(description="Values that differ for the contaminated models.")
+
+
+class Memorisation(Section):
+    """Above both bounds the check reports that a contaminated model has memorised."""
+
+    min_leaked_solve_probability: Fraction = Field(
+        description="Mean solve probability of the leaked questions."
+    )
+    min_rouge_l: Fraction = Field(
+        description="Mean ROUGE-L of the leaked questions' samples to the greedy trajectory."
+    )
