@@ -3,7 +3,7 @@
 The length-normalised entropy (LNE) of a question's greedy decode gauges its contamination. The
 number of blocking operations is `threshold · clip(1 − LNE/β, 0, 1)`, rounded down; in each of that
 many first steps the most probable token of the step is excluded. β = 2 and threshold = 7 (GSM8K)
-are from secondary sources, the product and its rounding are inferred (docs/protocol.md).
+are from secondary sources, the product and its rounding are inferred (docs/choices.md).
 """
 
 import math

@@ -6,7 +6,7 @@ take the activations that the donor (the base model) has on the same tokens; don
 model decode in lock-step, each with its own cache.
 
 Which neurons: `comparative + causal` score, the best share of all but the last layer's
-(:func:`select`). Paper and code of the method differ in details; docs/protocol.md lists our choice.
+(:func:`select`). Paper and code of the method differ in details; docs/choices.md lists our choice.
 """
 
 import contextlib
