@@ -47,11 +47,12 @@ def measured(model: str, dtype: str, device: str, steps: int, rows: list[int]) -
     import torch
 
     from zerogap.engine import loading
-    from zerogap.engine.sampler import draw, shared_prefix
+    from zerogap.engine.drawing import draw
+    from zerogap.engine.sampler import shared_prefix_length
 
     clock = common.clock(device)
     prompts = common.prompts(model, -(-max(rows) // 50))
-    prefix = shared_prefix(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
+    prefix = shared_prefix_length(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
     decoder = loading.decoder(common.model(model, dtype, device))
     found = []
     with torch.inference_mode():

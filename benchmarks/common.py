@@ -91,7 +91,7 @@ def prompts(name: str, questions: int) -> list[Any]:
     """
     from zerogap.data import prompts as texts
     from zerogap.data.toy.word_problems import problems
-    from zerogap.engine.sampler import Prompt
+    from zerogap.engine.decoder import Prompt
 
     encode = tokenizer()
     asked = [problem.question for problem in problems(questions, 0, "test")]

@@ -61,14 +61,15 @@ def measured(
     import numpy as np
 
     from zerogap.engine import loading
-    from zerogap.engine.sampler import SamplingParams, sample, shared_prefix
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import sample, shared_prefix_length
 
     made = common.model(model, dtype, device)
     prompts = common.prompts(model, questions)
     bandwidth, rate = _rates(made.dtype, device)
     weights, multiplied, attentions = work(made)
     decoder = loading.decoder(made)
-    prefix = shared_prefix(prompts)
+    prefix = shared_prefix_length(prompts)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
     kv_token = decoder.kv_bytes() / prefix
     by_bytes: list[float] = []
@@ -98,7 +99,11 @@ def measured(
 
     decoder.step, decoder.prefill_prompts = counted, lambda asked: timed(admit, asked)
     sampling = SamplingParams(
-        temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=rows
+        temperature=0.7,
+        max_new_tokens=tokens,
+        stop=[],
+        num_samples=samples,
+        batch_size=rows or "auto",
     )
     start = time.perf_counter()
     drawn = sum(

@@ -34,7 +34,8 @@ def child(arguments: dict) -> None:
     import dataclasses
 
     from zerogap.engine import loading
-    from zerogap.engine.sampler import SamplingParams, sample
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import sample
 
     words = common.tokenizer()
     prompts = common.prompts(arguments["model"], arguments["questions"])
@@ -45,15 +46,18 @@ def child(arguments: dict) -> None:
         temperature=0.7,
         max_new_tokens=arguments["tokens"],
         stop=["Q:"],
-        samples=50,
-        batch_rows=1000,
+        num_samples=50,
+        batch_size=1000,
     )
     ways = {
         "1,000 samples together": (large, prompts),
         "1,000 together, questions in reverse": (large, prompts[::-1]),
-        "200 together": (dataclasses.replace(large, batch_rows=200), prompts),
-        "exact": (dataclasses.replace(large, exact=True), prompts),
-        "exact, questions in reverse": (dataclasses.replace(large, exact=True), prompts[::-1]),
+        "200 together": (dataclasses.replace(large, batch_size=200), prompts),
+        "exact": (dataclasses.replace(large, batch_invariant=True), prompts),
+        "exact, questions in reverse": (
+            dataclasses.replace(large, batch_invariant=True),
+            prompts[::-1],
+        ),
     }
     reference: dict[str, list] = {}
     rows = []

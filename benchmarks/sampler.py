@@ -92,14 +92,15 @@ def measured(arguments: dict) -> dict:
 
 def _zerogap(model, prompts, arguments) -> int:
     from zerogap.engine import loading
-    from zerogap.engine.sampler import SamplingParams, sample
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import sample
 
     sampling = SamplingParams(
         temperature=0.7,
         max_new_tokens=arguments["tokens"],
         stop=[],
-        samples=arguments["samples"],
-        batch_rows=arguments["rows"],
+        num_samples=arguments["samples"],
+        batch_size=arguments["rows"] or "auto",
     )
     decoder = loading.decoder(model)
     drawn = sample(decoder, prompts, common.Endless(common.tokenizer()), sampling)
@@ -135,12 +136,14 @@ def _prefilled(model, prompts, arguments) -> int:
     import torch
     from transformers import DynamicCache
 
-    from zerogap.engine.sampler import shared_prefix
+    from zerogap.engine.sampler import shared_prefix_length
 
     total = 0
     with torch.inference_mode():
         shots = DynamicCache(config=model.config)
-        prefix = shared_prefix(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
+        prefix = (
+            shared_prefix_length(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
+        )
         model(
             torch.tensor([prompts[0].token_ids[:prefix]], device=model.device),
             past_key_values=shots,

@@ -49,13 +49,14 @@ def measured(
 ) -> list[dict]:
     """Seconds of every (questions, samples, times the shared prompt is repeated)."""
     from zerogap.engine import loading
-    from zerogap.engine.sampler import Prompt, SamplingParams, sample, shared_prefix
+    from zerogap.engine.decoder import Prompt, SamplingParams
+    from zerogap.engine.sampler import sample, shared_prefix_length
 
     clock = common.clock(device)
     decoder = loading.decoder(common.model(model, dtype, device))
     words = common.Endless(common.tokenizer())
     made = common.prompts(model, max(questions for questions, _, _ in plans))
-    prefix = shared_prefix(made)
+    prefix = shared_prefix_length(made)
     rows = []
     for questions, samples, repeats in [plans[0], *plans]:
         prompts = [
@@ -63,7 +64,7 @@ def measured(
             for one in made[:questions]
         ]
         sampling = SamplingParams(
-            temperature=0.7, max_new_tokens=tokens, stop=[], samples=samples, batch_rows=500,
+            temperature=0.7, max_new_tokens=tokens, stop=[], num_samples=samples, batch_size=500,
         )  # fmt: skip
         start = clock()
         drawn = sample(decoder, prompts, words, sampling)

@@ -59,17 +59,18 @@ def measured(
 
     import zerogap
     from zerogap.engine import loading
-    from zerogap.engine.sampler import SamplingParams, greedy, sample
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import greedy, sample
     from zerogap.strategies.base import Context
     from zerogap.strategies.shortcut import PatchedModel
 
     clock = common.clock(device)
     words, prompts = common.Endless(common.tokenizer()), common.prompts(model, questions)
     sampling = SamplingParams(
-        temperature=0.7, max_new_tokens=tokens, stop=[], samples=50, batch_rows=rows
+        temperature=0.7, max_new_tokens=tokens, stop=[], num_samples=50, batch_size=rows
     )
     decoder = loading.decoder(common.model(model, dtype, device))
-    plain = SamplingParams(temperature=0, max_new_tokens=tokens, stop=[], batch_rows=rows)
+    plain = SamplingParams(temperature=0, max_new_tokens=tokens, stop=[], batch_size=rows)
     trajectories = greedy(decoder, prompts, words, plain)
     context = Context(
         [one.token_ids for one in trajectories], [one.entropy for one in trajectories]

@@ -10,7 +10,8 @@ from arguments import json_argument, run
 from zerogap import gpus
 from zerogap.data.extraction import rule
 from zerogap.engine import loading
-from zerogap.engine.sampler import SamplingParams, greedy
+from zerogap.engine.decoder import SamplingParams
+from zerogap.engine.sampler import greedy
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.sampling import responses
@@ -38,7 +39,13 @@ def main(argv: list[str] | None = None) -> None:
         loading.context_length(model),
         decoding["max_new_tokens"],
     )
-    sampling = SamplingParams.of(decoding, temperature=0, samples=1)
+    sampling = SamplingParams(
+        temperature=0,
+        max_new_tokens=decoding["max_new_tokens"],
+        stop=decoding["stop"],
+        batch_size=decoding["batch_rows"],
+        batch_invariant=decoding["exact"],
+    )
     trajectories = greedy(loading.decoder(model), prompts, tokenizer, sampling)
     judge = rule(args.extraction)
     said = responses.texts(trajectories, tokenizer, decoding["stop"])

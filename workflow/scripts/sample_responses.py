@@ -9,7 +9,7 @@ from zerogap import gpus
 from zerogap.analysis.solve_counts import solve_counts
 from zerogap.data.extraction import rule
 from zerogap.engine import loading
-from zerogap.engine.sampler import SamplingParams
+from zerogap.engine.decoder import SamplingParams
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import folder_state
@@ -65,7 +65,17 @@ def main(argv: list[str] | None = None) -> None:
     decoder = loading.decoder(model)
     if intervention.wrap is not None:
         decoder = intervention.wrap(decoder)
-    sampling = SamplingParams.of(decoding, seed=args.seed, stream=args.stream)
+    sampling = SamplingParams(
+        num_samples=decoding["samples"],
+        temperature=decoding["temperature"],
+        top_p=decoding["top_p"],
+        max_new_tokens=decoding["max_new_tokens"],
+        stop=decoding["stop"],
+        batch_size=decoding["batch_rows"],
+        batch_invariant=decoding["exact"],
+        seed=args.seed,
+        stream=args.stream,
+    )
     facts = provenance(
         **args.facts,
         strategy_parameters=args.strategy,

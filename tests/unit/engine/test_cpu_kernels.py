@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from helpers.tiny_models import model
 from zerogap.engine import cpu_kernels
-from zerogap.engine.prompt_cache import SharedPromptDecoder
-from zerogap.engine.sampler import draw
+from zerogap.engine.drawing import draw
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 
 @pytest.fixture

@@ -10,11 +10,14 @@ import torch
 from helpers.tiny_models import FAMILIES, model, tokenizer, traced
 from zerogap.engine import prompt_cache
 from zerogap.engine.cuda_graphs import CudaGraphs
-from zerogap.engine.prompt_cache import Capacity, SharedPromptDecoder
-from zerogap.engine.sampler import Prompt, SamplingParams, sample
+from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
+from zerogap.engine.sampler import sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 PREFIX, QUESTIONS = [5, 17, 200, 9], {0: [30, 31, 32], 1: [40], 2: [50, 51]}
-CAPACITY = Capacity(rows=8, copies=4, columns=20, questions=2, longest=3)
+CAPACITY = Capacity(
+    max_rows=8, samples_per_prompt=4, max_new_tokens=20, max_prompts=2, max_prompt_len=3
+)
 
 
 class Recorder:
@@ -80,7 +83,7 @@ PROMPTS = [
     Prompt(f"q{i}", TOKENIZER(f"Shots first. Q: {i * 77}\nA:")["input_ids"]) for i in range(7)
 ]
 SAMPLING = SamplingParams(
-    temperature=0.7, max_new_tokens=40, stop=["Q:"], samples=5, seed=3, batch_rows=11
+    temperature=0.7, max_new_tokens=40, stop=["Q:"], num_samples=5, seed=3, batch_size=11
 )
 
 
@@ -97,7 +100,7 @@ def test_samples_are_the_same_with_and_without():
 
 def test_exact_mode_pads_nothing():
     recorder = Recorder()
-    exact = dataclasses.replace(SAMPLING, exact=True, max_new_tokens=4)
+    exact = dataclasses.replace(SAMPLING, batch_invariant=True, max_new_tokens=4)
     list(
         sample(
             SharedPromptDecoder(model("llama"), recorder=lambda: recorder),

@@ -6,16 +6,17 @@ from transformers import GPT2Config, GPT2LMHeadModel, MistralConfig, MistralForC
 
 from helpers.tiny_models import FAMILIES, VOCABULARY, model, tokenizer
 from zerogap.engine import loading
+from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
-from zerogap.engine.prompt_cache import SharedPromptDecoder
-from zerogap.engine.sampler import Prompt, SamplingParams, greedy, sample
+from zerogap.engine.sampler import greedy, sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 TOKENIZER = tokenizer()
 PROMPTS = [
     Prompt(str(i), TOKENIZER("Shots first. " + text)["input_ids"])
     for i, text in enumerate(["Q: one\nA:", "Q: twenty-two of them\nA:", "Q: 3\nA:"])
 ]
-SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=12, stop=[], samples=5, batch_rows=64)
+SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=12, stop=[], num_samples=5, batch_size=64)
 
 
 def mistral():

@@ -6,7 +6,8 @@ import torch
 
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
 from zerogap.engine import prompt_cache
-from zerogap.engine.prompt_cache import Capacity, SharedPromptDecoder
+from zerogap.engine.decoder import Capacity
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 
 def direct(once):
@@ -26,7 +27,15 @@ def cached_model(request, monkeypatch):
     def make(made):
         cached = SharedPromptDecoder(made, recorder=lambda: direct)
         # Fewer questions than come, so that there is room to make.
-        cached.reserve(Capacity(rows=20, copies=20, columns=40, questions=2, longest=14))
+        cached.reserve(
+            Capacity(
+                max_rows=20,
+                samples_per_prompt=20,
+                max_new_tokens=40,
+                max_prompts=2,
+                max_prompt_len=14,
+            )
+        )
         return cached
 
     return make

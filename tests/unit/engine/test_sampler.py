@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.tiny_models import FAMILIES, VOCABULARY, model, tokenizer
-from zerogap.engine import sampler
-from zerogap.engine.prompt_cache import SharedPromptDecoder
+from zerogap.engine import drawing
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.drawing import draw
 from zerogap.engine.randomness import uniforms
-from zerogap.engine.sampler import Prompt, SamplingParams, draw, greedy, sample, shared_prefix
+from zerogap.engine.sampler import greedy, sample, shared_prefix_length
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
 
 TOKENIZER = tokenizer()
@@ -17,7 +19,7 @@ TEXTS = ["Q: one\nA:", "Q: twenty-two of them\nA:", "Q: 3\nA:", "Q: four, at las
 PROMPTS = [
     Prompt(f"q{i}", TOKENIZER("Shots first. " + text)["input_ids"]) for i, text in enumerate(TEXTS)
 ]
-SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=24, stop=["Q:"], samples=6, seed=3)
+SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=24, stop=["Q:"], num_samples=6, seed=3)
 
 
 def everything(family, sampling, prompts=PROMPTS):
@@ -29,10 +31,10 @@ def everything(family, sampling, prompts=PROMPTS):
 def test_a_sample_depends_on_nothing_but_seed_question_and_index(family):
     whole = everything(family, SAMPLING)
     assert len({tuple(r.token_ids) for rs in whole.values() for r in rs}) > 12
-    small = everything(family, dataclasses.replace(SAMPLING, batch_rows=7))
+    small = everything(family, dataclasses.replace(SAMPLING, batch_size=7))
     backwards = everything(family, SAMPLING, PROMPTS[::-1])
     assert whole == small == backwards
-    fewer = everything(family, dataclasses.replace(SAMPLING, samples=2))
+    fewer = everything(family, dataclasses.replace(SAMPLING, num_samples=2))
     assert fewer == {name: responses[:2] for name, responses in whole.items()}
 
 
@@ -68,7 +70,7 @@ def test_samples_that_agree_so_far_are_one_row():
     rows = []
     step = decoder.step
     decoder.step = lambda tokens: rows.append(len(tokens)) or step(tokens)
-    cold = dataclasses.replace(SAMPLING, temperature=0.01, samples=50)
+    cold = dataclasses.replace(SAMPLING, temperature=0.01, num_samples=50)
     drawn = dict(sample(decoder, PROMPTS[:1], TOKENIZER, cold))
     distinct = {
         tuple(r.token_ids[: length + 1]) for r in drawn[0] for length in range(len(r.token_ids) - 1)
@@ -79,14 +81,14 @@ def test_samples_that_agree_so_far_are_one_row():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_exact_mode_decodes_each_question_by_itself(family):
     """The very same matrix shapes, hence the very same bits, whatever else is to be sampled."""
-    exact = dataclasses.replace(SAMPLING, exact=True)
+    exact = dataclasses.replace(SAMPLING, batch_invariant=True)
     shapes = {}
 
     def recorded(prompts, chosen):
         decoder = SharedPromptDecoder(model(family))
         step, seen = decoder.step, []
         decoder.step = lambda tokens: seen.append(tokens.tolist()) or step(tokens)
-        for index, _ in sample(decoder, prompts, TOKENIZER, exact, chosen=chosen):
+        for index, _ in sample(decoder, prompts, TOKENIZER, exact, indices=chosen):
             shapes.setdefault(prompts[index].question_id, []).append(list(seen))
             seen.clear()
 
@@ -104,7 +106,7 @@ def test_shards_draw_what_the_whole_draws():
         for shard in range(count):
             chosen = range(shard, len(PROMPTS), count)
             drawn = sample(
-                SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING, chosen=chosen
+                SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING, indices=chosen
             )
             parts |= {PROMPTS[index].question_id: responses for index, responses in drawn}
         assert parts == whole
@@ -118,7 +120,7 @@ def test_seed_and_stream_change_the_draws():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_is_that_of_generate(family):
-    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_rows=2)
+    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_size=2)
     ours = greedy(SharedPromptDecoder(model(family)), PROMPTS, TOKENIZER, sampling)
     reference = model(family)
     for prompt, response in zip(PROMPTS, ours, strict=True):
@@ -141,7 +143,7 @@ def test_greedy_is_that_of_generate(family):
 def test_greedy_rows_that_change_places_stay_with_their_questions():
     """Questions that end at different steps, so that rows move into the gaps."""
     many = [Prompt(str(i), TOKENIZER(f"Shots. Q: {i * 7919}\nA:")["input_ids"]) for i in range(24)]
-    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_rows=1)
+    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_size=1)
     whole = greedy(SharedPromptDecoder(model("llama")), many, TOKENIZER, sampling)
     ends = [{t: one.token_ids.index(t) for t in one.token_ids} for one in whole]
     # The token that ends most responses, at different steps.
@@ -153,7 +155,7 @@ def test_greedy_rows_that_change_places_stay_with_their_questions():
         SharedPromptDecoder(model("llama")),
         many,
         words,
-        dataclasses.replace(sampling, batch_rows=10),
+        dataclasses.replace(sampling, batch_size=10),
     )
     assert len({len(one.token_ids) for one in together}) > 3
     for one, alone, places in zip(together, whole, ends, strict=True):
@@ -176,8 +178,8 @@ def test_responses_end_where_they_should():
 
 def test_the_prefix_leaves_every_prompt_a_token():
     prompts = [Prompt("a", [1, 2, 3]), Prompt("b", [1, 2, 3, 4])]
-    assert shared_prefix(prompts) == 2
-    assert shared_prefix([Prompt("a", [1, 2, 3])]) == 2
+    assert shared_prefix_length(prompts) == 2
+    assert shared_prefix_length([Prompt("a", [1, 2, 3])]) == 2
 
 
 def test_prompts_need_no_common_beginning():
@@ -194,7 +196,7 @@ def test_logits_that_are_no_numbers_name_the_question():
     broken = model("llama")
     with torch.no_grad():
         broken.lm_head.weight.fill_(float("nan"))
-    with pytest.raises(InputError, match=r"question q[0-3]: .*not numbers \(NaN\) at step 0"):
+    with pytest.raises(InputError, match=r"question q[0-3]: .*logits are NaN at step 0"):
         list(sample(SharedPromptDecoder(broken), PROMPTS, TOKENIZER, SAMPLING))
 
 
@@ -208,7 +210,7 @@ def test_logits_that_cease_to_be_numbers_name_the_step():
 
     decoder.step = breaks
     unending = dataclasses.replace(SAMPLING, stop=[])
-    with pytest.raises(InputError, match=r"question q1: .*\(NaN\) at step 3; was it trained in"):
+    with pytest.raises(InputError, match=r"question q1: .*logits are NaN at step 3; check"):
         list(sample(decoder, PROMPTS[1:2], TOKENIZER, unending))
 
 
@@ -264,7 +266,7 @@ def test_draws_a_few_rows_at_a_time_are_those_of_all_at_once(top_p, monkeypatch)
     uniform = torch.rand(9, dtype=torch.float64)
     whole = draw(logits, uniform, 0.7, top_p, row)
     for rows in (1, 2, 3, 4):
-        monkeypatch.setattr(sampler, "_RUN", rows * 130)
+        monkeypatch.setattr(drawing, "CPU_LOGITS_CHUNK", rows * 130)
         assert draw(logits, uniform, 0.7, top_p, row).equal(whole)
     assert whole[8] == -1
 

@@ -7,15 +7,16 @@ import torch
 
 from helpers.tiny_models import model, tokenizer
 from zerogap.data.extraction import rule
-from zerogap.engine.prompt_cache import SharedPromptDecoder
-from zerogap.engine.sampler import Prompt, SamplingParams, batch_rows
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.sampler import auto_batch_size
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
 from zerogap.sampling import cell
 from zerogap.sampling.checkpoint import Parts
 
 TOKENIZER = tokenizer()
 PROMPTS = [Prompt(f"q{i}", TOKENIZER(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(6)]
-SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=10, stop=[], samples=4, batch_rows=8)
+SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=10, stop=[], num_samples=4, batch_size=8)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +129,7 @@ def test_the_batch_follows_from_the_free_memory(monkeypatch):
     found = []
     for free in (0, 2**21, 2**22, 2**40):
         monkeypatch.setattr("zerogap.engine.memory.free_bytes", lambda _, free=free: free)
-        found.append(batch_rows(decoder, PROMPTS, SAMPLING))
+        found.append(auto_batch_size(decoder, PROMPTS, SAMPLING))
     assert found[0] == 4
     assert found[0] < found[1] < found[2] < found[3] == 512
 
@@ -138,5 +139,5 @@ def test_questions_count_in_the_memory_of_a_batch(monkeypatch):
     decoder = SharedPromptDecoder(model("llama"))
     monkeypatch.setattr("zerogap.engine.memory.free_bytes", lambda _: 2**24)
     long = [Prompt(one.question_id, one.token_ids + [7] * 150) for one in PROMPTS]
-    alone, many = (dataclasses.replace(SAMPLING, samples=m) for m in (1, 50))
-    assert batch_rows(decoder, long, alone) < 0.7 * batch_rows(decoder, long, many)
+    alone, many = (dataclasses.replace(SAMPLING, num_samples=m) for m in (1, 50))
+    assert auto_batch_size(decoder, long, alone) < 0.7 * auto_batch_size(decoder, long, many)

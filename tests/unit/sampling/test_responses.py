@@ -4,7 +4,7 @@ import pytest
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.solve_counts import solve_counts
 from zerogap.data.extraction import rule
-from zerogap.engine.sampler import Response
+from zerogap.engine.decoder import Response
 from zerogap.errors import InputError
 from zerogap.sampling import responses
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerogap.engine.sampler import Rows
+from zerogap.engine.decoder import Rows
 from zerogap.strategies.base import Context
 from zerogap.strategies.lne_blocking import LNEBlocking
 

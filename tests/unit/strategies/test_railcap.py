@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 from transformers import LogitsProcessorList
 
 from helpers.tiny_models import model, tokenizer
-from zerogap.engine.prompt_cache import SharedPromptDecoder
+from zerogap.engine.decoder import Prompt, Rows, SamplingParams
+from zerogap.engine.drawing import draw
 from zerogap.engine.randomness import uniforms
-from zerogap.engine.sampler import Prompt, Rows, SamplingParams, draw, greedy, sample
+from zerogap.engine.sampler import greedy, sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.strategies.base import Context
 from zerogap.strategies.railcap import RailCap, RailCapLogitsProcessor
 
@@ -126,7 +128,7 @@ def test_in_generate_it_samples_what_the_engine_samples(monkeypatch):
     words = tokenizer()
     texts = ["Shots. Q: one?\nA:", "Shots. Q: twenty-two of them?\nA:"]
     prompts = [Prompt(str(i), words(text)["input_ids"]) for i, text in enumerate(texts)]
-    sampling = SamplingParams(temperature=0.5, max_new_tokens=14, stop=[], samples=3, seed=8)
+    sampling = SamplingParams(temperature=0.5, max_new_tokens=14, stop=[], num_samples=3, seed=8)
     plain = SamplingParams(temperature=0, max_new_tokens=14, stop=[])
     decoder = SharedPromptDecoder(model("llama"))
     greedy_responses = greedy(decoder, prompts, words, plain)

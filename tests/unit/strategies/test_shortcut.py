@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from helpers.tiny_models import ARCHITECTURES, model, tokenizer
-from zerogap.engine.prompt_cache import SharedPromptDecoder
-from zerogap.engine.sampler import Prompt, SamplingParams, sample
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.sampler import sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.io import parquet
 from zerogap.strategies import shortcut
 
@@ -92,7 +93,9 @@ def test_it_samples_through_the_same_loop():
     words = tokenizer()
     prompts = [Prompt(str(i), words(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(3)]
     decoder = patched(model("llama", 1), model("llama", 2), {0: torch.arange(20)})
-    sampling = SamplingParams(temperature=0.7, max_new_tokens=8, stop=[], samples=4, batch_rows=5)
+    sampling = SamplingParams(
+        temperature=0.7, max_new_tokens=8, stop=[], num_samples=4, batch_size=5
+    )
     drawn = dict(sample(decoder, prompts, words, sampling))
     assert sorted(drawn) == [0, 1, 2]
     assert all(len(responses) == 4 for responses in drawn.values())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from zerogap.engine.prompt_cache import Capacity
+from zerogap.engine.decoder import Capacity
 
 
 class HFDecoder:

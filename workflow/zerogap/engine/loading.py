@@ -11,8 +11,9 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from zerogap.engine.decoder import Capacity
 from zerogap.engine.hf_decoder import HFDecoder
-from zerogap.engine.prompt_cache import Capacity, SharedPromptDecoder
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 _KNOWN = ("llama", "gpt_neox", "gemma4_text")  # the tests compare these, row by row, on a CPU
 
@@ -73,7 +74,11 @@ def _trial(decoder: SharedPromptDecoder | HFDecoder) -> torch.Tensor:
     window = min(getattr(config, "sliding_window", None) or 8, config.max_position_embeddings // 2)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(config.vocab_size, (window + 12,), generator=generator)
-    decoder.reserve(Capacity(rows=1, copies=1, columns=8, questions=1, longest=5))
+    decoder.reserve(
+        Capacity(
+            max_rows=1, samples_per_prompt=1, max_new_tokens=8, max_prompts=1, max_prompt_len=5
+        )
+    )
     decoder.prefill_prefix(tokens[: window + 4].tolist())
     steps = [decoder.prefill_prompts([tokens[window + 4 : window + 9].tolist()])]
     steps += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]

@@ -3,10 +3,10 @@
 A prompt is the few-shot prefix (one for the whole model), a question's own tokens (one for all its
 samples) and a row's generated tokens. A decoding step attends to the three parts where they lie
 and takes one softmax over them: nothing shared is copied per row. `transformers` models reach
-this through its attention interface, under the name :data:`ATTENTION`.
+this through its attention interface, under the name `zerogap_shared_prompt`.
 
 On a CPU the parts grow as the batch does. On a GPU they are taken at once for the largest batch
-(:class:`Capacity`) and a step's rows are padded to one of few sizes, so that its kernels can be
+(:class:`~zerogap.engine.decoder.Capacity`) and a step's rows are padded to one of few sizes, so that its kernels can be
 recorded and replayed (:mod:`zerogap.engine.cuda_graphs`).
 
 Shapes: R rows being decoded, Q questions, Hq/Hkv query and key/value heads, D head size,
@@ -14,40 +14,19 @@ P prefix length, S longest question part, T tokens generated so far. What is cou
 which row belongs to which question) is kept on the host, so that a step never waits for the device.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AttentionInterface, PreTrainedModel
 
-from zerogap.engine.cuda_graphs import CudaGraphRunner, CudaGraphs, Record
+from zerogap.engine.decoder import Capacity
 from zerogap.engine.memory import to_device
 
-ATTENTION = "zerogap_shared_prompt"
 _GROWTH = 32  # columns added when the rows' own store is full
 _RUN = 64  # rows of similar length that are taken together
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """The largest batch that is to come.
-
-    Attributes:
-        rows: how many there can be.
-        copies: how many of them one question can have.
-        columns: own tokens of a row.
-        questions: as many as are there together; if there are more, room for them is made.
-        longest: tokens of a question.
-    """
-
-    rows: int
-    copies: int
-    columns: int
-    questions: int
-    longest: int
 
 
 @dataclass
@@ -76,7 +55,7 @@ class PromptCache:
         self._mode = "prefix"
         self._arriving: dict[int, tuple[Tensor, Tensor]] = {}
         self._biases: dict[int | None, Tensor] = {}
-        self._empty(capacity.questions if capacity else 0)
+        self._empty(capacity.max_prompts if capacity else 0)
 
     def _empty(self, questions: int) -> None:
         self.question_length = np.zeros(questions, dtype=np.int64)  # (Q,)
@@ -117,7 +96,7 @@ class PromptCache:
         """Whether what it stores lies as in a new cache of its capacity: it can be used again."""
         return (
             self.capacity is not None
-            and len(self.question_length) == self.capacity.questions
+            and len(self.question_length) == self.capacity.max_prompts
             and prefix_length == self.prefix_length
         )
 
@@ -169,7 +148,7 @@ class PromptCache:
 
     def _put_questions(self, slots: Tensor) -> None:
         """The questions just prefilled into their slots of stores that do not move otherwise."""
-        count, longest = len(self.question_length), self.capacity.longest
+        count, longest = len(self.question_length), self.capacity.max_prompt_len
         for index, arriving in self._arriving.items():
             layer = self.layers[index]
             if layer.question is None or len(layer.question[0]) < count:
@@ -221,7 +200,7 @@ class PromptCache:
         start = self.prefix_length + self.question_length[self.row_slot]
         per_row = [start, self.row_length, self._row_cell]
         if self.capacity is not None:
-            none = _round_rows(len(start)) - len(start)
+            none = padded_rows(len(start)) - len(start)
             per_row = [np.pad(values, (0, none)) for values in per_row]
             width = _round_columns(width)
         return width, [*per_row, self._cell_row]
@@ -258,8 +237,8 @@ class PromptCache:
     def _make_room(self, rows: int, width: int) -> None:
         """Rows' own stores of at least `rows` × `width`; what is in them stays."""
         if self.capacity is not None:
-            rows = _round_rows(self.capacity.rows)
-            width = _round_columns(self.capacity.columns)
+            rows = padded_rows(self.capacity.max_rows)
+            width = _round_columns(self.capacity.max_new_tokens)
         for layer in self.layers.values():
             if layer.question is None:
                 continue  # a layer that reads another's keys
@@ -417,7 +396,7 @@ class PromptCache:
 
     def _longest_question(self) -> int:
         """Columns of the questions' stores."""
-        return self.capacity.longest if self.capacity else int(self.question_length.max())
+        return self.capacity.max_prompt_len if self.capacity else int(self.question_length.max())
 
     def _group_rows(self) -> None:
         """Where each row lies in a (Q, W) grid of questions × their rows."""
@@ -425,7 +404,7 @@ class PromptCache:
         order = self.row_slot.argsort(kind="stable")
         count = np.bincount(self.row_slot, minlength=questions)
         place = np.arange(rows) - np.repeat(count.cumsum() - count, count)
-        width = self.capacity.copies if self.capacity else int(count.max())
+        width = self.capacity.samples_per_prompt if self.capacity else int(count.max())
         grid = np.zeros((questions, width), dtype=np.int64)
         grid[self.row_slot[order], place] = order
         cell = np.empty(rows, dtype=np.int64)
@@ -449,7 +428,7 @@ class PromptCache:
         return spread.reshape(-1, heads, group, size)
 
 
-def _round_rows(rows: int) -> int:
+def padded_rows(rows: int) -> int:
     """The next of 8, 16, 32, 64, 128, 192, …: shapes are few, and the kernels work in tiles."""
     return max(8, 1 << (rows - 1).bit_length()) if rows <= 64 else -(-rows // 64) * 64
 
@@ -543,163 +522,3 @@ def _stack(parts: Tensor, arriving: Tensor) -> Tensor:
     return torch.cat(
         [F.pad(part, (0, 0, 0, longest - part.shape[2])) for part in (parts, arriving)]
     )
-
-
-def _attention(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    scaling: float,
-    prompt_cache: PromptCache,
-    sliding_window: int | None = None,
-    **_: object,
-) -> tuple[Tensor, None]:
-    source = _source(module)
-    return prompt_cache.attend(source, query, key, value, scaling, sliding_window), None
-
-
-def _source(module: torch.nn.Module) -> int:
-    """The layer whose parts an attention module reads: its own.
-
-    A layer of Gemma-4 that shares keys reads those of the last layer of its kind that has any.
-    """
-    if not getattr(module, "is_kv_shared_layer", False):
-        return module.layer_idx
-    kinds = module.config.layer_types
-    own = range(len(kinds) - module.config.num_kv_shared_layers)
-    return max(layer for layer in own if kinds[layer] == kinds[module.layer_idx])
-
-
-# No mask function is registered under this name, so the models build none: `attend` masks.
-AttentionInterface.register(ATTENTION, _attention)
-
-
-class SharedPromptDecoder:
-    """A causal language model decoding many rows behind one shared prefix.
-
-    Args:
-        model: a Llama, GPT-NeoX or Gemma-4 text model; its attention is switched to
-            :data:`ATTENTION` and it is put into evaluation mode.
-        with_logits: False for a model whose activations alone are wanted (a donor).
-        recorder: makes what records the steps of a batch; CUDA graphs on a GPU, elsewhere None.
-    """
-
-    single_prompt_only = False  # whether it takes one question at a time
-
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        with_logits: bool = True,
-        recorder: Callable[[], Record] | None = None,
-    ) -> None:
-        model.eval()
-        model.set_attn_implementation(ATTENTION)
-        self.model = model
-        self.device = model.device
-        self._with_logits = with_logits
-        self._cache = PromptCache(self.device)
-        self._replays: CudaGraphRunner | None = None
-        if recorder is None and self.device.type == "cuda" and with_logits:
-            recorder = CudaGraphs
-        self._recorder = recorder
-
-    @property
-    def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes room; if not, what rows store grows with them."""
-        return self._recorder is not None
-
-    def reserve(self, capacity: Capacity | None) -> None:
-        """Decode batches of up to this capacity from now on; None: of any, from stores that grow.
-
-        Steps are then recorded and replayed where the device can. Another capacity than the one
-        before frees what was taken for that.
-        """
-        if not self.preallocates:
-            capacity = None
-        if capacity is None or capacity != self._cache.capacity:
-            self._renew(capacity)
-
-    def _renew(self, capacity: Capacity | None) -> None:
-        self._replays = None
-        self._cache = PromptCache(self.device, capacity)
-        if capacity is not None:
-            self._replays = CudaGraphRunner(
-                self._step, self._recorder(), _round_rows(capacity.rows)
-            )
-
-    def prefill_prefix(self, token_ids: list[int]) -> None:
-        """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
-        if not self._cache.is_for(len(token_ids)):
-            self._renew(self._cache.capacity)
-        positions = self._cache.begin_prefix(len(token_ids))
-        if token_ids:
-            self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
-
-    @torch.inference_mode()
-    def prefill_prompts(self, questions: list[list[int]]) -> Tensor | None:
-        """Prefill questions (token ids after the prefix) and open a row for each, after the others.
-
-        Returns:
-            The logits (q, V) after each question's last token, None without logits.
-        """
-        lengths = [len(tokens) for tokens in questions]
-        longest = max(lengths)
-        padded = [tokens + [0] * (longest - len(tokens)) for tokens in questions]
-        positions = self._cache.begin_questions(longest)
-        ends, which = np.unique(np.array(lengths) - 1, return_inverse=True)
-        tokens = torch.tensor(padded, device=self.device)
-        logits = self._forward(tokens, positions, keep=ends)
-        self._cache.add_questions(lengths)
-        if logits is None:
-            return None
-        rows = torch.arange(len(questions), device=self.device)
-        return logits[rows, to_device(which, self.device)]
-
-    @torch.inference_mode()
-    def step(self, tokens: Tensor) -> Tensor | None:
-        """Feed one token to every row (R,); the logits (R, V) for the next."""
-        width, plan = self._cache.plan_step()
-        inputs = [
-            F.pad(tokens, (0, len(plan[0]) - len(tokens))),
-            *(to_device(part, self.device) for part in plan),
-        ]
-        logits = (self._replays or self._step)(width, *inputs)
-        self._cache.end_step()
-        return None if logits is None else logits[: len(tokens)]
-
-    def _step(self, width: int, tokens: Tensor, *plan: Tensor) -> Tensor | None:
-        """A step from what is on the device alone."""
-        positions = self._cache.begin_step(width, *plan)
-        logits = self._forward(tokens[:, None], positions, keep=None)
-        return None if logits is None else logits[:, -1]
-
-    @torch.inference_mode()
-    def reorder(self, rows: np.ndarray) -> None:
-        """Go on with the given rows of the present ones, in that order; a row may come twice."""
-        self._cache.reorder(rows)
-
-    def kv_bytes(self) -> int:
-        """Bytes of the prefix's keys and values."""
-        return sum(part.nbytes for layer in self._cache.layers.values() for part in layer.prefix)
-
-    @torch.inference_mode()
-    def _forward(
-        self, tokens: Tensor, positions: Tensor, keep: np.ndarray | list[int] | None
-    ) -> Tensor | None:
-        inputs = {
-            "input_ids": tokens,
-            "position_ids": positions.expand(len(tokens), -1),
-            "past_key_values": self._cache,
-            "use_cache": True,
-            "prompt_cache": self._cache,
-        }
-        if not self._with_logits:
-            self.model.base_model(**inputs)
-            return None
-        if keep is not None:
-            inputs["logits_to_keep"] = torch.as_tensor(keep, device=self.device)
-        return self.model(**inputs).logits

@@ -11,7 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import rule
 from zerogap.engine import loading
-from zerogap.engine.sampler import Prompt, SamplingParams, greedy
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
@@ -57,7 +58,7 @@ def sample(
             the like are empty.
         extraction: which answer a response gives (:mod:`zerogap.data.extraction`).
         stop: strings that end a response, beside the tokenizer's end token.
-        exact: see :class:`zerogap.engine.sampler.SamplingParams`.
+        exact: see :class:`zerogap.engine.decoder.SamplingParams`.
         batch_rows: samples decoded together; as many as fit the memory where it is None.
         output: a Parquet file to write. Finished prompts are kept beside it on the way: a killed
             call, repeated, goes on where it was.
@@ -87,10 +88,10 @@ def sample(
         top_p=top_p,
         max_new_tokens=max_new_tokens,
         stop=list(stop),
-        samples=m,
+        num_samples=m,
         seed=seed,
-        batch_rows=batch_rows,
-        exact=exact,
+        batch_size=batch_rows or "auto",
+        batch_invariant=exact,
     )
     decoder = loading.decoder(model)
     intervention, trajectories = Intervention(), []
@@ -125,7 +126,7 @@ def sample(
             strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
         )
         origin = {
-            "facts": [repr(strategy), {**vars(sampling), "batch_rows": None}, str(model.device)],
+            "facts": [repr(strategy), {**vars(sampling), "batch_size": None}, str(model.device)],
             "versions": [torch.__version__, transformers.__version__],
             "prompts": [texts, right, extraction],
             "trajectories": [one.token_ids for one in trajectories],

@@ -13,15 +13,8 @@ from transformers import PreTrainedTokenizerBase
 
 from zerogap.data.extraction import Rule
 from zerogap.engine import memory
-from zerogap.engine.sampler import (
-    Decoder,
-    Edit,
-    Prompt,
-    Response,
-    SamplingParams,
-    batch_rows,
-    sample,
-)
+from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
+from zerogap.engine.sampler import auto_batch_size, sample
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling.checkpoint import Parts
@@ -55,20 +48,20 @@ def sample_questions(
     """
     chosen = range(len(prompts)) if chosen is None else chosen
     tables = []
-    rows = sampling.batch_rows
+    rows = None if sampling.batch_size == "auto" else sampling.batch_size
     with _Progress(len(chosen)) as progress:
         for number, start in enumerate(range(0, len(chosen), PART)):
             part = chosen[start : start + PART]
             names = [prompts[index].question_id for index in part]
-            table = parts.load(number, names, sampling.samples) if parts else None
+            table = parts.load(number, names, sampling.num_samples) if parts else None
             if table is not None:
                 rows = parts.batch_rows
                 progress.skip(len(part))
             else:
-                rows = rows or batch_rows(decoder, prompts, sampling)
+                rows = rows or auto_batch_size(decoder, prompts, sampling)
 
                 def draw(together: int, part: Sequence[int] = part) -> pd.DataFrame:
-                    now = dataclasses.replace(sampling, batch_rows=together)
+                    now = dataclasses.replace(sampling, batch_size=together)
                     drawn = {}
                     for index, responses in sample(decoder, prompts, tokenizer, now, edit, part):
                         drawn[index] = sample_rows(
@@ -83,7 +76,7 @@ def sample_questions(
                     listed = [row for index in part for row in drawn[index]]
                     return pd.DataFrame(listed, columns=parquet.CONTRACTS["samples"].names)
 
-                table, rows = _within_memory(draw, rows, sampling.samples, progress)
+                table, rows = _within_memory(draw, rows, sampling.num_samples, progress)
                 if parts:
                     parts.save(number, table, rows)
             tables.append(table)

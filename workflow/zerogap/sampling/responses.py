@@ -5,7 +5,7 @@ from transformers import PreTrainedTokenizerBase
 
 from zerogap.data import prompts
 from zerogap.data.extraction import Rule
-from zerogap.engine.sampler import Prompt, Response
+from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
 
 

@@ -20,8 +20,8 @@ from zerogap.plugins import imported
 if TYPE_CHECKING:  # the workflow reads the table below without loading torch and pandas
     from transformers import PreTrainedTokenizerBase
 
-    from zerogap.engine.prompt_cache import SharedPromptDecoder
-    from zerogap.engine.sampler import Decoder, Edit
+    from zerogap.engine.decoder import Decoder, Edit
+    from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
     from zerogap.strategies.filtering import Keep
 
 CLASSES = {

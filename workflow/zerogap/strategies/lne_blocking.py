@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
-from zerogap.engine.sampler import Rows
 from zerogap.strategies.base import Context, Intervention
 
 

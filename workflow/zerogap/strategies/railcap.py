@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
-from zerogap.engine.sampler import Rows
 from zerogap.strategies.base import Context, Intervention
 
 _NOWHERE = -2  # unlike any token and unlike the -1 that pads generated tokens

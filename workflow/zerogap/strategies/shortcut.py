@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from zerogap.engine import loading
-from zerogap.engine.prompt_cache import Capacity, SharedPromptDecoder
+from zerogap.engine.decoder import Capacity
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.families import FAMILIES
 from zerogap.io import parquet
 from zerogap.strategies.base import Context, Intervention
