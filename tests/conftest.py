@@ -1,7 +1,7 @@
-"""Settings of every test run."""
+"""Settings for all tests."""
 
 from hypothesis import settings
 
-# How fast a machine is decides no test: they are shared and noisy.
+# No deadlines: test machines are shared, and their speed varies.
 settings.register_profile("zerogap", deadline=None)
 settings.load_profile("zerogap")

@@ -1,6 +1,7 @@
 """The prose checker finds listed phrases in text, comments and strings, and nothing else."""
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ _SPEC.loader.exec_module(check_prose)
 RULES = check_prose.read_rules(check_prose.TABLE.read_text())
 
 
-def phrases(text):
+def phrases(text: str) -> list[str]:
     return [violation.phrase for violation in check_prose.find_violations(text, RULES)]
 
 
@@ -34,7 +35,7 @@ def phrases(text):
         ("x = f()  # computed anew", "anew"),
     ],
 )
-def test_listed_phrase_is_reported(text, phrase):
+def test_listed_phrase_is_reported(text: str, phrase: str) -> None:
     assert phrases(text) == [phrase]
 
 
@@ -52,7 +53,7 @@ def test_listed_phrase_is_reported(text, phrase):
         "put the model on the device; it should go on the first GPU",
     ],
 )
-def test_natural_text_and_longer_words_pass(text):
+def test_natural_text_and_longer_words_pass(text: str) -> None:
     assert phrases(text) == []
 
 
@@ -65,18 +66,18 @@ def test_natural_text_and_longer_words_pass(text):
         "> the job goes\n> on where it was",
     ],
 )
-def test_phrase_is_found_across_a_line_break_and_reported_at_its_first_line(text):
+def test_phrase_is_found_across_a_line_break_and_reported_at_its_first_line(text: str) -> None:
     (violation,) = check_prose.find_violations("first line\n" + text, RULES)
     assert violation.line == 2
 
 
-def test_escape_exempts_its_own_line_only():
+def test_escape_exempts_its_own_line_only() -> None:
     text = 'QUOTE = "mend"  # prose: ok\nmend'
     (violation,) = check_prose.find_violations(text, RULES)
     assert violation.line == 2
 
 
-def test_every_rule_has_a_pattern_and_a_suggestion():
+def test_every_rule_has_a_pattern_and_a_suggestion() -> None:
     assert len(RULES) > 20
     assert all(rule.pattern.pattern and rule.suggestion for rule in RULES)
 
@@ -94,11 +95,13 @@ def test_every_rule_has_a_pattern_and_a_suggestion():
         ("docs/mechanism.png", False),
     ],
 )
-def test_generated_data_and_binary_files_are_not_checked(path, checked):
+def test_generated_data_and_binary_files_are_not_checked(path: str, checked: bool) -> None:
     assert check_prose.is_checked(path) is checked
 
 
-def test_command_prints_place_and_suggestion_and_fails(tmp_path, monkeypatch, capsys):
+def test_command_prints_place_and_suggestion_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(check_prose, "ROOT", tmp_path)
     (tmp_path / "page.md").write_text("# Title\n\nIt goes on.\n")
     assert check_prose.main(["page.md"]) == 1

@@ -1,9 +1,13 @@
 """The documentation: Python blocks run, links and headings exist, the site has every page."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from _pytest.mark.structures import ParameterSet
 
 from helpers.paths import ROOT
 
@@ -20,11 +24,11 @@ PAGES = [
 EXTERNAL = re.compile(r"[a-z]+:")
 
 
-def without_code(text):
+def without_code(text: str) -> str:
     return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
-def anchors(page):
+def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub and mkdocs make them."""
     headings = re.findall(
         r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M
@@ -33,14 +37,14 @@ def anchors(page):
     return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.lower()).strip()) for text in texts}
 
 
-def links():
+def links() -> Iterator[ParameterSet]:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
             if not EXTERNAL.match(target):
                 yield pytest.param(page, target, id=f"{page.relative_to(ROOT)}: {target}")
 
 
-def python_blocks():
+def python_blocks() -> Iterator[ParameterSet]:
     """Consecutive blocks of a page share their names, as they do for a reader."""
     for page in PAGES:
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
@@ -49,7 +53,7 @@ def python_blocks():
 
 
 @pytest.mark.parametrize("blocks", list(python_blocks()))
-def test_python_blocks_run(blocks, monkeypatch):
+def test_python_blocks_run(blocks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     namespace = {"__name__": "documentation"}
     for block in blocks:
@@ -57,7 +61,7 @@ def test_python_blocks_run(blocks, monkeypatch):
 
 
 @pytest.mark.parametrize(("page", "target"), list(links()))
-def test_links_lead_to_a_file_and_a_heading(page, target):
+def test_links_lead_to_a_file_and_a_heading(page: Path, target: str) -> None:
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     assert file.exists()
@@ -65,7 +69,7 @@ def test_links_lead_to_a_file_and_a_heading(page, target):
         assert anchor in anchors(file)
 
 
-def test_readme_is_short():
+def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 125
 
 
@@ -76,13 +80,13 @@ class _SiteLoader(yaml.SafeLoader):
 _SiteLoader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
 
 
-def pages_in(navigation):
+def pages_in(navigation: list[Any]) -> Iterator[str]:
     for entry in navigation:
         target = next(iter(entry.values())) if isinstance(entry, dict) else entry
         yield from pages_in(target) if isinstance(target, list) else [target]
 
 
-def test_every_page_is_in_the_navigation_of_the_site():
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
     site = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader=_SiteLoader)
     listed = set(pages_in(site["nav"]))
     assert all((ROOT / "docs" / page).exists() for page in listed)
