@@ -63,7 +63,7 @@ lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(SNAKEMAKE) --lint
 
 docs: .venv/ready ## regenerate the configuration reference
-	$(BIN)/python workflow/scripts/document_config.py docs/configuration.md
+	$(BIN)/python -m zerogap.config.reference docs/configuration.md
 
 docs-site: .venv/ready ## build the documentation site in site/
 	$(BIN)/mkdocs build --strict
