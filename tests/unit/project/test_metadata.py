@@ -1,0 +1,64 @@
+"""Package metadata, citation and repository files agree with each other."""
+
+import re
+import tomllib
+
+import yaml
+
+import zerogap
+from helpers.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+
+
+def test_version_is_the_same_everywhere() -> None:
+    assert PROJECT["version"] == zerogap.__version__ == CITATION["version"]
+
+
+def test_licence_is_the_same_everywhere() -> None:
+    assert PROJECT["license"] == CITATION["license"] == "MIT"
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License")
+
+
+def test_citation_prefers_the_paper() -> None:
+    paper = CITATION["preferred-citation"]
+    assert paper["title"].startswith("Zero Gap Is Not Restoration: Stratified Per-Question")
+    assert [author["family-names"] for author in paper["authors"]] == ["Hou", "Jiao", "Wang", "Li"]
+
+
+def test_package_is_marked_as_typed() -> None:
+    assert (ROOT / "workflow/zerogap/py.typed").exists()
+
+
+def test_classifiers_continuous_integration_and_requirement_name_the_same_pythons() -> None:
+    listed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python-version"] == listed
+    first, end = re.fullmatch(r">=(3\.\d+),<(3\.\d+)", PROJECT["requires-python"]).groups()  # type: ignore[union-attr]
+    assert (first, f"3.{int(end.split('.')[1]) - 1}") == (listed[0], listed[-1])
+
+
+def test_every_extra_is_described_on_the_installation_page() -> None:
+    page = (ROOT / "docs/install.md").read_text()
+    assert all(f"`{extra}`" in page for extra in PROJECT["optional-dependencies"])
+
+
+def test_every_profile_is_described() -> None:
+    page = (ROOT / "profiles/README.md").read_text()
+    folders = [file.parent.name for file in (ROOT / "profiles").glob("*/config.yaml")]
+    assert folders
+    assert all(f"`{folder}`" in page for folder in folders)
+
+
+def test_make_targets_of_the_continuous_integration_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for file in (ROOT / ".github/workflows").glob("*.yml"):
+        for target in re.findall(r"run: make (\S+)", file.read_text()):
+            assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
+
+
+def test_changelog_has_the_headings_of_keep_a_changelog() -> None:
+    headings = re.findall(r"^#+ (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[:2] == ["Changelog", "[Unreleased]"]
+    assert {"Added", "Changed", "Fixed", "Removed"} <= set(headings)
