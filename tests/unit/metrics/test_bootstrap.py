@@ -1,4 +1,4 @@
-"""The weights against a loop over replicates, and the coverage of the intervals."""
+"""The weights against a loop over resamples, and the coverage of the intervals."""
 
 from math import comb
 
@@ -31,7 +31,7 @@ def test_question_weights_keep_the_size_of_each_group():
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
-def test_replicates_equal_reading_the_drawn_questions_one_by_one(seed, bins):
+def test_weighted_means_equal_the_metrics_of_the_drawn_questions(seed, bins):
     rng = np.random.default_rng(seed)
     data = simulated(rng, n=15)
     weights = metrics.question_weights(np.arange(15) % 2, 8, rng)
@@ -41,9 +41,9 @@ def test_replicates_equal_reading_the_drawn_questions_one_by_one(seed, bins):
     a = metrics.weighted_means(metrics.plain_weights(weights), gap)
     for r, drawn in enumerate(weights):
         rows = np.repeat(np.arange(15), drawn)
-        again = [column[rows] for column in data]
-        assert sa[r] == pytest.approx(metrics.sa_ppg(*again, bins=bins))
-        assert a[r] == pytest.approx(metrics.a_ppg(*again))
+        redrawn = [column[rows] for column in data]
+        assert sa[r] == pytest.approx(metrics.sa_ppg(*redrawn, bins=bins))
+        assert a[r] == pytest.approx(metrics.a_ppg(*redrawn))
 
 
 @settings(max_examples=25)
@@ -55,13 +55,13 @@ def test_redrawn_counts_move_questions_between_strata(seed):
     strata = np.array([metrics.strata(row, clean_samples, 10) for row in redrawn])
     weights = metrics.stratified_weights(np.ones((6, 12)), strata)
     gap = np.abs(correct / samples - redrawn / clean_samples)
-    found = metrics.weighted_means(weights, gap)
+    means = metrics.weighted_means(weights, gap)
     for r in range(6):
         exact = metrics.sa_ppg(correct, samples, redrawn[r], clean_samples, bins=10)
-        assert found[r] == pytest.approx(exact)
+        assert means[r] == pytest.approx(exact)
 
 
-def test_redraw_keeps_certain_questions_and_scatters_the_others():
+def test_redraw_keeps_certain_questions_and_varies_the_others():
     redrawn = metrics.redraw([0, 50, 25, 0], [50, 50, 50, 0], 500, np.random.default_rng(1))
     assert (redrawn[:, [0, 3]] == 0).all()
     assert (redrawn[:, 1] == 50).all()
@@ -77,76 +77,76 @@ def test_redrawn_counts_are_binomial(samples, data):
     exact = [
         comb(samples, k) * chance**k * (1 - chance) ** (samples - k) for k in range(samples + 1)
     ]
-    found = np.bincount(counts, minlength=samples + 1) / 2**16
-    assert found == pytest.approx(exact, abs=2**-16)
+    frequencies = np.bincount(counts, minlength=samples + 1) / 2**16
+    assert frequencies == pytest.approx(exact, abs=2**-16)
 
 
-def test_intervals_cover_the_mean_reading():
-    """Of 95 % intervals, about 95 in 100 hold what is read on average."""
-    readings, intervals = [], []
+def test_intervals_cover_the_mean_value():
+    """About 95 of 100 intervals at 95 % contain the mean of SA-PPG."""
+    values, intervals = [], []
     for seed in range(150):
         rng = np.random.default_rng(seed)
         data = simulated(rng)
-        readings.append(metrics.sa_ppg(*data))
+        values.append(metrics.sa_ppg(*data))
         weights = metrics.question_weights(np.arange(120) < 60, 300, rng)
         weights = metrics.stratified_weights(weights, metrics.strata(*data[2:]))
-        replicates = metrics.weighted_means(weights, np.abs(metrics.ppg(*data)))
-        intervals.append(metrics.interval(replicates))
-    truth = np.mean(readings)
+        resamples = metrics.weighted_means(weights, np.abs(metrics.ppg(*data)))
+        intervals.append(metrics.interval(resamples))
+    truth = np.mean(values)
     covered = [low <= truth <= high for low, high in intervals]
     assert 0.88 <= np.mean(covered) <= 0.995
 
 
 def test_interval_can_be_centred():
-    replicates = np.arange(1001) / 1000
-    assert metrics.interval(replicates) == pytest.approx((0.025, 0.975))
-    assert metrics.interval(replicates, 0.5, centre=0.0) == pytest.approx((-0.25, 0.25))
+    resamples = np.arange(1001) / 1000
+    assert metrics.interval(resamples) == pytest.approx((0.025, 0.975))
+    assert metrics.interval(resamples, 0.5, centre=0.0) == pytest.approx((-0.25, 0.25))
 
 
-def test_simultaneous_intervals_hold_all_pairs_together():
-    """Where no strategy differs, one pair in twenty leaves out 0, but hardly a family has one."""
+def test_simultaneous_intervals_have_joint_coverage_of_all_pairs():
+    """Without differences one pair in twenty excludes 0, but few families have such a pair."""
     rng = np.random.default_rng(0)
-    alone, together = [], []
+    separate, joint = [], []
     for _ in range(150):
         clean = rng.beta(0.6, 0.8, 200)
         reference = rng.binomial(50, clean), np.full(200, 50)
         counts = [rng.binomial(50, clean) for _ in range(6)]
         weights = metrics.question_weights(np.zeros(200), 200, rng)
         weights = metrics.stratified_weights(weights, metrics.strata(*reference, 5))
-        values = [metrics.sa_ppg(own, reference[1], *reference, bins=5) for own in counts]
+        values = [metrics.sa_ppg(correct, reference[1], *reference, bins=5) for correct in counts]
         values = np.array(values)
-        gaps = [np.abs(metrics.ppg(own, reference[1], *reference)) for own in counts]
+        gaps = [np.abs(metrics.ppg(correct, reference[1], *reference)) for correct in counts]
         spread = np.array([metrics.weighted_means(weights, gap) for gap in gaps])
         a, b = np.triu_indices(6, k=1)
         pairs, differences = spread[a] - spread[b], values[a] - values[b]
         ends = np.quantile(pairs, [0.025, 0.975], axis=1)
-        alone.append(((ends[0] > 0) | (ends[1] < 0)).any())
+        separate.append(((ends[0] > 0) | (ends[1] < 0)).any())
         low, high = metrics.simultaneous(pairs, differences)
-        together.append(((low > 0) | (high < 0)).any())
-    assert np.mean(alone) > 0.25
-    assert np.mean(together) < 0.13  # 5 % and three standard errors, and some for 200 questions
+        joint.append(((low > 0) | (high < 0)).any())
+    assert np.mean(separate) > 0.25
+    assert np.mean(joint) < 0.13  # 5 % and three standard errors, and some for 200 questions
 
 
-def test_simultaneous_is_the_plain_interval_of_one_reading_and_wider_for_more():
+def test_simultaneous_interval_of_one_metric_is_the_usual_one_and_wider_for_more():
     rng = np.random.default_rng(0)
-    replicates = rng.normal([[1.0], [2.0], [3.0]], [[1.0], [0.1], [0.0]], (3, 20_000))
-    low, high = metrics.simultaneous(replicates, [1.0, 2.0, 3.0])
-    one_low, one_high = metrics.simultaneous(replicates[:1], [1.0])
+    resamples = rng.normal([[1.0], [2.0], [3.0]], [[1.0], [0.1], [0.0]], (3, 20_000))
+    low, high = metrics.simultaneous(resamples, [1.0, 2.0, 3.0])
+    one_low, one_high = metrics.simultaneous(resamples[:1], [1.0])
     assert (one_low[0], one_high[0]) == pytest.approx((1 - 1.96, 1 + 1.96), abs=0.05)
     assert high[0] - 1 == pytest.approx(2.236, abs=0.05)  # two independent ones at 95 %
     assert (high - low)[1] == pytest.approx((high - low)[0] / 10, rel=0.05)
     assert low[2] == high[2] == 3
 
 
-def test_seed_decides_the_weights():
+def test_equal_seeds_give_equal_weights():
     first, second = (
         metrics.question_weights(np.zeros(9), 5, np.random.default_rng(3)) for _ in range(2)
     )
     assert (first == second).all()
 
 
-def test_bad_input():
-    with pytest.raises(InputError, match="replicates"):
+def test_no_resamples_and_no_groups_are_rejected():
+    with pytest.raises(InputError, match="n_resamples must be a positive integer"):
         metrics.question_weights([1, 2], 0, np.random.default_rng(0))
     with pytest.raises(InputError, match="groups"):
         metrics.question_weights([], 5, np.random.default_rng(0))

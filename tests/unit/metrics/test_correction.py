@@ -1,4 +1,4 @@
-"""The corrected readings: what they tend to, where they are better than the definition."""
+"""The corrected metrics: their limit, and where they are better than the definition."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def drawn(rng, p, q, m):
 
 @settings(max_examples=30, deadline=None)
 @given(counts(), st.integers(1, 60))
-def test_stays_within_bounds(data, bins):
+def test_corrected_values_are_in_the_unit_interval(data, bins):
     assert 0 <= metrics.sa_ppg_corrected(*data, bins=bins) <= 1
     assert 0 <= metrics.a_ppg_corrected(*data) <= 1
 
@@ -39,17 +39,17 @@ def test_order_of_questions_does_not_matter(data, random):
 
 @pytest.mark.parametrize("bins", [1, 7, 50, 60])
 @pytest.mark.parametrize("m", [100_000, 2**30])
-def test_tends_to_the_definition(bins, m):
+def test_corrected_value_tends_to_the_definition_with_many_samples(bins, m):
     rng = np.random.default_rng(bins)
     q = clean_probabilities(rng, 150)
     p = np.where(np.arange(150) < 75, 1 - (1 - q) * rng.uniform(0, 0.7, 150), q)
     data = drawn(rng, p, q, m)
-    found = metrics.sa_ppg_corrected(*data, bins=bins)
-    assert found == pytest.approx(metrics.sa_ppg(*data, bins=bins), abs=0.004)
+    corrected = metrics.sa_ppg_corrected(*data, bins=bins)
+    assert corrected == pytest.approx(metrics.sa_ppg(*data, bins=bins), abs=0.004)
 
 
 @pytest.mark.parametrize("m", [10, 50])
-def test_removes_most_of_what_restored_questions_read(m):
+def test_correction_removes_most_of_the_value_of_restored_questions(m):
     rng = np.random.default_rng(m)
     sides = []
     for _ in range(4):
@@ -62,7 +62,7 @@ def test_removes_most_of_what_restored_questions_read(m):
 
 
 @pytest.mark.parametrize("m", [20, 50])
-def test_is_nearer_to_the_truth_where_there_is_a_gap(m):
+def test_corrected_value_is_nearer_to_the_truth_where_there_is_a_gap(m):
     rng = np.random.default_rng(m)
     errors = []
     for _ in range(4):
@@ -76,26 +76,26 @@ def test_is_nearer_to_the_truth_where_there_is_a_gap(m):
     assert abs(corrected) < definition / 2
 
 
-def test_a_question_without_samples_is_never_solved_for_certain():
+def test_a_question_without_samples_is_never_solved_with_certainty():
     n = 40
     clean = np.full(n, 30)
     empty = metrics.a_ppg_corrected([0] * n, [0] * n, clean, [50] * n)
     assert empty == pytest.approx(0.6, abs=0.01)
-    # The other questions' samples do not speak for the empty ones.
+    # The samples of the other questions say nothing about the empty ones.
     mixed = metrics.a_ppg_corrected(
         [0] * n + [30] * n, [0] * n + [50] * n, [30] * 2 * n, [50] * 2 * n
     )
     assert mixed == pytest.approx(0.3, abs=0.02)
 
 
-def test_one_question_that_is_certain():
+def test_a_single_certain_question_keeps_its_gap():
     assert metrics.sa_ppg_corrected([50], [50], [0], [50]) == pytest.approx(1, abs=0.06)
 
 
-def test_bad_input_is_the_definitions_error():
+def test_invalid_input_raises_the_errors_of_sa_ppg():
     with pytest.raises(InputError, match="question 0 has 3 correct of 2"):
         metrics.sa_ppg_corrected([3], [2], [1], [2])
     with pytest.raises(InputError, match="clean_n_samples: question 0 has no samples"):
         metrics.sa_ppg_corrected([1], [2], [0], [0])
-    with pytest.raises(InputError, match="bins: 0"):
+    with pytest.raises(InputError, match="bins must be a positive integer"):
         metrics.sa_ppg_corrected([1], [2], [1], [2], bins=0)

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -7,7 +8,9 @@ from helpers.synthetic_run import solve_tables
 from zerogap import metrics
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.metrics.evaluate import PAPER, evaluate
+from zerogap.metrics.comparison import Comparison, SolveCounts
+from zerogap.metrics.evaluate import CHUNK_SIZES, evaluate
+from zerogap.metrics.registry import METRICS, paper_metrics, register_metric
 
 SPEED = {"n_resamples": 60, "seed": 1}
 
@@ -39,7 +42,7 @@ def counts(tables, strategy, mask=slice(None)):
     )
 
 
-def test_values_are_the_metrics_of_each_subset(tables, table):
+def test_values_equal_the_public_functions_on_each_subset(tables, table):
     leaked = tables[0]["leaked"]
     for subset, mask in {"all": leaked | True, "leaked": leaked, "unleaked": ~leaked}.items():
         for strategy in tables[1]:
@@ -58,12 +61,12 @@ def test_order_of_rows_does_not_matter(tables, table):
         name: solve.sample(frac=1, random_state=k)
         for k, (name, solve) in enumerate(strategies.items())
     }
-    again = evaluate("llama2", "gsm8k", clean, shuffled, bins=20, **SPEED)
-    assert again.equals(table)
+    of_shuffled = evaluate("llama2", "gsm8k", clean, shuffled, bins=20, **SPEED)
+    assert of_shuffled.equals(table)
 
 
-def test_every_reading_has_an_interval_around_it(table):
-    rows = table[table["metric"].isin([*PAPER, "solve_mean"])]
+def test_every_value_but_three_lies_in_an_interval(table):
+    rows = table[table["metric"].isin([*paper_metrics(), "solve_mean"])]
     assert (rows["ci_low"] <= rows["ci_high"]).all()
     inside = (rows["ci_low"] <= rows["value"]) & (rows["value"] <= rows["ci_high"])
     assert inside.mean() > 0.9
@@ -71,7 +74,7 @@ def test_every_reading_has_an_interval_around_it(table):
     assert set(without) == {"g_ap_mean", "g_ap_sd", "sa_ppg_corrected"}
 
 
-def test_differences_are_paired(table):
+def test_differences_are_paired_and_so_narrower_than_unpaired_ones(table):
     row = look_up(table, "ted", "sa_ppg_vs_identity")
     ted, identity = (look_up(table, name, "sa_ppg") for name in ("ted", "identity"))
     assert row.value == pytest.approx(ted.value - identity.value)
@@ -79,14 +82,14 @@ def test_differences_are_paired(table):
     assert row.ci_high - row.ci_low < apart
 
 
-def test_differences_named_for_what_they_compare(table):
+def test_sa_ppg_is_compared_with_every_strategy_and_other_metrics_with_the_references(table):
     names = set(table[table["strategy"] == "shortcut"]["metric"])
     assert {"sa_ppg_vs_railcap", "sa_ppg_vs_ted", "g_app_vs_railcap", "a_ppg_vs_all_zero"} <= names
     assert "g_app_vs_ted" not in names
     assert "sa_ppg_vs_shortcut" not in names
 
 
-def test_intervals_of_all_pairs_together_are_wider(table):
+def test_simultaneous_intervals_are_antisymmetric_and_wider(table):
     pairs = table[table["metric"].str.startswith("sa_ppg_maxt_vs_") & (table["subset"] == "all")]
     names = set(table["strategy"]) - {"clean"}
     assert len(pairs) == len(names) * (len(names) - 1)
@@ -99,14 +102,14 @@ def test_intervals_of_all_pairs_together_are_wider(table):
 
 
 @pytest.mark.parametrize("resample", ["questions", "samples"])
-def test_replicates_are_read_in_chunks(tables, resample, monkeypatch):
+def test_chunk_size_does_not_change_the_table(tables, resample, monkeypatch):
     whole = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
-    monkeypatch.setattr("zerogap.metrics.evaluate.AT_ONCE", 7)
+    monkeypatch.setitem(CHUNK_SIZES, resample, 7)
     parts = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
     pd.testing.assert_frame_equal(parts, whole)
 
 
-def test_noise_floor_and_trivial_strategy(tables, table):
+def test_noise_floor_is_low_and_all_zero_under_suppresses_nothing(tables, table):
     floor = look_up(table, "clean_batch2", "sa_ppg")
     assert 0 < floor.value < look_up(table, "identity", "sa_ppg").value
     assert look_up(table, "all_zero", "s_delta_plus").value == 0
@@ -115,19 +118,19 @@ def test_noise_floor_and_trivial_strategy(tables, table):
     assert look_up(table, "clean", "solve_mean").value == pytest.approx(mean)
 
 
-def test_questions_that_ted_emptied(table):
+def test_share_empty_counts_questions_without_samples(table):
     assert look_up(table, "ted", "share_empty").value == pytest.approx(2 / 60)
     assert look_up(table, "identity", "share_empty").value == 0
 
 
-def test_same_seed_same_table(tables, table):
+def test_seed_changes_the_intervals_and_not_the_values(tables, table):
     assert evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED).equals(table)
     other = evaluate("llama2", "gsm8k", *tables, bins=20, n_resamples=60, seed=2)
     assert not other["ci_low"].equals(table["ci_low"])
     assert other["value"].equals(table["value"])
 
 
-def test_intervals_over_samples_leave_out_the_questions_share(tables, table):
+def test_resampling_samples_leaves_out_the_variation_over_questions(tables, table):
     over_samples = evaluate("llama2", "gsm8k", *tables, bins=20, resample="samples", **SPEED)
     assert over_samples["value"].equals(table["value"])
     for metric in ("solve_mean", "a_ppg"):  # where questions differ far more than responses
@@ -138,19 +141,19 @@ def test_intervals_over_samples_leave_out_the_questions_share(tables, table):
     assert (over_samples.loc[plain, "ci_low"].dropna() >= 0).all()
 
 
-def test_fits_the_contract(tmp_path, table):
+def test_table_fits_the_file_schema(tmp_path, table):
     parquet.write(tmp_path / "metrics.parquet", table, "metrics", provenance={"run": "test"})
     assert len(parquet.read(tmp_path / "metrics.parquet", "metrics")) == len(table)
 
 
-def test_without_leaked_questions_there_is_no_leaked_subset(tables):
+def test_leaked_subset_is_left_out_where_no_question_leaked(tables):
     clean, strategies = tables
     unleaked = ~clean["leaked"]
     part = evaluate("m", "d", clean[unleaked], {"ted": strategies["ted"][unleaked]}, **SPEED)
     assert set(part["subset"]) == {"all", "unleaked"}
 
 
-def test_bad_input(tables):
+def test_unequal_tables_and_unknown_schemes_are_rejected(tables):
     clean, strategies = tables
     ted = strategies["ted"]
     cases = {
@@ -158,7 +161,7 @@ def test_bad_input(tables):
         "unknown to the clean model": ted.assign(question_id=["new", *ted.question_id[1:]]).merge(
             ted, how="outer"
         ),
-        "more than once": ted.iloc[[0, *range(len(ted))]],
+        "duplicate row: question 'test-0'": ted.iloc[[0, *range(len(ted))]],
         "leaked questions": ted.assign(leaked=~ted.leaked),
     }
     for message, wrong in cases.items():
@@ -166,3 +169,51 @@ def test_bad_input(tables):
             evaluate("m", "d", clean, {"ted": wrong}, **SPEED)
     with pytest.raises(InputError, match="resample: 'answers'"):
         evaluate("m", "d", clean, strategies, resample="answers")
+
+
+@pytest.mark.parametrize("resample", ["questions", "samples"])
+def test_a_registered_metric_is_in_the_table_with_intervals_and_differences(
+    tables, resample, monkeypatch
+):
+    before = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
+    monkeypatch.setitem(METRICS, "mean_square", None)  # removed again after the test
+
+    @register_metric("mean_square", "MS", differences="references")
+    def mean_square(comparison):
+        return comparison.mean(comparison.gap**2)
+
+    table = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
+    gap = metrics.ppg(*counts(tables, "ted"))
+    row = look_up(table, "ted", "mean_square")
+    assert row.value == pytest.approx(np.mean(gap**2))
+    assert row.ci_low < row.value < row.ci_high
+    difference = look_up(table, "ted", "mean_square_vs_identity")
+    assert difference.value == row.value - look_up(table, "identity", "mean_square").value
+    without = table[~table["metric"].str.startswith("mean_square")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(without, before)
+
+
+@pytest.mark.parametrize(
+    "metric", [m for m in METRICS.values() if m.has_interval], ids=lambda m: m.name
+)
+def test_resamples_equal_the_metric_of_the_drawn_questions(metric, tables):
+    """The one definition per metric agrees with itself on both kinds of comparison."""
+    clean, strategies = tables
+    names = ["ted", "shortcut"]
+    counts = {name: solve_counts(strategies[name]) for name in names}
+    reference = solve_counts(clean)
+    rng = np.random.default_rng(0)
+    draws = metrics.question_weights(clean["leaked"], 5, rng)
+    stacked = SolveCounts.stack([counts[name][None] for name in names])
+    resampled = metric.definition(Comparison(stacked, reference[None], 20, draws.astype(float)))
+    assert resampled.shape == (2, 5)
+    for k, name in enumerate(names):
+        for r, drawn in enumerate(draws):
+            rows = np.repeat(np.arange(len(clean)), drawn)
+            point = metric.definition(Comparison(counts[name][rows], reference[rows], 20))
+            assert resampled[k, r] == pytest.approx(float(point), abs=1e-12)
+
+
+def solve_counts(table):
+    columns = ("n_correct", "n_samples", "first_correct")
+    return SolveCounts(*(table[column].to_numpy() for column in columns))

@@ -43,7 +43,7 @@ def literal_sa(values, clean_correct, clean_samples, bins):
 
 
 @given(counts(), st.integers(1, 60))
-def test_readings_equal_exact_fractions(data, bins):
+def test_metrics_equal_exact_fractions(data, bins):
     gaps = literal_gaps(*data)
     n = len(gaps)
     plus, minus = [max(g, 0) for g in gaps], [max(-g, 0) for g in gaps]
@@ -67,26 +67,26 @@ def test_readings_equal_exact_fractions(data, bins):
 
 
 @given(counts(), st.integers(1, 60))
-def test_identities_of_the_paper(data, bins):
+def test_identities_of_the_paper_hold(data, bins):
     plus, minus = metrics.delta_plus(*data), metrics.delta_minus(*data)
     assert metrics.a_ppg(*data) == pytest.approx(plus + minus, abs=TOLERANCE)
     assert metrics.g_app(*data) == pytest.approx(abs(plus - minus), abs=TOLERANCE)
     assert metrics.g_app(*data) <= metrics.a_ppg(*data) + TOLERANCE
     parts = metrics.s_delta_plus(*data, bins=bins) + metrics.s_delta_minus(*data, bins=bins)
     assert metrics.sa_ppg(*data, bins=bins) == pytest.approx(parts, abs=TOLERANCE)
-    # One stratum is no stratification.
+    # One stratum: the same as no stratification.
     assert metrics.sa_ppg(*data, bins=1) == pytest.approx(metrics.a_ppg(*data), abs=TOLERANCE)
 
 
 @given(counts(), st.integers(1, 60))
-def test_zero_exactly_when_every_question_is_restored(data, bins):
+def test_a_ppg_and_sa_ppg_are_zero_exactly_when_every_question_is_restored(data, bins):
     restored = all(gap == 0 for gap in literal_gaps(*data))
     assert (metrics.a_ppg(*data) == 0.0) == restored
     assert (metrics.sa_ppg(*data, bins=bins) == 0.0) == restored
 
 
 @given(counts(), st.integers(2, 7))
-def test_equal_fractions_of_other_denominators_are_restored(data, factor):
+def test_equal_fractions_with_different_denominators_have_no_gap(data, factor):
     _, _, correct, samples = data
     scaled = [factor * c for c in correct], [factor * m for m in samples]
     assert metrics.sa_ppg(*scaled, correct, samples) == 0.0
@@ -101,7 +101,7 @@ def test_order_of_questions_does_not_matter(data, random):
 
 
 @given(counts())
-def test_never_solving_under_suppresses_nothing(data):
+def test_all_zero_has_no_under_suppression(data):
     _, samples, clean_correct, clean_samples = data
     zero = [0] * len(samples)
     reference = (clean_correct, clean_samples)
@@ -111,8 +111,8 @@ def test_never_solving_under_suppresses_nothing(data):
 
 
 @pytest.mark.parametrize("delta", [1, 5, 25])
-def test_half_over_half_under_suppressed(delta):
-    """The paper's example: G-APP vanishes although not one question is restored."""
+def test_g_app_is_zero_when_half_over_and_half_under_suppressed(delta):
+    """The paper's example: G-APP is zero although no question is restored."""
     n, m = 8, 50
     clean = [25] * n
     contaminated = [25 - delta] * (n // 2) + [25 + delta] * (n // 2)
@@ -123,21 +123,21 @@ def test_half_over_half_under_suppressed(delta):
     assert metrics.delta_minus(*data) == pytest.approx(delta / m / 2)
 
 
-def test_strata_with_fifty_samples_and_fifty_bins_are_the_counts():
+def test_strata_with_fifty_samples_and_fifty_bins_equal_the_counts():
     stratum = metrics.strata(range(51), [50] * 51, bins=50)
     assert stratum.tolist() == [*range(50), 49]
-    # What the integers are for: the same in floating point goes wrong.
+    # Why integers are used: the same in floating point is wrong.
     assert math.floor(0.58 * 50) == 28
 
 
 @given(st.integers(1, 300), st.integers(1, 120), st.data())
-def test_strata_are_the_papers_intervals(m, bins, data):
+def test_strata_equal_the_papers_intervals(m, bins, data):
     c = data.draw(st.integers(0, m))
     assert metrics.strata([c], [m], bins)[0] == literal_stratum(Fraction(c, m), bins)
 
 
-def test_the_majority_carries_one_stratums_weight():
-    """Nine questions that are never solved and one that always is: All-Zero reads one half."""
+def test_the_never_solved_majority_has_the_weight_of_one_stratum():
+    """Nine questions never solved and one always solved: SA-PPG of All-Zero is one half."""
     clean = [0] * 9 + [50]
     data = ([0] * 10, [50] * 10, clean, [50] * 10)
     assert metrics.a_ppg(*data) == pytest.approx(0.1)
@@ -149,7 +149,7 @@ def test_a_question_without_samples_counts_as_never_solved():
     assert metrics.ppg(*data).tolist() == [-0.5, 0.0]
 
 
-def test_g_ap_is_the_distance_of_two_accuracies():
+def test_g_ap_is_the_difference_of_two_accuracies():
     assert metrics.g_ap([True, True, False, False], [0, 0, 1, 0]) == pytest.approx(0.25)
     assert metrics.g_ap([1, 0, 0], [0, 0, 1]) == 0.0
 
@@ -158,7 +158,7 @@ def test_g_ap_is_the_distance_of_two_accuracies():
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
 )
 def test_g_ap_over_choices_equals_enumeration(pairs):
-    """Every choice of one of three responses a question, for both models."""
+    """Every choice of one of three responses per question, for both models."""
     correct, clean = zip(*pairs, strict=True)
     n = len(pairs)
 
@@ -166,14 +166,14 @@ def test_g_ap_over_choices_equals_enumeration(pairs):
         marks = [[1] * c + [0] * (3 - c) for c in counts]
         return [sum(choice) for choice in product(*marks)]
 
-    readings = [Fraction(abs(a - b), n) for a in totals(correct) for b in totals(clean)]
-    mean = sum(readings) / len(readings)
-    variance = sum((r - mean) ** 2 for r in readings) / len(readings)
-    found = metrics.g_ap_over_choices(correct, [3] * n, clean, [3] * n)
-    assert found == pytest.approx((float(mean), math.sqrt(variance)), abs=1e-9)
+    values = [Fraction(abs(a - b), n) for a in totals(correct) for b in totals(clean)]
+    mean = sum(values) / len(values)
+    variance = sum((r - mean) ** 2 for r in values) / len(values)
+    moments = metrics.g_ap_over_choices(correct, [3] * n, clean, [3] * n)
+    assert moments == pytest.approx((float(mean), math.sqrt(variance)), abs=1e-9)
 
 
-def test_takes_pandas_columns_of_any_index():
+def test_pandas_columns_are_accepted_whatever_their_index():
     table = pd.DataFrame({"c": [1, 2], "m": [2, 2]}, index=[7, 9])
     other = pd.DataFrame({"c": [2, 1], "m": [2, 2]})
     assert metrics.a_ppg(table.c, table.m, other.c, other.m) == pytest.approx(0.5)
@@ -195,16 +195,19 @@ def test_large_counts_do_not_overflow():
         (lambda: metrics.sa_ppg([0.5], [2], [1], [2]), "question 0 has 0.5"),
         (lambda: metrics.sa_ppg([1, math.nan], [2, 2], [1, 1], [2, 2]), "question 1 has nan"),
         (lambda: metrics.sa_ppg([1], [math.inf], [1], [2]), "n_samples: question 0 has inf"),
-        (lambda: metrics.sa_ppg(["1"], [2], [1], [2]), "whole numbers expected"),
-        (lambda: metrics.sa_ppg([[1]], [[2]], [1], [2]), "one entry a question"),
-        (lambda: metrics.sa_ppg([], [], [], []), "one entry a question"),
+        (lambda: metrics.sa_ppg(["1"], [2], [1], [2]), "expected whole numbers"),
+        (lambda: metrics.sa_ppg([[1]], [[2]], [1], [2]), "expected one entry per question"),
+        (lambda: metrics.sa_ppg([], [], [], []), "expected one entry per question"),
         (lambda: metrics.sa_ppg([0], [2], [0], [0]), "question 0 has no samples"),
-        (lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0), "bins: 0"),
-        (lambda: metrics.strata([1], [2], bins=2.5), "bins: 2.5"),
+        (
+            lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0),
+            r"bins must be a positive integer \(got 0\)",
+        ),
+        (lambda: metrics.strata([1], [2], bins=2.5), r"bins must be .* \(got 2.5\)"),
         (lambda: metrics.g_ap([2], [1]), "0/1 readout"),
         (lambda: metrics.g_ap([1], [1, 0]), "first_correct has 1"),
     ],
 )
-def test_bad_input_is_one_clear_error(call, message):
+def test_invalid_counts_are_rejected_with_their_position(call, message):
     with pytest.raises(InputError, match=message):
         call()

@@ -20,27 +20,27 @@ def table(tables):
 
 def value(table, strategy, **conditions):
     row = table[table["strategy"] == strategy]
-    for column, wanted in conditions.items():
-        row = row[row[column] == wanted]
+    for column, entry in conditions.items():
+        row = row[row[column] == entry]
     assert len(row) == 1
     return row.iloc[0]
 
 
-def test_one_stratum_is_a_ppg_and_all_of_them_the_reading(tables, table):
+def test_one_stratum_gives_a_ppg_and_all_strata_give_sa_ppg(tables, table):
     clean, strategies = tables
     for name, solve in strategies.items():
         data = (solve.n_correct, solve.n_samples, clean.n_correct, clean.n_samples)
         assert value(table, name, varied="bins", bins=1).value == pytest.approx(
             metrics.a_ppg(*data)
         )
-        reading = pytest.approx(metrics.sa_ppg(*data, bins=20))
-        assert value(table, name, varied="bins", bins=20).value == reading
+        exact = pytest.approx(metrics.sa_ppg(*data, bins=20))
+        assert value(table, name, varied="bins", bins=20).value == exact
         full = value(table, name, varied="samples", samples=20)
-        assert full.value == reading
+        assert full.value == exact
         assert full.sd == pytest.approx(0)
 
 
-def test_is_tidy(tables, table):
+def test_table_has_one_row_per_strategy_and_value(tables, table):
     assert list(table.columns) == COLUMNS
     assert not table.duplicated(["strategy", "varied", "bins", "samples"]).any()
     assert len(table) == len(tables[1]) * (3 + 3)
@@ -48,12 +48,12 @@ def test_is_tidy(tables, table):
     assert (table[table["varied"] == "samples"]["bins"] == 20).all()
 
 
-def test_noise_grows_as_samples_shrink(table):
+def test_noise_floor_falls_with_the_number_of_samples(table):
     floor = [value(table, "clean_batch2", varied="samples", samples=m).value for m in (5, 10, 20)]
     assert floor[0] > floor[1] > floor[2] > 0
 
 
-def test_questions_with_fewer_samples_keep_them(tables):
+def test_questions_with_fewer_samples_than_m_keep_all(tables):
     clean, strategies = tables
     few = strategies["ted"].copy()
     few["n_samples"] = 3
@@ -62,14 +62,14 @@ def test_questions_with_fewer_samples_keep_them(tables):
     assert value(table, "few", varied="samples", samples=5).value > 0
 
 
-def test_order_of_rows_does_not_matter_and_the_seed_does(tables, table):
+def test_order_of_rows_does_not_matter_but_the_seed_does(tables, table):
     clean, strategies = tables
     shuffled = {name: solve.sample(frac=1, random_state=1) for name, solve in strategies.items()}
     assert sensitivity(clean, shuffled, bins=20, **TRIED).equals(table)
     assert not sensitivity(*tables, bins=20, seed=1, **TRIED).equals(table)
 
 
-def test_bad_input(tables):
+def test_different_questions_and_numbers_below_one_are_rejected(tables):
     clean, strategies = tables
     with pytest.raises(InputError, match="ted: its questions"):
         sensitivity(clean, {"ted": strategies["ted"].iloc[1:]})

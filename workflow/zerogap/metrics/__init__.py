@@ -1,4 +1,4 @@
-"""SA-PPG and its siblings, from counts of correct responses; numpy alone is needed."""
+"""SA-PPG and the other metrics, from counts of correct responses (numpy and pandas only)."""
 
 from zerogap.metrics.bootstrap import (
     interval,
@@ -10,21 +10,18 @@ from zerogap.metrics.bootstrap import (
     weighted_means,
 )
 from zerogap.metrics.correction import a_ppg_corrected, sa_ppg_corrected
-from zerogap.metrics.gaps import (
+from zerogap.metrics.definitions import (
     a_ppg,
     delta_minus,
     delta_plus,
     g_ap,
     g_ap_over_choices,
     g_app,
-    ppg,
     s_delta_minus,
     s_delta_plus,
     sa_ppg,
-    solve_probability,
-    strata,
-    stratum_weights,
 )
+from zerogap.metrics.gaps import ppg, solve_probability, strata, stratum_weights
 
 __all__ = [
     "a_ppg",

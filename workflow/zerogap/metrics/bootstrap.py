@@ -1,24 +1,24 @@
-"""Bootstrap intervals: every reading is a weighted mean over questions, so replicates are weights.
+"""Bootstrap intervals: a metric is a weighted mean over questions, a resample a set of weights.
 
-Two schemes, for two questions a reader may ask.
+There are two schemes, for two questions that a reader may ask.
 
-*Questions* (the default): "what would other questions of this kind have read?" A replicate draws
-as many questions as there are, with replacement, leaked and unleaked ones apart (their number is a
-matter of design). A drawn question keeps the responses it was given, so the noise of sampling is
-already in the spread; redrawing the responses as well would count it twice (Davison and Hinkley,
-Bootstrap Methods and their Application, 1997, section 3.8).
+*Questions* (the default): how much would the value change with other questions of the same kind? A
+resample draws as many questions as there are, with replacement, separately among leaked and
+unleaked ones (their numbers are fixed by design). A drawn question keeps its responses, so the
+spread already contains the sampling noise; redrawing the responses as well would count it twice
+(Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8).
 
-*Samples*: "what would other responses to these very questions have read?" The questions stay, the
-counts are redrawn, binomially with the observed solve probability, for the strategy and for the
-clean model. Redrawn counts carry the sampling noise twice, and |gap| grows with noise, so the
-replicates lie too high: `interval` centres them on the reading.
+*Samples*: how much would the value change with other responses to the same questions? The questions
+stay, and the counts are redrawn from a binomial distribution with the observed solve probability,
+for the strategy and for the clean model. Redrawn counts contain the sampling noise twice, and |gap|
+grows with noise, so these resamples are too high: `interval` moves their mean to the point
+estimate.
 
-Strategies are compared on the same replicates: subtract first, then take the interval. Who looks at
-many differences finds some that leave out 0 by chance; `simultaneous` gives intervals that hold
-together.
+Strategies are compared on the same resamples: subtract first, then take the interval. Among many
+differences some exclude 0 by chance; `simultaneous` gives intervals with joint coverage.
 
-Ten thousand replicates of 1,319 questions and seven strategies take some 3 s over questions, 7 s
-over samples (one core, `readings` as a whole).
+Ten thousand resamples of 1,319 questions and seven strategies take about 3 s by questions and 7 s
+by samples (one core, all of `zerogap.metrics.evaluate.evaluate`).
 """
 
 import numpy as np
@@ -27,142 +27,160 @@ from numpy.typing import ArrayLike, NDArray
 from zerogap.errors import InputError
 from zerogap.metrics.gaps import Values, solve_probability
 
+N_CELLS = 2**16  # equally likely counts per distinct question, one for each uint16
+
 
 def question_weights(
-    groups: ArrayLike, replicates: int, rng: np.random.Generator
+    groups: ArrayLike, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """How often each replicate drew each question: shape (replicates, questions).
+    """How often each resample drew each question: shape (resamples, questions).
 
     Args:
-        groups: a label a question; each group is resampled within itself, so that its weights
+        groups: One label per question; each group is resampled separately, so that its weights
             add up to its size.
-        replicates: the number of replicates, at least 1.
+        n_resamples: Number of resamples, at least 1.
+        rng: Random number generator.
+
+    Raises:
+        InputError: No labels, or fewer than one resample.
     """
     groups = np.asarray(groups)
     if groups.ndim != 1 or groups.size == 0:
-        raise InputError(f"groups: one label a question expected, got shape {groups.shape}")
-    if replicates < 1:
-        raise InputError(f"replicates: {replicates} is not at least 1")
-    weights = np.empty((replicates, len(groups)), dtype=np.int64)
+        raise InputError(f"groups: expected one label per question, got shape {groups.shape}")
+    if n_resamples < 1:
+        raise InputError(f"n_resamples must be a positive integer (got {n_resamples})")
+    weights = np.empty((n_resamples, len(groups)), dtype=np.int64)
     for label in np.unique(groups):
         members = np.flatnonzero(groups == label)
-        even = np.full(len(members), 1 / len(members))
-        weights[:, members] = rng.multinomial(len(members), even, size=replicates)
+        uniform = np.full(len(members), 1 / len(members))
+        weights[:, members] = rng.multinomial(len(members), uniform, size=n_resamples)
     return weights
 
 
 def redraw(
-    n_correct: ArrayLike, n_samples: ArrayLike, replicates: int, rng: np.random.Generator
+    n_correct: ArrayLike, n_samples: ArrayLike, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.unsignedinteger]:
-    """Counts redrawn binomially from the observed solve probabilities, (replicates, questions).
+    """Counts redrawn binomially from the observed solve probabilities, (resamples, questions).
 
-    Drawn from a table of 65,536 equally likely counts a question, ten times as fast as one by one;
-    no probability is off by more than 1/65,536.
+    They are drawn from a table of 65,536 equally likely counts per distinct question, which is ten
+    times as fast as drawing each from a binomial; no probability is off by more than 1/65,536.
     """
-    chance = solve_probability(n_correct, n_samples)
+    probability = solve_probability(n_correct, n_samples)
     pairs = np.column_stack([n_correct, n_samples]).astype(np.int64)
-    pairs, kind = np.unique(pairs, axis=0, return_inverse=True)
-    drawn = np.empty((len(chance), replicates), dtype=np.min_scalar_type(pairs.max()))
-    for k, (correct, samples) in enumerate(pairs):
-        members = np.flatnonzero(kind.ravel() == k)
-        cells = rng.integers(2**16, size=(len(members), replicates), dtype=np.uint16)
-        drawn[members] = _counts_by_cell(correct, samples).astype(drawn.dtype)[cells]
-    return np.ascontiguousarray(drawn.T)
+    pairs, kinds = np.unique(pairs, axis=0, return_inverse=True)
+    counts = np.empty((len(probability), n_resamples), dtype=np.min_scalar_type(pairs.max()))
+    for kind, (correct, samples) in enumerate(pairs):
+        members = np.flatnonzero(kinds.ravel() == kind)
+        cells = rng.integers(N_CELLS, size=(len(members), n_resamples), dtype=np.uint16)
+        counts[members] = _counts_by_cell(correct, samples).astype(counts.dtype)[cells]
+    return np.ascontiguousarray(counts.T)
 
 
 def _counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:
-    """65,536 counts, each as often as it is likely with the chance correct / samples."""
+    """65,536 counts, each as often as its binomial probability with p = correct / samples."""
     if correct in (0, samples):
-        return np.full(2**16, correct)
+        return np.full(N_CELLS, correct)
     counts = np.arange(samples + 1)
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
     logs = counts * np.log(correct / samples) + counts[::-1] * np.log1p(-correct / samples)
-    logs -= log_factorial + log_factorial[::-1]
-    share = np.cumsum(np.exp(logs - logs.max()))
-    ends = np.rint(share / share[-1] * 2**16).astype(np.int64)
+    logs -= log_factorials + log_factorials[::-1]
+    cumulative = np.cumsum(np.exp(logs - logs.max()))
+    ends = np.rint(cumulative / cumulative[-1] * N_CELLS).astype(np.int64)
     return np.repeat(counts, np.diff(ends, prepend=0))
 
 
 def plain_weights(weights: ArrayLike) -> Values:
-    """Scale each replicate's weights to add up to 1: every drawn question counts the same."""
-    weights = np.asarray(weights, dtype=np.float64)
-    return weights / weights.sum(axis=1, keepdims=True)
+    """Scale the weights of each resample to add up to 1: every drawn question counts the same."""
+    draws: Values = np.asarray(weights, dtype=np.float64)
+    scaled: Values = draws / draws.sum(axis=1, keepdims=True)
+    return scaled
 
 
 def stratified_weights(weights: ArrayLike, strata: ArrayLike) -> Values:
-    """Scale each replicate's weights so that its strata count the same and add up to 1.
+    """Scale the weights of each resample so that strata count the same and all add up to 1.
+
+    A stratum from which a resample drew no question is left out of that resample, as an empty group
+    is left out of SA-PPG.
 
     Args:
-        weights: (replicates, questions), how often a question was drawn.
-        strata: (questions,), or (replicates, questions) where the clean counts were redrawn too.
-
-    A stratum that a replicate drew no question of is left out of that replicate, as an empty
-    group is left out of SA-PPG.
+        weights: (resamples, questions), how often each question was drawn.
+        strata: (questions,), or (resamples, questions) where the clean counts are redrawn too.
     """
-    weights = np.asarray(weights, dtype=np.float64)
-    replicates = len(weights)
-    strata = np.broadcast_to(np.asarray(strata), weights.shape)
+    draws: Values = np.asarray(weights, dtype=np.float64)
+    strata = np.asarray(strata)
+    scaled: Values
     n_strata = int(strata.max()) + 1
-    cell = strata + n_strata * np.arange(replicates)[:, None]
-    sizes = np.bincount(cell.ravel(), weights.ravel(), minlength=replicates * n_strata)
-    in_use = (sizes.reshape(replicates, n_strata) > 0).sum(axis=1, keepdims=True)
-    # A question with weight 0 may be of a stratum of size 0: its share is 0 either way.
-    return weights / (np.maximum(sizes[cell], 1) * in_use)
+    # A question with weight 0 may belong to an empty stratum: its weight is 0 either way.
+    if strata.ndim == 1:
+        sizes = draws @ np.eye(n_strata)[strata]  # (resamples, strata)
+        n_in_use = (sizes > 0).sum(axis=1, keepdims=True)
+        scaled = draws * (1 / (np.maximum(sizes, 1) * n_in_use))[:, strata]
+        return scaled
+    n_resamples = len(draws)
+    cells = strata + n_strata * np.arange(n_resamples)[:, None]
+    sizes = np.bincount(cells.ravel(), draws.ravel(), minlength=n_resamples * n_strata)
+    n_in_use = (sizes.reshape(n_resamples, n_strata) > 0).sum(axis=1, keepdims=True)
+    scaled = draws / (np.maximum(sizes[cells], 1) * n_in_use)
+    return scaled
 
 
 def weighted_means(weights: Values, values: ArrayLike) -> Values:
-    """The mean of `values` in each replicate: shape (replicates,).
+    """The mean of `values` in each resample: shape (resamples,).
 
-    `values` is (questions,), or (replicates, questions) where the counts were redrawn.
+    Args:
+        weights: (resamples, questions), adding up to 1 in each resample.
+        values: (questions,), or (resamples, questions) where the counts are redrawn.
     """
     values = np.asarray(values)
     if values.ndim == 1:
-        return weights @ values
-    return np.einsum("rq,rq->r", weights, values)
+        return np.asarray(weights @ values)
+    means: Values = np.einsum("rq,rq->r", weights, values)
+    return means
 
 
 def interval(
-    replicates: ArrayLike, level: float = 0.95, *, centre: float | None = None
+    values: ArrayLike, confidence_level: float = 0.95, *, centre: float | None = None
 ) -> tuple[float, float]:
-    """The percentile interval of a vector of replicates.
+    """The percentile interval of a metric's values in the resamples.
 
     Args:
-        replicates: the reading in each replicate.
-        level: the share of replicates inside.
-        centre: move the replicates so that their mean is this value (scheme *samples*).
+        values: The metric in each resample.
+        confidence_level: Fraction of resamples inside.
+        centre: Move the resamples so that this is their mean (scheme *samples*).
     """
-    replicates = np.asarray(replicates, dtype=np.float64)
+    resamples: Values = np.asarray(values, dtype=np.float64)
     if centre is not None:
-        replicates = replicates - replicates.mean() + centre
-    low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
+        resamples = resamples - resamples.mean() + centre
+    tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
+    low, high = np.quantile(resamples, tails)
     return float(low), float(high)
 
 
 def simultaneous(
-    replicates: ArrayLike, values: ArrayLike, level: float = 0.95
+    resamples: ArrayLike, values: ArrayLike, confidence_level: float = 0.95
 ) -> tuple[Values, Values]:
-    """Intervals that hold all together, by the largest deviation (max-T) of each replicate.
+    """Intervals with joint coverage, by the largest deviation (max-T) of each resample.
 
-    Each is the value, give or take its standard error times one factor for all: the quantile over
-    the replicates of the largest |deviation| / standard error among them. Dependence between the
-    readings is in the replicates, so that nothing is lost to it, as it is with Bonferroni
-    (Westfall and Young, Resampling-Based Multiple Testing, 1993, chapter 2).
+    Each is the point estimate plus and minus its standard error times a factor that all share: the
+    quantile over the resamples of the largest |deviation| / standard error. The resamples contain
+    the dependence between the metrics, so the intervals are not wider than necessary, unlike
+    Bonferroni's (Westfall and Young, Resampling-Based Multiple Testing, 1993, chapter 2).
 
     Args:
-        replicates: (readings, replicates).
-        values: (readings,).
-        level: the chance that every interval holds what it is for.
+        resamples: (metrics, resamples), the values in the resamples.
+        values: (metrics,), the point estimates.
+        confidence_level: Probability that all intervals cover.
 
     Returns:
-        Lower and upper ends, (readings,) each. A reading that is the same in every replicate has
-        no width.
+        Lower and upper ends, (metrics,) each. A metric with the same value in every resample has an
+        interval of width 0.
     """
     values = np.asarray(values, dtype=np.float64)
-    deviation = np.asarray(replicates, dtype=np.float64) - values[:, None]
-    error = deviation.std(axis=1)
-    moving = error > 1e-12
-    if not moving.any():
+    deviations = np.asarray(resamples, dtype=np.float64) - values[:, None]
+    errors = deviations.std(axis=1)
+    varying = errors > 1e-12
+    if not varying.any():
         return values, values
-    largest = np.abs(deviation[moving] / error[moving, None]).max(axis=0)
-    width = np.where(moving, np.quantile(largest, level) * error, 0.0)
-    return values - width, values + width
+    largest = np.abs(deviations[varying] / errors[varying, None]).max(axis=0)
+    widths = np.where(varying, np.quantile(largest, confidence_level) * errors, 0.0)
+    return values - widths, values + widths
