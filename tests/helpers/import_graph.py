@@ -1,4 +1,4 @@
-"""What a file of the project imports, read from its text: nothing runs, lazy imports count."""
+"""Imports of the project's files, read from the source: nothing runs, lazy imports count."""
 
 import ast
 import functools
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from helpers.paths import ROOT
 
-# Where a file of the project finds another by its bare name.
+# Folders from which project files import each other by their bare names.
 HOMES = [ROOT / "workflow", ROOT / "workflow/scripts", ROOT / "benchmarks", *ROOT.glob("tests/*/")]
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 
 @functools.cache
 def names(path: Path) -> frozenset[str]:
-    """Modules that a file imports, less those for the type checker alone.
+    """Return the modules that a file imports, except those for the type checker only.
 
-    A class that is named as `package.module:Class` (the table of strategies) is imported too.
+    A class named as `package.module:Class` (as in the registry of strategies) counts as imported.
     """
     return frozenset(_names(ast.parse(path.read_text())))
 
@@ -42,28 +42,28 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 def project_file(module: str) -> Path | None:
-    """The project's file of a module; None where the module is somebody else's, or no module."""
+    """Return the project's file of a module, or None if the module is not part of the project."""
     for home in HOMES:
-        place = home.joinpath(*module.split("."))
-        for path in (place.with_suffix(".py"), place / "__init__.py"):
+        stem = home.joinpath(*module.split("."))
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
             if path.is_file():
                 return path
     return None
 
 
 def files(start: Path) -> set[Path]:
-    """The project's files that a file reaches, itself among them."""
-    found, pending = set(), [start]
+    """Return the project's files that a file imports, directly or indirectly, and itself."""
+    reached, pending = set(), [start]
     while pending:
         path = pending.pop()
-        if path not in found:
-            found.add(path)
+        if path not in reached:
+            reached.add(path)
             pending += filter(None, map(project_file, names(path)))
-    return found
+    return reached
 
 
 def imported(path: Path) -> set[str]:
-    """Distributions (PyPI's names) of what a file itself imports."""
+    """Return the distributions (names on PyPI) that a file itself imports."""
     modules = {module.split(".")[0] for module in names(path)}
     return {
         DISTRIBUTIONS.get(name, [name])[0].lower().replace("_", "-")
@@ -73,5 +73,5 @@ def imported(path: Path) -> set[str]:
 
 
 def packages(start: Path) -> set[str]:
-    """Distributions of what a file and all that it reaches import."""
+    """Return the distributions that a file imports, directly or through project files."""
     return set().union(*map(imported, files(start)))

@@ -1,13 +1,12 @@
-"""Made-up solve, overlap and rank tables that look like a run's, for the tests of the reports.
+"""Synthetic solve, overlap and rank tables for the tests of the reports.
 
-The leaked half is inflated, each strategy takes some of that back and does some damage. Nothing
-here is a result.
+The leaked half is inflated; each strategy removes some of the inflation and does some damage.
 """
 
 import numpy as np
 import pandas as pd
 
-# strategy: (share of the inflation taken back, damage on every question)
+# strategy: (fraction of the inflation removed, damage on every question)
 STRATEGIES = {
     "identity": (0.0, 0.0),
     "ted": (0.05, 0.0),
@@ -23,15 +22,15 @@ STRATEGIES = {
 
 
 def solve_tables(n=120, m=50, seed=0, benchmark="gsm8k"):
-    """The clean batch and, by name, the strategies' `solve` tables, with `clean_batch2`."""
+    """Return the clean batch and the strategies' `solve` tables by name, with `clean_batch2`."""
     rng = np.random.default_rng(seed)
     leaked = np.arange(n) < n // 2
     clean = np.where(rng.random(n) < 0.25, 0.0, rng.beta(0.9, 1.2, n))
     strength = 0.85 if benchmark == "gsm8k" else 0.45
     inflation = np.where(leaked, (1 - clean) * rng.uniform(strength - 0.3, strength, n), 0)
     tables = {}
-    for name, (taken_back, damage) in STRATEGIES.items():
-        p = (clean + (1 - taken_back) * inflation) * (1 - damage * rng.random(n))
+    for name, (removed, damage) in STRATEGIES.items():
+        p = (clean + (1 - removed) * inflation) * (1 - damage * rng.random(n))
         tables[name] = _solve(rng, np.clip(p, 0, 1), m, leaked)
     ted = tables["ted"].sample(2, random_state=seed).index
     tables["ted"].loc[ted, ["n_correct", "n_samples", "first_correct"]] = 0, 0, False

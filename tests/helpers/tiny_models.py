@@ -20,14 +20,16 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-VOCABULARY = 300  # the 256 bytes and some tokens besides
+VOCABULARY = 300  # the 256 bytes and some more tokens
 
 
 def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
-    """A model in float64, so that only wrong code makes two ways of computing it differ.
+    """Return a model in float64, so that two computations differ only if one of them is wrong.
 
     Args:
-        changed: what differs in the configuration (of the text model).
+        family: A name of ARCHITECTURES.
+        seed: Seed of the random weights.
+        **changed: Values that replace those of the (text) configuration.
     """
     torch.manual_seed(seed)
     common = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48}
@@ -54,7 +56,7 @@ def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
 
 
 def gemma4_text(**common: int) -> Gemma4TextConfig:
-    """A sliding window, layers that share keys and values, two head sizes, embeddings a layer."""
+    """Sliding windows, layers that share keys and values, two head sizes, per-layer embeddings."""
     return Gemma4TextConfig(
         **common,
         num_hidden_layers=6,
@@ -70,7 +72,7 @@ def gemma4_text(**common: int) -> Gemma4TextConfig:
 
 
 def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
-    """The text model with a vision and an audio tower beside it, as Gemma-4-E2B has them."""
+    """The text model with a vision and an audio tower, like Gemma-4-E2B."""
     heads = {"num_hidden_layers": 2, "num_attention_heads": 2}
     vision = Gemma4VisionConfig(
         **heads,
@@ -91,10 +93,10 @@ def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
 
 
 def traced(once: Callable[[], torch.Tensor]) -> Callable[[], object]:
-    """Records a step as a CUDA graph would, on a CPU: the kernels that ran, on those very tensors.
+    """Record a step on a CPU as a CUDA graph would: the kernels that ran, on the same tensors.
 
-    Whatever the step has from Python is as it was when it is played again. A step that asks the
-    device for a number, or sends it one, cannot be recorded.
+    Replaying it repeats the kernels with the Python values of the recording. A step that copies
+    data between host and device cannot be recorded.
     """
     recorded = make_fx(once)()
     if sent := [node for node in recorded.graph.nodes if "lift_fresh" in str(node.target)]:
@@ -107,7 +109,7 @@ ARCHITECTURES = (*FAMILIES, "gemma4_with_towers")
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    """Byte-level without merges: one token a byte, then <eos>."""
+    """Byte-level without merges: one token per byte, then <eos>."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     core = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,6 +1,6 @@
-"""The tokenizer classes that `transformers` has for the three families, on a small BPE learnt here.
+"""The `transformers` tokenizer classes of the three families, with a small BPE trained here.
 
-What they do with special tokens, spaces and line breaks is the classes' doing.
+How they treat special tokens, spaces and line breaks is the behaviour of the real classes.
 """
 
 import json
@@ -26,13 +26,13 @@ from zerogap.data.toy.instructions import instructions
 from zerogap.data.toy.word_problems import problems
 
 PROBLEMS = problems(300, 3, "pretrain")
-TEXTS = [f"Q: {one.question} A: {one.rationale} The answer is 7." for one in PROBLEMS]
-TEXTS += [" ".join(one.values()) for one in instructions(200, 3)]
+TEXTS = [f"Q: {problem.question} A: {problem.rationale} The answer is 7." for problem in PROBLEMS]
+TEXTS += [" ".join(example.values()) for example in instructions(200, 3)]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
-def learnt(special: list[str], byte_level: bool) -> dict:
-    """Vocabulary and merges of a small BPE: on bytes, or on characters with '▁' for a space."""
+def train_bpe(special: list[str], byte_level: bool) -> dict:
+    """Train a small BPE on bytes, or on characters with '▁' for a space."""
     core = Tokenizer(models.BPE())
     if byte_level:
         core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -53,14 +53,14 @@ def learnt(special: list[str], byte_level: bool) -> dict:
 
 def llama() -> PreTrainedTokenizerBase:
     return LlamaTokenizer(
-        **learnt(["<unk>", "<s>", "</s>", *BYTES], False), legacy=False, add_bos_token=True
+        **train_bpe(["<unk>", "<s>", "</s>", *BYTES], False), legacy=False, add_bos_token=True
     )
 
 
 def llama_as_stored() -> PreTrainedTokenizerBase:
-    """Llama-2's own tokenizer.json: a normaliser puts the '▁' before every part of a text."""
-    made = learnt(["<unk>", "<s>", "</s>", *BYTES], False)
-    core = Tokenizer(models.BPE(**made, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    """Like Llama-2's tokenizer.json: a normaliser puts '▁' before every part of a text."""
+    bpe = train_bpe(["<unk>", "<s>", "</s>", *BYTES], False)
+    core = Tokenizer(models.BPE(**bpe, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     core.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
     )
@@ -81,16 +81,16 @@ def llama_as_stored() -> PreTrainedTokenizerBase:
 
 
 def gemma() -> PreTrainedTokenizerBase:
-    made = learnt(["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *BYTES], False)
+    bpe = train_bpe(["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *BYTES], False)
     for line in ("\n", "\n\n"):  # tokens of their own, as in Gemma
-        made["vocab"][line] = len(made["vocab"])
+        bpe["vocab"][line] = len(bpe["vocab"])
     return GemmaTokenizer(
-        vocab=made["vocab"], merges=[*made["merges"], ("\n", "\n")], add_bos_token=True
+        vocab=bpe["vocab"], merges=[*bpe["merges"], ("\n", "\n")], add_bos_token=True
     )
 
 
 def gpt_neox() -> PreTrainedTokenizerBase:
-    return GPTNeoXTokenizer(**learnt(["<|endoftext|>", "<|padding|>"], True))
+    return GPTNeoXTokenizer(**train_bpe(["<|endoftext|>", "<|padding|>"], True))
 
 
 TOKENIZERS = {
