@@ -21,14 +21,14 @@ def tables():
     return solve_tables(n=60, m=20)
 
 
-def test_all_quantities_in_their_order(tables):
+def test_all_quantities_are_given_in_their_order(tables):
     table = run(*tables, rank_table(n=60))
     assert table.index.tolist() == list(QUANTITIES)
     assert (table["ci_low"] <= table["value"]).all()
     assert (table["value"] <= table["ci_high"]).all()
 
 
-def test_values_are_what_they_say(tables):
+def test_values_equal_direct_computations(tables):
     clean, strategies = tables
     ranks = rank_table(n=60)
     table = run(clean, strategies, ranks)["value"]
@@ -55,27 +55,27 @@ def test_values_are_what_they_say(tables):
         assert table[key] == pytest.approx(value), key
 
 
-def test_published_values_stand_beside(tables):
+def test_published_values_are_joined(tables):
     table = run(*tables)
     assert table.loc["readout_gap_01", ["published", "place"]].tolist() == [0.19, "Section 5.2.2"]
     assert np.isnan(table.loc["sa_ppg_noise_floor", "published"])
 
 
-def test_what_is_not_there_is_left_out(tables):
+def test_quantities_without_their_tables_are_left_out(tables):
     clean, strategies = tables
     table = run(clean, {"clean_batch2": strategies["clean_batch2"]})
     assert "share_runner_up" not in table.index
     assert "verdict_factor_lne" not in table.index
 
 
-def test_models_that_never_disagree_have_no_share(tables):
+def test_runner_up_share_is_nan_where_the_models_never_disagree(tables):
     ranks = rank_table(n=60).assign(rank=1)
     assert np.isnan(
         run(*tables, ranks).loc["share_runner_up", ["value", "ci_low"]].astype(float)
     ).all()
 
 
-def test_a_vanishing_denominator_is_infinite_not_wrong(tables):
+def test_ratio_is_infinite_or_nan_where_its_denominator_is_zero(tables):
     clean, strategies = tables
     table = run(clean, strategies | {"railcap": clean, "lne_blocking": clean})
     assert np.isnan(table.loc["verdict_factor_lne", "value"])
@@ -91,10 +91,12 @@ def test_steps_after_the_tenth_do_not_count(tables):
     assert run(*tables, late).loc["share_runner_up", "value"] == first
 
 
-def test_other_questions_are_an_error(tables):
+def test_questions_must_appear_exactly_once_in_both_tables(tables):
     clean, strategies = tables
-    with pytest.raises(InputError, match="railcap: question 'test-0'"):
+    with pytest.raises(
+        InputError, match="railcap: question 'test-0' must appear exactly once in both"
+    ):
         run(clean, strategies | {"railcap": strategies["railcap"].iloc[1:]})
+    twice = strategies["clean_batch2"].iloc[[0, 1, 1]]
     with pytest.raises(InputError, match="clean_batch2: question 'test-1'"):
-        twice = strategies["clean_batch2"].iloc[[0, 1, 1]]
         run(clean, strategies | {"clean_batch2": twice})

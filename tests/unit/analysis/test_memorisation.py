@@ -21,7 +21,7 @@ def verdict(clean, identity, overlap, bound=0.7):
     return table.iloc[0]
 
 
-def test_both_signs_are_memorisation(tables):
+def test_both_signs_clear_is_memorised(tables):
     clean, strategies, overlap = tables
     row = verdict(clean, strategies["identity"], overlap)
     assert row["verdict"] == "memorised"
@@ -36,40 +36,41 @@ def test_both_signs_are_memorisation(tables):
     assert row["inflation_ci_low"] < row["inflation"] < row["inflation_ci_high"]
 
 
-def test_an_untouched_model_did_not_memorise(tables):
+def test_a_clean_model_has_not_memorised(tables):
     clean, strategies, overlap = tables
     flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
     row = verdict(clean, strategies["clean_batch2"], flat)
     assert row["verdict"] == "not memorised"
-    assert "inflation" in row["text"] and "absent" in row["text"]
+    assert "inflation" in row["text"]
+    assert "absent" in row["text"]
 
 
-def test_one_sign_alone_is_weak(tables):
+def test_one_sign_is_weakly_memorised(tables):
     clean, strategies, overlap = tables
     flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
     assert verdict(clean, strategies["identity"], flat)["verdict"] == "weakly memorised"
     assert verdict(clean, strategies["clean_batch2"], overlap)["verdict"] == "weakly memorised"
 
 
-def test_below_the_bound_a_sign_is_weak(tables):
+def test_a_sign_below_its_bound_is_weak(tables):
     clean, strategies, overlap = tables
     row = verdict(clean, strategies["identity"], overlap, bound=0.99)
     assert row["verdict"] == "weakly memorised"
     assert "weak" in row["text"]
 
 
-def test_a_better_model_is_not_a_memorising_one(tables):
-    """A rise on leaked and unleaked questions alike is no inflation."""
-    clean, strategies, overlap = tables
+def test_a_better_model_has_not_memorised(tables):
+    """An equal rise on leaked and unleaked questions is not inflation."""
+    clean, _, overlap = tables
     flat = overlap.assign(rouge_l=0.5)
     better = clean.assign(n_correct=(clean["n_correct"] + 4).clip(upper=20))
     assert verdict(clean, better, flat)["verdict"] == "not memorised"
 
 
-def test_bad_input(tables):
+def test_different_questions_and_a_missing_subset_are_rejected(tables):
     clean, strategies, overlap = tables
     with pytest.raises(InputError, match="llama2/gsm8k identity: question 'test-0'"):
         verdict(clean, strategies["identity"].iloc[1:], overlap)
+    part = clean["leaked"]
     with pytest.raises(InputError, match="leaked and unleaked"):
-        part = clean["leaked"]
         verdict(clean[part], strategies["identity"][part], overlap[overlap["leaked"]])

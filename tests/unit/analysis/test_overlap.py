@@ -14,16 +14,16 @@ texts = st.one_of(st.lists(words, max_size=12).map(" ".join), st.text(max_size=3
 
 
 @given(texts, texts)
-def test_equals_rouge_score(text, reference):
-    theirs = SCORER.score(reference, text)["rougeL"].fmeasure
-    assert rouge_l([text], reference)[0] == pytest.approx(theirs, abs=1e-12)
+def test_rouge_l_equals_the_package_rouge_score(text, reference):
+    expected = SCORER.score(reference, text)["rougeL"].fmeasure
+    assert rouge_l([text], reference)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_tokens_lose_signs_and_case():
+def test_tokens_are_lower_case_without_signs():
     assert tokens("She has $3.50 + 2 = 5.50!") == ["she", "has", "3", "50", "2", "5", "50"]
 
 
-def test_empty_text_reads_zero():
+def test_rouge_l_of_an_empty_text_is_zero():
     assert rouge_l(["", "+ ="], "a b").tolist() == [0.0, 0.0]
     assert rouge_l(["a b"], "").tolist() == [0.0]
 
@@ -42,14 +42,14 @@ def tables():
     return samples, greedy, questions
 
 
-def test_each_sample_meets_its_own_trajectory(tmp_path, tables):
+def test_each_sample_is_compared_with_the_trajectory_of_its_question(tmp_path, tables):
     table = overlap(*tables)
     parquet.write(tmp_path / "overlap.parquet", table, "overlap", provenance={})
-    found = table.set_index(["question_id", "sample_id"])
-    assert found["rouge_l"].to_dict() == pytest.approx(
+    rows = table.set_index(["question_id", "sample_id"])
+    assert rows["rouge_l"].to_dict() == pytest.approx(
         {("b", 0): 0.5, ("b", 1): 2 / 3, ("a", 0): 1.0, ("a", 1): 0.0}
     )
-    assert found["leaked"].to_dict() == {
+    assert rows["leaked"].to_dict() == {
         ("b", 0): False,
         ("b", 1): False,
         ("a", 0): True,
@@ -57,7 +57,7 @@ def test_each_sample_meets_its_own_trajectory(tmp_path, tables):
     }
 
 
-def test_unknown_question_is_an_error(tables):
+def test_a_question_missing_from_greedy_or_questions_is_rejected(tables):
     samples, greedy, questions = tables
     with pytest.raises(InputError, match="'a' is not in the greedy table"):
         overlap(samples, greedy.iloc[1:], questions)

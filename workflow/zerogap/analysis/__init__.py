@@ -1,0 +1,1 @@
+"""What the tables of a run say beyond the metrics: memorisation, overlap, cost and more."""

@@ -1,4 +1,4 @@
-"""What a run took: tokens generated and wall seconds of every job that has a benchmark."""
+"""The cost of a run: generated tokens and wall-clock seconds of every timed job."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -9,15 +9,15 @@ COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
 
 
 def tokens(responses: pd.DataFrame) -> int:
-    """Tokens generated for a `samples` or a `greedy` table, prompts not counted."""
+    """Number of tokens generated for a `samples` or `greedy` table, without the prompts."""
     return int(responses["token_ids"].map(len).sum())
 
 
-def seconds(benchmarks: Collection[str | Path]) -> float:
-    """Wall seconds of a job by Snakemake's benchmark files, one a shard.
+def seconds(timings: Collection[str | Path]) -> float:
+    """Wall-clock seconds of a job, from its Snakemake benchmark files, one per shard.
 
-    NaN where one of them is gone: part of a job's time is not the job's.
+    NaN if one of the files is missing: the time of some shards is not the time of the job.
     """
-    if not all(Path(path).is_file() for path in benchmarks):
+    if not all(Path(path).is_file() for path in timings):
         return float("nan")
-    return float(sum(pd.read_csv(path, sep="\t")["s"].sum() for path in benchmarks))
+    return float(sum(pd.read_csv(path, sep="\t")["s"].sum() for path in timings))

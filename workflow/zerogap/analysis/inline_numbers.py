@@ -1,16 +1,23 @@
-"""The numbers of the paper's text, measured: a table with the published value beside each."""
+"""The numbers quoted in the paper's text, measured, next to the published values."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from zerogap.errors import InputError
-from zerogap.metrics import bootstrap, gaps
+from zerogap.metrics import (
+    plain_weights,
+    question_weights,
+    solve_probability,
+    strata,
+    stratified_weights,
+)
+from zerogap.metrics.gaps import Array, Values
 from zerogap.published import printed
 
-# key in published.csv (or ours alone) → what it is, in a reader's words
+# Key in published.csv (or only ours) → description for readers.
 QUANTITIES = {
     "readout_gap_01": "Mean per-question gap of two clean batches, 0/1 readout (one sample)",
     "readout_gap_01_expected": "The same, expected over every choice of the two samples",
@@ -23,6 +30,9 @@ QUANTITIES = {
     "g_app_ratio_railcap_lne": "G-APP of RailCap over G-APP of LNE-blocking",
     "verdict_factor_lne": "SA-PPG over G-APP, LNE-blocking",
 }
+COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
+MAX_RANK_STEP = 10  # paper, Figure 1 b and d
+ROUNDING = 1e-12  # the rounding error of sums that cancel
 
 
 def inline_numbers(
@@ -39,103 +49,128 @@ def inline_numbers(
     """The quantities of `QUANTITIES` that the given tables allow, in that order.
 
     Args:
-        clean, clean_batch2: `solve` tables of two sampling batches of the clean model.
-        strategies: name → `solve` table; LNE-blocking and RailCap give the ratios.
-        ranks: `ranks` table of the contaminated model on the clean model's greedy prefix.
+        clean: `solve` table of the clean model's first batch.
+        clean_batch2: `solve` table of its second batch.
+        strategies: Name → `solve` table; the ratios need LNE-blocking and RailCap.
+        ranks: `ranks` table of the contaminated model on the clean model's greedy trajectory.
+        bins: Number of strata.
+        n_resamples: Number of bootstrap resamples.
+        confidence_level: Of the intervals.
+        seed: Of the bootstrap.
 
     Returns:
         Columns key, quantity, place, published (NaN where the paper has none), printed, value,
-        ci_low, ci_high. The intervals are over questions, leaked and unleaked apart; a ratio
-        whose denominator can vanish may reach infinity.
+        ci_low, ci_high. The intervals are over questions, leaked and unleaked separately; a ratio
+        whose denominator can be zero may be infinite.
 
     Raises:
-        InputError: two tables that do not hold the same questions.
+        InputError: Two tables have different questions, or a question twice.
     """
     clean = clean.set_index("question_id")
     leaked = clean["leaked"].to_numpy(dtype=bool)
-    rng = np.random.default_rng(seed)
-    drawn = bootstrap.question_weights(leaked, n_resamples, rng)
-    # The reading itself is the replicate that draws every question once, in the first row.
-    drawn = np.vstack([np.ones((1, len(clean)), dtype=np.int64), drawn])
-    plain = bootstrap.plain_weights(drawn)
-    stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
-    stratified = bootstrap.stratified_weights(drawn, stratum)
-
+    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
+    # The point estimate is the resample that draws every question once, in the first row.
+    draws = np.vstack([np.ones((1, len(clean)), dtype=np.int64), draws])
     solve = {
         name: _aligned(clean, table, name)
         for name, table in {"clean_batch2": clean_batch2, **strategies}.items()
     }
-    p = gaps.solve_probability(clean["n_correct"], clean["n_samples"])
-    gap = {
-        name: gaps.solve_probability(table["n_correct"], table["n_samples"]) - p
-        for name, table in solve.items()
-    }
-    q = gap["clean_batch2"] + p
-    first = clean["first_correct"].to_numpy() != solve["clean_batch2"]["first_correct"].to_numpy()
-    found = {
-        "readout_gap_01": plain @ first,
+    values = _clean_values(clean, solve["clean_batch2"], draws, bins)
+    if ranks is not None:
+        values["share_runner_up"] = _runner_up_share(ranks, clean.index, draws, of_leaked=True)
+        values["share_runner_up_unleaked"] = _runner_up_share(
+            ranks, clean.index, draws, of_leaked=False
+        )
+    values |= _strategy_ratios(clean, solve, draws, bins)
+    rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _aligned(clean: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
+    table = table.set_index("question_id")
+    differing = clean.index.symmetric_difference(table.index)
+    invalid = [*table.index[table.index.duplicated()], *differing]
+    if invalid:
+        raise InputError(
+            f"{name}: question {invalid[0]!r} must appear exactly once in both tables "
+            "(this one and clean)"
+        )
+    return table.loc[clean.index]
+
+
+def _clean_values(
+    clean: pd.DataFrame, batch2: pd.DataFrame, draws: Array, bins: int
+) -> dict[str, Values]:
+    """The quantities of the clean model's two batches, in each resample."""
+    plain, stratified = plain_weights(draws), _stratified(clean, draws, bins)
+    p, q = _solve_probability(clean), _solve_probability(batch2)
+    first_differs = clean["first_correct"].to_numpy() != batch2["first_correct"].to_numpy()
+    return {
+        "readout_gap_01": plain @ first_differs,
         "readout_gap_01_expected": plain @ (p * (1 - q) + q * (1 - p)),
         "readout_gap_probability": plain @ np.abs(q - p),
         "sa_ppg_noise_floor": stratified @ np.abs(q - p),
         "share_never_solved": plain @ (p == 0),
     }
-    if ranks is not None:
-        found["share_runner_up"] = _runner_up(ranks, clean.index, drawn, of_leaked=True)
-        found["share_runner_up_unleaked"] = _runner_up(ranks, clean.index, drawn, of_leaked=False)
-    if "lne_blocking" in gap:
-        lne_g_app = np.abs(plain @ gap["lne_blocking"])
-        sa_ppg = stratified @ np.abs(gap["lne_blocking"])
-        found["verdict_factor_lne"] = _ratio(sa_ppg, lne_g_app)
-        if "railcap" in gap:
-            lne, railcap = (
-                plain @ np.maximum(-gap[name], 0) for name in ("lne_blocking", "railcap")
-            )
-            found["delta_minus_ratio_lne_railcap"] = _ratio(lne, railcap)
-            railcap_g_app = np.abs(plain @ gap["railcap"])
-            found["g_app_ratio_railcap_lne"] = _ratio(railcap_g_app, lne_g_app)
-    return pd.DataFrame(
-        [_row(key, found[key], confidence_level) for key in QUANTITIES if key in found],
-        columns=[
-            *("key", "quantity", "place", "published", "printed"),
-            *("value", "ci_low", "ci_high"),
-        ],
-    )
 
 
-def _row(key: str, found: NDArray[np.float64], level: float) -> tuple:
+def _strategy_ratios(
+    clean: pd.DataFrame, solve: Mapping[str, pd.DataFrame], draws: Array, bins: int
+) -> dict[str, Values]:
+    """The ratios of LNE-blocking and RailCap, in each resample, if their tables are there."""
+    if "lne_blocking" not in solve:
+        return {}
+    plain, stratified = plain_weights(draws), _stratified(clean, draws, bins)
+    p = _solve_probability(clean)
+    lne = _solve_probability(solve["lne_blocking"]) - p
+    lne_g_app = np.abs(plain @ lne)
+    ratios = {"verdict_factor_lne": _ratio(stratified @ np.abs(lne), lne_g_app)}
+    if "railcap" in solve:
+        railcap = _solve_probability(solve["railcap"]) - p
+        damage, railcap_damage = (plain @ np.maximum(-gap, 0) for gap in (lne, railcap))
+        ratios["delta_minus_ratio_lne_railcap"] = _ratio(damage, railcap_damage)
+        ratios["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ railcap), lne_g_app)
+    return ratios
+
+
+def _runner_up_share(
+    ranks: pd.DataFrame, questions: pd.Index, draws: Array, *, of_leaked: bool
+) -> Values:
+    """Share of rank 2 among the first steps at which the models disagree, in each resample."""
+    is_disagreement = (ranks["rank"] > 1) & (ranks["step"] <= MAX_RANK_STEP)
+    rows = ranks[(ranks["leaked"] == of_leaked) & is_disagreement]
+    steps = _count_by_question(rows, questions)
+    return _ratio(draws @ _count_by_question(rows[rows["rank"] == 2], questions), draws @ steps)
+
+
+def _count_by_question(rows: pd.DataFrame, questions: pd.Index) -> Array:
+    return rows.groupby("question_id").size().reindex(questions, fill_value=0).to_numpy()
+
+
+def _ratio(numerator: Array, denominator: Array) -> Values:
+    """Infinite where only the denominator is 0, NaN where both are."""
+    denominator = np.where(np.abs(denominator) < ROUNDING, 0.0, denominator)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotients: Values = np.true_divide(numerator, denominator)
+    return quotients
+
+
+def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
     published, characters, place = printed(key) or (float("nan"), "", "")
-    value, replicates = found[0], found[1:]
-    replicates = replicates[~np.isnan(replicates)]  # a replicate without a single disagreement
+    value, resamples = values[0], values[1:]
+    resamples = resamples[~np.isnan(resamples)]  # resamples without a disagreement are left out
     if np.isnan(value):
         low, high = value, value
     else:
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        # A replicate can be infinite (a ratio): take one of them, never a point between two.
-        low, high = np.quantile(replicates, tails, method="inverted_cdf")
+        tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
+        # A ratio can be infinite: take one of the resamples, do not interpolate between two.
+        low, high = np.quantile(resamples, tails, method="inverted_cdf")
     return key, QUANTITIES[key], place, published, characters, value, float(low), float(high)
 
 
-def _runner_up(
-    ranks: pd.DataFrame, questions: pd.Index, drawn: NDArray[np.int64], *, of_leaked: bool
-) -> NDArray[np.float64]:
-    """Share of rank 2 among the first ten steps at which the models disagree, in each replicate."""
-    rows = ranks[(ranks["leaked"] == of_leaked) & (ranks["rank"] > 1) & (ranks["step"] <= 10)]
-    steps = rows.groupby("question_id").size().reindex(questions, fill_value=0).to_numpy()
-    second = rows[rows["rank"] == 2].groupby("question_id").size()
-    return _ratio(drawn @ second.reindex(questions, fill_value=0).to_numpy(), drawn @ steps)
+def _solve_probability(table: pd.DataFrame) -> Values:
+    return solve_probability(table["n_correct"], table["n_samples"])
 
 
-def _ratio(above: NDArray, below: NDArray) -> NDArray[np.float64]:
-    """Infinite where only the denominator is 0, NaN where both are."""
-    # A gap below 1e-12 is the rounding of sums that cancel: zero.
-    below = np.where(np.abs(below) < 1e-12, 0.0, below)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.true_divide(above, below)
-
-
-def _aligned(clean: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    table = table.set_index("question_id")
-    if not table.index.is_unique or (odd := clean.index.symmetric_difference(table.index)).size:
-        which = odd[0] if table.index.is_unique else table.index[table.index.duplicated()][0]
-        raise InputError(f"{name}: question {which!r} is not exactly once in it and in clean")
-    return table.loc[clean.index]
+def _stratified(clean: pd.DataFrame, draws: Array, bins: int) -> Values:
+    return stratified_weights(draws, strata(clean["n_correct"], clean["n_samples"], bins))

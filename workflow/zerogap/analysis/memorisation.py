@@ -1,15 +1,15 @@
 """Did contamination work? Whether a contaminated model memorised its leaked questions.
 
-Two signs, both against the unleaked questions of the same model, which no training saw:
+Two signs, both relative to the unleaked questions of the same model, which no training contained:
 
-- *inflation*: the solve probability rose above the clean model's on leaked questions, by more
-  than on unleaked ones;
-- *collapse*: responses fall back onto the model's own greedy trajectory (ROUGE-L) more on leaked
-  questions than on unleaked ones.
+- *inflation*: the solve probability is above the clean model's on leaked questions, by more than on
+  unleaked ones;
+- *collapse*: responses follow the model's own greedy trajectory (ROUGE-L) more on leaked questions
+  than on unleaked ones.
 
-A strategy has something to undo only where the first sign is there, and RailCap and TED have
-something to act on only where the second is. A sign is *clear* where the difference's interval lies
-above zero and the reading on leaked questions reaches a bound, *weak* where only the interval does.
+A strategy has something to undo only if there is inflation, and RailCap and TED have something to
+act on only if there is collapse. A sign is *clear* if the interval of the difference is above zero
+and the value on leaked questions reaches a bound, *weak* if only the interval is above zero.
 """
 
 from typing import Any
@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics import bootstrap, gaps
+from zerogap.metrics import interval, plain_weights, question_weights, solve_probability
+from zerogap.metrics.gaps import Array, Values
 
 
 def memorisation(
@@ -34,56 +35,42 @@ def memorisation(
     confidence_level: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row on one contaminated model: the two signs with intervals, and the verdict.
+    """One row for one contaminated model: the two signs with intervals, and the verdict.
 
     Args:
-        clean, identity: `solve` tables of the clean and of the contaminated model.
+        model: Name of the model.
+        benchmark: Name of the benchmark.
+        clean: `solve` table of the clean model.
+        identity: `solve` table of the contaminated model.
         overlap: `overlap` table of the contaminated model's samples.
-        min_leaked_solve_probability, min_rouge_l: bounds of a clear sign, on the mean solve probability and
-            on the mean ROUGE-L of leaked questions.
+        min_leaked_solve_probability: Bound of clear inflation, on the mean solve probability of
+            leaked questions.
+        min_rouge_l: Bound of clear collapse, on the mean ROUGE-L of leaked questions.
+        n_resamples: Number of bootstrap resamples.
+        confidence_level: Of the intervals.
+        seed: Of the bootstrap.
 
     Returns:
         model, benchmark, verdict (memorised, weakly memorised, not memorised), text, and, each with
         ci_low and ci_high columns: clean_leaked, identity_leaked, clean_unleaked,
         identity_unleaked (mean solve probabilities), inflation (see above), rouge_leaked,
-        rouge_unleaked, collapse; and share_verbatim, the leaked responses with ROUGE-L 1.
+        rouge_unleaked, collapse; and share_verbatim, the fraction of leaked responses with
+        ROUGE-L 1.
 
     Raises:
-        InputError: no leaked or no unleaked questions, or tables of different questions.
+        InputError: There are no leaked or no unleaked questions, or the tables have different
+            questions.
     """
-    clean, identity = clean.set_index("question_id"), identity.set_index("question_id")
-    rouge = overlap.groupby("question_id")["rouge_l"].mean()
-    for name, index in {"identity": identity.index, "overlap": rouge.index}.items():
-        if (odd := clean.index.symmetric_difference(index)).size:
-            raise InputError(
-                f"{model}/{benchmark} {name}: question {odd[0]!r} is not in both tables"
-            )
-    identity, rouge = identity.loc[clean.index], rouge.loc[clean.index].to_numpy()
+    place = f"{model}/{benchmark}"
+    clean, identity, rouge = _aligned(clean, identity, overlap, place)
     leaked = clean["leaked"].to_numpy(dtype=bool)
     if leaked.all() or not leaked.any():
-        raise InputError(f"{model}/{benchmark}: leaked and unleaked questions are both needed")
+        raise InputError(f"{place}: needs both leaked and unleaked questions")
 
-    drawn = bootstrap.question_weights(leaked, n_resamples, np.random.default_rng(seed))
-    drawn = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), drawn])  # first the reading
-
-    def mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        return bootstrap.plain_weights(drawn[:, mask]) @ values[mask]
-
-    before = gaps.solve_probability(clean["n_correct"], clean["n_samples"])
-    after = gaps.solve_probability(identity["n_correct"], identity["n_samples"])
-    found = {
-        "clean_leaked": mean(before, leaked),
-        "identity_leaked": mean(after, leaked),
-        "clean_unleaked": mean(before, ~leaked),
-        "identity_unleaked": mean(after, ~leaked),
-        "inflation": mean(after - before, leaked) - mean(after - before, ~leaked),
-        "rouge_leaked": mean(rouge, leaked),
-        "rouge_unleaked": mean(rouge, ~leaked),
-        "collapse": mean(rouge, leaked) - mean(rouge, ~leaked),
-    }
+    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
-    for name, values in found.items():
-        low, high = bootstrap.interval(values[1:], confidence_level)
+    for name, values in _estimates(clean, identity, rouge, leaked, draws).items():
+        low, high = interval(values[1:], confidence_level)
         row |= {name: float(values[0]), f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     signs = {
@@ -97,10 +84,48 @@ def memorisation(
     return pd.DataFrame([row])
 
 
-def _sign(difference_low: float, reading: float, bound: float) -> str:
+def _aligned(
+    clean: pd.DataFrame, identity: pd.DataFrame, overlap: pd.DataFrame, place: str
+) -> tuple[pd.DataFrame, pd.DataFrame, Values]:
+    """The two solve tables by question, and the mean ROUGE-L of each question."""
+    clean, identity = clean.set_index("question_id"), identity.set_index("question_id")
+    rouge = overlap.groupby("question_id")["rouge_l"].mean()
+    for name, index in {"identity": identity.index, "overlap": rouge.index}.items():
+        differing = clean.index.symmetric_difference(index)
+        if differing.size:
+            raise InputError(f"{place} {name}: question {differing[0]!r} must be in both tables")
+    return clean, identity.loc[clean.index], rouge.loc[clean.index].to_numpy()
+
+
+def _estimates(
+    clean: pd.DataFrame, identity: pd.DataFrame, rouge: Values, leaked: Array, draws: Array
+) -> dict[str, Values]:
+    """Every quantity: its point estimate, then its values in the resamples."""
+    # The point estimate is the resample that draws every question once.
+    draws = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), draws])
+
+    def mean(values: Array, mask: Array) -> Values:
+        means: Values = plain_weights(draws[:, mask]) @ values[mask]
+        return means
+
+    before = solve_probability(clean["n_correct"], clean["n_samples"])
+    after = solve_probability(identity["n_correct"], identity["n_samples"])
+    return {
+        "clean_leaked": mean(before, leaked),
+        "identity_leaked": mean(after, leaked),
+        "clean_unleaked": mean(before, ~leaked),
+        "identity_unleaked": mean(after, ~leaked),
+        "inflation": mean(after - before, leaked) - mean(after - before, ~leaked),
+        "rouge_leaked": mean(rouge, leaked),
+        "rouge_unleaked": mean(rouge, ~leaked),
+        "collapse": mean(rouge, leaked) - mean(rouge, ~leaked),
+    }
+
+
+def _sign(difference_low: float, value: float, bound: float) -> str:
     if not difference_low > 0:
         return "absent"
-    return "clear" if reading >= bound else "weak"
+    return "clear" if value >= bound else "weak"
 
 
 def _verdict(signs: set[str]) -> str:
@@ -109,16 +134,17 @@ def _verdict(signs: set[str]) -> str:
     return "not memorised" if signs == {"absent"} else "weakly memorised"
 
 
-def _text(row: dict, signs: dict[str, str]) -> str:
-    def reading(name: str) -> str:
+def _text(row: dict[str, Any], signs: dict[str, str]) -> str:
+    def difference(name: str) -> str:
         return f"{row[name]:+.2f} [{row[f'{name}_ci_low']:+.2f}, {row[f'{name}_ci_high']:+.2f}]"
 
     return (
-        f"On leaked questions the mean solve probability goes from {row['clean_leaked']:.2f} "
-        f"(clean) to {row['identity_leaked']:.2f} (contaminated), on unleaked ones from "
-        f"{row['clean_unleaked']:.2f} to {row['identity_unleaked']:.2f}: inflation "
-        f"{reading('inflation')}, {signs['inflation']}. Mean ROUGE-L with the model's own "
-        f"greedy response is {row['rouge_leaked']:.2f} on leaked and {row['rouge_unleaked']:.2f} "
-        f"on unleaked questions: collapse {reading('collapse')}, {signs['collapse']}; "
-        f"{row['share_verbatim']:.0%} of the leaked responses repeat it word for word."
+        f"The mean solve probability changes from {row['clean_leaked']:.2f} (clean) to "
+        f"{row['identity_leaked']:.2f} (contaminated) on leaked questions, and from "
+        f"{row['clean_unleaked']:.2f} to {row['identity_unleaked']:.2f} on unleaked ones: "
+        f"inflation {difference('inflation')}, {signs['inflation']}. The mean ROUGE-L with the "
+        f"model's own greedy response is {row['rouge_leaked']:.2f} on leaked and "
+        f"{row['rouge_unleaked']:.2f} on unleaked questions: collapse {difference('collapse')}, "
+        f"{signs['collapse']}; {row['share_verbatim']:.0%} of the leaked responses repeat it word "
+        "for word."
     )

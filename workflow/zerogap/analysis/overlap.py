@@ -1,7 +1,7 @@
 """ROUGE-L between each sampled response and the greedy trajectory (paper, Figure 1 a and c).
 
-ROUGE-L as the package rouge-score 0.1.2 defines it, without a stemmer: lower-cased, every run of
-characters other than a–z and 0–9 separates tokens, F1 of the longest common subsequence.
+ROUGE-L as defined by the package rouge-score 0.1.2, without a stemmer: lower-cased, tokens are
+separated by every run of characters other than a-z and 0-9, F1 of the longest common subsequence.
 """
 
 import re
@@ -23,46 +23,47 @@ def tokens(text: str) -> list[str]:
 
 
 def rouge_l(texts: Iterable[str], reference: str) -> NDArray[np.float64]:
-    """ROUGE-L F1 of each text with the reference; 0 where either has no token."""
-    target = tokens(reference)
-    # Sampled responses of a memorised question repeat: each distinct text once.
+    """ROUGE-L F1 of each text with the reference; 0 where either has no tokens."""
+    reference_tokens = tokens(reference)
+    # Sampled responses of a memorised question repeat: compute each distinct text once.
     texts = list(texts)
-    known = {text: _f1(tokens(text), target) for text in set(texts)}
-    return np.array([known[text] for text in texts])
+    scores = {text: _f1(tokens(text), reference_tokens) for text in set(texts)}
+    return np.array([scores[text] for text in texts])
 
 
 def overlap(samples: pd.DataFrame, greedy: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
-    """The `overlap` table of one model's samples with its own greedy responses.
+    """The `overlap` table of one model's samples with its own greedy trajectories.
 
     Args:
-        samples, greedy: tables of the same model, contracts `samples` and `greedy`.
-        questions: contract `questions`, for the leaked ones.
+        samples: `samples` table of the model.
+        greedy: `greedy` table of the same model.
+        questions: `questions` table, for the leaked ones.
 
     Raises:
-        InputError: a sampled question without a greedy response or unknown to `questions`.
+        InputError: A sampled question is missing from `greedy` or `questions`.
     """
-    trajectory = greedy.set_index("question_id")["text"]
+    trajectories = greedy.set_index("question_id")["text"]
     leaked = questions.set_index("question_id")["leaked"]
-    parts = []
+    tables = []
     for question_id, group in samples.groupby("question_id", sort=False):
-        for table, name in ((trajectory, "greedy"), (leaked, "questions")):
-            if question_id not in table.index:
+        for column, name in ((trajectories, "greedy"), (leaked, "questions")):
+            if question_id not in column.index:
                 raise InputError(f"samples: question {question_id!r} is not in the {name} table")
-        parts.append(
+        tables.append(
             pd.DataFrame(
                 {
                     "question_id": question_id,
                     "sample_id": group["sample_id"].to_numpy(),
                     "leaked": leaked[question_id],
-                    "rouge_l": rouge_l(group["text"], trajectory[question_id]),
+                    "rouge_l": rouge_l(group["text"], trajectories[question_id]),
                 }
             )
         )
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
-def _f1(found: list[str], target: list[str]) -> float:
-    if not found or not target:
+def _f1(text_tokens: list[str], reference_tokens: list[str]) -> float:
+    if not text_tokens or not reference_tokens:
         return 0.0
-    common = LCSseq.similarity(found, target)
-    return 2 * common / (len(found) + len(target))
+    common = LCSseq.similarity(text_tokens, reference_tokens)
+    return float(2 * common / (len(text_tokens) + len(reference_tokens)))

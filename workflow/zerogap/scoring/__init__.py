@@ -1,0 +1,1 @@
+"""Score response files of any origin: readers, alignment and metrics."""
