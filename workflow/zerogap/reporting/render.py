@@ -1,28 +1,39 @@
-"""A table as data, and as CSV, Markdown, LaTeX and HTML."""
+"""A table as data, and its rendering as CSV, Markdown, LaTeX and HTML.
 
-import csv
-import io
+LaTeX and HTML come from Jinja templates: pandas' Styler has no section rows, no rules under column
+groups and no attributes for sorting.
+"""
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from tabulate import tabulate
 
 from zerogap.io import parquet
-from zerogap.reporting.html_page import page
+from zerogap.reporting.templates import format_latex, render_template
 
 DASH = "–"
-LONG = 60  # rows; more do not fit on a page
+MAX_ROWS_PER_PAGE = 60  # a longer table is a longtable in LaTeX
+MAX_COLUMN_WIDTH = 7  # columns; a table with more spans both columns of a page
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A reading with its interval, or a text; `decimals` where it is printed unlike its table.
+    """A number with its interval, or a text.
 
-    A `mark` stands behind the reading, its meaning in a note of the table.
+    Attributes:
+        value: The number; None for a text or an empty cell.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        text: What is shown if there is no number.
+        bold: Whether to set the cell bold.
+        decimals: Decimals of this cell if they differ from the table's.
+        mark: A symbol behind the number; a note of the table explains it.
     """
 
     value: float | None = None
@@ -33,30 +44,65 @@ class Cell:
     decimals: int | None = None
     mark: str = ""
 
-    def shown(self, decimals: int) -> str:
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the cell has an interval and 0 is not in it."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def sort_key(self) -> str:
+        """The number in full, as JavaScript reads it; empty for a text."""
+        if self.value is None or pd.isna(self.value):
+            return ""
+        return str(self.value).replace("inf", "Infinity")
+
+    def format(self, decimals: int) -> str:
+        """The number as printed, the text, or a dash."""
         if self.value is None:
             return self.text or DASH
-        return number(self.value, decimals if self.decimals is None else self.decimals) + self.mark
+        places = decimals if self.decimals is None else self.decimals
+        return format_number(self.value, places) + self.mark
 
-    def interval(self, decimals: int) -> str:
+    def format_interval(self, decimals: int) -> str:
+        """The interval as printed, "[0.12, 0.34]"; empty if there is none."""
         if self.low is None or self.high is None:
             return ""
-        return f"[{number(self.low, decimals)}, {number(self.high, decimals)}]"
+        return f"[{format_number(self.low, decimals)}, {format_number(self.high, decimals)}]"
 
 
 @dataclass(frozen=True)
 class Column:
-    """`align` is r for numbers, l or a LaTeX paragraph column for text."""
+    """A column of a table.
+
+    Attributes:
+        key: Name in the CSV file.
+        title: Heading.
+        group: Heading over several neighbouring columns.
+        align: LaTeX alignment: r for numbers, l or a paragraph column for text.
+    """
 
     key: str
     title: str
     group: str = ""
     align: str = "r"
 
+    @property
+    def full_title(self) -> str:
+        """The title after its group's heading."""
+        return f"{self.group} {self.title}".strip()
+
 
 @dataclass(frozen=True)
 class Row:
-    """`section` is a heading over a run of rows; a bold row has its name set bold."""
+    """A row of a table.
+
+    Attributes:
+        key: Name in the CSV file.
+        name: What the first column shows.
+        cells: One cell per column.
+        section: Heading over consecutive rows.
+        bold: Whether to set the name bold.
+    """
 
     key: str
     name: str
@@ -67,15 +113,27 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in full; `intervals` shows them in the text formats too, not in CSV and HTML alone.
+    """A table as data.
 
-    Titles, captions and notes are plain text with the paper's symbols (Δ⁺, M_cl, ×), which the
-    formats set in their own way.
+    Titles, captions and notes are plain text with the paper's symbols (Δ⁺, M_cl, ×), which each
+    format writes in its own way.
+
+    Attributes:
+        label: LaTeX label.
+        caption: What the table shows.
+        index_label: Heading of the first column, which holds the rows' names.
+        columns: The other columns.
+        rows: The rows.
+        notes: Sentences under the table.
+        decimals: Decimals of the numbers.
+        intervals: Whether Markdown and LaTeX show intervals; CSV and HTML always do.
+        size: LaTeX font size.
+        column_gap: LaTeX distance between columns.
     """
 
     label: str
     caption: str
-    corner: str
+    index_label: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
@@ -86,141 +144,85 @@ class Table:
 
 
 def to_csv(table: Table) -> str:
-    """Comma-separated: a column a reading and, where there are intervals, two for the ends."""
-    with_ends = [
+    """Comma-separated values: one column per table column, and two more for its interval if any."""
+    with_interval = [
         any(row.cells[k].low is not None for row in table.rows) for k in range(len(table.columns))
     ]
     sections = any(row.section for row in table.rows)
-    heading = ["setting"] * sections + [table.corner.lower() or "strategy", "key"]
-    for column, ends in zip(table.columns, with_ends, strict=True):
-        heading += [column.key] + [f"{column.key}_ci_low", f"{column.key}_ci_high"] * ends
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heading)
+    header = ["setting"] * sections + [table.index_label.lower() or "strategy", "key"]
+    for column, has_ends in zip(table.columns, with_interval, strict=True):
+        header += [column.key] + [f"{column.key}_ci_low", f"{column.key}_ci_high"] * has_ends
+    lines = []
     for row in table.rows:
         line: list[Any] = [row.section] * sections + [row.name, row.key]
-        for cell, ends in zip(row.cells, with_ends, strict=True):
+        for cell, has_ends in zip(row.cells, with_interval, strict=True):
             line += [cell.text if cell.value is None else cell.value]
-            line += [_blank(cell.low), _blank(cell.high)] * ends
-        writer.writerow(line)
-    return out.getvalue()
+            line += [cell.low, cell.high] * has_ends
+        lines.append(line)
+    # Cells of type object keep integers as they are.
+    return str(pd.DataFrame(lines, columns=header, dtype=object).to_csv(index=False))
 
 
 def to_markdown(table: Table) -> str:
     """A pipe table under its caption."""
-    titles = [f"{column.group} {column.title}".strip() for column in table.columns]
-    lines = [
-        [table.corner, *titles],
-        ["---", *("---:" if column.align == "r" else "---" for column in table.columns)],
-    ]
-    section = ""
-    for row in table.rows:
-        if row.section != section:
-            section = row.section
+    lines = []
+    for section, rows in groupby(table.rows, key=lambda row: row.section):
+        if section:
             lines.append([f"*{section}*", *[""] * len(table.columns)])
-        cells = [_md_bold(_shown(cell, table), cell.bold) for cell in row.cells]
-        lines.append([_md_bold(row.name, row.bold), *cells])
-    rows = "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
+        for row in rows:
+            cells = [_markdown_bold(_with_interval(cell, table), cell.bold) for cell in row.cells]
+            lines.append([_markdown_bold(row.name, row.bold), *cells])
+    header = [table.index_label, *(column.full_title for column in table.columns)]
+    body = tabulate(
+        [[cell.replace("|", "∣") for cell in line] for line in lines],
+        headers=[title.replace("|", "∣") for title in header],
+        tablefmt="pipe",
+        colalign=["left", *("right" if c.align == "r" else "left" for c in table.columns)],
+        disable_numparse=True,
+    )
     notes = "".join(f"\n\n{note}" for note in table.notes)
-    return f"{table.caption}\n\n{rows}{notes}\n"
+    return f"{table.caption}\n\n{body}{notes}\n"
 
 
 def to_latex(table: Table) -> str:
-    """A floating table for booktabs; one that spans both columns of a page where it is wide.
+    """A floating table for booktabs; one that spans both columns of a page if it is wide.
 
-    A table longer than a page is a longtable, which needs a text of one column.
+    A table longer than a page is a longtable, which needs a document of one column.
     """
-    body = []
-    section = ""
-    for row in table.rows:
-        if row.section != section:
-            section = row.section
-            rule = [r"\midrule"] if body else []
+    body: list[list[str] | str] = []
+    for section, rows in groupby(table.rows, key=lambda row: row.section):
+        if section:
+            if body:
+                body.append(r"\midrule")
             span = len(table.columns) + 1
-            body += [*rule, rf"\multicolumn{{{span}}}{{l}}{{\emph{{{latex(section)}}}}} \\"]
-        cells = [_tex_bold(_shown(cell, table), cell.bold) for cell in row.cells]
-        body.append([_tex_bold(row.name, row.bold), *cells])
-    widths = [max(len(line[k]) for line in body if isinstance(line, list)) for k in
-              range(len(table.columns) + 1)] if table.rows else []  # fmt: skip
-    lines = [
-        line
-        if isinstance(line, str)
-        else " & ".join(
-            cell.ljust(width) for cell, width in zip(line, widths, strict=True)
-        ).rstrip()
-        + r" \\"
-        for line in body
-    ]
-    heading = " & ".join([latex(table.corner), *(latex(c.title) for c in table.columns)])
-    alignment = "l" + "".join(column.align for column in table.columns)
-    floating = "table*" if len(table.columns) > 7 or table.intervals else "table"
-    caption = latex(" ".join([table.caption, *table.notes]))
-    spacing = rf"\setlength{{\tabcolsep}}{{{table.column_gap}}}"
-    head = [r"\toprule", *_tex_groups(table), rf"{heading} \\", r"\midrule"]
-    if len(table.rows) > LONG:
-        parts = [
-            rf"{{\{table.size}",
-            spacing,
-            rf"\begin{{longtable}}{{{alignment}}}",
-            *head,
-            r"\endhead",
-            *lines,
-            r"\bottomrule",
-            rf"\caption{{{caption}}}",
-            rf"\label{{{table.label}}}",
-            r"\end{longtable}}",
-        ]
-    else:
-        parts = [
-            rf"\begin{{{floating}}}[t]",
-            r"\centering",
-            rf"\{table.size}",
-            spacing,
-            rf"\begin{{tabular}}{{{alignment}}}",
-            *head,
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{caption}}}",
-            rf"\label{{{table.label}}}",
-            rf"\end{{{floating}}}",
-        ]
-    return "\n".join([*parts, ""])
+            body.append(rf"\multicolumn{{{span}}}{{l}}{{\emph{{{format_latex(section)}}}}} \\")
+        for row in rows:
+            cells = [_latex_bold(_with_interval(cell, table), cell.bold) for cell in row.cells]
+            body.append([_latex_bold(row.name, row.bold), *cells])
+    wide = len(table.columns) > MAX_COLUMN_WIDTH or table.intervals
+    return render_template(
+        "table.tex.j2",
+        table=table,
+        alignment="l" + "".join(column.align for column in table.columns),
+        environment="table*" if wide else "table",
+        longtable=len(table.rows) > MAX_ROWS_PER_PAGE,
+        caption=" ".join([table.caption, *table.notes]),
+        groups=_column_groups(table),
+        lines=_aligned(body),
+    )
 
 
 def to_html(table: Table, footer: str = "") -> str:
-    """A self-contained page, sortable; intervals stand small under the readings."""
-    groups = _groups(table)
-    head = ""
-    if any(name for name, _ in groups):
-        spans = "".join(
-            f'<th class="group" colspan="{n}"><span>{html(name)}</span></th>'
-            if name
-            else f'<th colspan="{n}"></th>'
-            for name, n in groups
-        )
-        head = f"<tr><th></th>{spans}</tr>\n"
-    titles = "".join(f"<th{_kind(c)}>{html(c.title)}</th>" for c in table.columns)
-    head += f"<tr><th>{html(table.corner)}</th>{titles}</tr>"
-    body, section = [], ""
-    for row in table.rows:
-        if row.section != section:
-            section = row.section
-            span = len(table.columns) + 1
-            body.append(f'<tr class="section"><td colspan="{span}">{html(section)}</td></tr>')
-        cells = "".join(
-            f"<td{_kind(column)}{_sort_key(cell)}>{_html_cell(cell, table.decimals)}</td>"
-            for column, cell in zip(table.columns, row.cells, strict=True)
-        )
-        name = f"<strong>{html(row.name)}</strong>" if row.bold else html(row.name)
-        body.append(f"<tr><td>{name}</td>{cells}</tr>")
-    rows = "\n".join(body)
-    notes = "".join(f'\n<p class="note">{html(note)}</p>' for note in table.notes)
-    return page(
-        table.caption,
-        f'<p>{html(table.caption)}</p>\n<div class="wide"><table class="sortable">\n'
-        f"<thead>\n{head}\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{notes}",
-        footer,
+    """A self-contained page with a sortable table; intervals are small, under the numbers."""
+    return render_template(
+        "table.html.j2",
+        title=table.caption,
+        footer=footer,
+        table=table,
+        groups=_column_groups(table),
+        sections=[
+            (section, list(rows)) for section, rows in groupby(table.rows, key=lambda r: r.section)
+        ],
     )
 
 
@@ -232,70 +234,33 @@ def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> Non
         "notes": list(table.notes),
         "provenance": dict(provenance),
     }
-    for suffix, text in {
-        ".csv": to_csv(table),
-        ".md": f"{to_markdown(table)}\n<!-- {footer} -->\n",
-        ".tex": f"% {footer}\n{to_latex(table)}",
-        ".html": to_html(table, footer),
-        ".json": json.dumps(sidecar, indent=2, ensure_ascii=False, default=str) + "\n",
-    }.items():
+    save_texts(
+        prefix,
+        {
+            ".csv": to_csv(table),
+            ".md": f"{to_markdown(table)}\n<!-- {footer} -->\n",
+            ".tex": f"% {footer}\n{to_latex(table)}",
+            ".html": to_html(table, footer),
+            ".json": json.dumps(sidecar, indent=2, ensure_ascii=False, default=str) + "\n",
+        },
+    )
+
+
+def save_texts(prefix: str | Path, texts: Mapping[str, str]) -> None:
+    """Write one file per suffix, each atomically."""
+    for suffix, text in texts.items():
         with parquet.atomic(f"{prefix}{suffix}") as path:
             path.write_text(text, encoding="utf-8")
 
 
 def provenance_line(provenance: Mapping[str, Any]) -> str:
-    """Who made it, in one line."""
-    facts = {k: v for k, v in provenance.items() if isinstance(v, str | int | float) and v != ""}
-    return " · ".join(f"{name} {value}" for name, value in facts.items())
+    """The provenance in one line, "run quick · zerogap 0.1.0 · …"."""
+    shown = {k: v for k, v in provenance.items() if isinstance(v, str | int | float) and v != ""}
+    return " · ".join(f"{name} {value}" for name, value in shown.items())
 
 
-# The paper's symbols, as each format writes them. Longest first: S-Δ⁺ₛ holds Δ⁺.
-_LATEX = {
-    "Δ⁺ₛ": r"$\Delta^{+}_s$",
-    "Δ⁻ₛ": r"$\Delta^{-}_s$",
-    "Δ⁺": r"$\Delta^{+}$",
-    "Δ⁻": r"$\Delta^{-}$",
-    "M_cl": r"$M_{\mathrm{cl}}$",
-    "M_co": r"$M_{\mathrm{co}}$",
-    "×": r"$\times$",
-    "−": "$-$",
-    "∞": r"$\infty$",
-    "†": r"$^{\dagger}$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "²": r"$^2$",
-    "–": "--",
-    "…": r"\dots{}",
-    " %": r"\,\%",
-    "%": r"\%",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "|": r"$|$",
-}
-
-
-def latex(text: str) -> str:
-    """Plain text with the paper's symbols as LaTeX."""
-    out, rest = [], text
-    while rest:
-        symbol = next((s for s in _LATEX if rest.startswith(s)), rest[0])
-        out.append(_LATEX.get(symbol, symbol))
-        rest = rest[len(symbol) :]
-    return "".join(out)
-
-
-def html(text: str) -> str:
-    """Plain text with the paper's symbols as HTML."""
-    text = escape(text)
-    for plain, marked in (("ₛ", "<sub>s</sub>"), ("M_cl", "M<sub>cl</sub>"),
-                          ("M_co", "M<sub>co</sub>")):  # fmt: skip
-        text = text.replace(plain, marked)
-    return text
-
-
-def number(value: float, decimals: int) -> str:
-    """As printed: a real minus sign, none before a zero, thousands apart, a dash for none."""
+def format_number(value: float, decimals: int) -> str:
+    """A number with a true minus sign, none before a zero; thousands separators; a dash for NaN."""
     if pd.isna(value):
         return DASH
     if value in (float("inf"), float("-inf")):
@@ -304,62 +269,48 @@ def number(value: float, decimals: int) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
 
 
-def _blank(value: float | None) -> float | str:
-    return "" if value is None else value
+def optional_float(value: float | None) -> float | None:
+    """None for a missing number."""
+    return None if value is None or pd.isna(value) else float(value)
 
 
-def _shown(cell: Cell, table: Table) -> str:
-    text = cell.shown(table.decimals)
-    interval = cell.interval(table.decimals) if table.intervals else ""
+def _with_interval(cell: Cell, table: Table) -> str:
+    text = cell.format(table.decimals)
+    interval = cell.format_interval(table.decimals) if table.intervals else ""
     return f"{text} {interval}".strip()
 
 
-def _md_bold(text: str, bold: bool) -> str:
+def _markdown_bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold else text
 
 
-def _tex_bold(text: str, bold: bool) -> str:
-    return rf"\textbf{{{latex(text)}}}" if bold else latex(text)
+def _latex_bold(text: str, bold: bool) -> str:
+    return rf"\textbf{{{format_latex(text)}}}" if bold else format_latex(text)
 
 
-def _groups(table: Table) -> list[tuple[str, int]]:
-    """Runs of columns of one group: (name, how many)."""
-    runs: list[tuple[str, int]] = []
-    for column in table.columns:
-        if runs and runs[-1][0] == column.group:
-            runs[-1] = (column.group, runs[-1][1] + 1)
-        else:
-            runs.append((column.group, 1))
-    return runs
+def _column_groups(table: Table) -> list[tuple[str, int, int]]:
+    """Runs of neighbouring columns with the same group: (name, first, last); empty without groups.
 
-
-def _tex_groups(table: Table) -> list[str]:
-    groups = _groups(table)
-    if not any(name for name, _ in groups):
+    Columns count from 1, and the rows' names are the first.
+    """
+    if not any(column.group for column in table.columns):
         return []
-    cells, rules, first = [], [], 2
-    for name, n in groups:
-        cells.append(rf"\multicolumn{{{n}}}{{c}}{{{latex(name)}}}")
-        if name:
-            rules.append(rf"\cmidrule(lr){{{first}-{first + n - 1}}}")
-        first += n
-    return [f" & {' & '.join(cells)} \\\\", "".join(rules)]
+    groups = []
+    first = 2
+    for name, columns in groupby(column.group for column in table.columns):
+        last = first + len(list(columns)) - 1
+        groups.append((name, first, last))
+        first = last + 1
+    return groups
 
 
-def _kind(column: Column) -> str:
-    return "" if column.align == "r" else ' class="text"'
-
-
-def _sort_key(cell: Cell) -> str:
-    """The value in full, for the page's script; a text is its own."""
-    if cell.value is None or pd.isna(cell.value):
-        return ""
-    return f' data-value="{str(cell.value).replace("inf", "Infinity")}"'
-
-
-def _html_cell(cell: Cell, decimals: int) -> str:
-    text = html(cell.shown(decimals))
-    if cell.bold:
-        text = f"<strong>{text}</strong>"
-    interval = cell.interval(decimals)
-    return f'{text}<span class="interval">{interval}</span>' if interval else text
+def _aligned(body: list[list[str] | str]) -> list[str]:
+    """LaTeX lines whose cells are padded to equal width; lines that are text stay as they are."""
+    rows = [line for line in body if isinstance(line, list)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        line
+        if isinstance(line, str)
+        else " & ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() + r" \\"
+        for line in body
+    ]

@@ -1,0 +1,1 @@
+"""The paper's claims, and whether a run supports them."""

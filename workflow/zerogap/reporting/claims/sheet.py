@@ -1,0 +1,105 @@
+"""The claims sheet: the verdict on every claim, with its evidence, as Markdown, HTML and CSV."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from zerogap.reporting.claims.verdict import (
+    CANNOT_TELL,
+    NOT_SUPPORTED,
+    SUPPORTED,
+    VERDICTS,
+    ClaimVerdict,
+    Evidence,
+)
+from zerogap.reporting.render import provenance_line, save_texts
+from zerogap.reporting.templates import render_template
+
+TITLE = "The paper's claims, checked on this run"
+RULE = (
+    "How a verdict is reached: every comparison has a bootstrap interval over questions, and two "
+    "strategies are compared on the same resampled questions. Supported: the whole interval is on "
+    "the claim's side, in every comparison that the claim makes. Not supported: in at least one "
+    "comparison, the whole interval is on the other side. Cannot tell: anything else. Intervals "
+    "cover the variation over questions, not over training seeds (each model is trained once). "
+    "Each interval is of one comparison alone. A claim with several comparisons needs all of "
+    "them, so chance makes it harder to support, not easier. If most strata hold only one or two "
+    "questions, intervals of SA-PPG are too narrow (docs/metric-study.md)."
+)
+NO_EVIDENCE = "This run does not have the results that the claim is about."
+MAX_SHOWN = 6  # comparisons; more are folded away in HTML
+
+
+def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
+    """The sheet as Markdown.
+
+    Args:
+        verdicts: One per claim.
+        scale: A sentence on the size of the run.
+    """
+    lines = [f"# {TITLE}", "", scale, "", RULE, "", _summary(verdicts), ""]
+    lines += ["| Claim | Source | Verdict |", "| --- | --- | --- |"]
+    lines += [f"| {v.claim.text} | {v.claim.place} | **{v.verdict}** |" for v in verdicts]
+    for v in verdicts:
+        lines += ["", f"## {v.claim.place}: {v.verdict}", "", v.claim.text, ""]
+        lines += [f"Criterion: {v.claim.criterion}", ""] if v.claim.criterion else []
+        lines += [f"- {e.sentence} → {e.verdict}" for e in v.evidence] or [f"- {NO_EVIDENCE}"]
+    return "\n".join(lines) + "\n"
+
+
+def to_html(verdicts: Sequence[ClaimVerdict], scale: str, footer: str = "") -> str:
+    """The sheet as a self-contained page; arguments as of `to_markdown`, and the last line."""
+    return render_template(
+        "claims.html.j2",
+        title=TITLE,
+        scale=scale,
+        rule=RULE,
+        summary=_summary(verdicts),
+        verdicts=[(v, _tally(v.evidence)) for v in verdicts],
+        no_evidence=NO_EVIDENCE,
+        footer=footer,
+    )
+
+
+def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
+    """One row per comparison; a claim without any has one row with empty evidence."""
+    rows = [
+        (v.claim.key, v.claim.place, v.claim.text, v.verdict, e.sentence, e.verdict)
+        for v in verdicts
+        for e in v.evidence or (Evidence("", ""),)
+    ]
+    columns = ["claim", "place", "text", "verdict", "evidence", "evidence_verdict"]
+    return str(pd.DataFrame(rows, columns=columns).to_csv(index=False))
+
+
+def save(
+    verdicts: Sequence[ClaimVerdict], scale: str, prefix: str | Path, provenance: Mapping[str, Any]
+) -> None:
+    """Write `prefix`.md, .html and .csv."""
+    footer = provenance_line(provenance)
+    save_texts(
+        prefix,
+        {
+            ".md": f"{to_markdown(verdicts, scale)}\n<!-- {footer} -->\n",
+            ".html": to_html(verdicts, scale, footer),
+            ".csv": to_csv(verdicts),
+        },
+    )
+
+
+def _summary(verdicts: Sequence[ClaimVerdict]) -> str:
+    count = {verdict: sum(v.verdict == verdict for v in verdicts) for verdict in VERDICTS}
+    return (
+        f"Of {len(verdicts)} claims, this run supports {count[SUPPORTED]}, does not support "
+        f"{count[NOT_SUPPORTED]}, and cannot tell for {count[CANNOT_TELL]}."
+    )
+
+
+def _tally(evidence: Sequence[Evidence]) -> str:
+    """The number of comparisons per verdict, if there are too many to show at once."""
+    if len(evidence) <= MAX_SHOWN:
+        return ""
+    counts = ", ".join(f"{sum(e.verdict == v for e in evidence)} {v}" for v in VERDICTS)
+    return f"{len(evidence)} comparisons: {counts}"

@@ -1,0 +1,79 @@
+"""Which strata SA-PPG comes from (not in the paper)."""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from zerogap.metrics import gaps
+from zerogap.reporting.figures.style import MARKERS, STYLE, TITLE_SIZE
+
+
+def plot_strata(
+    clean: pd.DataFrame,
+    strategies: Mapping[str, pd.DataFrame],
+    title: str = "",
+    bins: int = 50,
+    n_groups: int = 10,
+) -> Figure:
+    """The mean |gap| of each strategy by the clean model's solve probability.
+
+    Neighbouring strata of SA-PPG are joined into `n_groups` equal ranges. Each is a plain mean over
+    its strata, so that the mean of a curve, weighted by the strata in each range, is SA-PPG. The
+    lower panel shows how many questions are in each range.
+
+    Args:
+        clean: `solve` table of the reference.
+        strategies: Name to show, to `solve` table.
+        title: The setting.
+        bins: Number of strata B.
+        n_groups: Number of points per curve.
+    """
+    clean = clean.set_index("question_id")
+    stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
+    centres = (np.arange(n_groups) + 0.5) / n_groups
+    with plt.rc_context(STYLE):
+        figure, (upper, lower) = plt.subplots(
+            2, 1, figsize=(6.2, 4.3), sharex=True, height_ratios=(3.4, 1)
+        )
+        for k, (name, solve) in enumerate(strategies.items()):
+            solve = solve.set_index("question_id").loc[clean.index]
+            gap = np.abs(
+                gaps.ppg(
+                    solve["n_correct"], solve["n_samples"], clean["n_correct"], clean["n_samples"]
+                )
+            )
+            by_stratum = pd.Series(gap).groupby(stratum).mean()
+            group = np.minimum(n_groups - 1, by_stratum.index.to_numpy() * n_groups // bins)
+            upper.plot(
+                centres,
+                by_stratum.groupby(group).mean().reindex(range(n_groups)),
+                marker=MARKERS[k % len(MARKERS)],
+                markersize=4,
+                linewidth=1.2,
+                label=f"{name}  {by_stratum.mean():.3f}",
+            )
+        upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
+        if title:
+            upper.set_title(title, fontsize=TITLE_SIZE)
+        upper.legend(
+            title="strategy, SA-PPG",
+            title_fontsize=7.5,
+            loc="center left",
+            bbox_to_anchor=(1.01, 0.5),
+        )
+        counts = np.bincount(np.minimum(n_groups - 1, stratum * n_groups // bins), None, n_groups)
+        _plot_counts(lower, centres, counts)
+        return figure
+
+
+def _plot_counts(axis: Axes, centres: np.ndarray, counts: np.ndarray) -> None:
+    """A bar per range, with the number of its questions above."""
+    axis.bar(centres, counts, width=0.8 / len(counts), color="#c4c4c4")
+    for x, n in zip(centres, counts, strict=True):
+        axis.annotate(str(n), (x, n), (0, 1), textcoords="offset points", ha="center", fontsize=6.5)
+    axis.set(xlabel="solve probability of the clean model", ylabel="questions", xlim=(0, 1))
+    axis.margins(y=0.3)

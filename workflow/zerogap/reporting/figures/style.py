@@ -1,0 +1,82 @@
+"""Colours, fonts and file formats that all figures share.
+
+The colours are Okabe and Ito's palette, which colour-blind readers can tell apart. The same figure
+always gives the same bytes as PDF, PNG and SVG. Clouds of points are rasterised inside PDF and SVG,
+which would otherwise hold one object per sampled response.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from zerogap.io import parquet
+
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, YELLOW, AMBER, GREY = "#56B4E9", "#F0E442", "#E69F00", "#7f7f7f"
+CYCLE = [BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, "#000000", GREY]
+MARKERS = "osD^vPX*"
+TITLE_SIZE = 9.5
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.prop_cycle": matplotlib.cycler(color=CYCLE),
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "zerogap",
+    "pdf.fonttype": 42,
+}
+# Without dates and versions, which would make two equal figures differ.
+_METADATA: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+}
+
+
+def save(figure: Figure, prefix: str | Path) -> None:
+    """Write `prefix`.pdf, .png (200 dpi) and .svg, and close the figure."""
+    for suffix in _METADATA:
+        write(figure, f"{prefix}{suffix}")
+    plt.close(figure)
+
+
+def write(figure: Figure, path: str | Path) -> None:
+    """Write one file; its suffix, .pdf, .png (200 dpi) or .svg, is the format."""
+    suffix = Path(path).suffix
+    with plt.rc_context(STYLE), parquet.atomic(path) as temporary:
+        figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
+
+
+def add_title(figure: Figure, title: str) -> None:
+    """Put the setting over the panels."""
+    if title:
+        figure.suptitle(title, fontsize=TITLE_SIZE)
+
+
+def add_note(axis: Axes, text: str, position: tuple[float, float], align: str) -> None:
+    """Write a text into a panel, at a position in axes coordinates, on a white box."""
+    box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+    axis.text(*position, text, transform=axis.transAxes, ha=align, fontsize=7.5, bbox=box, zorder=5)
+
+
+def point_size(n_questions: int) -> float:
+    """Size of a point, large enough for a hundred questions and small enough for a thousand."""
+    return float(np.clip(900 / max(n_questions, 1), 2.0, 12.0))

@@ -1,0 +1,94 @@
+"""The names that tables and figures show for models, benchmarks, strategies and metrics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from zerogap.errors import InputError
+
+MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
+BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
+STRATEGIES = {
+    "clean": "Clean model",
+    "clean_batch2": "Clean model, second batch",
+    "identity": "Identity",
+    "ted": "TED",
+    "shortcut": "Shortcut",
+    "lne_blocking": "LNE-blocking",
+    "all_zero": "All-Zero",
+    "railcap": "RailCap",
+    "railcap_n1": "RailCap, n=1",
+    "railcap_n3": "RailCap, n=3",
+    "railcap_n5": "RailCap, n=5",
+    "railcap_n7": "RailCap, n=7",
+    "railcap_ban": "RailCap, ban",
+}
+# Table 4 names its rows by configuration, between Identity and All-Zero.
+CONFIGURATIONS = {
+    "railcap_n1": "n=1",
+    "railcap_n3": "n=3",
+    "railcap": "n=4",
+    "railcap_n5": "n=5",
+    "railcap_n7": "n=7",
+    "railcap_ban": "n=4, ban",
+}
+# Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
+METRICS = {
+    "solve_mean": "Solved",
+    "g_ap": "G-AP",
+    "g_app": "G-APP",
+    "a_ppg": "A-PPG",
+    "delta_plus": "Δ⁺",
+    "delta_minus": "Δ⁻",
+    "sa_ppg": "SA-PPG",
+    "s_delta_plus": "S-Δ⁺",
+    "s_delta_minus": "S-Δ⁻",
+}
+SUBSETS = ("leaked", "unleaked")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The names to show, by key. Their order is the order of rows and columns.
+
+    Attributes:
+        models: Model key to name.
+        benchmarks: Benchmark key to name.
+        strategies: Strategy key to name.
+        configurations: Rows of Table 4 between Identity and All-Zero.
+    """
+
+    models: Mapping[str, str] = field(default_factory=lambda: MODELS)
+    benchmarks: Mapping[str, str] = field(default_factory=lambda: BENCHMARKS)
+    strategies: Mapping[str, str] = field(default_factory=lambda: STRATEGIES)
+    configurations: Mapping[str, str] = field(default_factory=lambda: CONFIGURATIONS)
+
+    @classmethod
+    def from_mapping(cls, names: Mapping[str, Mapping[str, str]]) -> "Labels":
+        """Labels from ``{"models": {…}, "benchmarks": {…}, …}``; the rest gets defaults.
+
+        Raises:
+            InputError: The argument is not a mapping, or has an unknown key.
+        """
+        defaults = {
+            "models": MODELS,
+            "benchmarks": BENCHMARKS,
+            "strategies": STRATEGIES,
+            "configurations": CONFIGURATIONS,
+        }
+        if not isinstance(names, Mapping) or set(names) - set(defaults):
+            raise InputError(
+                f"labels: must be a mapping with the keys {', '.join(defaults)} (got {names})"
+            )
+        labels = {**defaults, **names}
+        # Given names come first, in their order; other strategies keep their default names.
+        strategies = labels["strategies"]
+        others = {key: name for key, name in STRATEGIES.items() if key not in strategies}
+        return cls(**{**labels, "strategies": {**strategies, **others}})
+
+    def setting(self, model: str, benchmark: str) -> str:
+        """The name of a setting, "Llama2 × GSM8K"."""
+        return f"{self.models.get(model, model)} × {self.benchmarks.get(benchmark, benchmark)}"
+
+    def strategy(self, key: str) -> str:
+        """The name of a strategy; its key if it has none."""
+        return self.strategies.get(key, key)

@@ -1,0 +1,98 @@
+"""Tables that the paper does not have: intervals, subsets of the questions, the noise floor."""
+
+from zerogap.reporting.labels import METRICS, SUBSETS, Labels
+from zerogap.reporting.metric_table import MetricTable, ordered
+from zerogap.reporting.render import Column, Row, Table
+from zerogap.reporting.tables.rows import difference_notes, metric_row, rows_by_setting
+
+
+def intervals(values: MetricTable, labels: Labels) -> Table:
+    """Metric values with intervals, and paired differences between strategies."""
+    columns = (
+        Column("sa_ppg", "SA-PPG"),
+        Column("sa_ppg_corrected", "corrected"),
+        Column("sa_ppg_vs_identity", "SA-PPG − Identity"),
+        Column("sa_ppg_vs_railcap", "SA-PPG − RailCap"),
+        Column("a_ppg", "A-PPG"),
+        Column("g_ap", "G-AP"),
+    )
+    rows = rows_by_setting(values, labels, columns)
+    return Table(
+        label="tab:intervals",
+        caption=(
+            "Metric values with bootstrap intervals over questions. Differences are paired: both "
+            "strategies are evaluated on the same resampled questions; below zero, the strategy "
+            "of the row is better. Corrected: SA-PPG minus the bias due to finitely many "
+            "samples. The second batch of the clean model is the noise floor: the value that a "
+            "perfect restoration would have."
+        ),
+        index_label="",
+        columns=columns,
+        rows=rows,
+        notes=difference_notes(columns, rows),
+        decimals=3,
+        intervals=True,
+        size="tiny",
+        column_gap="3pt",
+    )
+
+
+def subsets(values: MetricTable, labels: Labels) -> Table:
+    """Leaked and unleaked questions separately, one row each per strategy."""
+    rows: list[Row] = []
+    for setting in values.settings(labels):
+        for strategy in ordered(values.strategies(*setting), labels.strategies):
+            for subset in SUBSETS:
+                cells = [values.get(*setting, strategy, metric, subset) for metric in METRICS]
+                rows += metric_row(
+                    f"{strategy}@{subset}",
+                    f"{labels.strategy(strategy)}, {subset}",
+                    cells,
+                    labels.setting(*setting),
+                )
+    return Table(
+        label="tab:subsets",
+        caption=(
+            "Leaked and unleaked questions separately: mean solve probability, every metric, and "
+            "the components that add up to A-PPG and SA-PPG. Strata are formed within the subset."
+        ),
+        index_label="",
+        columns=tuple(Column(metric, title) for metric, title in METRICS.items()),
+        rows=tuple(rows),
+        decimals=3,
+        size="scriptsize",
+        column_gap="4pt",
+    )
+
+
+def noise_floor(values: MetricTable, labels: Labels) -> Table:
+    """The value of every metric if nothing differs but the sampled responses."""
+    metrics = {
+        "g_ap": "G-AP",
+        "g_ap_mean": "G-AP, mean",
+        "g_ap_sd": "G-AP, s.d.",
+        "g_app": "G-APP",
+        "a_ppg": "A-PPG",
+        "sa_ppg": "SA-PPG",
+        "sa_ppg_corrected": "corrected",
+        "s_delta_plus": "S-Δ⁺",
+        "s_delta_minus": "S-Δ⁻",
+    }
+    rows: list[Row] = []
+    for setting in values.settings(labels):
+        cells = [values.get(*setting, "clean_batch2", metric) for metric in metrics]
+        rows += metric_row("/".join(setting), labels.setting(*setting), cells)
+    return Table(
+        label="tab:noise",
+        caption=(
+            "The noise floor: a second batch of the clean model compared with the first. Mean and "
+            "s.d. of G-AP are over every choice of the one response that it uses. Corrected: "
+            "SA-PPG minus the bias due to finitely many samples. Benchmarks with the same clean "
+            "model have the same noise floor."
+        ),
+        index_label="",
+        columns=tuple(Column(metric, title) for metric, title in metrics.items()),
+        rows=tuple(rows),
+        size="footnotesize",
+        column_gap="4pt",
+    )

@@ -1,0 +1,115 @@
+"""This run's tables next to the paper's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from zerogap.published import as_metrics
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.render import Cell, Column, Table
+from zerogap.reporting.tables import paper
+
+Setting = tuple[str, str]
+
+
+def main_vs_paper(
+    values: MetricTable, labels: Labels, protocol_differences: Sequence[str] = ()
+) -> Table:
+    """Table 3 of this run next to the paper's."""
+    published = paper.main(MetricTable([as_metrics()]), labels)
+    return vs_paper(paper.main(values, labels), published, protocol_differences)
+
+
+def reversal_vs_paper(
+    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
+) -> Table:
+    """Table 1 of this run next to the paper's."""
+    return _one_setting(paper.reversal, values, labels, setting, protocol_differences)
+
+
+def decomposition_vs_paper(
+    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
+) -> Table:
+    """Table 2 of this run next to the paper's."""
+    return _one_setting(paper.decomposition, values, labels, setting, protocol_differences)
+
+
+def ablation_vs_paper(
+    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
+) -> Table:
+    """Table 4 of this run next to the paper's."""
+    return _one_setting(paper.ablation, values, labels, setting, protocol_differences)
+
+
+def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str] = ()) -> Table:
+    """Each value of this run's table next to the published one, under a heading per column.
+
+    Args:
+        table: This run's table.
+        published: The same table with the paper's values.
+        protocol_differences: How this run's protocol differs from the paper's
+            (`zerogap.published.protocol_differences`). If it does not, differences are shown too,
+            each with this run's interval minus the published value, which has no interval.
+    """
+    published_cells = {
+        (row.key, column.key): cell
+        for row in published.rows
+        for column, cell in zip(published.columns, row.cells, strict=True)
+    }
+    columns = [Column("paper", "paper"), Column("this_run", "this run")]
+    if protocol_differences:
+        note = (
+            "The protocol of this run differs from the paper's, so no differences are shown; "
+            f"compare the order of the rows. What differs: {'; '.join(protocol_differences)}."
+        )
+    else:
+        columns += [Column("difference", "difference"), Column("interval", "interval")]
+        note = (
+            "Difference: this run minus the paper. Interval: this run's interval minus the "
+            "published value, which has no interval of its own."
+        )
+    rows = []
+    for k, column in enumerate(table.columns):
+        for row in table.rows:
+            cell = row.cells[k]
+            published_cell = published_cells.get((row.key, column.key), Cell())
+            cells = [published_cell, cell]
+            if not protocol_differences:
+                cells += _difference(cell, published_cell, table.decimals)
+            rows.append(replace(row, cells=tuple(cells), section=column.full_title))
+    return replace(
+        table,
+        label=f"{table.label}-paper",
+        caption=f"This run next to the paper, one section per column. {table.caption}",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=(*table.notes, note),
+        size="footnotesize",
+        column_gap="4pt",
+    )
+
+
+def _one_setting(
+    build: Callable[[MetricTable, Labels, Setting], Table],
+    values: MetricTable,
+    labels: Labels,
+    setting: Setting,
+    protocol_differences: Sequence[str],
+) -> Table:
+    table = build(values, labels, setting)
+    published = MetricTable([as_metrics()])
+    if published.strategies(*setting):
+        published_table = build(published, labels, setting)
+    else:  # the paper shows these tables for one setting only
+        published_table = replace(table, rows=())
+    return vs_paper(table, published_table, protocol_differences)
+
+
+def _difference(cell: Cell, published: Cell, decimals: int) -> list[Cell]:
+    """The difference, and its interval as a text."""
+    if cell.value is None or published.value is None:
+        return [Cell(), Cell()]
+    offset = published.value
+    low, high = (None if end is None else end - offset for end in (cell.low, cell.high))
+    difference = Cell(cell.value - offset, low, high)
+    return [Cell(difference.value), Cell(text=difference.format_interval(decimals))]

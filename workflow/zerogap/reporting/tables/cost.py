@@ -1,0 +1,80 @@
+"""What a run cost: tokens and wall-clock seconds of its GPU jobs."""
+
+import pandas as pd
+
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
+
+# Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
+JOBS = {
+    "adapter": "LoRA training",
+    "greedy": "Greedy trajectories",
+    "neurons": "Shortcut neurons",
+    "ranks": "Token ranks",
+    "batch1": "Samples, first batch",
+    "batch2": "Samples, second batch",
+    "samples": "Samples of the strategies",
+}
+
+
+def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
+    """One row per job, under a heading per model and benchmark, and sums per kind of job.
+
+    Args:
+        jobs: One row per job, columns `zerogap.analysis.cost.COLUMNS`; NaN where a job generates no
+            responses or has no timing.
+        labels: Names to show.
+    """
+    kinds = jobs["job"].where(jobs["job"].isin(list(JOBS)), "samples").map(JOBS)
+    rows = [
+        Row(
+            "/".join(key),
+            JOBS.get(key[2]) or labels.strategy(key[2]),
+            _totals(group),
+            section=labels.setting(key[0], key[1]),
+        )
+        for key, group in jobs.groupby(["model", "benchmark", "job"], sort=False)
+    ]
+    for kind in JOBS.values():
+        group = jobs[kinds == kind]
+        if len(group):
+            rows.append(
+                Row(kind.lower(), f"{kind} ({len(group)})", _totals(group), section="Total")
+            )
+    rows.append(Row("all", f"All ({len(jobs)})", _totals(jobs), section="Total", bold=True))
+    untimed = int(jobs["seconds"].isna().sum())
+    return Table(
+        label="tab:cost",
+        caption=(
+            "Responses, generated tokens (without prompts) and wall-clock seconds of every GPU "
+            "job, and their totals. For a job with one GPU, its seconds are GPU seconds."
+        ),
+        index_label="Job",
+        columns=(
+            Column("responses", "Responses"),
+            Column("tokens", "Tokens"),
+            Column("tokens_per_response", "Tokens per response"),
+            Column("seconds", "Seconds"),
+            Column("tokens_per_second", "Tokens/s"),
+        ),
+        rows=tuple(rows),
+        notes=(f"{untimed} job(s) have no timing; the totals leave out their seconds.",)
+        if untimed
+        else (),
+        size="footnotesize",
+        column_gap="5pt",
+    )
+
+
+def _totals(jobs: pd.DataFrame) -> tuple[Cell, ...]:
+    """Sums over jobs; tokens per second only from jobs with known tokens and seconds."""
+    responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
+    timed = jobs.dropna(subset=["tokens", "seconds"])
+    speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
+    return (
+        Cell(optional_float(responses), decimals=0),
+        Cell(optional_float(tokens), decimals=0),
+        Cell(optional_float(tokens / responses), decimals=1),
+        Cell(optional_float(seconds), decimals=1),
+        Cell(optional_float(speed), decimals=0),
+    )

@@ -1,0 +1,106 @@
+"""Rows of tables, common to several of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from zerogap.reporting.labels import STRATEGIES, Labels
+from zerogap.reporting.metric_table import MetricTable, ordered
+from zerogap.reporting.render import Cell, Column, Row, Table
+
+
+def metric_row(
+    key: str, name: str, cells: Sequence[Cell | None], section: str = ""
+) -> tuple[Row, ...]:
+    """A row of metric values as a tuple of one; empty if all of them are missing."""
+    if all(cell is None for cell in cells):
+        return ()
+    return (Row(key, name, tuple(cell or Cell() for cell in cells), section),)
+
+
+def rows_by_setting(
+    values: MetricTable, labels: Labels, columns: Sequence[Column]
+) -> tuple[Row, ...]:
+    """One row per strategy and setting, each setting under its own heading."""
+    rows: list[Row] = []
+    for setting in values.settings(labels):
+        for strategy in ordered(values.strategies(*setting), labels.strategies):
+            cells = [values.get(*setting, strategy, column.key) for column in columns]
+            rows += metric_row(strategy, labels.strategy(strategy), cells, labels.setting(*setting))
+    return tuple(rows)
+
+
+def strategy_names(
+    values: MetricTable, labels: Labels, settings: Sequence[tuple[str, str]], order: Sequence[str]
+) -> dict[str, str]:
+    """The paper's strategies in the given order; others come before RailCap, the last one."""
+    strategies = dict.fromkeys(s for setting in settings for s in values.strategies(*setting))
+    others = [strategy for strategy in strategies if strategy not in STRATEGIES]
+    return {key: labels.strategy(key) for key in [*order[:-1], *others, order[-1]]}
+
+
+def bold_best(table: Table) -> Table:
+    """Set the lowest value of each column bold, as printed; Identity does not compete."""
+    best: list[float | None] = []
+    beaten = []
+    for k, column in enumerate(table.columns):
+        printed = _printed_values(table, k)
+        identity = printed.pop("identity", None)
+        lowest = min(printed.values(), default=None)
+        best.append(lowest)
+        if identity is not None and lowest is not None and identity < lowest:
+            beaten.append(column.full_title)
+    rows = tuple(
+        replace(row, cells=tuple(_bold(row, k, best[k], table) for k in range(len(row.cells))))
+        for row in table.rows
+    )
+    notes = table.notes
+    if beaten:
+        notes += (
+            "Identity, the contaminated model without mitigation, has a lower value than every "
+            f"strategy in: {', '.join(beaten)}.",
+        )
+    return replace(table, rows=rows, notes=notes)
+
+
+def difference_notes(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
+    """Notes on paired differences: many intervals are looked at together, and what † means."""
+    count = sum(
+        "_vs_" in column.key and cell.low is not None
+        for row in rows
+        for column, cell in zip(columns, row.cells, strict=True)
+    )
+    notes = []
+    if count > 1:
+        notes.append(
+            f"Each of the {count} differences has its own interval, so some of them exclude 0 by "
+            "chance."
+        )
+    if count:
+        notes.append(
+            "†: excludes 0 also when all pairs of strategies are considered together (max-T over "
+            "the same bootstrap resamples)."
+        )
+    return tuple(notes)
+
+
+def fill_rows(
+    table: Table, values: MetricTable, setting: tuple[str, str], names: Mapping[str, str]
+) -> Table:
+    """The table with one row per strategy of a setting that has any of the table's metrics."""
+    rows: list[Row] = []
+    for strategy, name in names.items():
+        cells = [values.get(*setting, strategy, column.key) for column in table.columns]
+        rows += metric_row(strategy, name, cells)
+    return replace(table, rows=tuple(rows))
+
+
+def _printed_values(table: Table, column: int) -> dict[str, float]:
+    """Row key to value, rounded as printed."""
+    values = {row.key: row.cells[column].value for row in table.rows}
+    return {key: round(value, table.decimals) for key, value in values.items() if value is not None}
+
+
+def _bold(row: Row, column: int, best: float | None, table: Table) -> Cell:
+    cell = row.cells[column]
+    is_best = cell.value is not None and round(cell.value, table.decimals) == best
+    return replace(cell, bold=is_best and row.key != "identity")

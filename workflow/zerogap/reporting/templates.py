@@ -1,0 +1,96 @@
+r"""Jinja templates of the reports, with the paper's symbols as HTML and LaTeX.
+
+LaTeX templates use ``<< value >>`` and ``<% block %>``: braces belong to LaTeX.
+"""
+
+from html import escape
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+# Longest first: S-Δ⁺ₛ contains Δ⁺.
+_LATEX = {
+    "Δ⁺ₛ": r"$\Delta^{+}_s$",
+    "Δ⁻ₛ": r"$\Delta^{-}_s$",
+    "Δ⁺": r"$\Delta^{+}$",
+    "Δ⁻": r"$\Delta^{-}$",
+    "M_cl": r"$M_{\mathrm{cl}}$",
+    "M_co": r"$M_{\mathrm{co}}$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "∞": r"$\infty$",
+    "†": r"$^{\dagger}$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "²": r"$^2$",
+    "–": "--",
+    "…": r"\dots{}",
+    " %": r"\,\%",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "|": r"$|$",
+}
+_HTML = {"ₛ": "<sub>s</sub>", "M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}
+
+
+def format_latex(text: str) -> str:
+    """Plain text with the paper's symbols as LaTeX."""
+    formatted, remaining = [], text
+    while remaining:
+        symbol = next((s for s in _LATEX if remaining.startswith(s)), remaining[0])
+        formatted.append(_LATEX.get(symbol, symbol))
+        remaining = remaining[len(symbol) :]
+    return "".join(formatted)
+
+
+def format_html(text: str) -> Markup:
+    """Plain text with the paper's symbols as HTML."""
+    text = escape(text)
+    for symbol, marked in _HTML.items():
+        text = text.replace(symbol, marked)
+    return Markup(text)  # noqa: S704 (escaped above)
+
+
+def _environment(latex: bool) -> Environment:
+    delimiters: dict[str, Any] = (
+        {
+            "block_start_string": "<%",
+            "block_end_string": "%>",
+            "variable_start_string": "<<",
+            "variable_end_string": ">>",
+            "comment_start_string": "<#",
+            "comment_end_string": "#>",
+        }
+        if latex
+        else {}
+    )
+    environment = Environment(
+        loader=PackageLoader("zerogap.reporting", "assets"),
+        autoescape=not latex,  # noqa: S701 (LaTeX is not HTML)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        **delimiters,
+    )
+    environment.globals["zip"] = zip
+    environment.filters["symbols"] = format_latex if latex else format_html
+    return environment
+
+
+_LATEX_TEMPLATES = _environment(latex=True)
+_HTML_TEMPLATES = _environment(latex=False)
+
+
+def render_template(name: str, **values: Any) -> str:
+    """Fill a template of the package's assets.
+
+    Args:
+        name: File name; ``.tex.j2`` is LaTeX, anything else HTML, whose values are escaped.
+        values: The template's variables.
+    """
+    environment = _LATEX_TEMPLATES if name.endswith(".tex.j2") else _HTML_TEMPLATES
+    return environment.get_template(name).render(**values)
