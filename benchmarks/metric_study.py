@@ -265,9 +265,9 @@ def _reaches(differences: Values, shares: Values, wanted: float = 0.8) -> float:
 def draw_figure(rows: list[dict], prefix: Path) -> None:
     import matplotlib.pyplot as plt
 
-    from zerogap.reporting import figures
+    from zerogap.reporting.figures import style
 
-    with plt.rc_context(figures.STYLE):
+    with plt.rc_context(style.STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
         for which, (axis, title) in enumerate(
             zip(axes, ("definition (paper)", "corrected"), strict=True)
@@ -287,7 +287,7 @@ def draw_figure(rows: list[dict], prefix: Path) -> None:
         axes[0].set_ylabel("SA-PPG read − true SA-PPG")
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3)
-        figures.save(figure, prefix)
+        style.save(figure, prefix)
     prefix.with_suffix(".pdf").unlink()  # the docs show the PNG and link the SVG
 
 

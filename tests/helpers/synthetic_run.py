@@ -6,6 +6,8 @@ The leaked half is inflated; each strategy removes some of the inflation and doe
 import numpy as np
 import pandas as pd
 
+from zerogap.metrics.evaluate import evaluate
+
 # strategy: (fraction of the inflation removed, damage on every question)
 STRATEGIES = {
     "identity": (0.0, 0.0),
@@ -37,6 +39,17 @@ def solve_tables(n=120, m=50, seed=0, benchmark="gsm8k"):
     tables["clean_batch2"] = _solve(rng, clean, m, leaked)
     tables["all_zero"] = _solve(rng, np.zeros(n), m, leaked)
     return _solve(rng, clean, m, leaked), tables
+
+
+def metrics_table():
+    """Metric values of two benchmarks of one model, with the ablation in the first."""
+    parts = []
+    for benchmark in ("gsm8k", "pq"):
+        clean, strategies = solve_tables(n=40, m=10, benchmark=benchmark)
+        if benchmark == "pq":
+            strategies = {k: v for k, v in strategies.items() if not k.startswith("railcap_")}
+        parts.append(evaluate("llama2", benchmark, clean, strategies, bins=10, n_resamples=40))
+    return pd.concat(parts, ignore_index=True)
 
 
 def overlap_table(n=120, m=50, seed=0):

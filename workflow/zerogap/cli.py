@@ -227,13 +227,14 @@ def _plot(
     from zerogap.scoring import score
 
     try:
-        from zerogap.reporting import figures
+        from zerogap.reporting.figures.strata import plot_strata
+        from zerogap.reporting.figures.style import write
     except ModuleNotFoundError as error:
         raise InputError(f"--plot: {error.name} is needed; pip install matplotlib") from error
 
     shown = {score.BATCH2_SHOWN if k == score.BATCH2 else k: s for k, s in strategies.items()}
     title = f"Gap to the clean model by its solve probability ({len(clean)} questions)"
-    figures.write(figures.strata(clean, shown, title, bins, min(10, bins)), path)
+    write(plot_strata(clean, shown, title, bins, min(10, bins)), path)
 
 
 def _print(table: "Table", form: str, metrics: "pd.DataFrame", facts: dict[str, Any]) -> None:
@@ -282,7 +283,7 @@ def _rich(table: "Table", with_interval: int) -> "rich.table.Table":
     from rich.text import Text
 
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
-    shown.add_column(table.corner, min_width=len(table.corner))
+    shown.add_column(table.index_label, min_width=len(table.index_label))
     for column in table.columns:
         shown.add_column(column.title.replace(" − ", " −\n"), justify="right", no_wrap=True)
     section = ""
@@ -293,10 +294,10 @@ def _rich(table: "Table", with_interval: int) -> "rich.table.Table":
             shown.add_row(Text(section, style="italic"))
         cells = []
         for k, cell in enumerate(row.cells):
-            interval = cell.interval(table.decimals) if k < with_interval else ""
+            interval = cell.format_interval(table.decimals) if k < with_interval else ""
             cells.append(
                 Text.assemble(
-                    (cell.shown(table.decimals), "bold green" if cell.bold else ""),
+                    (cell.format(table.decimals), "bold green" if cell.bold else ""),
                     (f"\n{interval}" if interval else "", "dim"),
                 )
             )

@@ -6,7 +6,7 @@ import draw_graph
 
 DOT = r"""digraph snakemake_dag {
     0[label = "all", color = "0"];
-    1[label = "model\ndomain: a<b", color = "0"];
+    1[label = "model\nbenchmark: a<b", color = "0"];
     2[label = "data", color = "0"];
     1 -> 0
     2 -> 1

@@ -1,26 +1,28 @@
 import hashlib
-import json
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-import figure_loss
-import figure_setting
-import figure_subsets
 from helpers.synthetic_run import overlap_table, rank_table, solve_tables
 from zerogap import metrics
 from zerogap.errors import InputError
-from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
-from zerogap.reporting import figures
-from zerogap.reporting.tables import METRICS
+from zerogap.reporting.figures.loss import plot_loss
+from zerogap.reporting.figures.mechanism import RANKS, plot_mechanism
+from zerogap.reporting.figures.readout_variance import plot_readout_variance
+from zerogap.reporting.figures.scatter import plot_scatter
+from zerogap.reporting.figures.sensitivity import plot_sensitivity
+from zerogap.reporting.figures.strata import plot_strata
+from zerogap.reporting.figures.style import save
+from zerogap.reporting.figures.subsets import plot_subsets
+from zerogap.reporting.labels import METRICS
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def _close_figures():
     yield
     plt.close("all")
 
@@ -34,9 +36,9 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(plt.Text) if text.get_text()]
 
 
-def test_mechanism_shows_what_is_in_the_tables():
+def test_mechanism_shows_the_overlap_and_rank_tables():
     overlap, ranks = overlap_table(n=20, m=5), rank_table(n=20)
-    figure = figures.mechanism(overlap, ranks, "Llama2 × GSM8K")
+    figure = plot_mechanism(overlap, ranks, "Llama2 × GSM8K")
     leaked = overlap[overlap["leaked"]]
     cloud, means = (np.asarray(c.get_offsets()) for c in figure.axes[0].collections)
     assert cloud[:, 1].tolist() == leaked["rouge_l"].tolist()
@@ -52,34 +54,34 @@ def test_mechanism_shows_what_is_in_the_tables():
     assert first == pytest.approx((at_one == 2).mean())
 
 
-def test_bars_add_up_wherever_the_models_disagree():
+def test_rank_bars_add_up_to_one_at_every_step_with_disagreements():
     ranks = rank_table(n=80)
     ranks.loc[ranks["step"] == 3, "rank"] = 1
-    axis = figures.mechanism(overlap_table(n=20, m=5), ranks).axes[1]
-    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(len(figures.RANKS), 10)
+    axis = plot_mechanism(overlap_table(n=20, m=5), ranks).axes[1]
+    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(len(RANKS), 10)
     assert heights.sum(axis=0) == pytest.approx([1, 1, 0, 1, 1, 1, 1, 1, 1, 1])
 
 
 def test_mechanism_without_disagreements_says_none():
     ranks = rank_table(n=20).assign(rank=1)
-    figure = figures.mechanism(overlap_table(n=20, m=5), ranks)
+    figure = plot_mechanism(overlap_table(n=20, m=5), ranks)
     assert "none of 0 disagreements" in " ".join(texts(figure))
 
 
-def test_readouts_annotates_both_gaps(solves):
+def test_readout_variance_annotates_both_gaps(solves):
     clean, strategies = solves
     batch2 = strategies["clean_batch2"]
-    shown = " ".join(texts(figures.readouts(clean, batch2.sample(frac=1, random_state=1))))
+    shown = " ".join(texts(plot_readout_variance(clean, batch2.sample(frac=1, random_state=1))))
     gap = metrics.a_ppg(batch2.n_correct, batch2.n_samples, clean.n_correct, clean.n_samples)
     assert f"mean per-question gap {gap:.3f}" in shown
     marks = (clean.first_correct != batch2.first_correct).mean()
     assert f"mean per-question gap {marks:.3f}" in shown
 
 
-def test_strata_curves_carry_the_sa_ppg(solves):
+def test_strata_labels_each_curve_with_its_sa_ppg(solves):
     clean, strategies = solves
     chosen = {"Identity": strategies["identity"], "RailCap": strategies["railcap"]}
-    figure = figures.strata(clean, chosen, bins=10)
+    figure = plot_strata(clean, chosen, bins=10)
     labels = figure.axes[0].get_legend_handles_labels()[1]
     for label, (name, solve) in zip(labels, chosen.items(), strict=True):
         value = metrics.sa_ppg(
@@ -89,12 +91,12 @@ def test_strata_curves_carry_the_sa_ppg(solves):
     assert sum(bar.get_height() for bar in figure.axes[1].patches) == len(clean)
 
 
-def test_scatter_has_a_panel_a_strategy_and_a_dot_a_question(solves):
+def test_scatter_has_one_panel_per_strategy_and_one_point_per_question(solves):
     clean, strategies = solves
     names = ["identity", "ted", "railcap"]
-    # The rows' order is a table's own: questions are matched by their ids.
+    # Tables may list questions in any order: they are matched by their ids.
     chosen = {name: strategies[name].sample(frac=1, random_state=1) for name in names}
-    axes = figures.scatter(clean, chosen, "Llama2 × GSM8K").axes
+    axes = plot_scatter(clean, chosen, "Llama2 × GSM8K").axes
     assert [axis.get_title() for axis in axes if axis.axison] == names
     for axis, name in zip(axes, names, strict=False):
         assert axis.lines[0].get_xydata().tolist() == [[0, 0], [1, 1]]
@@ -113,7 +115,7 @@ def metrics_table(solves):
 def test_subsets_shows_every_metric_with_its_interval(metrics_table):
     names = ["clean", "identity", "railcap"]
     table = metrics_table.set_index("strategy").loc[names].reset_index()
-    figure = figures.subsets(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    figure = plot_subsets(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
     assert [axis.get_title() for axis in figure.axes] == list(METRICS.values())
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["clean", "identity", "RailCap"]
@@ -125,28 +127,9 @@ def test_subsets_shows_every_metric_with_its_interval(metrics_table):
             assert ends[:, 1] == pytest.approx(part[["value", "ci_high"]].max(axis=1))
 
 
-def test_subsets_script_draws_the_strategies_asked_for(tmp_path, metrics_table):
-    parquet.write(tmp_path / "metrics.parquet", metrics_table, "metrics", {})
-    common = ["--metrics", str(tmp_path / "metrics.parquet"), "--output", str(tmp_path / "out")]
-    figure_subsets.main([*common, "--strategies", "identity", "ted"])
-    assert (tmp_path / "out.pdf").stat().st_size > 1000
-
-
-def test_script_draws_what_is_asked_for(tmp_path, solves):
-    clean, strategies = solves
-    parquet.write(tmp_path / "clean.parquet", clean, "solve", {})
-    parquet.write(tmp_path / "ted.parquet", strategies["ted"], "solve", {})
-    common = ["--clean", str(tmp_path / "clean.parquet")]
-    common += ["--strategies", json.dumps({"ted": str(tmp_path / "ted.parquet")})]
-    for name in figure_setting.FIGURES:
-        figure_setting.main(["--figure", name, *common, "--output", str(tmp_path / name)])
-    drawn = {(tmp_path / f"{name}.svg").read_bytes() for name in figure_setting.FIGURES}
-    assert len(drawn) == 3
-
-
-def test_sensitivity_draws_a_line_a_strategy_in_both_panels(solves):
+def test_sensitivity_draws_one_line_per_strategy_in_both_panels(solves):
     table = sensitivity(*solves, bins=10, samples_to_try=(2, 5), repeats=2)
-    figure = figures.sensitivity(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    figure = plot_sensitivity(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
     for axis, varied in zip(figure.axes, ("bins", "samples"), strict=True):
         assert len(axis.lines) == len(solves[1])
         line = next(one for one in axis.lines if one.get_label() == "RailCap")
@@ -158,10 +141,10 @@ def test_sensitivity_draws_a_line_a_strategy_in_both_panels(solves):
 
 def test_sensitivity_of_the_wrong_table_is_an_error(solves):
     table = sensitivity(*solves, samples_to_try=(5,), repeats=1)
-    with pytest.raises(InputError, match="varied missing"):
-        figures.sensitivity(table.drop(columns="varied"))
-    with pytest.raises(InputError, match="no rows"):
-        figures.sensitivity(table.iloc[:0])
+    with pytest.raises(InputError, match=r"missing column\(s\): varied"):
+        plot_sensitivity(table.drop(columns="varied"))
+    with pytest.raises(InputError, match="has no rows"):
+        plot_sensitivity(table.iloc[:0])
 
 
 @pytest.fixture
@@ -170,40 +153,26 @@ def losses():
     return pd.DataFrame(rows, columns=["model", "benchmark", "step", "loss"])
 
 
-def test_loss_has_a_panel_a_model(losses):
-    figure = figures.loss(losses, {"a": "Llama2", "clean": "M_cl"})
+def test_loss_has_one_panel_per_model(losses):
+    figure = plot_loss(losses, {"a": "Llama2", "clean": "M_cl"})
     assert [axis.get_title() for axis in figure.axes] == ["Llama2", "b"]
     steps, mean = figure.axes[1].lines[:2]
     assert steps.get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
     assert mean.get_ydata() == pytest.approx([25 / 48] * 4)  # four steps are one window
 
 
-def test_loss_of_the_wrong_table_is_an_error(losses, tmp_path):
-    with pytest.raises(InputError, match="loss missing"):
-        figures.loss(losses.drop(columns="loss"))
-    with pytest.raises(InputError, match="no rows"):
-        figures.loss(losses.iloc[:0])
-    with pytest.raises(InputError, match="no such file"):
-        figure_loss.main(["--losses", str(tmp_path / "none.tsv"), "--output", "x"])
+def test_loss_of_the_wrong_table_is_an_error(losses):
+    with pytest.raises(InputError, match=r"missing column\(s\): loss"):
+        plot_loss(losses.drop(columns="loss"))
+    with pytest.raises(InputError, match="has no rows"):
+        plot_loss(losses.iloc[:0])
 
 
-def test_script_joins_files(tmp_path, losses):
-    losses.to_csv(tmp_path / "all.tsv", sep="\t", index=False)
-    parts = []
-    for number, (_, part) in enumerate(losses.groupby(["model", "benchmark"], sort=False)):
-        parts.append(str(tmp_path / f"{number}.tsv"))
-        part.to_csv(parts[-1], sep="\t", index=False)
-    assert len(parts) > 1
-    for name, paths in (("whole", [str(tmp_path / "all.tsv")]), ("parts", parts)):
-        figure_loss.main(["--losses", *paths, "--output", str(tmp_path / name)])
-    assert (tmp_path / "whole.svg").read_bytes() == (tmp_path / "parts.svg").read_bytes()
-
-
-def test_files_are_the_same_bytes_each_time(tmp_path, solves):
+def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):
     clean, strategies = solves
 
     def hashes(name):
-        figures.save(figures.readouts(clean, strategies["clean_batch2"]), tmp_path / name)
+        save(plot_readout_variance(clean, strategies["clean_batch2"]), tmp_path / name)
         files = [tmp_path / f"{name}{suffix}" for suffix in (".pdf", ".png", ".svg")]
         return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
 

@@ -1,8 +1,8 @@
-"""The published numbers agree with one another, as the paper's definitions ask."""
+"""The published numbers are consistent with each other and with the paper's definitions."""
 
 import pytest
 
-from zerogap.published import as_metrics, departures, printed, published
+from zerogap.published import as_metrics, printed, protocol_differences, published
 
 ROUNDING = 1.01e-4  # two numbers of four decimals, added
 
@@ -85,7 +85,7 @@ def test_printed_of_an_unknown_number_is_none():
     assert printed("nothing_of_the_kind") is None
 
 
-def test_departures_name_what_differs_from_the_protocol():
+def test_protocol_differences_names_what_differs_from_the_paper():
     same = {
         "questions": "files",
         "base_model": {"llama2": "folder/llama-2-7b-hf", "mine": "gpt2"},
@@ -93,9 +93,9 @@ def test_departures_name_what_differs_from_the_protocol():
         "epochs": [5, 5],
         "learning_rate": [2.0e-4, 2.0e-4],
     }
-    assert departures(same) == departures({}) == ()
+    assert protocol_differences(same) == protocol_differences({}) == ()
     other = {"questions": "generated", "base_model": {"pythia": "pythia-70m"}, "epochs": [5, 10]}
-    assert departures(same | other) == (
+    assert protocol_differences(same | other) == (
         "questions generated, not GSM8K's",
         "base model pythia-70m, not Pythia-12B",
         "epochs 5 and 10, not 5",

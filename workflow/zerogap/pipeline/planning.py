@@ -20,7 +20,7 @@ from zerogap.families import AFTER_RESPONSE
 from zerogap.pipeline import jobs, model_sizes
 from zerogap.pipeline.jobs import Config, Job
 from zerogap.pipeline.model_sizes import Size
-from zerogap.reporting.render import Cell, Column, Row, Table, number
+from zerogap.reporting.render import Cell, Column, Row, Table, format_number
 
 STAGES = {
     "Data": (
@@ -266,7 +266,7 @@ def table(
     }
     unknown = [name for name, own in speeds.items() if any(map(math.isnan, own.values()))]
     known = [
-        f"{name}: " + ", ".join(f"{kind} {number(rate, 0)}" for kind, rate in own.items())
+        f"{name}: " + ", ".join(f"{kind} {format_number(rate, 0)}" for kind, rate in own.items())
         for name, own in speeds.items()
         if name not in unknown
     ]
@@ -279,7 +279,7 @@ def table(
     return Table(
         label="tab:plan",
         caption=f"Plan of the run “{config['run']}”: estimates, not promises.",
-        corner="Stage",
+        index_label="Stage",
         columns=(
             Column("jobs", "Jobs"),
             Column("million_tokens", "Million tokens"),

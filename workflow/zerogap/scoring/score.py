@@ -7,8 +7,9 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics.evaluate import evaluate
+from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Cell, Column, Row, Table
-from zerogap.reporting.tables import MetricTable, many_differences
+from zerogap.reporting.tables.rows import difference_notes
 from zerogap.scoring.inputs import Loaded
 
 BATCH2 = "clean_batch2"
@@ -179,12 +180,12 @@ def summary(
             f"{level * 100:g}% bootstrap intervals over {over}; {bins} strata. S-Δ⁺: "
             "contamination that remains; S-Δ⁻: damage; Solved: mean solve probability."
         ),
-        corner="Strategy",
+        index_label="Strategy",
         columns=tuple(columns[k] for k in filled),
         rows=tuple(
             Row(row.key, row.name, tuple(row.cells[k] for k in filled), row.section) for row in rows
         ),
-        notes=(*((floor,) if BATCH2 in names else ()), *many_differences(columns, rows)),
+        notes=(*((floor,) if BATCH2 in names else ()), *difference_notes(columns, rows)),
         decimals=_DECIMALS,
         intervals=True,
         size="scriptsize",

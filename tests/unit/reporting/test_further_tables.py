@@ -1,0 +1,109 @@
+import io
+import re
+
+import pandas as pd
+import pytest
+
+from helpers.synthetic_run import overlap_table, rank_table, solve_tables
+from zerogap.analysis import inline_numbers as analysis_inline_numbers
+from zerogap.analysis.memorisation import memorisation as check_memorisation
+from zerogap.reporting import render
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.tables.beyond import intervals, noise_floor, subsets
+from zerogap.reporting.tables.cost import cost
+from zerogap.reporting.tables.inline_numbers import inline_numbers
+from zerogap.reporting.tables.memorisation import memorisation
+
+SETTING = ("llama2", "gsm8k")
+
+
+def test_intervals_shows_paired_differences_and_the_noise_floor(values):
+    table = intervals(values, Labels())
+    text = render.to_markdown(table)
+    assert text.count("Clean model, second batch") == 2
+    ted = next(row for row in table.rows if row.key == "ted")
+    identity = next(row for row in table.rows if row.key == "identity")
+    assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
+    assert identity.cells[2].value is None
+    assert re.search(r"\[−0\.\d{3}, ", text)
+
+
+def test_a_difference_is_marked_if_it_excludes_zero_among_all_pairs():
+    columns = ["model", "benchmark", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
+    rows = [
+        ("a", "sa_ppg", 0.2, 0.1, 0.3),
+        ("a", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("a", "sa_ppg_maxt_vs_identity", -0.2, -0.4, -0.05),
+        ("b", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
+        ("b", "sa_ppg_maxt_vs_identity", -0.2, -0.5, 0.1),
+    ]
+    frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=columns)
+    table = intervals(MetricTable([frame]), Labels())
+    assert [row.cells[2].format(3) for row in table.rows] == ["−0.200†", "−0.200"]
+    assert "†: excludes 0" in table.notes[-1]
+    assert r"$-$0.200$^{\dagger}$" in render.to_latex(table)
+
+
+def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metrics_table):
+    table = subsets(values, Labels())
+    rows = {(row.section, row.key): row for row in table.rows}
+    clean = rows["Llama2 × GSM8K", "clean@leaked"]
+    assert [cell.value is None for cell in clean.cells] == [False] + [True] * 8
+    wanted = metrics_table.query("strategy == 'ted' and benchmark == 'pq' and subset == 'unleaked'")
+    wanted = wanted.set_index("metric").value
+    ted = rows["Llama2 × PQ", "ted@unleaked"]
+    assert ted.name == "TED, unleaked"
+    assert [cell.value for cell in ted.cells] == wanted[[c.key for c in table.columns]].tolist()
+    keys = [key for section, key in rows if section == "Llama2 × PQ"]
+    assert keys[0::2] == [key.replace("@unleaked", "@leaked") for key in keys[1::2]]
+
+
+def test_noise_floor_has_one_row_per_setting(values):
+    table = noise_floor(values, Labels())
+    assert [row.key for row in table.rows] == ["llama2/gsm8k", "llama2/pq"]
+
+
+def test_inline_numbers_shows_the_published_text_and_its_place():
+    clean, strategies = solve_tables(n=40, m=10)
+    frame = analysis_inline_numbers.inline_numbers(
+        clean, strategies["clean_batch2"], strategies, rank_table(n=40), n_resamples=40
+    )
+    table = inline_numbers(frame)
+    text = render.to_markdown(table)
+    assert "nearly a quarter" in text
+    assert "Section 5.2.2" in text
+    rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")
+    assert rows.loc["share_never_solved", "value"] == (clean.n_correct == 0).mean()
+
+
+def test_memorisation_shows_the_verdict_and_its_reasons():
+    clean, strategies = solve_tables(n=40, m=10)
+    overlap = overlap_table(n=40, m=10)
+    frame = check_memorisation(*SETTING, clean, strategies["identity"], overlap, n_resamples=40)
+    table = memorisation(frame, Labels())
+    assert table.rows[0].name == "Llama2 × GSM8K"
+    assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]
+    assert frame.loc[0, "text"] in table.notes[0]
+
+
+def test_cost_sums_tokens_and_seconds_per_job_and_kind():
+    jobs = pd.DataFrame(
+        [
+            ("llama2", "gsm8k", "adapter", None, None, 10.0),
+            ("llama2", "gsm8k", "railcap", 3, 6, 3.0),
+            ("llama2", "gsm8k", "identity", 3, 6, float("nan")),
+        ],
+        columns=["model", "benchmark", "job", "responses", "tokens", "seconds"],
+    )
+    table = cost(jobs, Labels())
+    rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")
+    columns = ["responses", "tokens", "tokens_per_response", "seconds", "tokens_per_second"]
+    assert rows.loc["llama2/gsm8k/railcap", columns].tolist() == [3, 6, 2, 3, 2]
+    assert rows.loc["llama2/gsm8k/adapter", columns].isna().tolist() == [1, 1, 1, 0, 1]
+    # Without a timing, the tokens of a job count and its seconds do not.
+    assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
+    assert rows.loc["all", columns].tolist() == [6, 12, 2, 13, 2]
+    markdown = re.sub(" +", " ", render.to_markdown(table))
+    assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
+    assert "1 job(s) have no timing" in markdown

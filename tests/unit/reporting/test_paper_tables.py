@@ -1,0 +1,150 @@
+"""The tables, filled with the published numbers, are the paper's tables."""
+
+import re
+
+import pytest
+
+from zerogap.errors import InputError
+from zerogap.published import as_metrics
+from zerogap.reporting import render
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.tables import paper
+
+SETTING = ("llama2", "gsm8k")
+
+# The rows of the paper's LaTeX tables, between \toprule and \bottomrule.
+PAPER = {
+    "reversal": r"""
+ & G-AP & SA-PPG \\
+\midrule
+Identity     & 0.3192          & 0.3261 \\
+LNE-blocking & \textbf{0.0235} & 0.2932 \\
+Shortcut     & 0.1812          & 0.2476 \\
+TED          & 0.2813          & 0.3250 \\
+RailCap      & 0.0728          & \textbf{0.1914} \\
+""",
+    "decomposition": r"""
+ & $\Delta^{+}_s$ & $\Delta^{-}_s$ & G-APP & A-PPG & SA-PPG \\
+\midrule
+Identity     & 0.3518 & 0.0275 & 0.3243 & 0.3793 & 0.3261 \\
+LNE-blocking & 0.1043 & 0.0836 & 0.0207 & 0.1879 & 0.2932 \\
+Shortcut     & 0.2088 & 0.0311 & 0.1777 & 0.2399 & 0.2476 \\
+TED          & 0.3198 & 0.0338 & 0.2861 & 0.3536 & 0.3250 \\
+All-Zero     & 0.0000 & 0.2190 & 0.2190 & 0.2190 & 0.4903 \\
+RailCap      & 0.1214 & 0.0420 & 0.0794 & 0.1634 & 0.1914 \\
+""",
+    "main": r"""
+ & \multicolumn{3}{c}{GSM8K} & \multicolumn{3}{c}{PQ} \\
+\cmidrule(lr){2-4}\cmidrule(lr){5-7}
+Method & Llama2 & Gemma & Pythia & Llama2 & Gemma & Pythia \\
+\midrule
+Identity     & 0.3261 & 0.3147 & 0.2131 & 0.2549 & 0.2205 & 0.1907 \\
+TED          & 0.3250 & 0.3049 & 0.1950 & 0.2524 & 0.2143 & 0.1903 \\
+Shortcut     & 0.2476 & 0.2395 & 0.2033 & 0.2242 & 0.2116 & 0.1708 \\
+LNE-blocking & 0.2932 & 0.3061 & 0.2079 & 0.3046 & 0.2703 & 0.2171 \\
+RailCap      & \textbf{0.1914} & \textbf{0.2313} & \textbf{0.1648}
+             & \textbf{0.2090} & \textbf{0.1695} & \textbf{0.1429} \\
+""",
+    "ablation": r"""
+Config & S-$\Delta^{+}_s$ & S-$\Delta^{-}_s$ & SA-PPG \\
+\midrule
+Identity        & 0.2624 & 0.0637 & 0.3261 \\
+n=1             & 0.0215 & 0.2218 & 0.2434 \\
+n=3             & 0.0577 & 0.1412 & 0.1990 \\
+\textbf{n=4}    & 0.0942 & \textbf{0.0972} & \textbf{0.1914} \\
+n=5             & 0.0750 & 0.1219 & 0.1969 \\
+n=7             & 0.0869 & 0.1092 & 0.1961 \\
+n=4, ban        & 0.0726 & 0.1464 & 0.2190 \\
+All-Zero        & \textbf{0.0000} & 0.4903 & 0.4903 \\
+""",
+}
+
+
+def build(name, values, labels=None, setting=SETTING):
+    labels = labels or Labels()
+    if name == "main":
+        return paper.main(values, labels)
+    return getattr(paper, name)(values, labels, setting)
+
+
+@pytest.fixture
+def published():
+    return MetricTable([as_metrics()])
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_published_numbers_give_the_papers_latex_table(name, published):
+    tex = render.to_latex(build(name, published))
+    rows = re.search(r"\\toprule\n(.*)\\bottomrule", tex, flags=re.DOTALL)[1]
+    assert rows.split() == PAPER[name].split()
+    assert r"\begin{table}[t]" in tex
+    assert r"\caption{" in tex
+
+
+def test_identity_is_never_bold_and_a_note_says_where_it_is_lowest(published):
+    table = build("ablation", published)
+    assert [row.key for row in table.rows if row.cells[1].bold] == ["railcap"]
+    assert "S-Δ⁻ₛ" in table.notes[0]
+    assert "SA-PPG" not in table.notes[0]
+
+
+def test_values_that_are_equal_as_printed_are_both_bold():
+    rows = as_metrics()
+    tie = (rows.strategy == "shortcut") & (rows.model == "gemma") & (rows.benchmark == "gsm8k")
+    rows.loc[tie, "value"] = 0.23130004
+    table = build("main", MetricTable([rows]))
+    gemma = [row.key for row in table.rows if row.cells[1].bold]
+    assert gemma == ["shortcut", "railcap"]
+
+
+def test_a_run_of_one_model_has_no_empty_columns(values):
+    table = build("main", values)
+    assert [column.key for column in table.columns] == ["gsm8k/llama2", "pq/llama2"]
+    assert len(table.rows) == 5
+
+
+def test_a_missing_value_is_a_dash_and_a_row_without_values_is_left_out(metrics_table):
+    rows = metrics_table
+    missing = (rows.strategy == "ted") & (rows.benchmark == "pq")
+    table = build("main", MetricTable([rows[~missing]]))
+    markdown = render.to_markdown(table)
+    assert re.search(r"\| TED +\| +0\.\d{4} \| +– \|", markdown)
+    missing = rows.strategy == "shortcut"
+    assert "Shortcut" not in render.to_markdown(build("main", MetricTable([rows[~missing]])))
+
+
+def test_strategies_that_the_paper_does_not_have_come_before_railcap(metrics_table):
+    custom = metrics_table[metrics_table.strategy == "ted"].assign(strategy="mine")
+    labels = Labels.from_mapping({"strategies": {"mine": "My strategy"}})
+    table = build("main", MetricTable([metrics_table, custom]), labels)
+    assert [row.name for row in table.rows][-2:] == ["My strategy", "RailCap"]
+    assert "mine" not in [row.key for row in build("ablation", MetricTable([metrics_table])).rows]
+
+
+def test_labels_give_names_and_order(values):
+    labels = Labels.from_mapping(
+        {
+            "benchmarks": {"pq": "Paraphrased", "gsm8k": "GSM8K"},
+            "models": {"llama2": "Llama (1 M)"},
+            "configurations": {"railcap": "n=four"},
+        }
+    )
+    table = build("main", values, labels)
+    assert [column.group for column in table.columns] == ["Paraphrased", "GSM8K"]
+    assert table.columns[0].title == "Llama (1 M)"
+    names = [row.name for row in build("ablation", values, labels).rows]
+    assert names == ["Identity", "n=four", "All-Zero"]
+    with pytest.raises(InputError, match="labels"):
+        Labels.from_mapping({"model": {}})
+
+
+@pytest.mark.parametrize("name", ["reversal", "decomposition", "ablation"])
+def test_a_setting_without_metric_values_is_an_error(name, values):
+    with pytest.raises(InputError, match="setting pythia/pq"):
+        build(name, values, setting=("pythia", "pq"))
+
+
+def test_a_duplicate_metric_value_is_an_error(metrics_table):
+    with pytest.raises(InputError, match=r"duplicate row: llama2 / gsm8k / "):
+        MetricTable([metrics_table, metrics_table.iloc[:1]])
