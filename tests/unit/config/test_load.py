@@ -4,6 +4,7 @@ import re
 import pytest
 import yaml
 
+from helpers.configurations import nested
 from helpers.paths import ROOT
 from zerogap.config import from_snakemake, load
 from zerogap.config.load import restore_order
@@ -25,17 +26,6 @@ def overlaid(tmp_path):
         return load([*base, path])
 
     return load_overlaid
-
-
-def nested(flat):
-    values = {}
-    for key, value in flat.items():
-        *sections, last = key.split(".")
-        section = values
-        for name in sections:
-            section = section.setdefault(name, {})
-        section[last] = value
-    return values
 
 
 def test_an_overlay_changes_only_what_it_names(overlaid):

@@ -51,7 +51,8 @@ def _requirement(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     if error["type"] == "greater_than_equal" and context["ge"] == 1:
         return "be a positive integer"
-    return re.sub(r"^\w+ should ", "", error["msg"])
+    # A list in YAML is a tuple in a frozen section.
+    return re.sub(r"^\w+ should ", "", error["msg"]).replace("valid tuple", "valid list")
 
 
 def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> Path:
