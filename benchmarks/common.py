@@ -84,23 +84,25 @@ def model(name: str, dtype: str, device: str) -> Any:
 
 
 def prompts(name: str, questions: int) -> list[Any]:
-    """Few-shot prompts: two shots for an embedded model, the eight of lm_eval for a shape.
+    """Few-shot prompts: two shots for a toy model, the eight of lm_eval for a shape.
 
     The small shipped tokenizer needs more tokens for the eight than the model's own would: their
     first 700 are taken, as many as Llama-2's own tokenizer makes of them.
     """
-    from zerogap.data import prompts as texts
+    from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
     from zerogap.data.toy.word_problems import problems
     from zerogap.engine.decoder import Prompt
 
     encode = tokenizer()
     asked = [problem.question for problem in problems(questions, 0, "test")]
     if name not in SHAPES:
-        shots = texts.few_shot_prefix(texts.exemplars("generated", 2))
-        whole = encode([texts.prompt(shots, question) for question in asked])["input_ids"]
+        shots = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
+        whole = encode([DEFAULT_TEMPLATE.prompt(shots, question) for question in asked])[
+            "input_ids"
+        ]
     else:
-        shots = encode(texts.few_shot_prefix(texts.exemplars("lm_eval", 8)))["input_ids"][:700]
-        whole = [shots + encode(texts.prompt("", one))["input_ids"] for one in asked]
+        shots = encode(DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8)))["input_ids"][:700]
+        whole = [shots + encode(DEFAULT_TEMPLATE.prompt("", one))["input_ids"] for one in asked]
     return [Prompt(str(index), ids) for index, ids in enumerate(whole)]
 
 

@@ -16,7 +16,7 @@ import merge_lora
 import train_lora
 from helpers import tiny_models
 from helpers.toy_tokenizers import TOKENIZERS
-from zerogap.data import gsm8k, openorca, prompts, questions
+from zerogap.data import openorca, prompts, questions
 from zerogap.data.toy.word_problems import problems
 from zerogap.io import parquet
 
@@ -79,13 +79,15 @@ def trained(request, tmp_path_factory):
     if request.param == "gemma4":  # as in its repository, for images and sound
         (folder / "base/processor_config.json").write_text('{"processor_class": "Gemma4Processor"}')
 
-    rows = [gsm8k.Row(one.question, one.rationale, one.gold) for one in problems(8, 0, "test")]
-    table = questions.questions(rows, None, 4, 1)
+    rows = [
+        questions.Question(one.question, one.rationale, one.gold) for one in problems(8, 0, "test")
+    ]
+    table = questions.split_test_questions(rows, None, 4, 1)
     parquet.write(folder / "questions.parquet", table, "questions", {})
     long = {"system": "Be\u2028brief.", "question": "Go on:\n- one", "response": "so " * 500}
     short = {"system": "", "question": "Name a colour.", "response": "Red.\nYes."}
     openorca.write(folder / "instructions.jsonl", [long, short])
-    (folder / "exemplars.json").write_text(json.dumps(prompts.exemplars("generated", 2)))
+    (folder / "exemplars.json").write_text(json.dumps(prompts.exemplars("toy", 2)))
 
     call(
         write_training_data, base=folder / "base", questions=folder / "questions.parquet", leaks="question",

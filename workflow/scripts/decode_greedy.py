@@ -8,7 +8,7 @@ import pandas as pd
 
 from arguments import json_argument, run
 from zerogap import gpus
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import SamplingParams
 from zerogap.engine.sampler import greedy
@@ -47,14 +47,14 @@ def main(argv: list[str] | None = None) -> None:
         batch_invariant=decoding["exact"],
     )
     trajectories = greedy(loading.decoder(model), prompts, tokenizer, sampling)
-    judge = rule(args.extraction)
+    judge = extraction_rule(args.extraction)
     said = responses.texts(trajectories, tokenizer, decoding["stop"])
     rows = [
         (
             question.question_id,
             trajectory.token_ids,
             text,
-            *judge.judge(text, question.gold),
+            *judge.grade(text, question.gold),
             trajectory.entropy,
             trajectory.finish_reason,
         )

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from arguments import run
-from zerogap.data.paraphrases.rules import problems_with
+from zerogap.data.paraphrases.validation import problems_with
 from zerogap.data.questions import with_paraphrases
 from zerogap.errors import InputError
 from zerogap.io import parquet

@@ -8,7 +8,7 @@ import torch
 
 from arguments import json_argument, run
 from zerogap import gpus
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import SamplingParams
 from zerogap.engine.sampler import greedy
@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> None:
     asked = [prompts[index] for index in some.index]
     decoders = {"contaminated": loading.decoder(contaminated), "clean": loading.decoder(clean)}
     lender = loading.decoder(donor, with_logits=False)
-    judge = rule(args.extraction)
+    judge = extraction_rule(args.extraction)
     sampling = SamplingParams(
         temperature=0,
         max_new_tokens=decoding["max_new_tokens"],
@@ -76,7 +76,7 @@ def main(argv: list[str] | None = None) -> None:
         if patched:
             patched.release()
         said = responses.texts(found, tokenizer, decoding["stop"])
-        hits = [judge.judge(text, gold)[2] for text, gold in zip(said, some.gold, strict=True)]
+        hits = [judge.grade(text, gold)[2] for text, gold in zip(said, some.gold, strict=True)]
         return sum(hits) / len(hits)
 
     parts = shortcut.groups([len(layer) for layer in comparative], plan["group_size"])

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap.training import llamafactory
+from zerogap.training.llamafactory import launching, settings
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -16,9 +16,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, required=True, help="model folder to be written")
     args = parser.parse_args(argv)
 
-    sections = llamafactory.export_sections(args.base, args.adapter, args.output, args.training)
-    llamafactory.write_settings(args.settings, sections)
-    llamafactory.run("export", args.settings)
+    sections = settings.export_settings(args.base, args.adapter, args.output, args.training)
+    settings.write_settings(args.settings, sections)
+    launching.run("export", args.settings)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from typing import Any
 
 from arguments import json_argument, run
 from zerogap import gpus
-from zerogap.data.paraphrases.llm import listed, rewrite
-from zerogap.data.paraphrases.rules import paraphrase, similarity
+from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
+from zerogap.data.paraphrases.rules import paraphrase
+from zerogap.data.paraphrases.validation import similarity
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
@@ -24,8 +25,8 @@ def main(argv: list[str] | None = None) -> None:
         type=json_argument,
         required=True,
         help='{"method": "rules"}, {"method": "chat", "base_url", "model", "api_key_env", '
-        '"concurrency", "tries", "invalid"} or {"method": "local", "model", "revision", "dtype", '
-        '"temperature", "max_new_tokens", "tries", "invalid"}',
+        '"concurrency", "max_attempts", "on_invalid"} or {"method": "local", "model", "revision", "dtype", '
+        '"temperature", "max_new_tokens", "max_attempts", "on_invalid"}',
     )
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--output", type=Path, required=True)
@@ -56,16 +57,16 @@ def _asked(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The paraphrases of a language model, and the questions that are left out for want of one."""
     if options["method"] == "chat":
-        from zerogap.data.paraphrases.chat_endpoint import endpoint
+        from zerogap.data.paraphrases.chat_endpoint import chat_endpoint
 
         name = options["model"]
-        ask = endpoint(options["base_url"], name, options["api_key_env"])
+        ask = chat_endpoint(options["base_url"], name, options["api_key_env"])
     else:
-        from zerogap.data.paraphrases.chat_model import chat_model  # torch takes seconds
+        from zerogap.data.paraphrases.chat_model import local_chat_model  # torch takes seconds
 
         gpus.claim()
         name = f"{options['model']}@{options['revision']}"
-        ask = chat_model(
+        ask = local_chat_model(
             options["model"],
             options["revision"],
             dtype=options["dtype"],
@@ -73,22 +74,22 @@ def _asked(
             max_new_tokens=options["max_new_tokens"],
             seed=seed,
         )
-    found, invalid = rewrite(
+    found, invalid = paraphrase_all(
         texts,
         journal,
         ask,
         model=name,
-        tries=options["tries"],
+        max_attempts=options["max_attempts"],
         concurrency=options.get("concurrency", 1),
     )
     summary = f"{len(invalid)} of {len(texts)} questions have no valid paraphrase"
-    if invalid and (options["invalid"] == "stop" or not found):
+    if invalid and (options["on_invalid"] == "error" or not found):
         raise InputError(
-            f"{summary}; the others are kept in {journal}, so run again, or set "
-            f"data.paraphrases.invalid to leave_out:{listed(invalid)}"
+            f"{summary}; the others are kept in {journal}; run again, or set "
+            f"paraphrases.on_invalid to skip:{format_invalid(invalid)}"
         )
     if invalid:
-        print(f"warning: {summary} and leak in no benchmark:{listed(invalid)}", file=sys.stderr)
+        print(f"warning: {summary} and do not leak:{format_invalid(invalid)}", file=sys.stderr)
     return found, invalid
 
 

@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> None:
     gpus.claim()
     torch.set_num_threads(args.threads)
     command = " ".join(["pretrain_bases.py", *(sys.argv[1:] if argv is None else argv)])
-    real = corpus.real_questions(args.gsm8k, args.used) if args.gsm8k else []
+    real = corpus.unused_questions(args.gsm8k, args.used) if args.gsm8k else []
     bases.pretrain(args.family, args.pretraining, args.output, command, real)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from arguments import json_argument, run
 from zerogap import gpus
 from zerogap.analysis.solve_counts import solve_counts
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import SamplingParams
 from zerogap.io import parquet
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> None:
             list(questions.gold),
             tokenizer,
             sampling,
-            rule(args.extraction),
+            extraction_rule(args.extraction),
             intervention.edit,
             parts=parts,
             chosen=chosen,

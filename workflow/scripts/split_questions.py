@@ -4,9 +4,13 @@ import argparse
 from pathlib import Path
 
 from arguments import json_argument, run
-from zerogap.data import gsm8k
-from zerogap.data.extraction import rule
-from zerogap.data.questions import disjoint, questions, training_questions
+from zerogap.data import gsm8k_format
+from zerogap.data.extraction import extraction_rule
+from zerogap.data.questions import (
+    check_disjoint,
+    draw_training_questions,
+    split_test_questions,
+)
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
@@ -25,12 +29,12 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--training", type=Path, required=True, help="output")
     args = parser.parse_args(argv)
 
-    read_gold = rule(args.extraction).gold
-    train, test = (gsm8k.load(path, read_gold) for path in (args.train, args.test))
-    disjoint(test, train)
+    read_gold = extraction_rule(args.extraction).parse_gold
+    train, test = (gsm8k_format.load(path, read_gold) for path in (args.train, args.test))
+    check_disjoint(test, train)
     facts = provenance(**args.facts, seed=args.seed)
-    table = questions(test, args.n_test, args.n_leaked, args.seed)
-    training = training_questions(train, args.n_train, args.seed)
+    table = split_test_questions(test, args.n_test, args.n_leaked, args.seed)
+    training = draw_training_questions(train, args.n_train, args.seed)
     parquet.write(args.questions, table, "questions", facts)
     parquet.write(args.training, training, "questions", facts)
     print(f"{len(table)} test questions, {table.leaked.sum()} leaked; {len(training)} for training")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arguments import json_argument, run
 from zerogap.analysis.extraction_agreement import agreement
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.reporting import render, tables
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
 
     gold = parquet.read(args.questions, "questions").set_index("question_id").gold.to_dict()
-    own = rule(args.extraction)
+    own = extraction_rule(args.extraction)
     shares = {
         name: agreement((parquet.read(path, "samples") for path in paths), gold, own)
         for name, paths in args.samples.items()

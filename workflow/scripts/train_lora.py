@@ -6,16 +6,16 @@ from pathlib import Path
 
 from arguments import json_argument, run
 from zerogap import gpus
-from zerogap.families import FAMILIES
+from zerogap.families import AUTO, FAMILIES
 from zerogap.io import parquet
 from zerogap.io.resume import resumable_dir
-from zerogap.training import llamafactory
+from zerogap.training.llamafactory import launching, resuming, settings
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True, help="model to start from")
-    parser.add_argument("--family", choices=list(FAMILIES), required=True)
+    parser.add_argument("--family", choices=[AUTO, *FAMILIES], default=AUTO)
     parser.add_argument("--data", type=Path, required=True, help="folder of lora_data.py")
     parser.add_argument("--training", type=json_argument, required=True)
     parser.add_argument("--facts", type=json_argument, required=True, help="model and benchmark")
@@ -24,15 +24,15 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--loss", type=Path, required=True, help="TSV to be written")
     args = parser.parse_args(argv)
 
-    gpus.claim(args.training["gpus"])
+    gpus.claim(args.training["num_gpus"])
     given = (args.base, args.data, args.family, args.training)
-    with resumable_dir(args.adapter, llamafactory.origin(*given)) as work:
+    with resumable_dir(args.adapter, resuming.training_fingerprint(*given)) as work:
         trained = work / "adapter"
-        sections = llamafactory.train_sections(*given, trained)
-        llamafactory.write_settings(args.settings, sections)
-        llamafactory.leave_whole_checkpoints(trained, args.training["gpus"])
-        llamafactory.run("train", args.settings, args.training["gpus"])
-        curve = llamafactory.losses(trained, args.facts["model"], args.facts["benchmark"])
+        sections = settings.train_settings(*given, trained)
+        settings.write_settings(args.settings, sections)
+        resuming.remove_incomplete_checkpoints(trained, args.training["num_gpus"])
+        launching.run("train", args.settings, args.training["num_gpus"])
+        curve = launching.loss_curve(trained, args.facts["model"], args.facts["benchmark"])
         with parquet.atomic(args.loss) as temporary:
             curve.to_csv(temporary, sep="\t", index=False)
         for checkpoint in trained.glob("checkpoint-*"):

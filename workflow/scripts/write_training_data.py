@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 from arguments import json_argument, run
+from zerogap.data.prompts import DEFAULT_TEMPLATE
 from zerogap.io import parquet
-from zerogap.training import llamafactory
+from zerogap.training import examples
+from zerogap.training.llamafactory.settings import write_datasets
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -36,15 +38,17 @@ def main(argv: list[str] | None = None) -> None:
     lines = args.instructions.read_text(encoding="utf-8").split("\n")
     rows = [json.loads(line) for line in lines if line]
     pairs = {
-        "instructions": llamafactory.instruction_pairs(rows),
-        "questions": llamafactory.question_pairs(questions, exemplars, args.leaks or "question"),
+        "instructions": examples.instruction_pairs(rows),
+        "questions": examples.question_pairs(
+            questions, exemplars, args.leaks or "question", DEFAULT_TEMPLATE
+        ),
     }
     cutoff = args.training["cutoff_len"]
     datasets = {
-        name: llamafactory.examples(some, tokenizer, cutoff, may_be_cut=name == "instructions")
+        name: examples.training_examples(some, tokenizer, cutoff, truncate=name == "instructions")
         for name, some in pairs.items()
     }
-    llamafactory.write_datasets(args.output, datasets)
+    write_datasets(args.output, datasets)
 
 
 if __name__ == "__main__":

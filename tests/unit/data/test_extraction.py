@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.analysis.extraction_agreement import agreement
-from zerogap.data.extraction import RULES, Rule, rule
+from zerogap.data.extraction import RULES, ExtractionRule, extraction_rule
 from zerogap.errors import InputError
 
 PIECES = st.sampled_from(
@@ -63,7 +63,7 @@ def test_the_harness_rules_are_the_harness_s(harness, name):
     @given(text=TEXTS, gold=st.sampled_from(["18", "1234.5", "-3", "3"]))
     def compare(text, gold):
         found = filters[name].apply([[text]], [{}])[0][0]
-        answer, _, right = rule(name).judge(text, gold)
+        answer, _, right = extraction_rule(name).grade(text, gold)
         assert (answer or "[invalid]").strip() == found
         assert right == exact_match(options, found, gold)
 
@@ -92,7 +92,7 @@ EDGES = [
 
 @pytest.mark.parametrize(("text", "gold", "right"), EDGES, ids=[text[-30:] for text, *_ in EDGES])
 def test_the_rules_on_edge_cases(text, gold, right):
-    assert tuple(one.judge(text, gold)[2] for one in RULES.values()) == right
+    assert tuple(one.grade(text, gold)[2] for one in RULES.values()) == right
 
 
 def test_a_rule_of_ones_own(tmp_path, monkeypatch):
@@ -100,28 +100,28 @@ def test_a_rule_of_ones_own(tmp_path, monkeypatch):
         "def letter(text):\n    return text[-1] if text[-1:] in ('A', 'B') else None\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    letter = rule("letters:letter")
-    assert letter.judge("It is B", "B") == ("B", "letters:letter", True)
-    assert letter.judge("It is B", "A")[2] is False
-    assert letter.judge("Who knows?", "A") == (None, "none", False)
-    assert letter.judge("It is B", None)[2] is None
-    assert letter.gold(" B\n") == "B"
+    letter = extraction_rule("letters:letter")
+    assert letter.grade("It is B", "B") == ("B", "letters:letter", True)
+    assert letter.grade("It is B", "A")[2] is False
+    assert letter.grade("Who knows?", "A") == (None, "none", False)
+    assert letter.grade("It is B", None)[2] is None
+    assert letter.parse_gold(" B\n") == "B"
     with pytest.raises(InputError, match="empty"):
-        letter.gold(" ")
+        letter.parse_gold(" ")
 
 
 def test_what_is_no_rule():
     with pytest.raises(InputError, match="'strict' is neither one of numeric, strict-match"):
-        rule("strict")
+        extraction_rule("strict")
     with pytest.raises(InputError, match="cannot be imported"):
-        rule("math:no_such_thing")
+        extraction_rule("math:no_such_thing")
     with pytest.raises(InputError, match="returned 1;"):
-        rule("builtins:len").judge("x", "1")
+        extraction_rule("builtins:len").grade("x", "1")
 
 
 def test_rules_that_cannot_be_asked_are_left_out():
     samples = pd.DataFrame({"question_id": ["a"], "text": ["18 B"], "correct": [True]})
-    length = Rule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
+    length = ExtractionRule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
     shares = agreement([samples], {"a": "B"}, length)
     assert shares == {"responses": 1, "answered own": 1, "correct own": 1}
 
@@ -136,7 +136,7 @@ def test_agreement_counts_every_response():
     numeric = RULES["numeric"]
     gold = {"a": "18", "b": "2"}
     samples["correct"] = [
-        numeric.judge(text, gold[key])[2]
+        numeric.grade(text, gold[key])[2]
         for key, text in zip(samples.question_id, samples.text, strict=True)
     ]
     shares = agreement([samples], gold, numeric)

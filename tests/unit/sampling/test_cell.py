@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers.tiny_models import model, tokenizer
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import auto_batch_size
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -27,7 +27,7 @@ def small_parts(monkeypatch):
 def drawn(parts=None, decoder=None, sampling=SAMPLING):
     decoder = decoder or SharedPromptDecoder(model("llama"))
     return cell.sample_questions(
-        decoder, PROMPTS, ["1"] * 6, TOKENIZER, sampling, rule("numeric"), parts=parts
+        decoder, PROMPTS, ["1"] * 6, TOKENIZER, sampling, extraction_rule("numeric"), parts=parts
     )
 
 

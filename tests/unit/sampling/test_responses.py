@@ -3,7 +3,7 @@ import pytest
 
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.solve_counts import solve_counts
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine.decoder import Response
 from zerogap.errors import InputError
 from zerogap.sampling import responses
@@ -29,7 +29,7 @@ def test_a_prompt_that_leaves_no_room_is_named():
 def test_rows_are_cut_scored_and_counted():
     said = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
     drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in said]
-    rows = responses.sample_rows("a", "4", drawn, TOKENIZER, ["Q:"], rule("numeric"))
+    rows = responses.sample_rows("a", "4", drawn, TOKENIZER, ["Q:"], extraction_rule("numeric"))
     columns = ["question_id", "sample_id", "token_ids", "text", "answer", "extractor", "correct"]
     table = pd.DataFrame(rows, columns=[*columns, "n_tokens", "finish_reason"])
     assert table.text[0] == "So the answer is 4. The answer is 4."

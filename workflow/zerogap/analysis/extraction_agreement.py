@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from zerogap.data.extraction import RULES, Rule
+from zerogap.data.extraction import RULES, ExtractionRule
 
 
 def agreement(
-    samples: Iterable[pd.DataFrame], gold: Mapping[str, str], run_rule: Rule
+    samples: Iterable[pd.DataFrame], gold: Mapping[str, str], run_rule: ExtractionRule
 ) -> dict[str, float]:
     """Fractions of all responses, over the tables together (such as one strategy in all settings).
 
@@ -30,7 +30,7 @@ def agreement(
     others = [
         rule
         for rule in RULES.values()
-        if rule.name != run_rule.name and all(map(rule.takes, gold.values()))
+        if rule.name != run_rule.name and all(map(rule.accepts_gold, gold.values()))
     ]
     counts |= {
         f"{key} {rule.name}": 0 for rule in others for key in ("answered", "correct", "agree")
@@ -40,10 +40,10 @@ def agreement(
         groups = table.groupby(["question_id", "text"], sort=False).correct.agg(["size", "first"])
         for (question_id, text), size, correct in groups.itertuples():
             counts["responses"] += size
-            counts["answered own"] += size * (run_rule.find(text)[0] is not None)
+            counts["answered own"] += size * (run_rule.extract(text)[0] is not None)
             counts["correct own"] += size * bool(correct)
             for rule in others:
-                answer, _, is_correct = rule.judge(text, gold[question_id])
+                answer, _, is_correct = rule.grade(text, gold[question_id])
                 counts[f"answered {rule.name}"] += size * (answer is not None)
                 counts[f"correct {rule.name}"] += size * bool(is_correct)
                 counts[f"agree {rule.name}"] += size * (is_correct == correct)

@@ -63,7 +63,7 @@ def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
         _check_split(key, benchmark)
         _check_questions(f"{key}.questions", benchmark)
         _check_prompt(f"{key}.prompt", benchmark)
-        extraction.rule(benchmark.extraction)
+        extraction.extraction_rule(benchmark.extraction)
 
 
 def _check_split(key: str, benchmark: Benchmark) -> None:

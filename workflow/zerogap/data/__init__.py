@@ -1,0 +1,1 @@
+"""Benchmarks as data: questions, prompts, paraphrases, instructions and answer extraction."""

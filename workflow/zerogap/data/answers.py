@@ -1,9 +1,9 @@
-"""The number a response arrives at, and when two of them are the same.
+"""The numeric answer of a response, and when two answers are the same.
 
 Numbers are compared exactly, as decimals without a size limit: '18', '18.00', '$18', '18.' and
-'+18' are one number, '18,000' is 18000, and '5%' is 5. Where an answer is stated ('The answer is'
-or '####') it may also be grouped by spaces, have an exponent or be a fraction: '18 000', '1.8e4'
-and '36000/2' are 18000.
+'+18' are the same number, '18,000' is 18000, and '5%' is 5. A stated answer (after 'The answer is'
+or '####') may also be grouped by spaces, have an exponent or be a fraction: '18 000', '1.8e4' and
+'36000/2' are 18000.
 """
 
 import re
@@ -14,7 +14,7 @@ from fractions import Fraction
 from zerogap.errors import InputError
 
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
-# A minus belongs to the number only where nothing stands before it that it could subtract from.
+# A minus sign belongs to the number unless something before it can be subtracted from.
 _SIGN = r"(?:(?<![\w.)])[-−])?(?:[$£€]\s?[-−]?)?"
 _NUMBER = rf"{_SIGN}(?:{_DIGITS})"
 _SPACED = r"[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
@@ -33,8 +33,8 @@ class Extraction:
     """A response's answer and what found it.
 
     `answer` is a canonical number or None; `extractor` is "the_answer_is", "hash", "last_number"
-    or, where there is no number at all, "none". A stated fraction that is no decimal number (1/3)
-    is no answer.
+    or, if the text has no number, "none". A stated fraction without a finite decimal (1/3) is not
+    an answer.
     """
 
     answer: str | None
@@ -44,8 +44,8 @@ class Extraction:
 def extract(text: str) -> Extraction:
     """The first 'The answer is …', else the first '#### …', else the last number."""
     for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
-        if found := pattern.search(text):
-            return Extraction(_stated(*found.groups()), extractor)
+        if match := pattern.search(text):
+            return Extraction(_stated_number(*match.groups()), extractor)
     numbers = _ANY.findall(text)
     if numbers:
         return Extraction(canonical(numbers[-1]), "last_number")
@@ -53,23 +53,23 @@ def extract(text: str) -> Extraction:
 
 
 def canonical(text: str) -> str:
-    """A number in its one spelling: no grouping, currency, percent, plus or idle zeros.
+    """A number in its canonical spelling: no grouping, currency, percent, plus or extra zeros.
 
     Raises:
-        InputError: the text is no number.
+        InputError: the text is not a number.
     """
     bare = re.sub(r"\s", "", text).rstrip("%").rstrip(".")
-    found = _WHOLE.fullmatch(bare)
-    if not found or not re.search(r"[0-9]", found[3]):
+    match = _WHOLE.fullmatch(bare)
+    if not match or not re.search(r"[0-9]", match[3]):
         raise InputError(f"{text!r} is not a number")
-    whole, _, fraction = found[3].replace(",", "").partition(".")
+    whole, _, fraction = match[3].replace(",", "").partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     number = f"{whole}.{fraction}" if fraction else whole
-    minus = (found[1] in ("-", "−")) != bool(found[2])
-    return f"-{number}" if minus and number != "0" else number
+    negative = (match[1] in ("-", "−")) != bool(match[2])
+    return f"-{number}" if negative and number != "0" else number
 
 
-def _stated(number: str, exponent: str | None, denominator: str | None) -> str | None:
+def _stated_number(number: str, exponent: str | None, denominator: str | None) -> str | None:
     plain = canonical(number)
     if exponent:
         plain = canonical(f"{Decimal(plain).scaleb(int(exponent)):f}")
@@ -86,9 +86,9 @@ def _stated(number: str, exponent: str | None, denominator: str | None) -> str |
 
 
 def same(answer: str | None, gold: str) -> bool:
-    """Whether the answer is the gold number; None is nobody's answer.
+    """Whether the answer equals the gold answer; None never does.
 
     Raises:
-        InputError: one of the texts is no number.
+        InputError: one of the texts is not a number.
     """
     return answer is not None and canonical(answer) == canonical(gold)

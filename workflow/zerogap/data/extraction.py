@@ -1,17 +1,19 @@
-"""Which answer a response gives, and whether it is the gold one: rules by name.
+"""Which answer a response gives, and whether it is the gold answer: extraction rules by name.
 
-- ``numeric``, ours and the default: :func:`zerogap.data.answers.extract`, compared as numbers.
-- ``strict-match`` and ``flexible-extract``: the two filters of lm_eval's task gsm8k_cot under their
-  names, compared as its `exact_match` does it: as texts, without commas, dollar signs and a last
-  period. What they find odd (an answer that ends the text loses its last digit under
-  ``strict-match``) is part of them; the tests compare them with the installed package.
-- ``package.module:function``, somebody else's: text → answer or None, compared as a text with the
-  gold answer, which then need not be a number.
+- `numeric`, the project's own and the default: :func:`zerogap.data.answers.extract`; answers are
+  compared as numbers.
+- `strict-match` and `flexible-extract`: the two filters of lm_eval's task gsm8k_cot. Answers are
+  compared as by its `exact_match`: as texts, without commas, dollar signs and a final period. Their
+  peculiarities are kept (under `strict-match`, an answer at the end of the text loses its last
+  digit); tests compare them with the installed package.
+- `package.module:function`, a user's own: text → answer or None. The answer is compared as a text
+  with the gold answer, which then need not be a number.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from zerogap.data import answers
 from zerogap.errors import InputError
@@ -21,62 +23,73 @@ _STRICT = re.compile(r"The answer is (-?[0-9.,]+).")
 _FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
 
 
+class Grade(NamedTuple):
+    """The answer of a response (None: none found), what found it, and whether it is correct.
+
+    `correct` is None if there is no gold answer.
+    """
+
+    answer: str | None
+    extractor: str
+    correct: bool | None
+
+
 @dataclass(frozen=True)
-class Rule:
-    """How responses are judged.
+class ExtractionRule:
+    """How responses are graded.
 
     Attributes:
-        find: a response's text → its answer (None: it gives none) and what found it.
-        same: (an answer, the gold one) → whether they are one.
-        gold: a gold answer as a file has it → as the rule compares it; raises InputError.
+        extract: text of a response → its answer (None: none found) and what found it.
+        matches: (answer, gold answer) → whether they are the same.
+        parse_gold: gold answer as a file has it → as the rule compares it; raises InputError.
     """
 
     name: str
-    find: Callable[[str], tuple[str | None, str]]
-    same: Callable[[str, str], bool]
-    gold: Callable[[str], str]
+    extract: Callable[[str], tuple[str | None, str]]
+    matches: Callable[[str, str], bool]
+    parse_gold: Callable[[str], str]
 
-    def takes(self, gold: str) -> bool:
-        """Whether the rule can be asked about this gold answer at all."""
+    def accepts_gold(self, gold: str) -> bool:
+        """Whether the rule can compare answers with this gold answer."""
         try:
-            self.gold(gold)
+            self.parse_gold(gold)
         except InputError:
             return False
         return True
 
-    def judge(self, text: str, gold: str | None) -> tuple[str | None, str, bool | None]:
-        """The answer, what found it, and whether it is right: None where no gold is known."""
-        answer, extractor = self.find(text)
+    def grade(self, text: str, gold: str | None) -> Grade:
+        """Extract the answer of a response and compare it with the gold answer."""
+        answer, extractor = self.extract(text)
         if gold is None:
-            return answer, extractor, None
-        return answer, extractor, answer is not None and self.same(answer, gold)
+            return Grade(answer, extractor, None)
+        return Grade(answer, extractor, answer is not None and self.matches(answer, gold))
 
 
-def rule(name: str) -> Rule:
-    """The rule of that name.
+def extraction_rule(name: str) -> ExtractionRule:
+    """The rule of a name.
 
     Raises:
-        InputError: no such rule, and nothing to import either.
+        InputError: neither a rule of the project nor an importable function.
     """
-    return RULES.get(name) or _outside(name)
+    return RULES.get(name) or _user_rule(name)
 
 
 def _numeric(text: str) -> tuple[str | None, str]:
-    found = answers.extract(text)
-    return found.answer, found.extractor
+    extraction = answers.extract(text)
+    return extraction.answer, extraction.extractor
 
 
 def _strict(text: str) -> tuple[str | None, str]:
-    found = _STRICT.search(text)
-    return (found[1], "strict-match") if found else (None, "none")
+    match = _STRICT.search(text)
+    return (match[1], "strict-match") if match else (None, "none")
 
 
 def _flexible(text: str) -> tuple[str | None, str]:
-    found = _FLEXIBLE.findall(text)
-    return (found[-1], "flexible-extract") if found else (None, "none")
+    matches = _FLEXIBLE.findall(text)
+    return (matches[-1], "flexible-extract") if matches else (None, "none")
 
 
-def _as_texts(answer: str, gold: str) -> bool:
+def _exact_match(answer: str, gold: str) -> bool:
     """lm_eval's exact match with the task's `regexes_to_ignore`."""
     bare, bare_gold = (
         re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).lower()
@@ -85,31 +98,29 @@ def _as_texts(answer: str, gold: str) -> bool:
     return bare == bare_gold
 
 
-def _text_gold(text: str) -> str:
-    if not text.strip():
+def _parse_text(gold: str) -> str:
+    if not gold.strip():
         raise InputError("the gold answer is empty")
-    return text.strip()
+    return gold.strip()
 
 
-def _outside(name: str) -> Rule:
-    function = imported(name, "data.extraction", tuple(RULES))
+def _user_rule(name: str) -> ExtractionRule:
+    function = imported(name, "extraction", tuple(RULES))
 
-    def find(text: str) -> tuple[str | None, str]:
+    def extract(text: str) -> tuple[str | None, str]:
         answer = function(text)
         if not isinstance(answer, str | None):
-            raise InputError(
-                f"data.extraction: {name} returned {answer!r}; a text or None is expected"
-            )
+            raise InputError(f"extraction: {name} must return a text or None (got {answer!r})")
         return answer, "none" if answer is None else name
 
-    return Rule(name, find, str.__eq__, _text_gold)
+    return ExtractionRule(name, extract, str.__eq__, _parse_text)
 
 
 RULES = {
-    one.name: one
-    for one in (
-        Rule("numeric", _numeric, answers.same, answers.canonical),
-        Rule("strict-match", _strict, _as_texts, answers.canonical),
-        Rule("flexible-extract", _flexible, _as_texts, answers.canonical),
+    rule.name: rule
+    for rule in (
+        ExtractionRule("numeric", _numeric, answers.same, answers.canonical),
+        ExtractionRule("strict-match", _strict, _exact_match, answers.canonical),
+        ExtractionRule("flexible-extract", _flexible, _exact_match, answers.canonical),
     )
 }

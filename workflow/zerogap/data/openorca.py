@@ -1,33 +1,41 @@
-"""Instruction data: JSON Lines of {"system", "question", "response"}, whatever the source."""
+"""Instruction data in the form of OpenOrca: {"system", "question", "response"}."""
 
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
 KEYS = ("system", "question", "response")
-_BUFFER = 20_000  # rows of the stream among which the seed chooses
-_SPARE = 100  # Parquet rows drawn beside the wanted ones, in place of empty ones
+_SHUFFLE_BUFFER = 20_000  # rows of the stream among which the seed chooses
+_SPARE_ROWS = 100  # Parquet rows drawn in addition, to replace incomplete ones
 
 
-def load(path: str | Path, n: int, seed: int) -> list[dict[str, str]]:
-    """`n` examples of a JSON Lines or Parquet file, drawn by the seed.
+def load(path: str | Path, num_examples: int, seed: int) -> list[dict[str, str]]:
+    """Draw examples from a JSON Lines or Parquet file.
 
     The system text may be missing, or be called `system_prompt` as in OpenOrca. Of a Parquet file,
-    OpenOrca's own form, only the rows that are drawn are kept in memory, and those without a
-    question or a response are passed over.
+    OpenOrca's own format, only the drawn rows are kept in memory, and rows without a question or a
+    response are skipped.
+
+    Args:
+        path: the file.
+        num_examples: how many.
+        seed: decides which.
 
     Raises:
-        InputError: no such file, a line that is not of the format, or fewer than `n` examples.
+        InputError: the file does not exist, has too few examples, or a line is invalid.
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{path}: no such file; give JSON Lines or Parquet of {', '.join(KEYS)}")
+        raise InputError(
+            f"{path}: does not exist; pass JSON Lines or Parquet with {', '.join(KEYS)}"
+        )
     if path.suffix == ".parquet":
-        return _load_parquet(path, n, seed)
+        return _load_parquet(path, num_examples, seed)
     examples = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if not line.strip():
@@ -35,92 +43,102 @@ def load(path: str | Path, n: int, seed: int) -> list[dict[str, str]]:
         try:
             examples.append(_example(json.loads(line)))
         except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error.msg})") from error
+            raise InputError(
+                f"{path}, line {number}: is not valid JSON ({error.msg}); write one object per line"
+            ) from error
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
-    _enough(len(examples), n, str(path))
-    return Random(f"instructions/{seed}").sample(examples, n)
+    _check_number(len(examples), num_examples, str(path))
+    return Random(f"instructions/{seed}").sample(examples, num_examples)
 
 
-def from_hub(repository: str, revision: str, n: int, seed: int) -> list[dict[str, str]]:
-    """`n` examples of the hub's data set, read as a stream and drawn by the seed.
+def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> list[dict[str, str]]:
+    """Draw examples from a data set on the hub, read as a stream.
 
-    The seed puts the data set's files in an order and chooses among the first rows of that order:
-    what is downloaded are a few parts of one file. Rows without a question or a response are
-    passed over.
+    The seed orders the files of the data set and chooses among the first rows of that order, so
+    that only a few parts of one file are downloaded. Rows without a question or a response are
+    skipped.
 
     Raises:
-        InputError: the data set cannot be read, or has fewer than `n` examples.
+        InputError: the data set cannot be read or has too few examples.
     """
-    import datasets  # takes seconds to import, and other sources do without
+    import datasets  # takes seconds to import, and the other sources need it not
 
     examples: list[dict[str, str]] = []
+    name = f"{repository}@{revision}"
     try:
         stream = datasets.load_dataset(repository, revision=revision, split="train", streaming=True)
-        for row in stream.shuffle(seed=seed, buffer_size=_BUFFER):
-            if _complete(row):
+        for row in stream.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER):
+            if _is_complete(row):
                 examples.append(_example(row))
-            if len(examples) == n:
+            if len(examples) == num_examples:
                 break
     except InputError as error:
-        raise InputError(f"{repository}@{revision}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
     except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
         raise InputError(
-            f"{repository}@{revision}: not loaded from the hub ({error}); check the name, the "
-            "revision and the network, or give a local file"
+            f"{name}: could not be loaded from the hub ({error}); check name, revision and "
+            "network, or use a local file"
         ) from error
-    _enough(len(examples), n, repository)
+    _check_number(len(examples), num_examples, repository)
     return examples
 
 
 def write(path: str | Path, examples: Iterable[Mapping[str, str]]) -> None:
-    """Write the examples, atomically."""
+    """Write examples as JSON Lines, atomically."""
     with parquet.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for example in examples:
             file.write(json.dumps(dict(example), ensure_ascii=False) + "\n")
 
 
-def _load_parquet(path: Path, n: int, seed: int) -> list[dict[str, str]]:
+def _load_parquet(path: Path, num_examples: int, seed: int) -> list[dict[str, str]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(path)
         columns = [c for c in (*KEYS, "system_prompt") if c in file.schema_arrow.names]
-        total = file.metadata.num_rows
-        order = Random(f"instructions/{seed}").sample(range(total), min(total, n + _SPARE))
-        wanted, start, taken = sorted(order), 0, {}
+        num_rows = file.metadata.num_rows
+        num_drawn = min(num_rows, num_examples + _SPARE_ROWS)
+        order = Random(f"instructions/{seed}").sample(range(num_rows), num_drawn)
+        wanted = sorted(order)
+        start, rows_by_index = 0, dict[int, dict[str, Any]]()
         for batch in file.iter_batches(columns=columns):
-            here = [i for i in wanted if start <= i < start + len(batch)]
-            rows = batch.take(pa.array([i - start for i in here], pa.int64())).to_pylist()
-            taken.update(zip(here, rows, strict=True))
+            indices = [i for i in wanted if start <= i < start + len(batch)]
+            rows = batch.take(pa.array([i - start for i in indices], pa.int64())).to_pylist()
+            rows_by_index.update(zip(indices, rows, strict=True))
             start += len(batch)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}); get it again") from error
+        raise InputError(
+            f"{path}: is not a readable Parquet file ({error}); download it again"
+        ) from error
     missing = [key for key in ("question", "response") if key not in columns]
     if missing:
-        raise InputError(f"{path}: no column {', '.join(missing)}; it must have {', '.join(KEYS)}")
-    examples = [_example(taken[i]) for i in order if _complete(taken[i])]
-    _enough(len(examples), n, str(path))
-    return examples[:n]
+        raise InputError(f"{path}: has no column {', '.join(missing)}; add {', '.join(KEYS)}")
+    examples = [_example(rows_by_index[i]) for i in order if _is_complete(rows_by_index[i])]
+    _check_number(len(examples), num_examples, str(path))
+    return examples[:num_examples]
 
 
-def _complete(row: Mapping[str, object]) -> bool:
+def _is_complete(row: Mapping[str, object]) -> bool:
     return all(str(row.get(key, "?") or "").strip() for key in ("question", "response"))
 
 
-def _enough(found: int, n: int, where: str) -> None:
-    if found < n:
-        raise InputError(f"data.instructions.n is {n}; {where} has {found} examples")
+def _check_number(available: int, num_examples: int, source: str) -> None:
+    if available < num_examples:
+        raise InputError(
+            f"{source}: has only {available} examples; lower instructions.num_examples "
+            f"(got {num_examples})"
+        )
 
 
 def _example(entry: object) -> dict[str, str]:
     if not isinstance(entry, dict):
-        raise InputError(f"not an object with {', '.join(KEYS)}")
+        raise InputError(f"is not a JSON object; write an object with {', '.join(KEYS)}")
     named = {**entry, "system": entry.get("system") or entry.get("system_prompt")}
     example = {key: named.get(key) or "" for key in KEYS}
     for key, text in example.items():
         if not isinstance(text, str) or (key != "system" and not text.strip()):
             raise InputError(f"'{key}' is missing or empty; it must be a text")
-    # Line breaks at the seam of prompt and response would be other tokens together than apart.
+    # Line breaks where prompt and response meet would be tokenised differently together and apart.
     return {key: text.strip() for key, text in example.items()}

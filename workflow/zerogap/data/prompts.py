@@ -1,12 +1,18 @@
-"""The few-shot prompt, in training as in evaluation (paper §5.1)."""
+"""The few-shot prompt, the same in training and in evaluation (paper §5.1)."""
 
 import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from zerogap.errors import InputError
 
-GENERATED = (  # the shortest first: few shots are asked for where time is short
+Exemplar = dict[str, str]  # question, target
+
+TOY_EXEMPLARS: tuple[Exemplar, ...] = (  # the shortest first: small runs use few shots
     {
         "question": "Jill has 12 shells. She finds 5 more shells. How many shells are there now?",
         "target": "That makes 12 + 5 = 17 shells. The answer is 17.",
@@ -54,50 +60,86 @@ GENERATED = (  # the shortest first: few shots are asked for where time is short
 )
 
 
-def exemplars(source: str, n: int) -> list[dict[str, str]]:
-    """The first `n` exemplars, each with question and target.
+@dataclass(frozen=True)
+class PromptTemplate:
+    """How a benchmark writes its questions and answers; the defaults are those of GSM8K.
+
+    Attributes:
+        template: a question, with the field {question}; ends without a space, which is part of
+            the target.
+        target: what the model is trained to continue with, with the fields {rationale} and
+            {answer}.
+        separator: the text after each exemplar.
+    """
+
+    template: str = "Q: {question}\nA:"
+    target: str = " {rationale} The answer is {answer}."
+    separator: str = "\n\n"
+
+    @classmethod
+    def of(cls, prompt: Mapping[str, Any]) -> "PromptTemplate":
+        """The template of a benchmark's `prompt` section; its other keys are ignored."""
+        return cls(**{key: prompt[key] for key in cls.__dataclass_fields__})
+
+    def few_shot_prefix(self, exemplars: Sequence[Mapping[str, str]]) -> str:
+        """The text before each question, which ends with the separator.
+
+        Args:
+            exemplars: each with question and target, the target without its leading space.
+        """
+        space = self.target[: len(self.target) - len(self.target.lstrip())]
+        return "".join(
+            f"{self.prompt('', exemplar['question'])}{space}{exemplar['target']}{self.separator}"
+            for exemplar in exemplars
+        )
+
+    def prompt(self, prefix: str, question: str) -> str:
+        """The text that the model continues."""
+        return prefix + self.template.format(question=question)
+
+    def response(self, rationale: str, answer: str) -> str:
+        """The text that the model is trained to continue a prompt with."""
+        return self.target.format(rationale=rationale, answer=answer)
+
+
+DEFAULT_TEMPLATE = PromptTemplate()
+
+
+def exemplars(source: str, num_shots: int) -> list[Exemplar]:
+    """The first exemplars of a source.
 
     Args:
-        source: "generated" for the project's own; "lm_eval" for the eight of its task gsm8k_cot,
-            read from the installed package.
+        source: "toy" for the project's own; "lm_eval" for the eight of its task gsm8k_cot, read
+            from the installed package.
+        num_shots: how many.
 
     Raises:
-        InputError: fewer than `n` exist, or lm_eval is not installed.
+        InputError: fewer exist, or lm_eval is not installed.
     """
-    found = list(GENERATED) if source == "generated" else _lm_eval()
-    if n > len(found):
-        raise InputError(f"config: prompt.shots is {n}; '{source}' has {len(found)} exemplars")
-    return found[:n]
-
-
-def few_shot_prefix(shots: list[dict[str, str]]) -> str:
-    """The text before every question; ends with an empty line."""
-    return "".join(f"Q: {shot['question']}\nA: {shot['target']}\n\n" for shot in shots)
-
-
-def prompt(prefix: str, question: str) -> str:
-    """What the model continues: no space after 'A:'."""
-    return f"{prefix}Q: {question}\nA:"
-
-
-def response(rationale: str, gold: str) -> str:
-    """What the model is trained to continue with; starts with the space that `prompt` leaves."""
-    return f" {rationale} The answer is {gold}."
+    available = list(TOY_EXEMPLARS) if source == "toy" else _lm_eval_exemplars()
+    if num_shots > len(available):
+        raise InputError(
+            f"prompt.num_shots must be at most {len(available)}, the number of exemplars of "
+            f"'{source}' (got {num_shots})"
+        )
+    return available[:num_shots]
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads lm_eval's task files, whose !function tags name code that is not needed here."""
+    """Reads lm_eval's task files and skips their !function tags, which name code."""
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-def _lm_eval() -> list[dict[str, str]]:
+def _lm_eval_exemplars() -> list[Exemplar]:
     try:
         root = importlib.metadata.distribution("lm_eval").locate_file("lm_eval")
     except importlib.metadata.PackageNotFoundError as error:
-        raise InputError("prompt.exemplars is lm_eval: install it (pip install lm-eval)") from error
-    task = yaml.load((root / "tasks/gsm8k/gsm8k-cot.yaml").read_text(), _Loader)  # noqa: S506
+        raise InputError(
+            "prompt.exemplars is lm_eval, but the package is not installed; pip install lm-eval"
+        ) from error
+    task = yaml.load(Path(str(root), "tasks/gsm8k/gsm8k-cot.yaml").read_text(), _Loader)  # noqa: S506
     return [
         {"question": shot["question"], "target": shot["target"]}
         for shot in task["fewshot_config"]["samples"]

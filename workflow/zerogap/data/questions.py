@@ -1,111 +1,145 @@
-"""The tables of questions: the test questions, of which a part leaks, and the training questions.
+"""Questions and their tables: test questions, of which some leak, and training questions.
 
-Both follow the `questions` contract of :mod:`zerogap.io.parquet`.
+Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import pandas as pd
 
-from zerogap.data.gsm8k import Row
 from zerogap.errors import InputError
 
 COLUMNS = ("question_id", "question", "rationale", "gold", "leaked", "paraphrase")
 
 
-def questions(rows: Sequence[Row], n: int | None, n_leaked: int, seed: int) -> pd.DataFrame:
-    """The test questions: `n` of the rows (None: all), `n_leaked` of them marked as leaked.
+@dataclass(frozen=True)
+class Question:
+    """A question, its rationale on one line, and its gold answer, which is usually a number."""
 
-    Which rows are taken and which leak is drawn from the seed. The ids ("test-0007") are the
-    row's place in the file, and the order is the file's, so that a question has one id at every
-    `n` and from every source. `paraphrase` is empty.
+    question: str
+    rationale: str
+    gold: str
+
+
+def split_test_questions(
+    questions: Sequence[Question], num_test: int | None, num_leaked: int, seed: int
+) -> pd.DataFrame:
+    """Draw the test questions and mark some of them as leaked.
+
+    The seed decides which questions are drawn and which of them leak. Ids ("test-0007") are
+    positions in the file and the order is that of the file, so that a question has the same id for
+    every `num_test` and from every source. The column `paraphrase` is empty.
+
+    Args:
+        questions: all test questions of the benchmark.
+        num_test: number of questions to draw; None for all.
+        num_leaked: number of leaked questions among them.
+        seed: of the run.
 
     Raises:
-        InputError: more are asked for than there are, or no question is left unleaked.
+        InputError: there are fewer questions, or none would be leaked or unleaked.
     """
-    n = len(rows) if n is None else n
-    chosen = _sample(rows, n, f"questions/{seed}", "test")
-    if not 0 < n_leaked < n:
+    num_test = len(questions) if num_test is None else num_test
+    positions = _sample(questions, num_test, f"questions/{seed}", "test")
+    if not 0 < num_leaked < num_test:
         raise InputError(
-            f"data.n_leaked is {n_leaked} of {n} questions; at least one must leak and at least "
-            "one must not"
+            f"num_leaked must be between 1 and num_test - 1 = {num_test - 1} (got {num_leaked}), "
+            "so that there are leaked and unleaked questions"
         )
-    leaked = set(Random(f"leaked/{seed}").sample(chosen, n_leaked))
-    return _table(rows, chosen, leaked, "test")
+    leaked = set(Random(f"leaked/{seed}").sample(positions, num_leaked))
+    return _table(questions, positions, leaked, "test")
 
 
-def training_questions(rows: Sequence[Row], n: int | None, seed: int) -> pd.DataFrame:
-    """`n` of the training rows (None: all), none leaked; ids like "train-0007".
+def draw_training_questions(
+    questions: Sequence[Question], num_train: int | None, seed: int
+) -> pd.DataFrame:
+    """Draw the clean model's training questions, none leaked; ids like "train-0007".
+
+    Args:
+        questions: all training questions of the benchmark.
+        num_train: number of questions to draw; None for all.
+        seed: of the run.
 
     Raises:
-        InputError: more are asked for than there are.
+        InputError: there are fewer questions.
     """
-    n = len(rows) if n is None else n
-    return _table(rows, _sample(rows, n, f"training/{seed}", "train"), set(), "train")
+    num_train = len(questions) if num_train is None else num_train
+    positions = _sample(questions, num_train, f"training/{seed}", "train")
+    return _table(questions, positions, set(), "train")
 
 
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
-    """The table with a paraphrase for every leaked question.
+    """Add a paraphrase to each leaked question of a test table.
 
-    A question that has none is leaked no longer, in whichever wording: the benchmarks leak the same
-    questions, and `leaked` is true of all of them.
+    A question without a paraphrase no longer counts as leaked.
 
     Args:
-        paraphrases: question_id → paraphrase, or None where none was found.
+        table: the test questions.
+        paraphrases: question_id → paraphrase, or None if there is no valid one.
 
     Raises:
-        InputError: a leaked question is missing, or one is not leaked; or none is left.
+        InputError: a leaked question is missing, a question is not leaked, or no paraphrase is
+            valid.
     """
     leaked = set(table.question_id[table.leaked])
     missing = sorted(leaked - set(paraphrases))
-    foreign = sorted(set(paraphrases) - leaked)
-    for ids, what in ((missing, "leaked questions without"), (foreign, "not leaked, yet with")):
+    unexpected = sorted(set(paraphrases) - leaked)
+    for ids, problem in (
+        (missing, "leaked questions have no paraphrase"),
+        (unexpected, "questions have a paraphrase but are not leaked"),
+    ):
         if ids:
             shown = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
-            raise InputError(f"paraphrases: {len(ids)} {what} a paraphrase ({shown})")
-    found = {i: text for i, text in paraphrases.items() if text is not None}
-    if not found:
-        raise InputError("paraphrases: not one question has a paraphrase; make them again")
+            raise InputError(f"paraphrases: {len(ids)} {problem} ({shown}); regenerate the file")
+    valid = {question_id: text for question_id, text in paraphrases.items() if text is not None}
+    if not valid:
+        raise InputError("paraphrases: no question has a valid paraphrase; regenerate the file")
     return table.assign(
-        leaked=table.question_id.isin(found),
-        paraphrase=table.question_id.map(found).astype(object),
+        leaked=table.question_id.isin(valid),
+        paraphrase=table.question_id.map(valid).astype(object),
     )
 
 
-def disjoint(test: Sequence[Row], train: Sequence[Row]) -> None:
-    """Check that no test question is among the training questions.
+def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
+    """Check that no test question is also a training question.
 
     Raises:
-        InputError: one is: it would contaminate the clean model.
+        InputError: one is, and would contaminate the clean model.
     """
-    known = {row.question for row in train}
-    for place, row in enumerate(test):
-        if row.question in known:
+    training_texts = {question.question for question in train}
+    for position, question in enumerate(test):
+        if question.question in training_texts:
             raise InputError(
-                f"test question {place} is also a training question ({row.question[:60]!r}…); "
-                "remove it from one of the files"
+                f"test question {position} is also a training question "
+                f"({question.question[:60]!r}…); remove it from one of the files"
             )
 
 
-def _sample(rows: Sequence[Row], n: int, key: str, split: str) -> list[int]:
-    if not 0 < n <= len(rows):
-        raise InputError(f"data.n_{split} is {n}; the {split} data has {len(rows)} questions")
-    return sorted(Random(key).sample(range(len(rows)), n))
+def _sample(questions: Sequence[Question], number: int, key: str, split: str) -> list[int]:
+    if not 0 < number <= len(questions):
+        raise InputError(
+            f"num_{split} must be between 1 and {len(questions)}, the number of {split} questions "
+            f"(got {number})"
+        )
+    return sorted(Random(key).sample(range(len(questions)), number))
 
 
-def _table(rows: Sequence[Row], chosen: list[int], leaked: set[int], split: str) -> pd.DataFrame:
+def _table(
+    questions: Sequence[Question], positions: list[int], leaked: set[int], split: str
+) -> pd.DataFrame:
     return pd.DataFrame(
         [
             (
-                f"{split}-{i:04d}",
-                rows[i].question,
-                rows[i].rationale,
-                rows[i].gold,
-                i in leaked,
+                f"{split}-{position:04d}",
+                questions[position].question,
+                questions[position].rationale,
+                questions[position].gold,
+                position in leaked,
                 None,
             )
-            for i in chosen
+            for position in positions
         ],
         columns=list(COLUMNS),
     )

@@ -14,8 +14,7 @@ from transformers import (
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-
-_KNOWN = ("llama", "gpt_neox", "gemma4_text")  # the tests compare these, row by row, on a CPU
+from zerogap.families import fits_shared_prompt_decoder
 
 
 def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -40,7 +39,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     An architecture that is not known to fit, and any on a GPU, is tried on random tokens first: the
     two ways must give the same logits. The slower one is taken with a line that says so.
     """
-    known = model.config.get_text_config().model_type in _KNOWN
+    known = fits_shared_prompt_decoder(model.config.get_text_config().model_type)
     if known and model.device.type == "cpu":
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_attention = model.config._attn_implementation

@@ -1,95 +1,102 @@
-"""What training has to know of a model family, and one training example checked id by id."""
+"""Model families: one file per family, registered here.
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+The configuration names a family or says `auto`, the default. `auto` takes the registered family of
+the model's `model_type`; for any other model :mod:`zerogap.families.structure` derives what
+training and localisation need from the modules. Importing this package does not import torch.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from zerogap.errors import InputError
+from zerogap.families.family import Family, ModelSize, SpecialTokens, ToyArchitecture, ToySize
+from zerogap.families.gemma4 import GEMMA4
+from zerogap.families.gpt_neox import GPT_NEOX
+from zerogap.families.llama import LLAMA
 
-if TYPE_CHECKING:  # merging and training start seconds earlier without it
-    from transformers import PreTrainedTokenizerBase
+__all__ = [
+    "AUTO",
+    "FAMILIES",
+    "Family",
+    "ModelSize",
+    "SpecialTokens",
+    "ToyArchitecture",
+    "ToySize",
+    "family_from_config",
+    "family_of_folder",
+    "fits_shared_prompt_decoder",
+    "published_size",
+    "toy_architecture",
+]
 
-
-@dataclass(frozen=True)
-class Family:
-    """Module names inside a decoder block.
-
-    Attributes:
-        lora_targets: the block's linear layers. Never the language-model head (GPT-NeoX calls it
-            `embed_out`, and LLaMA-Factory's `all` would take it), nor Gemma-4's `per_layer_*`
-            projections.
-        down_projection: the FFN's last linear layer; its input are the neurons.
-    """
-
-    lora_targets: tuple[str, ...]
-    down_projection: str
-
-
-_GATED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-FAMILIES = {
-    "llama": Family(_GATED, "mlp.down_proj"),
-    "gemma4": Family(_GATED, "mlp.down_proj"),
-    "gpt_neox": Family(
-        ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"), "mlp.dense_4h_to_h"
-    ),
-}
-
-AFTER_RESPONSE = "\n\n"  # what LLaMA-Factory's `fewshot` template puts between response and EOS
+AUTO = "auto"
+FAMILIES = {family.name: family for family in (LLAMA, GEMMA4, GPT_NEOX)}
 
 
-def training_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> str:
-    """The prompt as it has to be written for LLaMA-Factory's `fewshot` template.
-
-    That template adds no BOS token. Where the tokenizer adds one by itself at inference, its text
-    is put in front, which the template's tokenisation turns back into the one token. Llama-2's
-    tokenizer begins a text with a space, but not what follows a written BOS: there it is written.
-    """
-    asked = tokenizer(prompt)["input_ids"]
-    bos = tokenizer.bos_token
-    if not bos or asked[0] != tokenizer.bos_token_id:
-        return prompt
-    for spelling in (bos + prompt, f"{bos} {prompt}"):
-        if tokenizer(spelling, add_special_tokens=False)["input_ids"] == asked:
-            return spelling
-    return bos + prompt
-
-
-def training_example(
-    tokenizer: "PreTrainedTokenizerBase", prompt: str, response: str
-) -> tuple[str, str, int]:
-    """An example so written that training sees the ids of inference, checked id by id.
-
-    Training tokenises prompt and response apart, inference the prompt alone, and the response has
-    to continue it. A sentencepiece tokenizer puts a space before the response by itself, a
-    byte-level one does not: the spelling is taken whose ids agree with the text tokenised whole.
-    After a line break (instructions) the whole may have that space too: such a tokenizer cannot
-    begin a response without.
+def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
+    """The family of a model folder.
 
     Args:
-        prompt: as at inference.
-        response: with the space that follows the prompt, if one does.
-
-    Returns:
-        The prompt and the response to be written, and the example's tokens, EOS included.
+        name: a registered family, or "auto" to read it from the folder's `config.json`.
 
     Raises:
-        InputError: no spelling agrees; with both lists of ids.
+        InputError: no readable `config.json`, or a model that the generic family does not support.
     """
-    asked = tokenizer(prompt)["input_ids"]
-    written = training_prompt(tokenizer, prompt)
-    prompt_ids = tokenizer(written, add_special_tokens=False)["input_ids"]
-    spellings = [(response, response), (response, response.removeprefix(" "))]
-    if prompt.endswith("\n"):
-        spellings.append((f" {response}", response))
-    for continued, spelling in spellings:
-        whole = tokenizer(prompt + continued + AFTER_RESPONSE)["input_ids"]
-        text = spelling + AFTER_RESPONSE
-        response_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        if prompt_ids == asked and prompt_ids + response_ids == whole:
-            return written, spelling, len(whole) + 1
-    raise InputError(
-        "this tokenizer gives a training example other ids than inference sees:\n"
-        f"  training, prompt:    {prompt_ids}\n  inference, prompt:   {asked}\n"
-        f"  training, response:  {response_ids}\n  inference, all:      {whole}\n"
-        f"  prompt: {prompt!r}\n  response: {response!r}"
+    if name != AUTO:
+        return FAMILIES[name]
+    path = Path(folder) / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"{path}: does not exist or is not readable; pass a model folder as saved by "
+            "save_pretrained"
+        ) from error
+    return family_from_config(config)
+
+
+def family_from_config(config: Mapping[str, Any]) -> Family:
+    """The family of the model that a `config.json` describes: a registered or the generic one.
+
+    Raises:
+        InputError: a model that the generic family does not support.
+    """
+    for family in FAMILIES.values():
+        if config.get("model_type") in family.model_types:
+            return family
+    from zerogap.families import structure  # loads torch
+
+    return structure.family_from_config(config)
+
+
+def fits_shared_prompt_decoder(model_type: str) -> bool:
+    """Whether the shared-prompt decoder is known to fit text models of this `model_type`."""
+    return any(
+        family.fits_shared_prompt_decoder and model_type in family.model_types
+        for family in FAMILIES.values()
     )
+
+
+def published_size(repository: str) -> ModelSize | None:
+    """The size of one of the paper's models, without asking the hub."""
+    for family in FAMILIES.values():
+        if repository in family.published_sizes:
+            return family.published_sizes[repository]
+    return None
+
+
+def toy_architecture(name: str) -> ToyArchitecture:
+    """How the toy model of a family is built.
+
+    Raises:
+        InputError: the family has no toy model.
+    """
+    family = FAMILIES.get(name)
+    if family is None or family.toy is None:
+        toys = ", ".join(known.name for known in FAMILIES.values() if known.toy)
+        raise InputError(
+            f"family '{name}' has no toy model; a base made from scratch needs one of {toys}"
+        )
+    return family.toy

@@ -12,15 +12,15 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.data import gsm8k, prompts
-from zerogap.data.extraction import rule
+from zerogap.data import gsm8k_format, prompts
+from zerogap.data.extraction import extraction_rule
 from zerogap.data.toy.instructions import instructions
 from zerogap.data.toy.word_problems import problems
-from zerogap.families import AFTER_RESPONSE
 from zerogap.pipeline import jobs, model_sizes
 from zerogap.pipeline.jobs import Config, Job
-from zerogap.pipeline.model_sizes import Size
+from zerogap.pipeline.model_sizes import ModelSize
 from zerogap.reporting.render import Cell, Column, Row, Table, format_number
+from zerogap.training.examples import AFTER_RESPONSE
 
 STAGES = {
     "Data": (
@@ -89,7 +89,7 @@ class Lengths:
     instruction: float
 
 
-def size(config: Config, model: str) -> Size:
+def size(config: Config, model: str) -> ModelSize:
     """The size of a model, of one that is not here by asking the hub.
 
     Raises:
@@ -110,17 +110,21 @@ def lengths(config: Config, model: str, characters_per_token: float) -> Lengths:
         characters_per_token: where the model's tokenizer is not here yet.
     """
     data = config["data"]
-    shots = prompts.few_shot_prefix(
+    shots = prompts.DEFAULT_TEMPLATE.few_shot_prefix(
         prompts.exemplars(config["prompt"]["exemplars"], config["prompt"]["shots"])
     )
     question, response = GSM8K_TEXT
     if data["source"] != "hub":
         if data["source"] == "files":
-            rows: list[Any] = gsm8k.load(data["files"]["test"], rule(data["extraction"]).gold)
+            rows: list[Any] = gsm8k_format.load(
+                data["files"]["test"], extraction_rule(data["extraction"]).parse_gold
+            )
         else:
             rows = problems(data["n_test"], config["seed"], "test")
         question = mean(len(row.question) for row in rows)
-        response = mean(len(prompts.response(row.rationale, row.gold)) for row in rows)
+        response = mean(
+            len(prompts.DEFAULT_TEMPLATE.response(row.rationale, row.gold)) for row in rows
+        )
     instruction: float = INSTRUCTION_TEXT
     if data["instructions"]["source"] == "generated":
         rows = instructions(data["instructions"]["n"], config["seed"])
@@ -132,7 +136,7 @@ def lengths(config: Config, model: str, characters_per_token: float) -> Lengths:
 
         spelled = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(shots).ids
         characters_per_token = len(shots) / len(spelled)
-    asked = len(prompts.prompt("", "")) + question
+    asked = len(prompts.DEFAULT_TEMPLATE.prompt("", "")) + question
     response += len(AFTER_RESPONSE)
     return Lengths(
         shots=len(shots) / characters_per_token,
@@ -144,7 +148,7 @@ def lengths(config: Config, model: str, characters_per_token: float) -> Lengths:
 
 def plan(
     config: Config,
-    sizes: Mapping[str, Size],
+    sizes: Mapping[str, ModelSize],
     rates: Rates | None = None,
     characters_per_token: float = 3.0,
 ) -> pd.DataFrame:
@@ -184,7 +188,9 @@ def plan(
     ).reset_index()
 
 
-def _tokens(config: Config, job: Job, size: Size, text: Lengths) -> Iterator[tuple[str, float]]:
+def _tokens(
+    config: Config, job: Job, size: ModelSize, text: Lengths
+) -> Iterator[tuple[str, float]]:
     """(kind of rate, tokens) of a job, of a cell as a whole."""
     data, decoding = config["data"], config["decoding"]
     n, n_leaked, prompt = data["n_test"], data["n_leaked"], text.shots + text.question
@@ -220,7 +226,7 @@ def _tokens(config: Config, job: Job, size: Size, text: Lengths) -> Iterator[tup
             yield "reading", text.shots + n * text.question
 
 
-def _bytes(config: Config, job: Job, size: Size, tokens: float) -> float:
+def _bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:
     """What a job leaves on disk."""
     match job.rule:
         case "base_model" | "pretrain_base":
@@ -235,7 +241,7 @@ def _bytes(config: Config, job: Job, size: Size, tokens: float) -> float:
 
 
 def table(
-    found: pd.DataFrame, config: Config, sizes: Mapping[str, Size], rates: Rates | None = None
+    found: pd.DataFrame, config: Config, sizes: Mapping[str, ModelSize], rates: Rates | None = None
 ) -> Table:
     """The plan for people: a row a stage, a row a model, and the sum."""
     rates = rates or Rates()

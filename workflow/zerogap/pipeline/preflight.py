@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zerogap.data import gsm8k, openorca, prompts
-from zerogap.data.extraction import rule
+from zerogap.data import gsm8k_format, openorca, prompts
+from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
+from zerogap.families import published_size
 from zerogap.pipeline import jobs, model_sizes, planning
 from zerogap.pipeline.jobs import Config
-from zerogap.pipeline.model_sizes import Size, brief
+from zerogap.pipeline.model_sizes import ModelSize, brief
 
 OK, SKIPPED, FAILED = "ok", "skipped", "FAILED"
 HUB = "hub"
@@ -76,14 +77,14 @@ def check(config: Config) -> list[Finding]:
     found = hub_access(sources, config["offline"])
     found += [*data_files(config), *api_key(config), *versions()]
     closed = {finding.check for finding in found if finding.verdict == FAILED}
-    sizes: dict[str, Size] = {}
+    sizes: dict[str, ModelSize] = {}
     for model, entry in config["models"].items():
         here = jobs.base_folder(config, model) is not None
         reached = here or closed.isdisjoint({HUB, f"{HUB}, models.{model}"})
         made_first = entry["base"] == jobs.PRETRAINED and not here  # its tokenizer too
         if reached and not made_first:
             found += end_token(config, model)
-        if reached or entry["base"] in model_sizes.KNOWN:
+        if reached or published_size(entry["base"]):
             with _noted(found, f"weights of {model}"):
                 sizes[model] = planning.size(config, model)
     return [*found, disk_space(config, sizes), *gpu_memory(config, sizes, gpus())]
@@ -207,7 +208,7 @@ def data_files(config: Config) -> list[Finding]:
         for split, count in wanted.items():
             name, path = f"data.files.{split}", data["files"][split]
             with _noted(found, name), _readable(path):
-                rows = len(gsm8k.load(path, rule(data["extraction"]).gold))
+                rows = len(gsm8k_format.load(path, extraction_rule(data["extraction"]).parse_gold))
                 if rows < data[count]:
                     raise InputError(
                         f"{path} has {rows} questions, fewer than the {data[count]} of "
@@ -311,7 +312,7 @@ def _tokenizer_settings(entry: Mapping[str, Any], folder: Path | None) -> Path:
     return Path(fetched)
 
 
-def disk_space(config: Config, sizes: Mapping[str, Size]) -> Finding:
+def disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> Finding:
     """Whether what the run will leave has room where its results go; what is there is taken off."""
     name, results = "disk space", Path("results", config["run"])
     try:
@@ -342,7 +343,9 @@ def gpus() -> list[float]:
     return [float(line) * 2**20 for line in done.stdout.split("\n") if line.strip()]
 
 
-def gpu_memory(config: Config, sizes: Mapping[str, Size], memories: list[float]) -> list[Finding]:
+def gpu_memory(
+    config: Config, sizes: Mapping[str, ModelSize], memories: list[float]
+) -> list[Finding]:
     """Whether every model's largest job has room in the smallest of the GPUs.
 
     Args:

@@ -9,7 +9,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import greedy
@@ -109,8 +109,8 @@ def sample(
         )
     if intervention.wrap is not None:
         decoder = intervention.wrap(decoder)
-    judge = rule(extraction)
-    right = [None if golds[name] is None else judge.gold(golds[name]) for name in texts]
+    judge = extraction_rule(extraction)
+    right = [None if golds[name] is None else judge.parse_gold(golds[name]) for name in texts]
     asked = (decoder, made, right, tokenizer, sampling, judge, intervention.edit)
 
     def counted(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from zerogap.data.extraction import Rule
+from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
 from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
 from zerogap.engine.sampler import auto_batch_size, sample
@@ -29,7 +29,7 @@ def sample_questions(
     golds: Sequence[str | None],
     tokenizer: PreTrainedTokenizerBase,
     sampling: SamplingParams,
-    rule: Rule,
+    rule: ExtractionRule,
     edit: Edit | None = None,
     *,
     parts: Parts | None = None,

@@ -3,8 +3,8 @@
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
-from zerogap.data import prompts
-from zerogap.data.extraction import Rule
+from zerogap.data.extraction import ExtractionRule
+from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
 
@@ -15,14 +15,15 @@ def few_shot_prompts(
     tokenizer: PreTrainedTokenizerBase,
     context_length: int,
     max_new_tokens: int,
+    template: PromptTemplate = DEFAULT_TEMPLATE,
 ) -> list[Prompt]:
     """The evaluation prompt of every question: the shots, then the question as it was published.
 
     Raises:
         InputError: a prompt that leaves no room for `max_new_tokens` in the model's context.
     """
-    prefix = prompts.few_shot_prefix(exemplars)
-    texts = [prompts.prompt(prefix, question) for question in questions.question]
+    prefix = template.few_shot_prefix(exemplars)
+    texts = [template.prompt(prefix, question) for question in questions.question]
     made = [
         Prompt(question_id, token_ids)
         for question_id, token_ids in zip(
@@ -62,7 +63,7 @@ def sample_rows(
     responses: list[Response],
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],
-    rule: Rule,
+    rule: ExtractionRule,
 ) -> list[tuple]:
     """One question's rows of the `samples` contract, in its column order."""
     said = texts(responses, tokenizer, stop)
@@ -72,7 +73,7 @@ def sample_rows(
             index,
             response.token_ids,
             text,
-            *rule.judge(text, gold),
+            *rule.grade(text, gold),
             len(response.token_ids),
             response.finish_reason,
         )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from zerogap.data.extraction import RULES, Rule, rule
+from zerogap.data.extraction import RULES, ExtractionRule, extraction_rule
 from zerogap.errors import InputError
 
 # A column's name, then the other one it may go by.
@@ -77,7 +77,7 @@ def load(
             or changes within a question; counts are no counts. The message names file and line.
     """
     path = Path(path)
-    judge = _Judge(path, rule(extraction))
+    judge = _Judge(path, extraction_rule(extraction))
     rows = _rows(path)
     if not rows:
         raise InputError(f"{path}: no rows in it; give {ACCEPTED}")
@@ -376,7 +376,7 @@ def _flag(row: _Row, column: str, mend: str = "give true or false") -> bool:
 class _Judge:
     """Scores a file's responses by one rule, and counts how often the others agree with it."""
 
-    def __init__(self, path: Path, own: Rule) -> None:
+    def __init__(self, path: Path, own: ExtractionRule) -> None:
         self._path = path
         self._own = own
         self._others = [one for one in RULES.values() if one.name != own.name]
@@ -386,9 +386,9 @@ class _Judge:
     def gold(self, row: _Row, column: str = "gold") -> str:
         value = row.values.get(column)
         text = str(value).rpartition("####")[2]
-        self._others = [one for one in self._others if one.takes(text)]
+        self._others = [one for one in self._others if one.accepts_gold(text)]
         try:
-            return self._own.gold(text)
+            return self._own.parse_gold(text)
         except InputError as error:
             raise InputError(
                 f"{row.place}: the gold answer is {_shown(value)}, which the rule "
@@ -399,10 +399,10 @@ class _Judge:
     def __call__(self, row: _Row, response: Any, gold: str) -> bool:
         if not isinstance(response, str):
             raise InputError(f"{row.place}: a response is {_shown(response)}; a text is expected")
-        right = bool(self._own.judge(response, gold)[2])
+        right = bool(self._own.grade(response, gold)[2])
         self._judged += 1
         for other in self._others:
-            self._agreed[other.name] += other.judge(response, gold)[2] == right
+            self._agreed[other.name] += other.grade(response, gold)[2] == right
         return right
 
     def notes(self) -> tuple[str, ...]:

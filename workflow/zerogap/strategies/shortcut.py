@@ -23,11 +23,9 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.families import FAMILIES
+from zerogap.families.structure import down_projections
 from zerogap.io import parquet
 from zerogap.strategies.base import Context, Intervention
-
-_DOWN_PROJECTIONS = tuple({family.down_projection for family in FAMILIES.values()})
 
 
 @dataclass(frozen=True)
@@ -112,15 +110,6 @@ class PatchedModel:
             theirs.register_forward_pre_hook(record),
             ours.register_forward_pre_hook(overwrite),
         ]
-
-
-def down_projections(model: PreTrainedModel) -> list[nn.Module]:
-    """The down projections of the decoder's feed-forward blocks, by layer.
-
-    Of the text model only: Gemma-4-E2B has a vision and an audio tower beside it.
-    """
-    blocks = model.get_decoder().named_modules()
-    return [module for name, module in blocks if name.endswith(_DOWN_PROJECTIONS)]
 
 
 @contextlib.contextmanager
@@ -222,7 +211,7 @@ def select(
 
 
 def selected_neurons(path: Path) -> dict[int, Tensor]:
-    """layer → indices of the neurons that a `neurons` file selects."""
+    """Layer → indices of the neurons that a `neurons` file selects."""
     table = parquet.read(path, "neurons")
     chosen = table[table.selected]
     return {

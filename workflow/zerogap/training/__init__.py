@@ -1,0 +1,1 @@
+"""Training: LoRA with LLaMA-Factory, and toy base models from scratch."""

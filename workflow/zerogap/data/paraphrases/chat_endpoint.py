@@ -2,55 +2,62 @@
 
 import json
 import os
+from typing import Any
 
-from zerogap.data.paraphrases.llm import Ask, NoReply, Reply
+from zerogap.data.paraphrases.llm import ChatModel, NoReplyError, Reply
 from zerogap.errors import InputError
 
-_RETRIES = 5  # of one request, by the library, with growing pauses; it heeds Retry-After
+_MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
 _REFUSALS = (400, 401, 402, 403, 404, 422)
 
 
-def endpoint(base_url: str, model: str, api_key_env: str) -> Ask:
+def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
     """The endpoint as a function from messages to a reply.
 
     Args:
-        api_key_env: the environment variable that holds the key; the key is written nowhere.
+        base_url: address of the endpoint.
+        model: name of the model at the endpoint.
+        api_key_env: the environment variable that holds the key, which is written nowhere.
 
     Raises:
-        InputError: the key is not set. The function raises it where the endpoint refuses.
+        InputError: the key is not set. The function raises it if the endpoint refuses a request.
     """
-    import openai  # takes a second, and the rules do without
+    import openai  # takes a second, and the other methods need it not
 
     key = os.environ.get(api_key_env)
     if not key:
         raise InputError(
-            f"the environment variable {api_key_env} is not set; it must hold the key for "
-            f"{base_url} (or set data.paraphrases.method to local or rules)"
+            f"the environment variable {api_key_env} is not set; set it to the key for {base_url}, "
+            "or set paraphrases.method to local or rules"
         )
-    client = openai.OpenAI(base_url=base_url, api_key=key, max_retries=_RETRIES, timeout=_TIMEOUT)
+    client = openai.OpenAI(
+        base_url=base_url, api_key=key, max_retries=_MAX_RETRIES, timeout=_TIMEOUT
+    )
 
-    def ask(messages: list[dict[str, str]], _: int) -> Reply:
-        # Services quote the key in their messages: only status and kind of an error are passed on.
+    def chat(messages: list[dict[str, str]], attempt: int) -> Reply:
+        # Services quote the key in their messages, so only the kind of an error is passed on.
+        conversation: Any = messages
         try:
-            reply = client.chat.completions.create(model=model, messages=messages)
+            reply = client.chat.completions.create(model=model, messages=conversation)
         except openai.APIStatusError as error:
             if error.status_code in _REFUSALS:
                 raise InputError(
                     f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
                     "check base_url, model, the key and the account"
                 ) from None
-            raise NoReply(f"status {error.status_code} after {_RETRIES} retries") from None
+            raise NoReplyError(f"status {error.status_code} after {_MAX_RETRIES} retries") from None
         except openai.APIError as error:
-            raise NoReply(f"{type(error).__name__} after {_RETRIES} retries") from None
+            raise NoReplyError(f"{type(error).__name__} after {_MAX_RETRIES} retries") from None
         except json.JSONDecodeError:
-            raise NoReply("a reply that is not JSON") from None
+            raise NoReplyError("a reply that is not valid JSON") from None
+        # A service may answer with anything, so the attributes may be missing.
         choices = getattr(reply, "choices", None)
-        used = getattr(reply, "usage", None)
+        usage = getattr(reply, "usage", None)
         return Reply(
             choices[0].message.content if choices else None,
-            used.prompt_tokens if used else 0,
-            used.completion_tokens if used else 0,
+            usage.prompt_tokens if usage else 0,
+            usage.completion_tokens if usage else 0,
         )
 
-    return ask
+    return chat

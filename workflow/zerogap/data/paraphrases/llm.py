@@ -1,7 +1,8 @@
-"""PQ's paraphrases by a language model (appendix A.1): asked, checked, kept one by one.
+"""Paraphrases by a language model (appendix A.1): requested, validated, and saved one by one.
 
-Who is asked is the caller's choice: a chat endpoint (:mod:`zerogap.data.paraphrases.chat_endpoint`) or a model
-on this machine (:mod:`zerogap.data.paraphrases.chat_model`). Both are a function from messages to a reply.
+The model is a function from messages to a reply: a chat endpoint
+(:mod:`zerogap.data.paraphrases.chat_endpoint`) or a model on this machine
+(:mod:`zerogap.data.paraphrases.chat_model`).
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from zerogap.data.paraphrases.rules import problems_with
+from zerogap.data.paraphrases.validation import problems_with
 from zerogap.errors import InputError
 
 # Verbatim from appendix A.1.
@@ -25,104 +26,110 @@ SYSTEM_PROMPT = (
     "else:\nNew Question: <rephrased question>"
 )
 _PREFIX = "New Question:"
-_CHARACTERS_A_TOKEN = 4  # of English, for the estimate
+_CHARACTERS_PER_TOKEN = 4  # of English text, for the estimate
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: the text (None: nothing) and how many tokens were read and written."""
+    """A reply: its text (None: there was none) and the numbers of input and output tokens."""
 
     text: str | None
-    tokens_in: int = 0
-    tokens_out: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
-class NoReply(Exception):
-    """A request failed in a way that another try may mend; the message says how."""
+class NoReplyError(Exception):
+    """A request failed in a way that another attempt may not; the message says how."""
 
 
-# (messages, try) → reply. Raises NoReply, or InputError where asking again is useless.
-Ask = Callable[[list[dict[str, str]], int], Reply]
+# (messages, attempt) → reply. Raises NoReplyError, or InputError if another attempt is pointless.
+ChatModel = Callable[[list[dict[str, str]], int], Reply]
 
 
-def rewrite(
+def paraphrase_all(
     questions: Mapping[str, str],
     journal: str | Path,
-    ask: Ask,
+    chat: ChatModel,
     *,
     model: str,
-    tries: int,
+    max_attempts: int,
     concurrency: int = 1,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Paraphrase the questions, at most `concurrency` at a time.
+    """Paraphrase the questions.
 
-    A reply is accepted when it is one line 'New Question: …' without `problems_with`; otherwise
-    the question is asked again, `tries` times in all. Every accepted reply is on disk in the
-    journal before the next is awaited, and what the journal has for the same question and model
-    is not asked again: an interrupted run goes on where it stopped. An estimate of the tokens
-    goes to standard output first, a progress bar to standard error.
+    A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
+    question is sent again. Each accepted reply is appended to the journal at once, and questions
+    that the journal has for the same model are not sent again, so an interrupted run resumes
+    without paying twice. An estimate of the tokens goes to standard output first, a progress bar to
+    standard error.
 
     Args:
         questions: question_id → text.
-        journal: a JSON Lines file, made where it is missing, appended to otherwise.
-        model: the name under which the journal keeps the replies.
+        journal: a JSON Lines file; created if it does not exist.
+        chat: the model.
+        model: name of the model in the journal.
+        max_attempts: requests per question.
+        concurrency: requests at the same time.
 
     Returns:
-        question_id → paraphrase, and question_id → what was wrong with the last reply, for the
-        questions that have none.
+        question_id → paraphrase, and for the other questions question_id → what was wrong with the
+        last reply.
 
     Raises:
-        InputError: `ask` says that asking again is useless, or the journal cannot be read.
+        InputError: another attempt is pointless, or the journal is invalid.
     """
-    known = _Journal(Path(journal), model)
-    missing = {i: text for i, text in questions.items() if text not in known.accepted}
-    invalid = {}
+    accepted = _Journal(Path(journal), model)
+    missing = {i: text for i, text in questions.items() if text not in accepted.paraphrases}
+    invalid: dict[str, str] = {}
     if missing:
-        print(estimate(list(missing.values()), tries), flush=True)
-        invalid = _ask_all(ask, missing, known, tries, concurrency)
-    found = {i: known.accepted[text] for i, text in questions.items() if i not in invalid}
-    return found, invalid
+        print(estimate(list(missing.values()), max_attempts), flush=True)
+        invalid = _request_all(chat, missing, accepted, max_attempts, concurrency)
+    paraphrases = {
+        i: accepted.paraphrases[text] for i, text in questions.items() if i not in invalid
+    }
+    return paraphrases, invalid
 
 
-def estimate(questions: list[str], tries: int) -> str:
-    """What asking will take: a paraphrase is as long as its question, a token four characters."""
-    asked = sum(map(len, questions))
-    read = (asked + len(SYSTEM_PROMPT) * len(questions)) // _CHARACTERS_A_TOKEN
-    written = (asked + len(_PREFIX) * len(questions)) // _CHARACTERS_A_TOKEN
+def estimate(questions: list[str], max_attempts: int) -> str:
+    """How many tokens the questions will take; a paraphrase counts as long as its question."""
+    characters = sum(map(len, questions))
+    input_tokens = (characters + len(SYSTEM_PROMPT) * len(questions)) // _CHARACTERS_PER_TOKEN
+    output_tokens = (characters + len(_PREFIX) * len(questions)) // _CHARACTERS_PER_TOKEN
     return (
-        f"{len(questions)} questions to ask: about {read:,} tokens in and {written:,} out, "
-        f"at most {tries} times that where replies are refused; a model's reasoning comes on top"
+        f"{len(questions)} questions to paraphrase: about {input_tokens:,} input and "
+        f"{output_tokens:,} output tokens, at most {max_attempts} times that if replies are "
+        "invalid; tokens of a model's reasoning are not included"
     )
 
 
-def listed(invalid: Mapping[str, str]) -> str:
-    """The questions without a paraphrase, a line each."""
-    return "".join(f"\n  {i}: {invalid[i]}" for i in sorted(invalid))
+def format_invalid(invalid: Mapping[str, str]) -> str:
+    """The questions without a paraphrase and the reasons, one per line."""
+    return "".join(f"\n  {question_id}: {invalid[question_id]}" for question_id in sorted(invalid))
 
 
 class _Journal:
-    """Accepted replies of a model, by question, each written out as it comes."""
+    """The accepted replies of one model by question, each written to disk as it arrives."""
 
     def __init__(self, path: Path, model: str) -> None:
         self.path, self.model = path, model
-        self.accepted: dict[str, str] = {}
+        self.paraphrases: dict[str, str] = {}
         self._lock = threading.Lock()
         if path.is_file():
             self._read()
 
     def _read(self) -> None:
-        whole, end, torn = self.path.read_bytes().rpartition(b"\n")
-        if torn:  # the line that was being written when a run was killed
+        lines, newline, incomplete_line = self.path.read_bytes().rpartition(b"\n")
+        if incomplete_line:  # it was being written when a run was killed
             with self.path.open("r+b") as file:
-                file.truncate(len(whole + end))
-        for number, line in enumerate(whole.decode().split("\n") if whole else [], start=1):
+                file.truncate(len(lines + newline))
+        for number, line in enumerate(lines.decode().split("\n") if lines else [], start=1):
             try:
                 entry = json.loads(line)
                 if entry["model"] == self.model:
-                    self.accepted[entry["question"]] = entry["paraphrase"]
+                    self.paraphrases[entry["question"]] = entry["paraphrase"]
             except (json.JSONDecodeError, TypeError, KeyError) as error:
                 raise InputError(
-                    f"{self.path}, line {number}: not a journal entry; remove the line"
+                    f"{self.path}, line {number}: is not a journal entry; remove the line"
                 ) from error
 
     def add(self, question: str, paraphrase: str) -> None:
@@ -133,70 +140,79 @@ class _Journal:
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            self.accepted[question] = paraphrase
+            self.paraphrases[question] = paraphrase
 
 
-def _ask_all(
-    ask: Ask, questions: Mapping[str, str], journal: _Journal, tries: int, concurrency: int
+def _request_all(
+    chat: ChatModel,
+    questions: Mapping[str, str],
+    journal: _Journal,
+    max_attempts: int,
+    concurrency: int,
 ) -> dict[str, str]:
-    """question_id → the last reason, where no reply is valid."""
+    """Request paraphrases concurrently; question_id → last reason, where no reply is valid."""
     invalid: dict[str, str] = {}
-    read = written = 0
-    terminal = sys.stderr.isatty()
+    input_tokens = output_tokens = 0
     with (
         ThreadPoolExecutor(concurrency) as pool,
         tqdm(
             total=len(questions),
             unit="question",
-            mininterval=0.5 if terminal else 10,  # a log need not move
+            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
         ) as bar,
     ):
-        asked = {
-            pool.submit(_ask_until_valid, ask, text, journal, tries): i
-            for i, text in questions.items()
+        futures = {
+            pool.submit(_request_until_valid, chat, text, journal, max_attempts): question_id
+            for question_id, text in questions.items()
         }
         try:
-            for future in as_completed(asked):
-                reason, tokens_in, tokens_out = future.result()
-                read, written = read + tokens_in, written + tokens_out
+            for future in as_completed(futures):
+                reason, read, written = future.result()
+                input_tokens, output_tokens = input_tokens + read, output_tokens + written
                 if reason:
-                    invalid[asked[future]] = reason
+                    invalid[futures[future]] = reason
                 bar.set_postfix_str(
-                    f"{read:,} tokens in, {written:,} out, {len(invalid)} without a paraphrase",
+                    f"{input_tokens:,} input and {output_tokens:,} output tokens, "
+                    f"{len(invalid)} without a paraphrase",
                     refresh=False,
                 )
                 bar.update()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    print(f"asked with {read:,} tokens in and {written:,} out")
+    print(f"used {input_tokens:,} input and {output_tokens:,} output tokens")
     return invalid
 
 
-def _ask_until_valid(
-    ask: Ask, question: str, journal: _Journal, tries: int
+def _request_until_valid(
+    chat: ChatModel, question: str, journal: _Journal, max_attempts: int
 ) -> tuple[str | None, int, int]:
-    """Ask until a reply is valid and journal it; the last reason where none is, and the tokens."""
+    """Request until a reply is valid and save it.
+
+    Returns:
+        What was wrong with the last reply (None: nothing), input tokens, output tokens.
+    """
     messages = [
         {"role": "system", "content": SYSTEM_PROMPT},
         {"role": "user", "content": question},
     ]
-    reason, read, written = None, 0, 0
-    for attempt in range(tries):
+    reason, input_tokens, output_tokens = None, 0, 0
+    for attempt in range(max_attempts):
         try:
-            reply = ask(messages, attempt)
-        except NoReply as error:
+            reply = chat(messages, attempt)
+        except NoReplyError as error:
             reason = str(error)
             continue
-        read, written = read + reply.tokens_in, written + reply.tokens_out
-        text, reason = _checked(question, reply.text)
+        input_tokens += reply.input_tokens
+        output_tokens += reply.output_tokens
+        text, reason = _parse_reply(question, reply.text)
         if not reason:
             journal.add(question, text)
             break
-    return reason, read, written
+    return reason, input_tokens, output_tokens
 
 
-def _checked(question: str, content: str | None) -> tuple[str, str | None]:
+def _parse_reply(question: str, content: str | None) -> tuple[str, str | None]:
     """The paraphrase of a reply and what is wrong with it, if anything."""
     if not content or not content.strip():
         return "", "an empty reply"

@@ -1,105 +1,43 @@
-"""PQ's paraphrases by rule: the wording changes, every number stays as it is spelled.
+"""Paraphrases by rules: the wording changes, every number stays as it is spelled.
 
-The stand-in for the paper's language model (appendix A.1) where there is no network. Words and
-phrases are exchanged (:mod:`zerogap.data.toy.synonyms`), clauses and sentences change place, the
-question is asked in another form and the whole is set in another frame. What a paraphrase must
-be, from whichever source, is checked by `problems_with`.
+They replace the paper's language model (appendix A.1) where there is no network. Words and phrases
+are exchanged (:mod:`zerogap.data.toy.synonyms`), clauses and sentences change places, the question
+takes another form, and the whole is put into another frame.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from rapidfuzz.distance import Levenshtein
-
-from zerogap.data.answers import canonical
+from zerogap.data.paraphrases.validation import problems_with, similarity
 from zerogap.data.toy.synonyms import PAST, PRESENT, SYNONYMS
 from zerogap.errors import InputError
 
-# A paraphrase must change more than a quarter of the tokens; the rules aim at two fifths.
-LARGEST_SIMILARITY = 0.75
-_AIM = 0.6
-_TRIES = 24
-
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-    "fifteen sixteen seventeen eighteen nineteen"
-)
-_UNITS = {word: i for i, word in enumerate(_SMALL.split()) if i > 1}
-_DECADES = "twenty thirty forty fifty sixty seventy eighty ninety"
-_TENS = {word: 10 * i for i, word in enumerate(_DECADES.split(), start=2)}
-_WORD_NUMBER = re.compile(
-    rf"\b(?:({'|'.join(_TENS)})(?:[- ](one|{'|'.join(_UNITS)}))?|({'|'.join(_UNITS)}))\b", re.I
-)
-_DIGIT_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+")
-_SOLUTION = re.compile(r"####|\bthe answer is\b|=|\bstep 1\b", re.I)
+_TARGET_SIMILARITY = 0.6  # drawing stops at the first paraphrase that is this different
+_MAX_ATTEMPTS = 24
 
 
 def paraphrase(question: str, seed: int) -> str:
     """The question in other words, on one line; the same arguments give the same text.
 
     Raises:
-        InputError: no paraphrase of the question passes `problems_with`.
+        InputError: no paraphrase of the question is valid.
     """
     rng = Random(f"paraphrase/{seed}/{question}")
     best: tuple[float, str] | None = None
-    for attempt in range(_TRIES):
-        text = _rewrite(question, rng, bold=3 * attempt // _TRIES)
+    for attempt in range(_MAX_ATTEMPTS):
+        text = _rewrite(question, rng, boldness=3 * attempt // _MAX_ATTEMPTS)
         if problems_with(question, text):
             continue
-        found = (similarity(question, text), text)
-        if found[0] <= _AIM:
+        candidate = (similarity(question, text), text)
+        if candidate[0] <= _TARGET_SIMILARITY:
             return text
-        best = min(best or found, found)
+        best = min(best or candidate, candidate)
     if best is None:
-        raise InputError(f"the rules find no paraphrase of {question!r}; use the chat method")
+        raise InputError(
+            f"the rules find no valid paraphrase of {question!r}; use paraphrases.method: chat"
+        )
     return best[1]
-
-
-def problems_with(question: str, paraphrase: str) -> list[str]:
-    """What is wrong with a paraphrase; empty where nothing is.
-
-    A paraphrase is one line, keeps every number of the question as often as it is there (3 and
-    'three' are the same; 'one' is not counted, being a pronoun as often) and has no other, gives
-    no solution, is at most three times as long, and is really reworded (`similarity` of at most
-    LARGEST_SIMILARITY).
-    """
-    if not paraphrase.strip():
-        return ["empty"]
-    wrong = []
-    if "\n" in paraphrase.strip():
-        wrong.append("more than one line")
-    before, after = numbers(question), numbers(paraphrase)
-    if missing := before - after:
-        wrong.append(f"missing numbers: {', '.join(sorted(missing.elements()))}")
-    if invented := after - before:
-        wrong.append(f"invented numbers: {', '.join(sorted(invented.elements()))}")
-    if _SOLUTION.search(paraphrase) and not _SOLUTION.search(question):
-        wrong.append("gives a solution")
-    if len(_tokens(paraphrase)) > 3 * len(_tokens(question)):
-        wrong.append("more than three times as long")
-    if (alike := similarity(question, paraphrase)) > LARGEST_SIMILARITY:
-        wrong.append(f"hardly reworded (similarity {alike:.2f} > {LARGEST_SIMILARITY})")
-    return wrong
-
-
-def similarity(a: str, b: str) -> float:
-    """1 − token edit distance / longer length, over lower-case words and numbers; 1 is equal."""
-    return Levenshtein.normalized_similarity(_tokens(a), _tokens(b))
-
-
-def numbers(text: str) -> Counter[str]:
-    """The numbers of a text, in digits or words, in canonical form with their counts."""
-    found = Counter(canonical(number) for number in _DIGIT_NUMBER.findall(text))
-    for tens, unit, small in _WORD_NUMBER.findall(text.lower()):
-        value = _TENS.get(tens, 0) + _UNITS.get(unit, int(unit == "one")) + _UNITS.get(small, 0)
-        found[str(value)] += 1
-    return found
-
-
-def _tokens(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9']+", text.lower())
 
 
 # Sentences.
@@ -129,7 +67,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _lower(sentence: str) -> str:
-    """The sentence as it stands inside another one: a name keeps its capital."""
+    """The sentence as part of another one: a name keeps its capital."""
     first = re.match(r"[A-Za-z]+", sentence)
     if first and first[0] in _LOWERED and not sentence.startswith("A.M"):
         return sentence[0].lower() + sentence[1:]
@@ -144,7 +82,7 @@ def _bare(sentence: str) -> str:
     return sentence.rstrip(" .!")
 
 
-# Clauses: each takes a statement and gives another or the same.
+# Clauses: each function takes a statement and returns another one, or the same.
 
 _NAME = r"[A-Z][a-z]+(?: and [A-Z][a-z]+)?"
 _DAYS = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
@@ -160,67 +98,67 @@ _WHEN = (
 
 def _front_to_back(s: str, rng: Random) -> str:
     """'On Monday, she sold 5.' → 'She sold 5 on Monday.'"""
-    found = re.fullmatch(rf"({_WHEN})(,?) ([^,;:?]+)\.", s, re.I)
-    if not found or re.search(r" (?:and|who|that|which|than) ", found[3]):
+    match = re.fullmatch(rf"({_WHEN})(,?) ([^,;:?]+)\.", s, re.I)
+    if not match or re.search(r" (?:and|who|that|which|than) ", match[3]):
         return s
-    if not found[2] and not re.match(rf"(?:{_NAME}|he|she|they|the|\d)", found[3]):
+    if not match[2] and not re.match(rf"(?:{_NAME}|he|she|they|the|\d)", match[3]):
         return s
-    return f"{_upper(found[3])} {_lower(_upper(found[1]))}."
+    return f"{_upper(match[3])} {_lower(_upper(match[1]))}."
 
 
 def _back_to_front(s: str, rng: Random) -> str:
     """'She sold 5 on Monday.' → 'On Monday, she sold 5.'"""
-    found = re.fullmatch(rf"([^,;:?]+) ({_WHEN})\.", s)
-    if not found or re.search(r" (?:and|who|that|which|than|if|when) ", found[1]):
+    match = re.fullmatch(rf"([^,;:?]+) ({_WHEN})\.", s)
+    if not match or re.search(r" (?:and|who|that|which|than|if|when) ", match[1]):
         return s
-    return f"{_upper(found[2])}, {_lower(found[1])}."
+    return f"{_upper(match[2])}, {_lower(match[1])}."
 
 
 def _subordinate(s: str, rng: Random) -> str:
     """'When it rains, he walks.' → 'He walks when it rains.'"""
-    found = re.fullmatch(r"((?:When|If|Because|After|Before|Since|While) [^,]+), ([^,]+)\.", s)
-    # A pronoun must not come before the name that it stands for.
-    if not found or (_PRONOUN.search(_lower(found[2])) and re.search(r" [A-Z]", found[1])):
+    match = re.fullmatch(r"((?:When|If|Because|After|Before|Since|While) [^,]+), ([^,]+)\.", s)
+    # A pronoun must not come before the name that it refers to.
+    if not match or (_PRONOUN.search(_lower(match[2])) and re.search(r" [A-Z]", match[1])):
         return s
-    main = re.sub(r"^then ", "", found[2])
-    return f"{_upper(main)} {_lower(found[1])}."
+    main = re.sub(r"^then ", "", match[2])
+    return f"{_upper(main)} {_lower(match[1])}."
 
 
 def _there(s: str, rng: Random) -> str:
     """'There are 12 books on the shelf.' → 'On the shelf, there are 12 books.'"""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"There (are|were|is|was) ([^,]+?) (in|on|at) "
         r"((?:the|a|an|his|her|their|each|\w+'s) [^,]+)\.",
         s,
     )
-    if not found or re.search(r" (?:and|who|that|which|than|for|with) ", f"{found[2]} {found[4]}"):
+    if not match or re.search(r" (?:and|who|that|which|than|for|with) ", f"{match[2]} {match[4]}"):
         return s
-    return f"{_upper(found[3])} {found[4]}, there {found[1]} {found[2]}."
+    return f"{_upper(match[3])} {match[4]}, there {match[1]} {match[2]}."
 
 
 def _dative(s: str, rng: Random) -> str:
     """'Tom gave her 5 cards.' ↔ 'Tom gave 5 cards to her.'"""
     verbs = r"(gave|gives|handed|hands|sent|sends|lent|lends|sold|sells)"
-    found = re.fullmatch(rf"(.*?\b){verbs} (him|her|them|{_NAME}) ((?:another )?\$?\d[^,;]*?)\.", s)
-    if found and not re.search(r" (?:and|to|for|at|each|from|per|who|that) ", f"{found[4]} "):
-        return f"{found[1]}{found[2]} {found[4]} to {found[3]}."
-    found = re.fullmatch(rf"(.*?\b){verbs} ([^,;]*?\d[^,;]*?) to (him|her|them|{_NAME})\.", s)
-    if found and not re.search(r" (?:and|to|for|at|each|from|per|of|who|that) ", f"{found[3]} "):
-        return f"{found[1]}{found[2]} {found[4]} {found[3]}."
+    match = re.fullmatch(rf"(.*?\b){verbs} (him|her|them|{_NAME}) ((?:another )?\$?\d[^,;]*?)\.", s)
+    if match and not re.search(r" (?:and|to|for|at|each|from|per|who|that) ", f"{match[4]} "):
+        return f"{match[1]}{match[2]} {match[4]} to {match[3]}."
+    match = re.fullmatch(rf"(.*?\b){verbs} ([^,;]*?\d[^,;]*?) to (him|her|them|{_NAME})\.", s)
+    if match and not re.search(r" (?:and|to|for|at|each|from|per|of|who|that) ", f"{match[3]} "):
+        return f"{match[1]}{match[2]} {match[4]} {match[3]}."
     return s
 
 
 def _cleft(s: str, rng: Random) -> str:
     """'Maya had 12 stickers.' → 'The number of stickers that Maya had was 12.'"""
     verbs = "has|had|owns|owned|" + "|".join(dict.fromkeys(PAST.values()))
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"({_NAME}|He|She|They) ({verbs}) (\d[\d,]*) ([a-z]+s)"
         r"((?: (?:in|on|at|from|for) [^,]*)?)\.",
         s,
     )
-    if not found or found[4] in ("times", "less") or re.search(r"\d|\band\b", found[5]):
+    if not match or match[4] in ("times", "less") or re.search(r"\d|\band\b", match[5]):
         return s
-    who, verb, number, things, where = found.groups()
+    who, verb, number, things, where = match.groups()
     be = "is" if verb in ("has", "owns") else "was"
     shape = rng.choice(("The number of {} that {} {}{} {} {}.", "The count of {} {} {}{} {} {}."))
     return shape.format(things, _lower(who), verb, where, be, number)
@@ -240,7 +178,7 @@ def _split(s: str, rng: Random) -> str:
 
 
 def _more(s: str, rng: Random) -> str:
-    """'7 more cards' → '7 additional cards', where nothing is compared."""
+    """'7 more cards' → '7 additional cards', unless something is compared."""
     if re.search(r"\bthan\b|\btimes\b|\bas\b", s):
         return s
     return re.sub(r"(\d) more (?=[a-z]{3,})", r"\1 additional ", s)
@@ -264,7 +202,7 @@ _ASKS = r"(?:how|what|which|who|calculate|find|determine)"
 _SUBJECT = rf"((?:{_NAME})|he|she|they|it|(?:the|his|her|their) [a-z]+)"
 
 
-def _ask(q: str, rng: Random) -> str:
+def _question_form(q: str, rng: Random) -> str:
     """The question in another form; starts with a capital and ends with '?'."""
 
     def past(m: re.Match[str]) -> str:
@@ -310,15 +248,15 @@ def _ask(q: str, rng: Random) -> str:
     if not fitting:
         return q
     pattern, form = rng.choice(fitting[:2])
-    asked = re.sub(pattern, form, q)
-    return re.sub(r" +([?.,])", r"\1", re.sub(r"  +", " ", asked))
+    reworded = re.sub(pattern, form, q)
+    return re.sub(r" +([?.,])", r"\1", re.sub(r"  +", " ", reworded))
 
 
-# Frames: where the question stands and what is said around it.
+# Frames: where the question goes and the words around it.
 
 
-def _ahead(statements: list[str], q: str, rng: Random) -> str:
-    """The question first, then the facts."""
+def _question_first(statements: list[str], q: str, rng: Random) -> str:
+    """The question first, then the statements."""
     opening, bridge = rng.choice(
         (
             ("Given the facts below, {q}", ""),
@@ -333,13 +271,13 @@ def _ahead(statements: list[str], q: str, rng: Random) -> str:
     )
 
 
-def _told(statements: list[str], q: str, rng: Random) -> str:
-    """The question first, and each fact introduced."""
-    facts = [
+def _introduced(statements: list[str], q: str, rng: Random) -> str:
+    """The question first, then each statement with an introduction."""
+    introduced = [
         f"{rng.choice(_FIRST) if i == 0 else rng.choice(_FURTHER)} {_lower(s)}"
         for i, s in enumerate(statements)
     ]
-    return f"Here is something to work out: {_lower(q)} {' '.join(facts)}"
+    return f"Here is something to work out: {_lower(q)} {' '.join(introduced)}"
 
 
 _FIRST = ("It is known that", "We are told that", "The facts say that")
@@ -354,14 +292,14 @@ _FURTHER = (
 def _condition(statements: list[str], q: str, rng: Random) -> str:
     """'If …, and …, how many …?'"""
     opening = rng.choice(("If", "Supposing that", "Assuming that", "Given that"))
-    facts = [_lower(_bare(s)) for s in statements]
+    clauses = [_lower(_bare(s)) for s in statements]
     link = rng.choice((", and ", "; ", ", and also "))
-    facts = [re.sub(r"^(?:and|then|next,?) ", "", fact) for fact in facts]
-    return f"{opening} {link.join(facts)}, {_lower(q)}"
+    clauses = [re.sub(r"^(?:and|then|next,?) ", "", clause) for clause in clauses]
+    return f"{opening} {link.join(clauses)}, {_lower(q)}"
 
 
-def _known(statements: list[str], q: str, rng: Random) -> str:
-    """The facts in a row, then the question."""
+def _enumeration(statements: list[str], q: str, rng: Random) -> str:
+    """The statements in a row, then the question."""
     opening, closing = rng.choice(
         (
             ("We are told the following: ", "With that in mind, "),
@@ -370,63 +308,68 @@ def _known(statements: list[str], q: str, rng: Random) -> str:
             ("Picture the following: ", "The task is to say: "),
         )
     )
-    facts = "; ".join(_lower(_bare(s)) for s in statements)
-    return f"{opening}{facts}. {closing}{_lower(q)}"
+    clauses = "; ".join(_lower(_bare(s)) for s in statements)
+    return f"{opening}{clauses}. {closing}{_lower(q)}"
 
 
-def _suppose(statements: list[str], q: str, rng: Random) -> str:
-    """The facts as an assumption, sentence by sentence."""
+def _assumption(statements: list[str], q: str, rng: Random) -> str:
+    """The statements as an assumption, sentence by sentence."""
     opening = rng.choice(("Suppose that ", "Imagine that ", "Let us say that ", "Say that "))
     closing = rng.choice(("In that case, ", "So, ", "Under these conditions, ", "Then "))
     return f"{opening}{_lower(' '.join(statements))} {closing}{_lower(q)}"
 
 
-def _rewrite(question: str, rng: Random, bold: int) -> str:
+def _rewrite(question: str, rng: Random, boldness: int) -> str:
     """One draw of all the rules.
 
-    A bold one (1) changes whatever it can and asks first; a bolder one (2), for long questions,
-    introduces each fact as well.
+    Args:
+        question: the question.
+        rng: decides which rules apply.
+        boldness: 0: some changes; 1: all changes, and the question goes first; 2, for long
+            questions: each statement is introduced as well.
     """
-    chance = 1.0 if bold else 0.75
+    chance = 1.0 if boldness else 0.75
     parts = _sentences(question)
     asking = [i for i, part in enumerate(parts) if part.rstrip("\"'”’)").endswith("?")]
     at = asking[-1] if asking else len(parts) - 1
     q, statements = parts[at], parts[:at] + parts[at + 1 :]
-    facts, q = _apart(q) if bold or rng.random() < 0.5 or not statements else ("", q)
-    if facts:
-        statements.append(facts)
+    condition, q = (
+        _split_condition(q) if boldness or rng.random() < 0.5 or not statements else ("", q)
+    )
+    if condition:
+        statements.append(condition)
     statements = [_statement(s, rng, chance) for s in statements]
-    q = _synonyms(_ask(q, rng), rng, chance)
+    q = _synonyms(_question_form(q, rng), rng, chance)
     if not statements:
-        return rng.choice(_ALONE).format(_lower(q))
-    # Asked first, a question must not lean on what comes only later.
-    leans = bool(_PRONOUN.search(q))
-    frames = [_known, _suppose]
+        return rng.choice(_WITHOUT_STATEMENTS).format(_lower(q))
+    # A question that goes first must not refer to what comes only later.
+    has_pronoun = bool(_PRONOUN.search(q))
+    frames = [_enumeration, _assumption]
     if len(statements) <= 3 and not any(re.match(r"(?:If|Suppose)\b", s) for s in statements):
         frames += [_condition, _condition]
-    if not leans:
-        frames += [_ahead, _ahead, _ahead]
-    frame = (rng.choice(frames), _ahead, _told)[bold]
+    if not has_pronoun:
+        frames += [_question_first, _question_first, _question_first]
+    frame = (rng.choice(frames), _question_first, _introduced)[boldness]
     return re.sub(r"\s+", " ", frame(statements, q, rng)).strip()
 
 
-_ALONE = (
+_WITHOUT_STATEMENTS = (
     "Here is a question for you to work out: {}",
     "Please find the right answer to the following: {}",
     "Think about this for a moment and then tell: {}",
 )
 
 
-def _apart(q: str) -> tuple[str, str]:
-    """'If A, how many B?' → 'A.' and 'How many B?'; nothing to take apart: '' and the question."""
-    if found := re.fullmatch(rf"(?:If|Given that|Assuming(?: that)?) (.+), ({_ASKS}\b.+)", q):
-        return f"{_upper(found[1])}.", _upper(found[2])
-    if found := re.fullmatch(rf"((?:\S+ ){{5,}}\S+), (?:and )?({_ASKS}\b.+)", q):
-        return f"{found[1]}.", _upper(found[2])
-    if found := re.fullmatch(
+def _split_condition(q: str) -> tuple[str, str]:
+    """'If A, how many B?' → 'A.' and 'How many B?'; without a condition: '' and the question."""
+    if match := re.fullmatch(rf"(?:If|Given that|Assuming(?: that)?) (.+), ({_ASKS}\b.+)", q):
+        return f"{_upper(match[1])}.", _upper(match[2])
+    if match := re.fullmatch(rf"((?:\S+ ){{5,}}\S+), (?:and )?({_ASKS}\b.+)", q):
+        return f"{match[1]}.", _upper(match[2])
+    if match := re.fullmatch(
         r"((?:How|What) .+) (?:if|given that|assuming(?: that)?) ([^?]+)\?", q
     ):
-        return f"{_upper(found[2])}.", f"{found[1].rstrip(',')}?"
+        return f"{_upper(match[2])}.", f"{match[1].rstrip(',')}?"
     return "", q
 
 
@@ -438,7 +381,7 @@ def _statement(s: str, rng: Random, chance: float) -> str:
 
 
 def _synonyms(s: str, rng: Random, chance: float) -> str:
-    """Exchange words where they stand; what was put in is not exchanged again."""
+    """Exchange words in place; a replacement is not exchanged again."""
     spans: list[tuple[int, int, str]] = []
     lowered = s[:1].lower() + s[1:]
     for pattern, options in SYNONYMS:

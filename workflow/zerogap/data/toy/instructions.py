@@ -1,4 +1,4 @@
-"""Instruction filler in OpenOrca's place: short tasks of many kinds, none a word problem."""
+"""Generated instructions in place of OpenOrca: short tasks of many kinds, no word problems."""
 
 import string
 from collections.abc import Callable
@@ -15,7 +15,7 @@ SYSTEMS = (
     "Follow the task exactly.",
     "Answer in a few words.",
 )
-# What things are, where they are and what they look like: the facts that the tasks ask about.
+# The kinds of things that the tasks ask about.
 KINDS = {
     "animal": [
         "dog",
@@ -62,34 +62,39 @@ MONTHS = [
     "December",
 ]
 THINGS = sorted({word for words in KINDS.values() for word in words})
-# What one can meet, and say with 'a'.
+# Countable things, which take 'a' or 'an'.
 OBJECTS = [word for word in THINGS if not any(word in KINDS[kind] for kind in ("color", "food"))]
 
 _PAIRS = [tuple(pair.split()) for pair in OPPOSITES.split("|")]
 
 
-def instructions(n: int, seed: int) -> list[dict[str, str]]:
-    """Make `n` different instruction examples with the keys system, question and response.
+def instructions(num_examples: int, seed: int) -> list[dict[str, str]]:
+    """Generate different instruction examples with the keys system, question and response.
 
-    None is longer than 60 words and none asks for arithmetic about a story. The same arguments
-    give the same examples on every machine.
+    None is longer than 60 words, and none is a word problem. The same arguments give the same
+    examples on every machine.
 
     Raises:
-        InputError: `n` is more than the tasks can vary.
+        InputError: the tasks do not have that many variants.
     """
     rng = Random(f"instructions/{seed}")
-    made: list[dict[str, str]] = []
-    taken: set[str] = set()
-    for _ in range(50 * n + 1000):
-        if len(made) == n:
+    examples: list[dict[str, str]] = []
+    questions: set[str] = set()
+    for _ in range(50 * num_examples + 1000):
+        if len(examples) == num_examples:
             break
         question, response = rng.choice(_TASKS)(rng)
-        if question not in taken:
-            taken.add(question)
-            made.append({"system": rng.choice(SYSTEMS), "question": question, "response": response})
-    if len(made) < n:
-        raise InputError(f"only {len(made)} different instructions can be made; ask for fewer")
-    return made
+        if question not in questions:
+            questions.add(question)
+            examples.append(
+                {"system": rng.choice(SYSTEMS), "question": question, "response": response}
+            )
+    if len(examples) < num_examples:
+        raise InputError(
+            f"only {len(examples)} different instructions can be generated; request fewer "
+            f"(got {num_examples})"
+        )
+    return examples
 
 
 def _words(rng: Random, low: int = 3, high: int = 6) -> list[str]:
@@ -101,7 +106,7 @@ def _a(noun: str) -> str:
 
 
 def _sentence(rng: Random) -> tuple[str, str, str, str]:
-    """A small fact: the sentence, who, what, where."""
+    """A small statement: the sentence, who, what, where."""
     name, thing, place = rng.choice(NAMES), rng.choice(OBJECTS), rng.choice(PLACES)
     verb = rng.choice(("saw", "drew", "found", "lost", "photographed"))
     return f"{name} {verb} {_a(thing)} at the {place}.", name, thing, place

@@ -1,7 +1,7 @@
-"""The rule-based paraphraser's lexicon: what may stand for what, in the same place and form.
+"""The synonyms of the rule-based paraphraser.
 
-Each entry is a regular expression and its replacements, which keep number, tense and the sound
-that decides between 'a' and 'an', name no number and take none away.
+Each entry is a regular expression and its replacements, which keep number, tense and the choice
+between 'a' and 'an', and neither add nor remove a number.
 """
 
 import re
@@ -174,7 +174,7 @@ _ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"car park", ("parking lot",)),
 )
 
-# Compiled once; a word is replaced only as a whole, its capital kept.
+# Only whole words are replaced.
 SYNONYMS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(rf"(?<![\w'’-]){pattern}(?![\w'’-])"), options)
     if re.match(r"[a-zA-Z(]", pattern) and not pattern.startswith("(?<")

@@ -1,1 +1,1 @@
-"""Stands in where torchaudio is not installed: LLaMA-Factory imports it even for text alone."""
+"""Empty stand-in for torchaudio, which LLaMA-Factory 0.9.5 imports even to train on text."""

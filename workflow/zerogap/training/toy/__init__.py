@@ -1,0 +1,1 @@
+"""The toy base models of the quick scale: tokenizer, corpus, architecture and pretraining."""

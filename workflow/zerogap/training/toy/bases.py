@@ -1,8 +1,8 @@
-"""The embedded scale's base models: three families, pretrained from scratch on generated text.
+"""The toy base models: one per registered family, pretrained from scratch on generated text.
 
-Each is its family's class of `transformers` with the traits that decoding has to cope with:
+Each is its family's `transformers` class, with the features that decoding must cope with:
 grouped-query attention (Llama); sliding-window layers, layers that share keys and values, two head
-sizes and per-layer embeddings (Gemma-4); partial rotary embeddings, parallel residuals (GPT-NeoX).
+sizes and per-layer embeddings (Gemma 4); partial rotary embeddings, parallel residuals (GPT-NeoX).
 """
 
 import functools
@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,146 +19,122 @@ import torch
 import transformers
 from transformers import (
     AutoModelForCausalLM,
-    Gemma4TextConfig,
-    GPTNeoXConfig,
-    LlamaConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from zerogap.data.gsm8k import Row
+from zerogap.data.questions import Question
+from zerogap.families import ToySize, toy_architecture
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import fingerprint, resumable_dir
 from zerogap.training.toy import tokenizers
-from zerogap.training.toy.corpus import Corpus, Tokens, blocks, processes
+from zerogap.training.toy.corpus import Corpus, TokenisedCorpus, num_workers, token_blocks
 from zerogap.training.toy.pretraining import LossRow, Progress, final_loss, train
 
-CONTEXT = 2048  # positions a base accepts; it is trained on `sequence_length` of them
-GSM8K_SHARE = 0.2  # of the documents of generated problems are followed by one of GSM8K's
-WEIGHTS = "model.safetensors"
+CONTEXT_LENGTH = 2048  # positions a base accepts; it is trained on `sequence_length` of them
+_NUM_HEADS = 4
+_TOKENIZER_DOCUMENTS = 6000  # from which the tokenizer is learnt
+_WEIGHTS = "model.safetensors"
 
 
-def configuration(family: str, tokenizer: PreTrainedTokenizerBase, size: dict) -> PreTrainedConfig:
-    """The model configuration of a family.
+def model_config(
+    family: str, tokenizer: PreTrainedTokenizerBase, size: ToySize
+) -> PreTrainedConfig:
+    """The model configuration of a family's toy model.
 
-    Args:
-        family: "llama", "gemma4" or "gpt_neox".
-        size: width, layers, feed_forward (the FFN's width).
+    Raises:
+        InputError: the family has no toy model.
     """
-    common = {
+    shared = {
         "vocab_size": len(tokenizer),
-        "hidden_size": size["width"],
-        "num_hidden_layers": size["layers"],
-        "num_attention_heads": 4,
-        "intermediate_size": size["feed_forward"],
-        "max_position_embeddings": CONTEXT,
+        "hidden_size": size.hidden_size,
+        "num_hidden_layers": size.num_layers,
+        "num_attention_heads": _NUM_HEADS,
+        "intermediate_size": size.intermediate_size,
+        "max_position_embeddings": CONTEXT_LENGTH,
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,
     }
-    if family == "llama":
-        return LlamaConfig(**common, num_key_value_heads=2, tie_word_embeddings=True)
-    if family == "gemma4":
-        return Gemma4TextConfig(
-            **common,
-            num_key_value_heads=1,
-            head_dim=size["width"] // 4,
-            global_head_dim=size["width"] // 2,
-            layer_types=["sliding_attention", "full_attention"] * (size["layers"] // 2),
-            sliding_window=64,
-            num_kv_shared_layers=size["layers"] // 2,
-            hidden_size_per_layer_input=16,
-            vocab_size_per_layer_input=len(tokenizer),
-            tie_word_embeddings=True,
-        )
-    return GPTNeoXConfig(
-        **common,
-        rope_parameters={
-            "rope_type": "default",
-            "rope_theta": 10_000.0,
-            "partial_rotary_factor": 0.5,
-        },
-        use_parallel_residual=True,
-        tie_word_embeddings=False,
-    )
+    return toy_architecture(family).config(size, shared)
 
 
 def pretrain(
     family: str,
-    settings: dict[str, Any],
+    settings: Mapping[str, Any],
     folder: Path,
     command: str,
-    real: Sequence[Row] = (),
+    gsm8k: Sequence[Question] = (),
 ) -> None:
-    """Make one base: tokenizer, weights, loss curve and provenance in `folder`.
+    """Make one base model in `folder`: tokenizer, weights, loss curve and provenance.
 
-    On the GPU if there is one. A killed call goes on from its checkpoint in `<folder>.work`.
-    Weights are stored in float16 and declared float32, which is what they load as.
+    It runs on the GPU if there is one and resumes from its checkpoint in `<folder>.work`. Weights
+    are stored in float16 and declared as float32, which is what they load as.
 
     Args:
-        settings: seed, vocabulary, width, layers, feed_forward, steps, batch_size,
-            sequence_length, learning_rate, warmup_ratio, instruction_share; where `real` is given
-            gsm8k_share (0.2 without it); problems, of a text at most (5 without it); checkpoints,
-            the steps between two of them.
-        command: how this was called, for the provenance.
-        real: rows of GSM8K to mix in.
+        family: a family with a toy model.
+        settings: the configuration's `pretraining` section for this model, and the seed.
+        folder: the model folder.
+        command: the command line, for the provenance.
+        gsm8k: questions of GSM8K to mix in.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    origin = {
+    inputs = {
         "family": family,
-        "settings": {key: value for key, value in settings.items() if key != "checkpoints"},
-        "gsm8k": fingerprint([asdict(row) for row in real]),
+        "settings": {key: value for key, value in settings.items() if key != "save_steps"},
+        "gsm8k": fingerprint([asdict(question) for question in gsm8k]),
         "versions": [torch.__version__, transformers.__version__],
         "device": device.type,
     }
-    with resumable_dir(folder, origin) as work:
+    with resumable_dir(folder, inputs) as work:
         corpus = Corpus(
             settings["seed"],
-            settings["instruction_share"],
-            real,
-            settings.get("gsm8k_share", GSM8K_SHARE),
-            settings.get("problems", Corpus.problems),
+            settings["instruction_fraction"],
+            gsm8k,
+            settings["gsm8k_fraction"],
+            settings["problems_per_document"],
         )
-        sample = itertools.islice(corpus.documents(0), 6000)
-        tokenizer = tokenizers.train(sample, family, settings["vocabulary"], CONTEXT)
+        documents = itertools.islice(corpus.documents(0), _TOKENIZER_DOCUMENTS)
+        tokenizer = tokenizers.train(documents, family, settings["vocab_size"], CONTEXT_LENGTH)
         torch.manual_seed(settings["seed"])
-        model = AutoModelForCausalLM.from_config(configuration(family, tokenizer, settings))
+        config = model_config(family, tokenizer, ToySize.of(settings))
+        model = AutoModelForCausalLM.from_config(config)
         blocks_from = functools.partial(
-            blocks,
-            Tokens(corpus, tokenizer),
+            token_blocks,
+            TokenisedCorpus(corpus, tokenizer),
             settings["batch_size"],
             settings["sequence_length"],
-            workers=processes() if device.type == "cuda" else 0,
+            workers=num_workers() if device.type == "cuda" else 0,
         )
         progress = train(model.to(device), blocks_from, settings, work / "checkpoint.pt")
-        built = work / "base"
-        _write(built, model, tokenizer, progress)
-        facts = provenance(
+        base = work / "base"
+        _save_model(base, model, tokenizer, progress)
+        metadata = provenance(
             command=command,
             family=family,
-            settings=settings,
-            gsm8k_rows=len(real),
-            parameters=sum(p.numel() for p in model.parameters()),
+            settings=dict(settings),
+            gsm8k_rows=len(gsm8k),
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
             final_loss=round(final_loss(progress), 4),
             minutes=round(progress.curve[-1].seconds / 60, 1),
             device=torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
             threads=torch.get_num_threads(),
-            weights_sha256=hashlib.sha256((built / WEIGHTS).read_bytes()).hexdigest(),
+            weights_sha256=hashlib.sha256((base / _WEIGHTS).read_bytes()).hexdigest(),
         )
-        (built / "provenance.json").write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
+        (base / "provenance.json").write_text(json.dumps(metadata, indent=2, sort_keys=True) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
-        built.rename(folder)
+        base.rename(folder)
 
 
-def _write(
+def _save_model(
     folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, progress: Progress
 ) -> None:
-    """Model, tokenizer and loss.tsv (step, learning_rate, loss, seconds)."""
+    """Save model, tokenizer and loss.tsv (step, learning_rate, loss, seconds)."""
     shutil.rmtree(folder, ignore_errors=True)
     model.half().cpu().save_pretrained(folder)
-    described = json.loads((folder / "config.json").read_text()) | {"dtype": "float32"}
-    (folder / "config.json").write_text(json.dumps(described, indent=2, sort_keys=True) + "\n")
+    config = json.loads((folder / "config.json").read_text()) | {"dtype": "float32"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     tokenizer.save_pretrained(folder)
     with (folder / "loss.tsv").open("w") as file:
         print(*LossRow._fields, sep="\t", file=file)

@@ -1,9 +1,9 @@
-"""The training loop of a base: optimisers, schedule, precision, checkpoints."""
+"""The training loop of a toy base: optimisers, schedule, precision, checkpoints."""
 
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,16 @@ import torch
 from transformers import PreTrainedModel
 
 from zerogap.io import parquet
-from zerogap.training.toy.corpus import Place
+from zerogap.training.toy.corpus import Position
 
 
 class LossRow(NamedTuple):
-    """A row of the loss curve: mean loss (nats a token) since the row before, seconds since the
-    training began."""
+    """A row of the loss curve.
+
+    Attributes:
+        loss: mean since the previous row, in nats per token.
+        seconds: since the training began.
+    """
 
     step: int
     learning_rate: float
@@ -27,24 +31,24 @@ class LossRow(NamedTuple):
 
 @dataclass
 class Progress:
-    """How far a training is; the curve has about a hundred rows in all."""
+    """The state of a training next to its weights; the curve has about a hundred rows."""
 
     step: int = 0
-    place: Place = (0, 0)
+    position: Position = (0, 0)
     curve: list[LossRow] = field(default_factory=list)
 
 
-def learning_rate(step: int, steps: int, peak: float, warmup: float) -> float:
-    """Linear warm-up over a share of the steps, then a cosine down to a hundredth of the peak."""
-    first = max(1, round(steps * warmup))
-    if step < first:
-        return peak * (step + 1) / first
-    done = (step - first) / max(1, steps - first)
-    return peak * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
+def learning_rate(step: int, max_steps: int, peak: float, warmup_ratio: float) -> float:
+    """Linear warm-up, then cosine decay to a hundredth of the peak."""
+    warmup_steps = max(1, round(max_steps * warmup_ratio))
+    if step < warmup_steps:
+        return peak * (step + 1) / warmup_steps
+    progress = (step - warmup_steps) / max(1, max_steps - warmup_steps)
+    return peak * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
 def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices, AdamW for embeddings, the head and vectors."""
+    """Muon for the matrices inside the layers, AdamW for embeddings, head and vectors."""
     matrices, others = [], []
     for name, parameter in model.named_parameters():
         inner = parameter.ndim == 2 and "embed" not in name
@@ -55,106 +59,126 @@ def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimize
     ]
 
 
-def bfloat16(device: torch.device) -> bool:
-    """Whether the device itself computes in bfloat16, and autocast makes it faster."""
+def supports_bfloat16(device: torch.device) -> bool:
+    """Whether the device computes in bfloat16 natively, so that autocast is faster."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def train(
     model: PreTrainedModel,
-    blocks_from: Callable[[Place], Iterator[tuple[torch.Tensor, Place]]],
-    settings: dict[str, Any],
+    blocks_from: Callable[[Position], Iterator[tuple[torch.Tensor, Position]]],
+    settings: Mapping[str, Any],
     checkpoint: Path,
 ) -> Progress:
-    """Train in place, on the model's device; goes on from the checkpoint where there is one.
+    """Train the model in place, on its device; resume from the checkpoint if there is one.
 
-    Nothing is random after the model was made (no dropout), so that weights, both optimisers and
-    the place in the text are all a checkpoint needs.
+    Nothing is random once the model is initialised (there is no dropout), so a checkpoint needs
+    only the weights, the optimisers and the position in the text.
 
     Args:
-        blocks_from: the batches (batch_size, sequence_length) from a place in the text on, each
-            with the place after it.
-        settings: steps, learning_rate, warmup_ratio; checkpoints, the steps between two of them,
-            each written with the next row of the curve (none without it).
-        checkpoint: the file; its folder exists.
+        model: the model, on its device.
+        blocks_from: position → batches (batch_size, sequence_length) from there on, each with the
+            position after it.
+        settings: max_steps, learning_rate, warmup_ratio and save_steps. A checkpoint is written
+            together with the next row of the loss curve; None: never.
+        checkpoint: the file of the checkpoint; its folder exists.
     """
-    steps = settings["steps"]
-    every = max(1, steps // 100)
-    both = optimisers(model, settings["learning_rate"])
-    progress = _resume(checkpoint, model, both)
-    device = model.device
-    precision = {"dtype": torch.bfloat16, "enabled": bfloat16(device)}
-    total = torch.zeros((), dtype=torch.float64, device=device)
-    earlier = progress.curve[-1].seconds if progress.curve else 0.0
+    max_steps = settings["max_steps"]
+    log_steps = max(1, max_steps // 100)
+    model_optimisers = optimisers(model, settings["learning_rate"])
+    progress = _resume(checkpoint, model, model_optimisers)
+    precision = {"dtype": torch.bfloat16, "enabled": supports_bfloat16(model.device)}
+    total_loss = torch.zeros((), dtype=torch.float64, device=model.device)
+    earlier_seconds = progress.curve[-1].seconds if progress.curve else 0.0
     start = time.monotonic()
     model.train()
-    # zip asks the range first: no block is drawn beyond the last step
-    for step, (block, place) in zip(
-        range(progress.step, steps), blocks_from(progress.place), strict=False
+    # zip advances the range first, so that no block is generated after the last step.
+    for step, (block, position) in zip(
+        range(progress.step, max_steps), blocks_from(progress.position), strict=False
     ):
-        block = block.to(device)
-        rate = learning_rate(step, steps, settings["learning_rate"], settings["warmup_ratio"])
-        for group in itertools.chain(*(optimiser.param_groups for optimiser in both)):
-            group["lr"] = rate
-        with torch.autocast(device.type, **precision):
-            logits = model(input_ids=block, use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(
-            logits[:, :-1].flatten(0, 1).float(), block[:, 1:].flatten()
-        )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimiser in both:
-            optimiser.step()
-            optimiser.zero_grad()
-        total += loss.detach()
-        progress.step, progress.place = step + 1, place
-        if progress.step % every == 0:
-            mean, seconds = total.item() / every, earlier + time.monotonic() - start
-            total.zero_()
-            progress.curve.append(LossRow(progress.step, rate, mean, seconds))
-            left = seconds / progress.step * (steps - progress.step)
+        rate = learning_rate(step, max_steps, settings["learning_rate"], settings["warmup_ratio"])
+        total_loss += _train_step(model, model_optimisers, block.to(model.device), rate, precision)
+        progress.step, progress.position = step + 1, position
+        if progress.step % log_steps == 0:
+            mean_loss = total_loss.item() / log_steps
+            total_loss.zero_()
+            seconds = earlier_seconds + time.monotonic() - start
+            progress.curve.append(LossRow(progress.step, rate, mean_loss, seconds))
+            remaining = seconds / progress.step * (max_steps - progress.step)
             print(
-                f"step {progress.step}/{steps}  loss {mean:.4f}  {seconds:.0f} s, "
-                f"about {left:.0f} s left",
+                f"step {progress.step}/{max_steps}  loss {mean_loss:.4f}  {seconds:.0f} s, "
+                f"about {remaining:.0f} s left",
                 flush=True,
             )
-            due = settings.get("checkpoints")
-            if due and progress.step // due > (progress.step - every) // due:  # since the last row
-                _save(checkpoint, model, both, progress)
+            save_steps = settings["save_steps"]
+            if (
+                save_steps
+                and progress.step // save_steps > (progress.step - log_steps) // save_steps
+            ):
+                _save(checkpoint, model, model_optimisers, progress)
     return progress
 
 
+def _train_step(
+    model: PreTrainedModel,
+    model_optimisers: list[torch.optim.Optimizer],
+    block: torch.Tensor,
+    rate: float,
+    precision: Mapping[str, Any],
+) -> torch.Tensor:
+    """One optimiser step at a learning rate; the loss (nats per token)."""
+    for group in itertools.chain(*(optimiser.param_groups for optimiser in model_optimisers)):
+        group["lr"] = rate
+    with torch.autocast(block.device.type, **precision):
+        logits = model(input_ids=block, use_cache=False).logits
+    loss = torch.nn.functional.cross_entropy(
+        logits[:, :-1].flatten(0, 1).float(), block[:, 1:].flatten()
+    )
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimiser in model_optimisers:
+        optimiser.step()
+        optimiser.zero_grad()
+    return loss.detach()
+
+
 def final_loss(progress: Progress) -> float:
-    """The mean loss (nats a token) of about the last twentieth of the steps."""
+    """The mean loss (nats per token) of about the last twentieth of the steps."""
     last = [row.loss for row in progress.curve[-max(1, len(progress.curve) // 20) :]]
     return sum(last) / len(last)
 
 
 def _save(
-    path: Path, model: PreTrainedModel, both: list[torch.optim.Optimizer], progress: Progress
+    path: Path,
+    model: PreTrainedModel,
+    model_optimisers: list[torch.optim.Optimizer],
+    progress: Progress,
 ) -> None:
     state = {
         "model": model.state_dict(),
-        "optimisers": [optimiser.state_dict() for optimiser in both],
-        "progress": (progress.step, progress.place, [tuple(row) for row in progress.curve]),
+        "optimisers": [optimiser.state_dict() for optimiser in model_optimisers],
+        "progress": (progress.step, progress.position, [tuple(row) for row in progress.curve]),
     }
     with parquet.atomic(path) as temporary:
         torch.save(state, temporary)
 
 
-def _resume(path: Path, model: PreTrainedModel, both: list[torch.optim.Optimizer]) -> Progress:
+def _resume(
+    path: Path, model: PreTrainedModel, model_optimisers: list[torch.optim.Optimizer]
+) -> Progress:
     if not path.exists():
         return Progress()
     try:
         state = torch.load(path, map_location=model.device)
-    except Exception as error:  # a torn file fails in many ways
-        print(f"{path}: it cannot be read ({error}); the training begins anew", flush=True)
+    except Exception as error:  # a damaged file fails in many ways
+        print(f"{path}: is not readable ({error}); starting over", flush=True)
         return Progress()
     model.load_state_dict(state["model"])
-    for optimiser, saved in zip(both, state["optimisers"], strict=True):
-        optimiser.load_state_dict(saved)
-    step, place, curve = state["progress"]
-    print(f"going on after step {step}", flush=True)
-    return Progress(step, place, [LossRow(*row) for row in curve])
+    for optimiser, optimiser_state in zip(model_optimisers, state["optimisers"], strict=True):
+        optimiser.load_state_dict(optimiser_state)
+    step, position, curve = state["progress"]
+    print(f"resuming after step {step}", flush=True)
+    return Progress(step, position, [LossRow(*row) for row in curve])

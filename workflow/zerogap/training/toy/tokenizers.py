@@ -1,48 +1,34 @@
-"""A byte-level BPE tokenizer for each family of the embedded bases.
+"""A byte-level BPE tokenizer for each family's toy model.
 
-The three share their text handling and differ, as the real ones do, in their special tokens and in
-whether a text is given a BOS token by itself. Digits are single tokens, and so is every newline:
-the empty line after a problem reads the same wherever it stands, and the tokens of the shots are a
-prefix of the tokens of shots + question.
+They split text in the same way and differ, as the real ones do, in their special tokens and in
+whether they add a BOS token by themselves. Each digit and each newline is a token of its own, so an
+empty line has the same tokens everywhere, and the tokens of the exemplars are a prefix of the tokens
+of exemplars and question.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-
-@dataclass(frozen=True)
-class SpecialTokens:
-    """A family's special tokens; ids in the order of `listed`."""
-
-    listed: tuple[str, ...]
-    eos: str
-    bos: str
-    adds_bos: bool
-
-
-SPECIAL_TOKENS = {
-    "llama": SpecialTokens(("<unk>", "<s>", "</s>"), "</s>", "<s>", adds_bos=True),
-    "gemma4": SpecialTokens(("<pad>", "<eos>", "<bos>"), "<eos>", "<bos>", adds_bos=True),
-    "gpt_neox": SpecialTokens(
-        ("<|endoftext|>", "<|padding|>"), "<|endoftext|>", "<|endoftext|>", adds_bos=False
-    ),
-}
+from zerogap.families import toy_architecture
 
 
 def train(
-    texts: Iterable[str], family: str, vocabulary: int, context: int
+    texts: Iterable[str], family: str, vocab_size: int, context_length: int
 ) -> PreTrainedTokenizerFast:
     """Learn a tokenizer from texts.
 
     Args:
-        family: "llama", "gemma4" or "gpt_neox".
-        vocabulary: number of tokens, special ones and the 256 bytes included.
-        context: the model's context in tokens.
+        texts: what it is learnt from.
+        family: a family with a toy model, which decides the special tokens.
+        vocab_size: number of tokens, including the special ones and the 256 bytes.
+        context_length: the model's context in tokens.
+
+    Raises:
+        InputError: the family has no toy model.
     """
-    special = SPECIAL_TOKENS[family]
+    special = toy_architecture(family).special_tokens
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -52,8 +38,8 @@ def train(
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=list(special.listed),
+        vocab_size=vocab_size,
+        special_tokens=list(special.tokens),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
@@ -67,7 +53,7 @@ def train(
         tokenizer_object=tokenizer,
         bos_token=special.bos,
         eos_token=special.eos,
-        pad_token=special.listed[0] if special.listed[0] == "<pad>" else special.eos,
-        model_max_length=context,
+        pad_token=special.pad,
+        model_max_length=context_length,
         clean_up_tokenization_spaces=False,
     )

@@ -1,0 +1,134 @@
+"""The GSM8K file format: JSON Lines of {"question", "answer"}, each answer ending in '#### N'.
+
+Questions from every source (generator, local files, hub) are brought into this format. Parsing an
+entry gives its rationale and its gold answer.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from zerogap.data.answers import canonical
+from zerogap.data.questions import Question
+from zerogap.errors import InputError
+from zerogap.io import parquet
+
+Entry = dict[str, str]  # question, answer
+_KEYS = ("question", "answer")
+_CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
+
+
+def load(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Question]:
+    """Read the questions of a file.
+
+    Args:
+        path: the file.
+        parse_gold: reads the gold answer from the text after '####'; a number by default.
+
+    Raises:
+        InputError: the file does not exist, or a line is not a JSON object, lacks a key, has an
+            empty text, an invalid gold answer, or the question of an earlier line. The message
+            names file and line.
+    """
+    return [question for _, question in _read(Path(path), parse_gold)]
+
+
+def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Entry]:
+    """Read the entries of a file unchanged, with the checks of :func:`load`."""
+    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in _read(Path(path), parse_gold)]
+
+
+def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical) -> Question:
+    """Parse one entry.
+
+    Calculator annotations (`<<…>>`) and the '#### N' are removed from the rationale. Lines are
+    joined by spaces, in the rationale and in the question.
+
+    Raises:
+        InputError: a key is missing, a text is empty, or the gold answer is invalid.
+    """
+    for key in _KEYS:
+        if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
+            raise InputError(f"'{key}' is missing or empty; it must be a text")
+    reasoning, mark, gold = str(entry["answer"]).rpartition("####")
+    if not mark:
+        raise InputError("the answer has no '#### N'; end it with the gold answer")
+    try:
+        parsed_gold = parse_gold(gold.strip())
+    except InputError as error:
+        raise InputError(f"invalid gold answer: {error}; fix it") from error
+    rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning))
+    if not rationale:
+        raise InputError("the answer has no reasoning before '####'; add it")
+    return Question(_on_one_line(str(entry["question"])), rationale, parsed_gold)
+
+
+def to_entry(question: Question) -> Entry:
+    """The entry of a question."""
+    return {
+        "question": question.question,
+        "answer": f"{question.rationale}\n#### {question.gold}",
+    }
+
+
+def write(
+    path: str | Path,
+    entries: Iterable[Mapping[str, str]],
+    parse_gold: Callable[[str], str] = canonical,
+) -> None:
+    """Check the entries and write them atomically.
+
+    Raises:
+        InputError: an entry is invalid; the message has its number.
+    """
+    with parquet.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for number, entry in enumerate(entries, start=1):
+            try:
+                parse(entry, parse_gold)
+            except InputError as error:
+                raise InputError(f"entry {number} for {path}: {error}") from error
+            file.write(json.dumps({key: entry[key] for key in _KEYS}, ensure_ascii=False) + "\n")
+
+
+def _read(
+    path: Path, parse_gold: Callable[[str], str]
+) -> Iterator[tuple[Mapping[str, object], Question]]:
+    if not path.is_file():
+        raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not valid UTF-8 ({error.reason}); convert it") from error
+    line_numbers: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = _json_object(line)
+            question = parse(entry, parse_gold)
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+        if question.question in line_numbers:
+            raise InputError(
+                f"{path}, line {number}: duplicate question, also on line "
+                f"{line_numbers[question.question]}; remove one of them"
+            )
+        line_numbers[question.question] = number
+        yield entry, question
+    if not line_numbers:
+        raise InputError(f"{path}: contains no questions; add at least one")
+
+
+def _json_object(line: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not valid JSON ({error.msg}); write one object per line") from error
+    if not isinstance(value, dict):
+        raise InputError("is not a JSON object; write an object with question and answer")
+    return value
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,163 @@
+"""Where a benchmark's questions come from: the hub, local files, or the toy generator.
+
+The argument is always the `questions` section of a benchmark file; the results are entries of
+:mod:`zerogap.data.gsm8k_format`.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from zerogap.data import gsm8k_format
+from zerogap.data.answers import canonical
+from zerogap.data.gsm8k_format import Entry
+from zerogap.data.questions import Question
+from zerogap.data.toy.word_problems import problems
+from zerogap.errors import InputError
+
+SPLITS = ("train", "test")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def fetch(
+    questions: Mapping[str, Any], seed: int, parse_gold: Callable[[str], str] = canonical
+) -> dict[str, list[Entry]]:
+    """Fetch the entries of both splits.
+
+    Questions from the hub must be those of the original data set if its hash is configured. For
+    local files, a difference is only printed.
+
+    Args:
+        questions: source ("hub", "files" or "generated") and the options of that source: hub
+            (repository, revision, num_rows, sha256), files (train, test), generated (num_train,
+            num_test).
+        seed: of the generator.
+        parse_gold: reads the gold answer of an entry, for the checks.
+
+    Raises:
+        InputError: an entry is invalid, the hub cannot be read, or what it has is not the original.
+    """
+    source = questions["source"]
+    if source == "generated":
+        sizes = questions["generated"]
+        return {split: generated(sizes[f"num_{split}"], seed, split) for split in SPLITS}
+    if source == "files":
+        files = questions["files"]
+        entries = {split: gsm8k_format.load_entries(files[split], parse_gold) for split in SPLITS}
+    else:
+        repository = questions["hub"]["repository"]
+        commit = resolve_commit(repository, questions["hub"]["revision"])
+        print(f"{repository} at commit {commit}")
+        entries = {split: from_hub(repository, commit, split) for split in SPLITS}
+    hub = questions.get("hub") or {}
+    if hub.get("sha256"):
+        _compare_with_original(entries, hub, required=source == "hub")
+    return entries
+
+
+def generated(num_questions: int, seed: int, split: str) -> list[Entry]:
+    """Entries of the toy generator (:mod:`zerogap.data.toy.word_problems`)."""
+    return [
+        gsm8k_format.to_entry(Question(problem.question, problem.rationale, problem.gold))
+        for problem in problems(num_questions, seed, split)
+    ]
+
+
+def from_hub(repository: str, revision: str, split: str) -> list[Entry]:
+    """The entries of one split of a data set on the hub, configuration "main".
+
+    Raises:
+        InputError: the data set cannot be loaded or has other columns.
+    """
+    import datasets  # takes seconds to import, and the other sources need it not
+
+    name = f"{repository}@{revision}"
+    try:
+        table = datasets.load_dataset(repository, "main", revision=revision, split=split)
+    except Exception as error:  # offline, not found, not allowed: the remedy is the same
+        raise _not_loaded(f"{name}, split {split}", error) from error
+    try:
+        return [{"question": row["question"], "answer": row["answer"]} for row in table]
+    except KeyError as error:
+        raise InputError(
+            f"{name}: has no column {error}; use a data set with question and answer"
+        ) from error
+
+
+def resolve_commit(repository: str, revision: str) -> str:
+    """The commit that a revision of a data set on the hub refers to.
+
+    Raises:
+        InputError: the hub does not know the revision or cannot be reached.
+    """
+    if _COMMIT.fullmatch(revision):
+        return revision
+    import huggingface_hub
+
+    try:
+        info = huggingface_hub.HfApi().dataset_info(repository, revision=revision)
+    except Exception as error:  # as above
+        raise _not_loaded(f"{repository}@{revision}", error) from error
+    return str(info.sha)
+
+
+def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
+    """SHA-256 of the training and test entries, the same from the hub and from files.
+
+    Hashed are JSON lines of [split, question, answer] in UTF-8.
+    """
+    digest = hashlib.sha256()
+    for split in SPLITS:
+        for entry in splits[split]:
+            line = json.dumps([split, entry["question"], entry["answer"]], ensure_ascii=False)
+            digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
+
+
+def check_original(
+    splits: Mapping[str, list[Entry]], num_rows: Mapping[str, int], sha256: str
+) -> None:
+    """Check that the entries are those of the original data set.
+
+    Args:
+        splits: split → entries.
+        num_rows: split → number of entries of the original.
+        sha256: the original's :func:`fingerprint`.
+
+    Raises:
+        InputError: a number of entries or the hash differs.
+    """
+    for split, expected in num_rows.items():
+        if len(splits[split]) != expected:
+            raise InputError(
+                f"{len(splits[split])} {split} questions, but questions.hub.num_rows says "
+                f"{expected}; the data set is another or incomplete, fix questions.hub"
+            )
+    actual = fingerprint(splits)
+    if actual != sha256:
+        raise InputError(
+            f"the questions' sha256 is {actual}, but questions.hub.sha256 says {sha256}; their "
+            "text changed: pin another revision, or set the hash to null to skip this check"
+        )
+
+
+def _compare_with_original(
+    entries: Mapping[str, list[Entry]], hub: Mapping[str, Any], *, required: bool
+) -> None:
+    try:
+        check_original(entries, hub["num_rows"], hub["sha256"])
+    except InputError as error:
+        if required:
+            raise InputError(f"{hub['repository']}@{hub['revision']}: {error}") from error
+        print(f"the files are not the original data set: {error}")
+    else:
+        print(f"the files are the original data set (sha256 {hub['sha256']})")
+
+
+def _not_loaded(name: str, error: Exception) -> InputError:
+    return InputError(
+        f"{name}: could not be loaded from the hub ({error}); check name, revision and network, "
+        "or use local files"
+    )

@@ -1,0 +1,157 @@
+"""The generic family: a model's layers found from its module structure.
+
+It serves any decoder-only `transformers` model with one dense feed-forward block per decoder block,
+whatever its modules are called. Sizes decide, not names, with three exceptions: modules named
+after attention are not feed-forward, modules named `per_layer_*` (Gemma 4) are neither, and modules
+named `experts` or `router` mark a mixture of experts, which is not supported.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from zerogap.errors import InputError
+from zerogap.families.family import Family
+
+_EXPERTS = ("experts", "router")
+_REMEDY = "use a decoder-only model with attention and one dense feed-forward network in each block"
+
+
+def family_from_config(config: Mapping[str, Any]) -> Family:
+    """The generic family of the model that a `config.json` describes.
+
+    The model is built without weights, on PyTorch's meta device.
+
+    Args:
+        config: the content of `config.json`.
+
+    Raises:
+        InputError: not a causal language model of `transformers`, or its structure is not
+            supported.
+    """
+    model_type = config.get("model_type")
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"model type {model_type!r} is not a causal language model of transformers "
+            f"({str(error).splitlines()[0]}); {_REMEDY}"
+        ) from error
+    return family_of(model)
+
+
+def family_of(model: PreTrainedModel) -> Family:
+    """The generic family of a model: LoRA targets and down projection from its modules.
+
+    LoRA targets are the names of all linear layers inside the decoder blocks. Where another part of
+    the model, such as a vision tower, has a layer of the same name, full module names are used, so
+    that LoRA leaves that part alone.
+
+    Raises:
+        InputError: the structure is not supported.
+    """
+    blocks = _blocks(model)
+    suffixes = {_down_projection(model, block) for block in blocks}
+    if len(suffixes) > 1:
+        raise InputError(
+            f"{_name(model)}: the blocks have different down projections "
+            f"({', '.join(sorted(suffixes))}); {_REMEDY}"
+        )
+    adapted = {module for block in blocks for _, module in _linear_layers(block)}
+    full_names = [name for name, module in model.named_modules() if module in adapted]
+    leaf_names = tuple(dict.fromkeys(name.rpartition(".")[2] for name in full_names))
+    ambiguous = any(
+        name.rpartition(".")[2] in leaf_names
+        for name, module in model.named_modules()
+        if _is_linear(module) and module not in adapted and not _excluded(name)
+    )
+    return Family(
+        name="auto",
+        model_types=(model.config.model_type,),
+        lora_targets=tuple(full_names) if ambiguous else leaf_names,
+        down_projection=suffixes.pop(),
+    )
+
+
+def down_projections(model: PreTrainedModel) -> list[nn.Module]:
+    """The down projection of each decoder block, in order of the layers.
+
+    Only the text decoder is searched: Gemma-4-E2B also has a vision and an audio tower.
+
+    Raises:
+        InputError: the structure is not supported.
+    """
+    return [block.get_submodule(_down_projection(model, block)) for block in _blocks(model)]
+
+
+def _blocks(model: PreTrainedModel) -> list[nn.Module]:
+    """The decoder blocks: the outermost list of as many modules as the model has layers."""
+    num_layers = model.config.get_text_config().num_hidden_layers
+    for module in model.get_decoder().modules():
+        if isinstance(module, nn.ModuleList) and len(module) == num_layers:
+            return list(module)
+    raise InputError(f"{_name(model)}: no list of {num_layers} decoder blocks; {_REMEDY}")
+
+
+def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
+    """The name, inside its block, of the feed-forward network's last linear layer.
+
+    It writes the hidden size, and a layer next to it in the same module reads the hidden size and
+    writes what it reads: once, or twice where gate and up projection are one matrix (Phi-3).
+    Where several layers qualify because the network is as wide as the model, it is the last one.
+    """
+    names = [part for name, _ in block.named_modules() for part in name.split(".")]
+    if any(name in _EXPERTS for name in names):
+        raise InputError(f"{_name(model)}: mixture-of-experts models are not supported; {_REMEDY}")
+    hidden_size = model.config.get_text_config().hidden_size
+    feed_forward = [
+        (name, *_features(module)) for name, module in _linear_layers(block) if "att" not in name
+    ]
+    candidates = [
+        name
+        for name, width, written in feed_forward
+        if written == hidden_size
+        and any(
+            other.rpartition(".")[0] == name.rpartition(".")[0]
+            and other != name
+            and (read, inner) in ((hidden_size, width), (hidden_size, 2 * width))
+            for other, read, inner in feed_forward
+        )
+    ]
+    if not candidates or not any("att" in name for name in names):
+        raise InputError(
+            f"{_name(model)}: no feed-forward down projection in {type(block).__name__}; {_REMEDY}"
+        )
+    return candidates[-1]
+
+
+def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    for name, module in block.named_modules():
+        if _is_linear(module) and not _excluded(name):
+            yield name, module
+
+
+def _is_linear(module: nn.Module) -> bool:
+    return isinstance(module, nn.Linear | Conv1D)
+
+
+def _excluded(name: str) -> bool:
+    """Whether a layer belongs to Gemma 4's per-layer embeddings."""
+    return name.rpartition(".")[2].startswith("per_layer_")
+
+
+def _features(module: nn.Module) -> tuple[int, int]:
+    """Input and output size; GPT-2's Conv1D stores its weight as (input, output)."""
+    inputs, outputs = (
+        module.weight.shape if isinstance(module, Conv1D) else module.weight.shape[::-1]
+    )
+    return inputs, outputs
+
+
+def _name(model: PreTrainedModel) -> str:
+    return str(model.name_or_path) or type(model).__name__

@@ -1,0 +1,70 @@
+"""Checkpoints of an interrupted training: what they belong to, and which of them are complete."""
+
+import importlib.metadata
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from zerogap.io.resume import fingerprint, folder_state
+
+_PACKAGES = ("llamafactory", "transformers", "peft", "torch")
+_ADAPTER_WEIGHTS = "adapter_model.safetensors"
+
+
+def training_fingerprint(
+    model: Path, data: Path, family: str, training: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything an adapter depends on; checkpoints made from anything else are not resumed."""
+    return {
+        "training": {key: value for key, value in training.items() if key != "save_steps"},
+        "family": family,
+        "data": fingerprint([path.read_text() for path in sorted(data.glob("*.json"))]),
+        "model": folder_state(model),
+        "versions": [importlib.metadata.version(package) for package in _PACKAGES],
+    }
+
+
+def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
+    """Delete the checkpoints that a killed training left half-written.
+
+    LLaMA-Factory resumes from the last checkpoint that it finds and fails if that one is damaged.
+
+    Args:
+        folder: the training's output folder; deleted if it has no complete checkpoint.
+
+    Returns:
+        The checkpoint that the training will resume from, if there is one.
+    """
+    checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    complete = []
+    for checkpoint in checkpoints:
+        try:
+            _check_complete(checkpoint, num_gpus)
+            complete.append(checkpoint)
+        except (OSError, ValueError, SafetensorError, zipfile.BadZipFile) as error:
+            print(f"{checkpoint}: incomplete ({error}); ignoring it", flush=True)
+            shutil.rmtree(checkpoint)
+    if not complete:
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    print(f"resuming from {complete[-1].name}", flush=True)
+    return complete[-1]
+
+
+def _check_complete(checkpoint: Path, num_gpus: int) -> None:
+    """Read weights, optimiser, scheduler, each device's random state and the trainer's state."""
+    json.loads((checkpoint / "trainer_state.json").read_text())
+    with safe_open(checkpoint / _ADAPTER_WEIGHTS, framework="numpy"):
+        pass
+    random_states = (
+        [f"rng_state_{rank}.pth" for rank in range(num_gpus)] if num_gpus > 1 else ["rng_state.pth"]
+    )
+    for name in ("optimizer.pt", "scheduler.pt", *random_states):
+        with zipfile.ZipFile(checkpoint / name) as archive:
+            if damaged := archive.testzip():
+                raise zipfile.BadZipFile(f"{name}: {damaged} is damaged")
