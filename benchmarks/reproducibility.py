@@ -87,9 +87,9 @@ def child(arguments: dict) -> None:
 def _answers(drawn: list, words) -> list:
     """How often each answer is given: what a solve count is made of."""
     from zerogap.data.answers import extract
-    from zerogap.sampling.responses import texts
+    from zerogap.sampling.responses import response_texts
 
-    return sorted(str(extract(said).answer) for said in texts(drawn, words, ["Q:"]))
+    return sorted(str(extract(said).answer) for said in response_texts(drawn, words, ["Q:"]))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def measured(
     from zerogap.engine.decoder import SamplingParams
     from zerogap.engine.sampler import greedy, sample
     from zerogap.strategies.base import Context
-    from zerogap.strategies.shortcut import PatchedModel
+    from zerogap.strategies.shortcut import PatchedDecoder
 
     clock = common.clock(device)
     words, prompts = common.Endless(common.tokenizer()), common.prompts(model, questions)
@@ -79,14 +79,14 @@ def measured(
     neurons = {0: torch.arange(7), 1: torch.arange(7)}
     edits = {
         "Identity": lambda logits, _: logits,
-        "RailCap": zerogap.RailCap().prepare(context).edit,
-        "LNE-blocking": zerogap.LNEBlocking().prepare(context).edit,
+        "RailCap": zerogap.RailCap().prepare(context).edit_logits,
+        "LNE-blocking": zerogap.LNEBlocking().prepare(context).edit_logits,
     }
     list(sample(decoder, prompts, words, sampling))  # what is slow only once
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in [*edits, "Shortcut"]}
     for _ in range(repeats):
         for name, done in runs.items():
-            patched = PatchedModel(decoder, donor, neurons) if name == "Shortcut" else None
+            patched = PatchedDecoder(decoder, donor, neurons) if name == "Shortcut" else None
             inside = [0.0]
             edit = _beside(edits[name], inside, device) if name in edits else None
             start = clock()

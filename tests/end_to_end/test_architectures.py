@@ -148,7 +148,7 @@ def test_from_greedy_to_every_strategy(trained):
     call(decode_greedy, model=folder / "model", output=folder / "greedy.parquet", **common)
     call(
         localise_neurons, contaminated=folder / "model", clean=folder / "base",
-        donor=folder / "base", greedy=folder / "greedy.parquet", seed=0,
+        base_model=folder / "base", greedy=folder / "greedy.parquet", seed=0,
         localisation={"share": 0.5, "group_size": 24, "questions": 1},
         output=folder / "neurons.parquet", **common,
     )  # fmt: skip
@@ -159,7 +159,7 @@ def test_from_greedy_to_every_strategy(trained):
     for name, entry in STRATEGIES.items():
         call(
             sample_responses, model=folder / "model", greedy=folder / "greedy.parquet", seed=0,
-            donor=folder / "base", neurons=folder / "neurons.parquet", stream="strategies",
+            base_model=folder / "base", neurons=folder / "neurons.parquet", stream="strategies",
             strategy=entry, samples=folder / f"{name}.parquet",
             solve=folder / f"{name}_solve.parquet", **common,
         )  # fmt: skip

@@ -72,7 +72,7 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
             made = parquet.provenance(folder / "samples.parquet")
             assert made["strategy"] == strategy
             assert not {"resources", "threads", "output"} & set(made)  # of the job, not the result
-            assert made["decoding"]["temperature"] == 0.7
+            assert made["sampling"]["temperature"] == 0.7
             assert made["packages"]["torch"]
             assert (
                 pq.ParquetFile(folder / "samples.parquet")

@@ -174,11 +174,11 @@ def test_a_job_preempted_and_cancelled_while_sampling_loses_nothing(cell, cluste
     """Requeued by Slurm, then retried by Snakemake: the bytes of an undisturbed run."""
     run, undisturbed = cell
     before = len(cluster.jobs())
-    parts = run.folder / f"{SAMPLES}.parts"
-    written: dict[str, set[int]] = {}  # part → when
+    work = run.folder / f"{SAMPLES}.work"
+    written: dict[str, set[int]] = {}  # chunk → when
 
     def finished() -> int:
-        for path in parts.glob("part-*.parquet"):
+        for path in work.glob("chunk-*.parquet"):
             with contextlib.suppress(FileNotFoundError):  # the last is there: the parts go
                 written.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
         return len(written)

@@ -23,7 +23,7 @@ from helpers.dry_runs import ROOT, snakemake
 from zerogap import config
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import Parts
+from zerogap.sampling.checkpoint import SampleCheckpoint
 
 # The configuration: every case an overlay on the paper's.
 
@@ -428,24 +428,19 @@ def test_a_table_that_may_not_grow_leaves_the_old_one(tmp_path):
     assert [path.name for path in made.parent.iterdir()] == ["metrics.parquet"]
 
 
-def test_a_full_disk_in_the_middle_of_sampling_keeps_what_is_sampled(tmp_path):
-    output = tmp_path / "samples.parquet"
-
+def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_chunks(tmp_path):
     def responses(names: list[str]) -> pd.DataFrame:
         rows = [(n, 0, [1], "2", "2", "numeric", True, 1, "eos") for n in names]
         return pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
 
-    draw = Random(0)  # what does not compress
+    draw = Random(0)  # random names do not compress
     few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]
-    with small_disk(tmp_path / "samples.parquet.parts") as folder:
-        with (
-            pytest.raises(InputError, match=r"part-00001\.parquet: not written \(No space left"),
-            Parts(output, {"seed": 1}) as parts,
-        ):
-            parts.save(0, responses(few), batch_rows=2)
-            parts.save(1, responses(many), batch_rows=2)
-        with Parts(output, {"seed": 1}) as parts:
-            assert list(parts.load(0, few, 1).question_id) == few
-            assert parts.load(1, many, 1) is None
-        assert {path.name for path in folder.glob("*.parquet")} == {"part-00000.parquet"}
-    assert not output.exists()
+    with small_disk(tmp_path / "samples.parquet.work") as folder:
+        checkpoint = SampleCheckpoint(folder)
+        checkpoint.save(0, responses(few), batch_size=2)
+        with pytest.raises(InputError, match=r"chunk-00001\.parquet: not written \(No space left"):
+            checkpoint.save(1, responses(many), batch_size=2)
+        resumed = SampleCheckpoint(folder)
+        assert list(resumed.load(0, few, 1).question_id) == few
+        assert resumed.load(1, many, 1) is None
+        assert {path.name for path in folder.glob("*.parquet")} == {"chunk-00000.parquet"}

@@ -310,7 +310,7 @@ def borrowed(wildcards):
     if not STRATEGIES[wildcards.strategy].get("borrows"):
         return {}
     return {
-        "donor": base_model(wildcards.model),
+        "base_model": base_model(wildcards.model),
         "neurons": f"results/{config['run']}/{wildcards.model}/{wildcards.benchmark}/neurons.parquet",
     }
 

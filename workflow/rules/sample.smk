@@ -100,9 +100,9 @@ rule sample_responses:
         script=script("sample_responses"),
         strategy=lambda wildcards: strategy_entry(wildcards.strategy),
         borrowed=lambda wildcards, input: " ".join(
-            f"--{name} {path}"
+            f"--{name.replace('_', '-')} {path}"
             for name, path in input.items()
-            if name in ("donor", "neurons")
+            if name in ("base_model", "neurons")
         ),
         decoding=DECODING,
         extraction=config["data"]["extraction"],
@@ -187,7 +187,7 @@ rule localise_neurons:
     input:
         contaminated="<results>/{model}/{benchmark}/model",
         clean="<results>/{model}/clean/model",
-        donor=lambda wildcards: base_model(wildcards.model),
+        base_model=lambda wildcards: base_model(wildcards.model),
         questions="<results>/data/questions.parquet",
         exemplars="<results>/data/exemplars.json",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
@@ -218,7 +218,7 @@ rule localise_neurons:
         "Shortcut neurons of {wildcards.model}/{wildcards.benchmark}"
     shell:
         "{params.script} --contaminated {input.contaminated} --clean {input.clean}"
-        " --donor {input.donor} --questions {input.questions} --exemplars {input.exemplars}"
+        " --base-model {input.base_model} --questions {input.questions} --exemplars {input.exemplars}"
         " --greedy {input.greedy} --localisation {params.localisation:q}"
         " --decoding {params.decoding:q} --extraction {params.extraction:q}"
         " --seed {params.seed} --facts {params.facts:q}"

@@ -1,24 +1,16 @@
-"""The trivial strategy that fails every question, as a `solve` table (paper, section 5.2.2)."""
+"""Make the solve table of All-Zero, which fails every question (paper §5.2.2)."""
 
-import argparse
-from pathlib import Path
-
-from arguments import json_argument, run
-from zerogap.io import parquet
-from zerogap.io.provenance import provenance
+from script_helpers import parse_arguments, run
+from zerogap.sampling import jobs
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--clean", type=Path, required=True, help="solve table to take the shape of"
+def main() -> None:
+    args = parse_arguments(__doc__, "clean", "output")
+    jobs.make_all_zero(
+        clean=args.clean,
+        output=args.output,
+        **args.parameters,
     )
-    parser.add_argument("--facts", type=json_argument, default={})
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
-
-    solve = parquet.read(args.clean, "solve").assign(n_correct=0, first_correct=False)
-    parquet.write(args.output, solve, "solve", provenance(**args.facts))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Somebody else's code, named in a configuration as `package.module:name`."""
+"""Load user-provided objects named in a configuration as `package.module:name`."""
 
 import importlib
 from typing import Any
@@ -6,23 +6,24 @@ from typing import Any
 from zerogap.errors import InputError
 
 
-def imported(target: str, key: str, known: tuple[str, ...]) -> Any:
-    """What `package.module:name` stands for.
+def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
+    """Import the object that `target` names.
 
     Args:
-        key: the configuration's key, for the error.
-        known: the short names that could have stood there instead.
+        target: `package.module:name`.
+        key: the configuration key that holds the name, for the error message.
+        built_in_names: the short names that the key accepts too, for the error message.
 
     Raises:
-        InputError: not of that form, or it cannot be imported.
+        InputError: the name does not have that form, or it cannot be imported.
     """
     module, _, name = target.partition(":")
     if not name:
         raise InputError(
-            f"{key}: '{target}' is neither one of {', '.join(known)} "
-            "nor of the form package.module:name"
+            f"{key}: '{target}' must be one of {', '.join(built_in_names)} "
+            "or have the form package.module:name"
         )
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{key}: '{target}' cannot be imported: {error}") from error
+        raise InputError(f"{key}: cannot import '{target}': {error}") from error

@@ -14,60 +14,70 @@ TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
 
 
-def drawn(**more):
-    options = {"m": 6, "max_new_tokens": 12} | more
-    return zerogap.sample(model("llama"), TOKENIZER, options.pop("prompts", PROMPTS), **options)
+def sample(prompts=PROMPTS, **options):
+    options = {"num_samples": 6, "max_new_tokens": 12} | options
+    return zerogap.sample(model("llama"), TOKENIZER, prompts, **options)
 
 
-def test_a_table_of_every_response():
-    made = drawn()
-    assert list(made.question_id) == [name for name in PROMPTS for _ in range(6)]
-    assert made.correct.isna().all()
-    listed = drawn(prompts=list(PROMPTS.values()))
-    assert sorted(set(listed.question_id)) == ["0", "1", "2"]
+def test_the_table_has_one_row_per_response():
+    table = sample()
+    assert list(table.question_id) == [name for name in PROMPTS for _ in range(6)]
+    assert table.correct.isna().all()
 
 
-def test_gold_answers_score():
-    gold = {"a": "1", "b": "2", "c": "3"}
-    made = drawn(gold=gold)
-    assert set(made.correct) <= {True, False}
-    with pytest.raises(InputError, match="see 'b'"):
-        drawn(gold={"a": "1", "c": "2"})
+def test_prompts_in_a_list_are_numbered():
+    assert sorted(set(sample(list(PROMPTS.values())).question_id)) == ["0", "1", "2"]
 
 
-def test_prompts_need_nothing_in_common():
-    alone = drawn(prompts={"a": "one", "b": "two"})
-    other = drawn(prompts={"a": "one", "b": "three"})
-    pd.testing.assert_frame_equal(alone[alone.question_id == "a"], other[other.question_id == "a"])
+def test_gold_answers_mark_responses_right_or_wrong():
+    assert set(sample(gold={"a": "1", "b": "2", "c": "3"}).correct) <= {True, False}
 
 
-def test_a_strategy_decodes_its_trajectories_first():
-    plain, capped = drawn(temperature=0.3), drawn(temperature=0.3, strategy=zerogap.RailCap(n=1))
+def test_gold_answers_for_other_prompts_are_an_error():
+    with pytest.raises(InputError, match="gold: must have one answer per prompt; see 'b'"):
+        sample(gold={"a": "1", "c": "2"})
+
+
+def test_a_prompts_responses_do_not_depend_on_the_other_prompts():
+    first = sample({"a": "one", "b": "two"})
+    second = sample({"a": "one", "b": "three"})
+    pd.testing.assert_frame_equal(
+        first[first.question_id == "a"], second[second.question_id == "a"]
+    )
+
+
+def test_a_strategy_changes_the_responses():
+    plain, capped = sample(temperature=0.3), sample(temperature=0.3, strategy=zerogap.RailCap(n=1))
     assert list(plain.token_ids) != list(capped.token_ids)
 
 
-def test_a_filter_drops_responses():
-    assert len(drawn(temperature=0.02, strategy=zerogap.TED())) < 18
+def test_a_strategy_that_filters_drops_responses():
+    assert len(sample(temperature=0.02, strategy=zerogap.TED())) < 18
 
 
-def test_it_streams_to_parquet_and_resumes(tmp_path):
-    made = drawn(output=tmp_path / "samples.parquet")
+def test_shortcut_without_base_model_and_neurons_is_an_error():
+    with pytest.raises(InputError, match="pass base_model and neurons"):
+        sample(strategy=zerogap.Shortcut())
+
+
+def test_the_output_file_holds_the_table_and_nothing_else_is_left(tmp_path):
+    table = sample(output=tmp_path / "samples.parquet")
     pd.testing.assert_frame_equal(
-        parquet.read(tmp_path / "samples.parquet", "samples"), made, check_dtype=False
+        parquet.read(tmp_path / "samples.parquet", "samples"), table, check_dtype=False
     )
     assert [path.name for path in tmp_path.iterdir()] == ["samples.parquet"]
 
 
 def test_a_prompt_beyond_the_context_is_named():
-    with pytest.raises(InputError, match="question long: .* exceeds the model's context"):
-        drawn(prompts={"a": "short", "long": "x" * 250})
+    with pytest.raises(InputError, match=r"question long: .* exceeds the model's context"):
+        sample({"a": "short", "long": "x" * 250})
 
 
-def test_a_tokenizer_without_end_is_refused():
+def test_a_tokenizer_without_an_end_token_is_an_error():
     words = tokenizer()
     words.eos_token = None
     with pytest.raises(InputError, match="no end token"):
-        zerogap.sample(model("llama"), words, PROMPTS, m=2, max_new_tokens=3)
+        zerogap.sample(model("llama"), words, PROMPTS, num_samples=2, max_new_tokens=3)
 
 
 def test_importing_the_package_loads_no_torch():

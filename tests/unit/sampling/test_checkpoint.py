@@ -3,86 +3,97 @@ import pytest
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import Parts
+from zerogap.io.resume import resumable_dir
+from zerogap.sampling.checkpoint import SampleCheckpoint
 
-NAMES = ["a", "b"]
+QUESTIONS = ["a", "b"]
 
 
-def table(names=NAMES, samples=3):
+def chunk(question_ids=QUESTIONS, num_samples=3):
     rows = [
-        (name, j, [1, 2], "2", "2", "numeric", True, 2, "eos")
-        for name in names
-        for j in range(samples)
+        (name, sample_id, [1, 2], "2", "2", "numeric", True, 2, "eos")
+        for name in question_ids
+        for sample_id in range(num_samples)
     ]
     return pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
 
 
-@pytest.fixture
-def output(tmp_path):
-    return tmp_path / "samples.parquet"
-
-
-def kept(output, origin=None, names=NAMES):
-    with Parts(output, origin or {"seed": 1}) as parts:
-        return parts.load(0, names, 3), parts.batch_rows
+def load(folder, question_ids=QUESTIONS):
+    checkpoint = SampleCheckpoint(folder)
+    return checkpoint.load(0, question_ids, 3), checkpoint.batch_size
 
 
 @pytest.fixture
-def saved(output):
-    with Parts(output, {"seed": 1}) as parts:
-        parts.save(0, table(), batch_rows=70)
-    return output.with_name("samples.parquet.parts") / "part-00000.parquet"
+def saved(tmp_path):
+    SampleCheckpoint(tmp_path).save(0, chunk(), batch_size=70)
+    return tmp_path / "chunk-00000.parquet"
 
 
-def test_a_part_comes_back_with_the_batch_it_was_drawn_in(output, saved):
-    found, rows = kept(output)
-    pd.testing.assert_frame_equal(found, table(), check_dtype=False)
-    assert rows == 70
+def test_a_chunk_is_loaded_with_its_batch_size(tmp_path, saved):
+    table, batch_size = load(tmp_path)
+    pd.testing.assert_frame_equal(table, chunk(), check_dtype=False)
+    assert batch_size == 70
 
 
-def test_a_truncated_part_is_drawn_again(output, saved, capsys):
+def test_a_missing_chunk_is_not_an_error(tmp_path, capsys):
+    assert load(tmp_path) == (None, None)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_truncated_chunk_is_sampled_again(tmp_path, saved, capsys):
     saved.write_bytes(saved.read_bytes()[:-200])
-    assert kept(output) == (None, None)
-    said = capsys.readouterr().err
-    assert "part-00000.parquet" in said
-    assert "sampled again" in said
-    assert len(said.splitlines()) == 1
+    assert load(tmp_path) == (None, None)
+    message = capsys.readouterr().err
+    assert "chunk-00000.parquet: not readable" in message
+    assert "sampling its questions again" in message
+    assert len(message.splitlines()) == 1
 
 
-def test_a_flipped_bit_is_noticed(output, saved, capsys):
-    whole = bytearray(saved.read_bytes())
-    whole[60] ^= 4
-    saved.write_bytes(whole)
-    assert kept(output) == (None, None)
-    assert "sampled again" in capsys.readouterr().err
+def test_a_flipped_bit_is_detected(tmp_path, saved, capsys):
+    content = bytearray(saved.read_bytes())
+    content[60] ^= 4
+    saved.write_bytes(content)
+    assert load(tmp_path) == (None, None)
+    assert "sampling its questions again" in capsys.readouterr().err
 
 
-def test_a_part_of_something_else_is_drawn_again(output, saved, capsys):
-    assert kept(output, origin={"seed": 2}) == (None, None)
-    assert "something else" in capsys.readouterr().err
-
-
-def test_a_part_of_other_questions_is_drawn_again(output, saved, capsys):
-    assert kept(output, names=["a", "c"]) == (None, None)
+def test_a_chunk_of_other_questions_is_sampled_again(tmp_path, saved, capsys):
+    assert load(tmp_path, question_ids=["a", "c"]) == (None, None)
     assert "other questions" in capsys.readouterr().err
 
 
-def test_a_second_process_is_refused_and_the_first_goes_on(output):
-    with Parts(output, {"seed": 1}) as parts:
-        with pytest.raises(InputError, match=r"samples\.parquet: another process"):
-            Parts(output, {"seed": 1}).__enter__()
-        parts.save(0, table(), batch_rows=1)
-    assert kept(output)[0] is not None
+def interrupted_job(output, settings):
+    """A job that stores one chunk and is then interrupted."""
+    with resumable_dir(output, settings) as folder:
+        SampleCheckpoint(folder).save(0, chunk(), batch_size=1)
+        raise KeyboardInterrupt
 
 
-def test_leftovers_of_a_killed_write_go(output, saved):
-    leftover = saved.with_name(".part-00001.parquet.x1y2.part")
-    leftover.write_bytes(b"half")
-    kept(output)
-    assert not leftover.exists()
+def test_chunks_survive_an_interruption_and_are_removed_with_the_finished_output(tmp_path):
+    output = tmp_path / "samples.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_job(output, {"seed": 1})
+    with resumable_dir(output, {"seed": 1}) as folder:
+        assert load(folder)[0] is not None
+    assert not folder.exists()
 
 
-def test_discarding_leaves_nothing(output, saved):
-    with Parts(output, {"seed": 1}) as parts:
-        parts.discard()
-    assert not saved.parent.exists()
+def test_chunks_of_a_job_with_other_settings_are_sampled_again(tmp_path, capsys):
+    output = tmp_path / "samples.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_job(output, {"seed": 1})
+    with resumable_dir(output, {"seed": 2}) as folder:
+        assert load(folder) == (None, None)
+    assert "settings changed since the last run (seed)" in capsys.readouterr().out
+
+
+def test_a_second_process_is_refused_and_the_first_continues(tmp_path):
+    output = tmp_path / "samples.parquet"
+    with resumable_dir(output, {"seed": 1}) as folder:
+        with (
+            pytest.raises(InputError, match=r"samples\.parquet: another process"),
+            resumable_dir(output, {"seed": 1}),
+        ):
+            pass
+        SampleCheckpoint(folder).save(0, chunk(), batch_size=1)
+        assert load(folder)[0] is not None

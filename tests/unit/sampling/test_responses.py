@@ -2,33 +2,33 @@ import pandas as pd
 import pytest
 
 from helpers.tiny_models import tokenizer
-from zerogap.analysis.solve_counts import solve_counts
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine.decoder import Response
 from zerogap.errors import InputError
 from zerogap.sampling import responses
+from zerogap.sampling.solve_counts import solve_counts
 
 TOKENIZER = tokenizer()
-SHOTS = [{"question": "1 + 1?", "target": "The answer is 2."}]
+EXEMPLARS = [{"question": "1 + 1?", "target": "The answer is 2."}]
 QUESTIONS = pd.DataFrame({"question_id": ["a", "b"], "question": ["2?", "three?"]})
 
 
-def test_prompts_are_shots_and_the_published_question():
-    made = responses.few_shot_prompts(QUESTIONS, SHOTS, TOKENIZER, 256, 10)
-    assert [prompt.question_id for prompt in made] == ["a", "b"]
-    assert TOKENIZER.decode(made[1].token_ids) == (
+def test_a_prompt_is_the_exemplars_and_the_question():
+    prompts = responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, 256, 10)
+    assert [prompt.question_id for prompt in prompts] == ["a", "b"]
+    assert TOKENIZER.decode(prompts[1].token_ids) == (
         "Q: 1 + 1?\nA: The answer is 2.\n\nQ: three?\nA:"
     )
 
 
-def test_a_prompt_that_leaves_no_room_is_named():
-    with pytest.raises(InputError, match="question b: .*context"):
-        responses.few_shot_prompts(QUESTIONS, SHOTS, TOKENIZER, 50, 10)
+def test_a_prompt_that_leaves_no_room_for_new_tokens_is_an_error():
+    with pytest.raises(InputError, match=r"question b: .*context"):
+        responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, 50, 10)
 
 
-def test_rows_are_cut_scored_and_counted():
-    said = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
-    drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in said]
+def test_responses_are_cut_scored_and_counted():
+    texts = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
+    drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in texts]
     rows = responses.sample_rows("a", "4", drawn, TOKENIZER, ["Q:"], extraction_rule("numeric"))
     columns = ["question_id", "sample_id", "token_ids", "text", "answer", "extractor", "correct"]
     table = pd.DataFrame(rows, columns=[*columns, "n_tokens", "finish_reason"])

@@ -12,7 +12,7 @@ from zerogap.strategies.lne_blocking import LNEBlocking
 ENTROPIES = st.lists(st.floats(0, 5), min_size=1, max_size=8)
 
 
-def literal_strength(entropy, threshold, beta):
+def literal_num_blocks(entropy, threshold, beta):
     lne = math.fsum(entropy) / len(entropy)
     normalised = 1 - lne / beta
     return int(threshold * max(0.0, min(1.0, normalised)))
@@ -23,28 +23,31 @@ def literal_strength(entropy, threshold, beta):
     step=st.integers(0, 9),
     seed=st.integers(0, 100),
 )
-def test_the_first_steps_lose_their_arg_max(entropies, step, seed):
-    edit = LNEBlocking().prepare(Context([[1]] * len(entropies), entropies)).edit
-    logits = torch.randn(len(entropies), 6, generator=torch.Generator().manual_seed(seed))
+def test_the_first_steps_lose_their_most_probable_token(entropies, step, seed):
+    num_rows = len(entropies)
+    edit_logits = LNEBlocking().prepare(Context([[1]] * num_rows, entropies)).edit_logits
+    logits = torch.randn(num_rows, 6, generator=torch.Generator().manual_seed(seed))
     rows = Rows(
-        torch.arange(len(entropies)),
-        torch.full((len(entropies),), step),
-        torch.zeros(len(entropies), 10).long(),
+        torch.arange(num_rows), torch.full((num_rows,), step), torch.zeros(num_rows, 10).long()
     )
-    ours = edit(logits.clone(), rows)
+    edited = edit_logits(logits.clone(), rows)
     for row, entropy in enumerate(entropies):
         expected = logits[row].tolist()
-        if step < literal_strength(entropy, 7, 2.0):
+        if step < literal_num_blocks(entropy, 7, 2.0):
             expected[expected.index(max(expected))] = float("-inf")
-        assert ours[row].tolist() == expected
+        assert edited[row].tolist() == expected
 
 
-def test_rounding_is_a_choice():
+def test_rounding_decides_about_the_last_blocked_step():
     context = Context([[1]], [[0.3]])  # 7 · 0.85 = 5.95
     rows = Rows(torch.tensor([0]), torch.tensor([5]), torch.zeros(1, 10).long())
     logits = torch.tensor([[1.0, 2.0]])
-    assert LNEBlocking(rounding="floor").prepare(context).edit(logits, rows).tolist() == [[1, 2]]
-    blocked = LNEBlocking(rounding="nearest").prepare(context).edit(logits, rows)
-    assert blocked.tolist() == [[1, float("-inf")]]
-    with pytest.raises(ValueError, match="rounding"):
-        LNEBlocking(rounding="up").prepare(context)
+    floor = LNEBlocking(rounding="floor").prepare(context).edit_logits(logits.clone(), rows)
+    assert floor.tolist() == [[1, 2]]
+    nearest = LNEBlocking(rounding="nearest").prepare(context).edit_logits(logits.clone(), rows)
+    assert nearest.tolist() == [[1, float("-inf")]]
+
+
+def test_an_unknown_rounding_is_an_error():
+    with pytest.raises(ValueError, match=r"'floor' or 'nearest' \(got 'up'\)"):
+        LNEBlocking(rounding="up")

@@ -18,10 +18,10 @@ VOCABULARY = 5
 
 
 def algorithm_1(trajectory, generated, logits, n, suppression):
-    """The paper's Algorithm 1, lines 2 and 6-9, word for word, for one row (indices from 1)."""
+    """Lines 2 and 6-9 of the paper's Algorithm 1 for one row, literally (indices from 1)."""
     g = [None, *trajectory]
-    T = len(trajectory)
-    H = {}
+    T = len(trajectory)  # noqa: N806 (the paper's name)
+    H = {}  # noqa: N806
     for k in range(1, T - n + 1):
         H[tuple(g[k : k + n])] = g[k + n]
     o = [None, *generated]
@@ -34,6 +34,10 @@ def algorithm_1(trajectory, generated, logits, n, suppression):
         else:
             logits[x] = float("-inf")
     return logits
+
+
+def edit_of(railcap, trajectories):
+    return railcap.prepare(Context(trajectories, [])).edit_logits
 
 
 tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
@@ -54,35 +58,62 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
     n=st.integers(1, 5),
     suppression=st.sampled_from(["cap", "ban"]),
 )
-def test_a_batch_agrees_with_algorithm_1_row_by_row(rows, n, suppression):
+def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppression):
     trajectories, generated, logits = zip(*rows, strict=True)
-    edit = RailCap(n=n, suppression=suppression).prepare(Context(list(trajectories), [])).edit
+    edit_logits = edit_of(RailCap(n=n, suppression=suppression), list(trajectories))
     width = max(map(len, generated))
-    padded = torch.tensor([[*own, *[-1] * (width - len(own))] for own in generated]).long()
+    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
     batch = Rows(
         question=torch.arange(len(rows)),
-        step=torch.tensor([len(own) for own in generated]),
+        step=torch.tensor([len(row) for row in generated]),
         tokens=padded.view(len(rows), width),
     )
-    ours = edit(torch.tensor(logits), batch)
+    edited = edit_logits(torch.tensor(logits), batch)
     expected = [algorithm_1(*row, n, suppression) for row in rows]
-    assert ours.tolist() == expected
+    assert edited.tolist() == expected
 
 
-def test_the_end_token_is_capped_on_the_rail():
-    edit = RailCap(n=2).prepare(Context([[1, 2, 4]], [])).edit
-    rows = Rows(torch.tensor([0]), torch.tensor([2]), torch.tensor([[1, 2, -1]]))
-    assert edit(torch.tensor([[0.0, 1.0, 2.0, 3.0, 9.0]]), rows).tolist() == [[0, 1, 2, 3, 3]]
+def one_row(trajectory, generated, logits, **parameters):
+    """Logits of one row under RailCap, as a list."""
+    rows = Rows(torch.tensor([0]), torch.tensor([len(generated)]), torch.tensor([generated]))
+    return edit_of(RailCap(**parameters), [trajectory])(torch.tensor([logits]), rows)[0].tolist()
 
 
-@pytest.mark.parametrize("bad", [{"n": 0}, {"suppression": "halve"}])
-def test_senseless_parameters_are_refused(bad):
-    with pytest.raises(ValueError, match="RailCap"):
-        RailCap(**bad).prepare(Context([[1]], []))
+def test_railcap_caps_the_rail_token_at_the_runner_up():
+    assert one_row([1, 2, 4], [1, 2], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 3]
 
 
-def test_the_logits_processor_acts_in_generate_as_the_strategy_does():
-    """With a ban, generating greedily from the rail can never follow the trajectory for n+1."""
+def test_a_rail_token_below_the_runner_up_stays_as_it_is():
+    assert one_row([1, 2, 0], [1, 2], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 9]
+
+
+def test_off_the_rail_the_logits_stay_as_they_are():
+    assert one_row([1, 2, 4], [2, 1], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 9]
+
+
+def test_of_a_window_that_occurs_twice_the_last_successor_counts():
+    assert one_row([1, 3, 1, 4], [1], [0.0, 1, 2, 8, 9], n=1) == [0, 1, 2, 8, 8]
+
+
+def test_the_end_token_of_the_trajectory_is_capped_too():
+    end_token = 4
+    assert one_row([1, 2, end_token], [1, 2], [0.0, 1, 2, 3, 9], n=2)[end_token] == 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n": 0}, r"n must be at least 1 \(got 0\)"),
+        ({"suppression": "halve"}, r"'cap' or 'ban' \(got 'halve'\)"),
+    ],
+)
+def test_invalid_parameters_are_an_error(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RailCap(**parameters)
+
+
+def test_a_ban_in_generate_leaves_the_trajectory_after_n_tokens():
+    """With a ban, greedy decoding from the rail never follows the trajectory for n + 1 tokens."""
     net, words = model("llama").float(), tokenizer()
     ids = torch.tensor([words("Q: how many?\nA:")["input_ids"]])
     options = {"max_new_tokens": 12, "do_sample": False, "pad_token_id": 0, "eos_token_id": 299}
@@ -93,19 +124,23 @@ def test_the_logits_processor_acts_in_generate_as_the_strategy_does():
     assert generated[:3] == trajectory[:3]
     assert generated[3] != trajectory[3]
 
-    edit = RailCap(n=3).prepare(Context([trajectory], [])).edit
-    scores = torch.randn(1, 300)
+
+def test_the_logits_processor_edits_as_the_strategy_does():
+    prompt, trajectory = torch.tensor([[7, 8, 9, 10]]), [5, 6, 7, 8]
+    scores = torch.randn(1, 300, generator=torch.Generator().manual_seed(0))
     scores[0, trajectory[3]] = 50.0
-    rows = Rows(torch.tensor([0]), torch.tensor([3]), torch.tensor([trajectory[:3]]))
-    capped = RailCapLogitsProcessor([trajectory], ids.shape[1], n=3)(
-        torch.cat([ids, torch.tensor([trajectory[:3]])], dim=1), scores
-    )
-    assert torch.equal(capped, edit(scores, rows))
+    generated = torch.tensor([trajectory[:3]])
+    processor = RailCapLogitsProcessor([trajectory], prompt_length=4, n=3)
+    capped = processor(torch.cat([prompt, generated], dim=1), scores)
+    rows = Rows(torch.tensor([0]), torch.tensor([3]), generated)
+    edit_logits = edit_of(RailCap(n=3), [trajectory])
+    assert scores.max() == 50  # the processor leaves its input as it is
+    assert torch.equal(capped, edit_logits(scores, rows))
     assert capped.max() < 50
 
 
-def test_processor_acts_before_the_temperature():
-    """`generate` divides by the temperature after it: the runner-up's level is a raw logit."""
+def test_the_logits_processor_is_given_raw_logits():
+    """`generate` applies the temperature later, so the cap is at the runner-up's raw logit."""
     net, words = model("llama").float(), tokenizer()
     ids = torch.tensor([words("Q: how many?\nA:")["input_ids"]])
     seen = []
@@ -123,8 +158,8 @@ def test_processor_acts_before_the_temperature():
         torch.testing.assert_close(seen[0], net(ids).logits[:, -1])
 
 
-def test_in_generate_it_samples_what_the_engine_samples(monkeypatch):
-    """A left-padded batch with several sequences a prompt, given the engine's draws: the same."""
+def test_generate_with_the_processor_samples_what_the_engine_samples(monkeypatch):
+    """A left-padded batch with several sequences per prompt, given the engine's random draws."""
     words = tokenizer()
     texts = ["Shots. Q: one?\nA:", "Shots. Q: twenty-two of them?\nA:"]
     prompts = [Prompt(str(i), words(text)["input_ids"]) for i, text in enumerate(texts)]
@@ -132,9 +167,9 @@ def test_in_generate_it_samples_what_the_engine_samples(monkeypatch):
     plain = SamplingParams(temperature=0, max_new_tokens=14, stop=[])
     decoder = SharedPromptDecoder(model("llama"))
     greedy_responses = greedy(decoder, prompts, words, plain)
-    trajectories = [one.token_ids for one in greedy_responses]
-    edit = RailCap(n=1).prepare(Context(trajectories, [])).edit
-    engine = dict(sample(decoder, prompts, words, sampling, edit))
+    trajectories = [response.token_ids for response in greedy_responses]
+    edit_logits = edit_of(RailCap(n=1), trajectories)
+    engine = dict(sample(decoder, prompts, words, sampling, edit_logits))
 
     numbers = np.concatenate([uniforms(8, "strategies", name, range(3), 14) for name in "01"])
     steps = iter(range(14))
@@ -166,7 +201,7 @@ def test_in_generate_it_samples_what_the_engine_samples(monkeypatch):
         assert tokens[: len(expected)] == expected
 
 
-def test_a_batch_that_does_not_fit_the_trajectories_is_refused():
+def test_a_batch_that_does_not_match_the_trajectories_is_an_error():
     processor = RailCapLogitsProcessor([[1, 2], [3, 4]], prompt_length=1)
     with pytest.raises(ValueError, match="2 trajectories for a batch of 3 rows"):
         processor(torch.ones(3, 4, dtype=torch.long), torch.randn(3, 5))

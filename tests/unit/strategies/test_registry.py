@@ -1,45 +1,69 @@
+import subprocess
 import sys
 import types
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import zerogap
 from zerogap.errors import InputError
-from zerogap.strategies.base import CLASSES, Context, Intervention, build
+from zerogap.strategies.base import Context, Intervention, build
+from zerogap.strategies.registry import BUILT_IN
 
 CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if name != "shortcut"])
-def test_ours_go_by_their_short_names(name):
+@pytest.mark.parametrize(
+    "name", [name for name, entry in BUILT_IN.items() if not entry.needs_base_model]
+)
+def test_a_built_in_strategy_is_built_by_its_name(name):
     assert isinstance(build({"class": name}).prepare(CONTEXT), Intervention)
 
 
-def test_somebody_elses_goes_by_module_and_class(monkeypatch):
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_target_names_a_class_that_prepares(name):
+    assert callable(build({"class": name}).prepare)
+
+
+def test_the_registry_knows_which_strategies_filter():
+    for name, entry in BUILT_IN.items():
+        if not entry.needs_base_model:
+            intervention = build({"class": name}).prepare(CONTEXT)
+            assert (intervention.filter_responses is not None) == entry.filters_responses
+
+
+def test_a_strategy_from_outside_is_named_by_module_and_class(monkeypatch):
     @dataclass
-    class Mine:
+    class Scale:
         strength: int
 
         def prepare(self, context):
-            return Intervention(edit=lambda logits, rows: logits * self.strength)
+            return Intervention(edit_logits=lambda logits, rows: logits * self.strength)
 
-    module = types.ModuleType("somebody")
-    module.Mine = Mine
-    monkeypatch.setitem(sys.modules, "somebody", module)
-    made = build({"class": "somebody:Mine", "parameters": {"strength": 2}})
-    assert made.prepare(CONTEXT).edit(3, None) == 6
+    module = types.ModuleType("outside")
+    module.Scale = Scale
+    monkeypatch.setitem(sys.modules, "outside", module)
+    strategy = build({"class": "outside:Scale", "parameters": {"strength": 2}})
+    assert strategy.prepare(CONTEXT).edit_logits(3, None) == 6
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
-        ({"class": "magic"}, "magic"),
-        ({"class": "nowhere.at_all:thing"}, "cannot be imported"),
-        ({"class": "zerogap.strategies.railcap:nothing"}, "cannot be imported"),
+        ({"class": "magic"}, "'magic' must be one of identity"),
+        ({"class": "nowhere.at_all:thing"}, "cannot import"),
+        ({"class": "zerogap.strategies.railcap:nothing"}, "cannot import"),
         ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),
-        ({"class": "railcap", "parameters": {"n": 0}}, "railcap.*n is 0"),
+        ({"class": "railcap", "parameters": {"n": 0}}, r"railcap.*at least 1 \(got 0\)"),
     ],
 )
-def test_what_cannot_be_built_is_said(entry, said):
-    with pytest.raises(InputError, match=said):
+def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):
+    with pytest.raises(InputError, match=message):
         build(entry)
+
+
+def test_the_registry_loads_no_torch():
+    code = "import sys, zerogap.strategies.registry; sys.exit('torch' in sys.modules)"
+    folder = Path(zerogap.__file__).parents[1]
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(folder)})

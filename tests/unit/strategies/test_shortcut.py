@@ -1,3 +1,5 @@
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,137 +9,116 @@ from helpers.tiny_models import ARCHITECTURES, model, tokenizer
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.errors import InputError
+from zerogap.families.structure import down_projections
 from zerogap.io import parquet
 from zerogap.strategies import shortcut
+from zerogap.strategies.base import Context
 
-PREFIX, QUESTION = [5, 6, 7, 8], [9, 10]
-WIDTH = 48  # of the tiny models' feed-forward blocks
+PREFIX, QUESTIONS = [5, 6, 7, 8], [[9, 10], [11]]
+WIDTH = 48  # neurons per layer of the tiny models
+FORWARD_PASSES = 8  # of `decode`: prefix, prompts, six steps
 
 
 def decode(decoder, steps=6):
-    """Logits of some fixed steps."""
+    """Decode fixed tokens; the logits of every step."""
     decoder.prefill_prefix(PREFIX)
-    logits = [decoder.prefill_prompts([QUESTION, [11]]).repeat_interleave(2, 0)]
+    logits = [decoder.prefill_prompts(QUESTIONS).repeat_interleave(2, 0)]
     decoder.reorder(np.array([0, 0, 1, 1]))
     for step in range(steps):
         logits.append(decoder.step(torch.tensor([step, 40 + step, 80 + step, 120 + step])))
     return torch.stack(logits)
 
 
-def patched(contaminated, donor, neurons):
-    return shortcut.PatchedModel(
-        SharedPromptDecoder(contaminated), SharedPromptDecoder(donor, with_logits=False), neurons
+def patch(contaminated, base, neurons):
+    return shortcut.PatchedDecoder(
+        SharedPromptDecoder(contaminated), SharedPromptDecoder(base, with_logits=False), neurons
     )
 
 
-@pytest.mark.parametrize("family", ARCHITECTURES)
-def test_neurons_are_of_the_text_models_layers(family):
-    made = model(family)
-    found = shortcut.down_projections(made)
-    assert len(found) == made.config.get_text_config().num_hidden_layers
-    assert {module.in_features for module in found} == {WIDTH}
+@contextlib.contextmanager
+def recorded_neurons(net, layer):
+    """Record what the layer's down projection is given; enter it after patching the model."""
+    neurons = []
+    handle = down_projections(net)[layer].register_forward_pre_hook(
+        lambda _, inputs: neurons.append(inputs[0].clone())
+    )
+    yield neurons
+    handle.remove()
+
+
+def neurons_of(decoder, layer):
+    """The layer's neurons in every forward pass of `decode`."""
+    with recorded_neurons(decoder.model, layer) as neurons:
+        decode(decoder)
+    assert len(neurons) == FORWARD_PASSES
+    return neurons
 
 
 @pytest.mark.parametrize("family", ARCHITECTURES)
-def test_a_model_that_lends_to_itself_is_unchanged(family):
+def test_neurons_are_found_in_every_layer_of_the_text_model(family):
+    net = model(family)
+    layers = down_projections(net)
+    assert len(layers) == net.config.get_text_config().num_hidden_layers
+    assert {module.in_features for module in layers} == {WIDTH}
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_a_patch_from_an_equal_model_changes_nothing(family):
     neurons = {0: torch.arange(10), 2: torch.tensor([3, 40])}
-    alone = decode(SharedPromptDecoder(model(family)))
-    with_itself = decode(patched(model(family), model(family), neurons))
-    torch.testing.assert_close(with_itself, alone)
+    unpatched = decode(SharedPromptDecoder(model(family)))
+    patched = decode(patch(model(family), model(family), neurons))
+    torch.testing.assert_close(patched, unpatched)
 
 
 @pytest.mark.parametrize("family", ARCHITECTURES)
-def test_the_selected_neurons_are_the_donors_at_every_position(family):
-    """With every neuron of a layer borrowed, the donor's activations stand there throughout."""
-    ours, theirs = model(family, seed=1), model(family, seed=2)
+def test_selected_neurons_are_the_base_models_at_every_position(family):
     layer = 1
-    everything = {layer: torch.arange(WIDTH)}
-    decoder = patched(ours, theirs, everything)
-    seen = []
-    # Registered after the patch: it sees what the down projection is really given.
-    shortcut.down_projections(ours)[layer].register_forward_pre_hook(
-        lambda _, inputs: seen.append(inputs[0].clone())
-    )
-    changed = decode(decoder)
-
-    donor = SharedPromptDecoder(model(family, seed=2))
-    expected = []
-    shortcut.down_projections(donor.model)[layer].register_forward_pre_hook(
-        lambda _, inputs: expected.append(inputs[0].clone())
-    )
-    decode(donor)
-    assert len(seen) == len(expected) == 8
-    for one, other in zip(seen, expected, strict=True):
-        torch.testing.assert_close(one, other)
-    assert not torch.allclose(changed, decode(SharedPromptDecoder(model(family, seed=1))))
+    patched = patch(model(family, 1), model(family, 2), {layer: torch.arange(WIDTH)})
+    expected = neurons_of(SharedPromptDecoder(model(family, 2)), layer)
+    for ours, base in zip(neurons_of(patched, layer), expected, strict=True):
+        torch.testing.assert_close(ours, base)
+    unpatched = SharedPromptDecoder(model(family, 1))
+    assert not torch.allclose(decode(patched), decode(unpatched))
 
 
-def test_unselected_neurons_are_the_models_own():
-    ours, theirs = model("llama", seed=1), model("llama", seed=2)
-    patched(ours, theirs, {0: torch.tensor([4])}).prefill_prefix(PREFIX)
-    with shortcut.recorded_neurons(model("llama", seed=1)) as before:
-        pass
-    assert len(before) == 3
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_unselected_neurons_are_bit_for_bit_those_of_the_unpatched_model(family):
+    """In the patched layer and below it; layers above it are given other inputs."""
+    layer, selected = 1, torch.tensor([4, 17])
+    unselected = torch.tensor([index for index in range(WIDTH) if index not in (4, 17)])
+    patched = patch(model(family, 1), model(family, 2), {layer: selected})
+    unpatched = SharedPromptDecoder(model(family, 1))
+    for ours, own in zip(neurons_of(patched, layer), neurons_of(unpatched, layer), strict=True):
+        assert torch.equal(ours[..., unselected], own[..., unselected])
+        assert not torch.isclose(ours[..., selected], own[..., selected]).any()
+    for ours, own in zip(neurons_of(patched, 0), neurons_of(unpatched, 0), strict=True):
+        assert torch.equal(ours, own)
 
 
-def test_release_takes_the_patch_off():
-    ours = model("llama", seed=1)
-    decoder = patched(ours, model("llama", seed=2), {0: torch.arange(48)})
-    decoder.release()
-    torch.testing.assert_close(
-        decode(SharedPromptDecoder(ours)), decode(SharedPromptDecoder(model("llama", seed=1)))
-    )
+def test_release_removes_the_patch_from_both_models():
+    contaminated, base = model("llama", seed=1), model("llama", seed=2)
+    patch(contaminated, base, {0: torch.arange(WIDTH)}).release()
+    for net, seed in ((contaminated, 1), (base, 2)):
+        assert torch.equal(
+            decode(SharedPromptDecoder(net)), decode(SharedPromptDecoder(model("llama", seed)))
+        )
 
 
-def test_it_samples_through_the_same_loop():
+def test_a_patched_decoder_samples_like_any_other():
     words = tokenizer()
     prompts = [Prompt(str(i), words(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(3)]
-    decoder = patched(model("llama", 1), model("llama", 2), {0: torch.arange(20)})
+    decoder = patch(model("llama", 1), model("llama", 2), {0: torch.arange(20)})
     sampling = SamplingParams(
         temperature=0.7, max_new_tokens=8, stop=[], num_samples=4, batch_size=5
     )
-    drawn = dict(sample(decoder, prompts, words, sampling))
-    assert sorted(drawn) == [0, 1, 2]
-    assert all(len(responses) == 4 for responses in drawn.values())
+    responses = dict(sample(decoder, prompts, words, sampling))
+    assert sorted(responses) == [0, 1, 2]
+    assert all(len(answers) == 4 for answers in responses.values())
 
 
-def test_comparative_score_is_the_root_mean_square_difference():
-    a, b = model("llama", 1), model("llama", 2)
-    texts = [([1, 2, 3, 4, 5], 2), ([9, 8, 7], 1)]
-    scores = shortcut.comparative_scores(a, b, texts)
-    with shortcut.recorded_neurons(a) as ours, torch.no_grad():
-        first = [a(torch.tensor([ids])) and ours[1][0, start:].clone() for ids, start in texts]
-    with shortcut.recorded_neurons(b) as theirs, torch.no_grad():
-        second = [b(torch.tensor([ids])) and theirs[1][0, start:].clone() for ids, start in texts]
-    difference = torch.cat(first) - torch.cat(second)
-    np.testing.assert_allclose(scores[1], (difference**2).mean(0).sqrt().numpy())
-
-
-def test_selection():
-    """Groups tile all layers but the last; the best neurons by the summed score are selected."""
-    parts = shortcut.groups([5, 5, 5], group_size=2)
-    assert parts == [
-        (0, range(0, 2)), (0, range(2, 4)), (0, range(4, 5)),
-        (1, range(0, 2)), (1, range(2, 4)), (1, range(4, 5)),
-    ]  # fmt: skip
-    accuracy = {("contaminated", None): 0.9, ("clean", None): 0.4}
-
-    def solved(which, neurons):
-        if neurons is None:
-            return accuracy[which, None]
-        layer, indices = next(iter(neurons.items()))
-        hit = layer == 1 and 2 in indices.tolist()
-        return accuracy[which, None] - (0.5 if hit and which == "contaminated" else 0.0)
-
-    causal = shortcut.causal_scores(solved, parts)
-    assert causal == pytest.approx([1, 1, 1, 1, 1.5, 1])
-    comparative = [np.arange(5) / 100, np.arange(5) / 100, np.ones(5)]
-    table = shortcut.select(comparative, parts, causal, share=0.2)
-    chosen = table[table.selected]
-    assert list(zip(chosen.layer, chosen.neuron, strict=True)) == [(0, 4), (1, 2), (1, 3)][-3:]
-
-
-def test_the_file_gives_back_the_selection(tmp_path):
+@pytest.fixture
+def neurons_file(tmp_path):
     table = pd.DataFrame(
         {
             "layer": [0, 0, 1], "neuron": [3, 4, 7], "comparative": 0.1, "causal": 1.0,
@@ -145,5 +126,25 @@ def test_the_file_gives_back_the_selection(tmp_path):
         }
     )  # fmt: skip
     parquet.write(tmp_path / "neurons.parquet", table, "neurons", {})
-    chosen = shortcut.selected_neurons(tmp_path / "neurons.parquet")
-    assert {layer: indices.tolist() for layer, indices in chosen.items()} == {0: [3], 1: [7]}
+    return tmp_path / "neurons.parquet"
+
+
+def test_the_neurons_file_gives_the_selected_neurons_by_layer(neurons_file):
+    neurons = shortcut.selected_neurons(neurons_file)
+    assert {layer: indices.tolist() for layer, indices in neurons.items()} == {0: [3], 1: [7]}
+
+
+def test_shortcut_patches_the_selected_neurons_from_the_base_models_folder(neurons_file, tmp_path):
+    model("llama", 2).save_pretrained(tmp_path / "base")
+    context = Context([], [], base_model=tmp_path / "base", neurons=neurons_file)
+    wrap_decoder = shortcut.Shortcut().prepare(context).wrap_decoder
+    decoder = wrap_decoder(SharedPromptDecoder(model("llama", 1)))
+    expected = patch(
+        model("llama", 1), model("llama", 2), {0: torch.tensor([3]), 1: torch.tensor([7])}
+    )
+    assert torch.equal(decode(decoder), decode(expected))
+
+
+def test_shortcut_without_neurons_is_an_error():
+    with pytest.raises(InputError, match="needs_base_model: true"):
+        shortcut.Shortcut().prepare(Context([], []))

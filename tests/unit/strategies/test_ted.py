@@ -3,14 +3,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.strategies.base import Context
-from zerogap.strategies.filtering import passing
+from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.ted import TED
 
 TOKENS = st.lists(st.integers(0, 3), max_size=9)
+NO_CONTEXT = Context([], [])
 
 
 def literal_distance(a, b):
-    """Levenshtein by its recursion, tabulated."""
+    """Levenshtein distance by its recursion, tabulated."""
     table = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
@@ -29,24 +30,23 @@ def literal_distance(a, b):
     tau=st.integers(0, 3),
     max_length=st.integers(1, 8),
 )
-def test_it_is_the_authors_filter(trajectory, responses, tau, max_length):
-    tokens, texts = [t for t, _ in responses], [t for _, t in responses]
-    kept = (
-        TED(tau=tau, max_length=max_length).prepare(Context([], [])).keep(trajectory, tokens, texts)
-    )
+def test_ted_keeps_what_the_authors_filter_keeps(trajectory, responses, tau, max_length):
+    all_tokens, texts = [tokens for tokens, _ in responses], [text for _, text in responses]
+    ted = TED(tau=tau, max_length=max_length).prepare(NO_CONTEXT)
+    keep = ted.filter_responses(trajectory, all_tokens, texts)
     reference = trajectory[:max_length]
-    written = []
-    for index, (own, text) in enumerate(responses):
-        if text in [texts[i] for i in written]:
-            assert not kept[index]
+    kept_indices = []
+    for index, (tokens, text) in enumerate(responses):
+        if text in [texts[i] for i in kept_indices]:
+            assert not keep[index]
             continue
-        far = literal_distance(reference, own[: len(reference)]) > tau
-        assert kept[index] == (far and text not in texts[:index])
-        if kept[index]:
-            written.append(index)
+        is_far = literal_distance(reference, tokens[: len(reference)]) > tau
+        assert keep[index] == (is_far and text not in texts[:index])
+        if keep[index]:
+            kept_indices.append(index)
 
 
-def test_the_end_token_is_no_part_of_the_text():
+def test_the_end_token_does_not_count_in_the_distance():
     samples = pd.DataFrame(
         {
             "question_id": "q",
@@ -55,6 +55,6 @@ def test_the_end_token_is_no_part_of_the_text():
             "text": ["a", "b", "c"],
         }
     )
-    keep = TED(tau=0).prepare(Context([], [])).keep
-    assert list(passing(samples, {"q": ([1, 2, 9], "eos")}, keep).text) == ["c"]
-    assert list(passing(samples, {"q": ([1, 3], "length")}, keep).text) == ["a", "b"]
+    ted = TED(tau=0).prepare(NO_CONTEXT).filter_responses
+    assert list(filter_samples(samples, {"q": ([1, 2, 9], "eos")}, ted).text) == ["c"]
+    assert list(filter_samples(samples, {"q": ([1, 3], "length")}, ted).text) == ["a", "b"]

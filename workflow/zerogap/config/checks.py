@@ -10,10 +10,9 @@ from zerogap.config.strategies import StrategyEntry
 from zerogap.data import extraction
 from zerogap.errors import InputError
 from zerogap.families import FAMILIES
-from zerogap.strategies.base import CLASSES
+from zerogap.strategies.registry import BUILT_IN
 
 # What a built-in strategy cannot do without.
-REQUIRED_KEYS = {"ted": "filter_of", "shortcut": "needs_base_model"}
 RESERVED_STRATEGIES = ("all_zero", "clean_batch2")
 
 
@@ -190,16 +189,19 @@ def _check_strategies(config: Config) -> None:
 def _check_strategy(key: str, name: str, entry: StrategyEntry, config: Config) -> None:
     if name in RESERVED_STRATEGIES:
         raise InputError(f"config: {key}: the name is reserved; rename it")
-    if entry.class_name in CLASSES:
-        for field in ("filter_of", "needs_base_model"):
-            needed = REQUIRED_KEYS.get(entry.class_name) == field
+    if entry.class_name in BUILT_IN:
+        built_in = BUILT_IN[entry.class_name]
+        for field, needed in (
+            ("filter_of", built_in.filters_responses),
+            ("needs_base_model", built_in.needs_base_model),
+        ):
             if needed != bool(getattr(entry, field)):
                 problem = f"needs the key {field}" if needed else f"takes no key {field}; remove it"
                 raise InputError(f"config: {key}: class '{entry.class_name}' {problem}")
     elif ":" not in entry.class_name:
         raise InputError(
             f"config: {key}.class is '{entry.class_name}'; it must be one of "
-            f"{', '.join(CLASSES)}, or package.module:Class"
+            f"{', '.join(BUILT_IN)}, or package.module:Class"
         )
     source = entry.filter_of
     if source is not None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from zerogap.data import answers
 from zerogap.errors import InputError
-from zerogap.plugins import imported
+from zerogap.plugins import import_object
 
 _STRICT = re.compile(r"The answer is (-?[0-9.,]+).")
 _FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
@@ -105,7 +105,7 @@ def _parse_text(gold: str) -> str:
 
 
 def _user_rule(name: str) -> ExtractionRule:
-    function = imported(name, "extraction", tuple(RULES))
+    function = import_object(name, "extraction", tuple(RULES))
 
     def extract(text: str) -> tuple[str | None, str]:
         answer = function(text)

@@ -1,0 +1,1 @@
+"""Sample responses to questions, score them and store them."""

@@ -1,33 +1,35 @@
-"""`zerogap.sample`: many responses to every prompt from a model in hand."""
+"""`zerogap.sample`: sample many responses per prompt from a model in memory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import torch
 import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from zerogap.data.extraction import extraction_rule
+from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.engine import loading
-from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
+from zerogap.io.resume import fingerprint, resumable_dir
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import Parts
+from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.responses import check_lengths
 from zerogap.strategies.base import Context, Intervention, Strategy
-from zerogap.strategies.filtering import passing
+from zerogap.strategies.filtering import filter_samples
 
 
 def sample(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     prompts: Sequence[str] | Mapping[str, str],
-    m: int = 50,
+    num_samples: int = 50,
     strategy: Strategy | None = None,
     *,
     gold: Sequence[str] | Mapping[str, str] | None = None,
@@ -37,114 +39,158 @@ def sample(
     max_new_tokens: int = 256,
     stop: Sequence[str] = (),
     seed: int = 0,
-    exact: bool = False,
-    batch_rows: int | None = None,
+    batch_invariant: bool = False,
+    batch_size: int | Literal["auto"] = "auto",
     output: str | Path | None = None,
-    donor: str | Path | None = None,
+    base_model: str | Path | None = None,
     neurons: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Draw m responses to every prompt, under a mitigation strategy if one is given.
+    """Sample `num_samples` responses to every prompt, under a mitigation strategy if one is given.
 
-    What prompts have in common at their beginning (the few-shot examples) is computed once. The
-    draws of a response depend on seed, prompt id and sample id alone: more prompts, another batch
-    or another strategy leave them as they are.
+    What all prompts begin with (the few-shot examples) is computed once. The random draws of a
+    response depend on the seed, the prompt's id and the sample's id alone; other prompts, another
+    batch size or another strategy leave them as they are.
 
     Args:
-        model: any `transformers` causal language model; it stays switched to the sampler's
-            attention.
-        prompts: whole prompts; their ids are the mapping's keys, or "0", "1", …
-        strategy: e.g. `RailCap(n=4)`; the greedy trajectories that it asks for are decoded first.
-        gold: the right answers, by the same keys or in the same order; without them `correct` and
-            the like are empty.
+        model: any `transformers` causal language model. Its attention implementation may be
+            replaced by the sampler's.
+        tokenizer: the model's tokenizer; it must have an end token.
+        prompts: complete prompts. Their ids are the mapping's keys, or "0", "1", … in a sequence.
+        num_samples: responses per prompt.
+        strategy: for example `RailCap(n=4)`. The greedy trajectories that it needs are decoded
+            first.
+        gold: the gold answers, with the same keys or in the same order as the prompts. Without
+            them `correct` is empty.
         extraction: which answer a response gives (:mod:`zerogap.data.extraction`).
-        stop: strings that end a response, beside the tokenizer's end token.
-        exact: see :class:`zerogap.engine.decoder.SamplingParams`.
-        batch_rows: samples decoded together; as many as fit the memory where it is None.
-        output: a Parquet file to write. Finished prompts are kept beside it on the way: a killed
-            call, repeated, goes on where it was.
-        donor, neurons: folder and file that :class:`zerogap.strategies.shortcut.Shortcut` borrows by.
+        temperature: sampling temperature.
+        top_p: nucleus sampling; 1 samples from all tokens.
+        max_new_tokens: the longest response, in tokens.
+        stop: strings that end a response, in addition to the tokenizer's end token.
+        seed: seed of the draws.
+        batch_invariant: see :class:`zerogap.engine.decoder.SamplingParams`.
+        batch_size: samples decoded together; "auto" uses as many as fit into memory.
+        output: a Parquet file to write. Finished prompts are stored next to it on the way, so that
+            an interrupted call resumes when it is repeated.
+        base_model: folder of the base model, for :class:`zerogap.strategies.shortcut.Shortcut`.
+        neurons: its `neurons` file.
 
     Returns:
-        One row a response, the columns of the `samples` contract (:mod:`zerogap.io.parquet`).
+        One row per response, with the columns of the `samples` table (:mod:`zerogap.io.parquet`).
 
     Raises:
-        InputError: gold answers for other prompts, a prompt that exceeds the model's context, a
-            tokenizer without an end token, a stop string that cannot occur, logits that are NaN,
-            or an output that another process is making.
+        InputError: the gold answers belong to other prompts, a prompt exceeds the model's context,
+            the tokenizer has no end token, a stop string cannot occur, the logits are NaN, or
+            another process is writing the same output.
     """
     texts = dict(prompts) if isinstance(prompts, Mapping) else _numbered(prompts)
-    golds: Mapping[str, str | None] = dict.fromkeys(texts)
-    if gold is not None:
-        golds = dict(gold) if isinstance(gold, Mapping) else _numbered(gold)
-    if set(golds) != set(texts):
-        some = sorted(set(golds) ^ set(texts))[0]
-        raise InputError(f"gold: one answer to each prompt is needed; see '{some}'")
+    rule = extraction_rule(extraction)
+    golds = [
+        None if answer is None else rule.parse_gold(answer) for answer in _gold_answers(texts, gold)
+    ]
     encoded = tokenizer(list(texts.values()))["input_ids"]
-    made = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
-    check_lengths(made, loading.context_length(model), max_new_tokens)
-
+    tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
+    check_lengths(tokenized, loading.context_length(model), max_new_tokens)
     sampling = SamplingParams(
         temperature=temperature,
         top_p=top_p,
         max_new_tokens=max_new_tokens,
         stop=list(stop),
-        num_samples=m,
+        num_samples=num_samples,
         seed=seed,
-        batch_size=batch_rows or "auto",
-        batch_invariant=exact,
+        batch_size=batch_size,
+        batch_invariant=batch_invariant,
     )
-    decoder = loading.decoder(model)
-    intervention, trajectories = Intervention(), []
+    decoder: Decoder = loading.decoder(model)
+    trajectories: list[Response] = []
+    intervention = Intervention()
     if strategy is not None:
-        plain = SamplingParams(temperature=0, max_new_tokens=max_new_tokens, stop=list(stop))
-        trajectories = greedy(decoder, made, tokenizer, plain)
-        intervention = strategy.prepare(
-            Context(
-                trajectories=[one.token_ids for one in trajectories],
-                entropies=[one.entropy for one in trajectories],
-                tokenizer=tokenizer,
-                donor=donor and Path(donor),
-                neurons=neurons and Path(neurons),
-            )
+        params = SamplingParams(temperature=0, max_new_tokens=max_new_tokens, stop=list(stop))
+        trajectories = greedy(decoder, tokenized, tokenizer, params)
+        context = Context(
+            trajectories=[trajectory.token_ids for trajectory in trajectories],
+            entropies=[trajectory.entropy for trajectory in trajectories],
+            tokenizer=tokenizer,
+            base_model=None if base_model is None else Path(base_model),
+            neurons=None if neurons is None else Path(neurons),
         )
-    if intervention.wrap is not None:
-        decoder = intervention.wrap(decoder)
-    judge = extraction_rule(extraction)
-    right = [None if golds[name] is None else judge.parse_gold(golds[name]) for name in texts]
-    asked = (decoder, made, right, tokenizer, sampling, judge, intervention.edit)
-
-    def counted(table: pd.DataFrame) -> pd.DataFrame:
-        if intervention.keep is None:
-            return table
-        ends = [(one.token_ids, one.finish_reason) for one in trajectories]
-        return passing(table, dict(zip(texts, ends, strict=True)), intervention.keep)
+        intervention = strategy.prepare(context)
+    if intervention.wrap_decoder is not None:
+        decoder = intervention.wrap_decoder(decoder)
+    job = _Job(decoder, tokenized, golds, tokenizer, sampling, rule, intervention, trajectories)
 
     if output is None:
-        table = counted(sample_questions(*asked))
-    else:
-        facts = provenance(
+        return job.run()
+    settings = {
+        "strategy": repr(strategy),
+        "sampling": {**vars(sampling), "batch_size": None},
+        "extraction": extraction,
+        "device": str(model.device),
+        "versions": [torch.__version__, transformers.__version__],
+        "prompts": fingerprint([texts, golds]),
+        "trajectories": fingerprint([trajectory.token_ids for trajectory in trajectories]),
+        "model": fingerprint(_weights_sample(model)),
+    }
+    with resumable_dir(Path(output), settings) as folder:
+        table = job.run(SampleCheckpoint(folder))
+        metadata = provenance(
             strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
         )
-        origin = {
-            "facts": [repr(strategy), {**vars(sampling), "batch_size": None}, str(model.device)],
-            "versions": [torch.__version__, transformers.__version__],
-            "prompts": [texts, right, extraction],
-            "trajectories": [one.token_ids for one in trajectories],
-            "model": _digest(model),
-        }
-        with Parts(Path(output), origin) as parts:
-            table = counted(sample_questions(*asked, parts=parts))
-            parquet.write(output, table, "samples", facts)
-            parts.discard()
+        parquet.write(output, table, "samples", metadata)
     return table
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What one call samples, and how."""
+
+    decoder: Decoder
+    prompts: list[Prompt]
+    golds: list[str | None]
+    tokenizer: PreTrainedTokenizerBase
+    sampling: SamplingParams
+    rule: ExtractionRule
+    intervention: Intervention
+    trajectories: list[Response]
+
+    def run(self, checkpoint: SampleCheckpoint | None = None) -> pd.DataFrame:
+        """Sample, and drop what the strategy filters out."""
+        table = sample_questions(
+            self.decoder,
+            self.prompts,
+            self.golds,
+            self.tokenizer,
+            self.sampling,
+            self.rule,
+            self.intervention.edit_logits,
+            checkpoint=checkpoint,
+        )
+        if self.intervention.filter_responses is None:
+            return table
+        by_prompt = {
+            prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
+            for prompt, trajectory in zip(self.prompts, self.trajectories, strict=True)
+        }
+        return filter_samples(table, by_prompt, self.intervention.filter_responses)
 
 
 def _numbered(values: Sequence[str]) -> dict[str, str]:
     return {str(index): value for index, value in enumerate(values)}
 
 
-def _digest(model: PreTrainedModel) -> dict[str, Any]:
-    """What tells two models in memory apart without reading all of their weights."""
+def _gold_answers(
+    prompts: Mapping[str, str], gold: Sequence[str] | Mapping[str, str] | None
+) -> list[str | None]:
+    """Return the gold answer of every prompt, in their order."""
+    if gold is None:
+        return [None] * len(prompts)
+    answers = dict(gold) if isinstance(gold, Mapping) else _numbered(gold)
+    if unmatched := sorted(set(answers) ^ set(prompts)):
+        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
+    return [answers[name] for name in prompts]
+
+
+def _weights_sample(model: PreTrainedModel) -> dict[str, Any]:
+    """Return some weights of every parameter: enough to recognise another model."""
     return {
         name: [list(weight.shape), weight.flatten()[:: max(1, weight.numel() // 64)].tolist()]
         for name, weight in model.named_parameters()

@@ -1,9 +1,13 @@
-"""From prompts to the `samples` table: scored, durable, within memory, and with a progress bar."""
+"""From prompts to the `samples` table: the responses to many questions, sampled and scored.
+
+Questions are sampled in chunks, which makes a job resumable. When a chunk runs out of memory it
+is sampled again with half the batch size. A progress bar shows speed, batch size and memory.
+"""
 
 import dataclasses
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import psutil
@@ -17,10 +21,10 @@ from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingPara
 from zerogap.engine.sampler import auto_batch_size, sample
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import Parts
+from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.responses import sample_rows
 
-PART = 100  # questions whose responses become durable together
+QUESTIONS_PER_CHUNK = 100
 
 
 def sample_questions(
@@ -30,96 +34,128 @@ def sample_questions(
     tokenizer: PreTrainedTokenizerBase,
     sampling: SamplingParams,
     rule: ExtractionRule,
-    edit: Edit | None = None,
+    edit_logits: Edit | None = None,
     *,
-    parts: Parts | None = None,
-    chosen: Sequence[int] | None = None,
+    checkpoint: SampleCheckpoint | None = None,
+    indices: Sequence[int] | None = None,
 ) -> pd.DataFrame:
-    """The `samples` table of all prompts, or of the chosen ones.
+    """Sample and score `sampling.num_samples` responses to every prompt.
 
     Args:
-        golds: the right answer to each prompt; None where it is not known.
-        rule: which answer a response gives, and whether it is the right one.
-        parts: where finished questions are kept; without it a killed call has to start again.
+        decoder: the model to sample from, wrapped by the strategy if it wraps.
+        prompts: one per question. What all of them begin with is computed once.
+        golds: the gold answer of each prompt; None where it is not known.
+        tokenizer: the model's tokenizer.
+        sampling: how to draw.
+        rule: extracts a response's answer and compares it with the gold answer.
+        edit_logits: the strategy's change to a step's logits.
+        checkpoint: where finished chunks are kept; without one an interrupted call starts over.
+        indices: sample only these prompts (a shard), in this order.
+
+    Returns:
+        The `samples` table (:mod:`zerogap.io.parquet`), by question and sample id.
 
     Raises:
-        InputError: as :func:`zerogap.engine.sampler.sample`, or one question's samples do not
-            fit the memory.
+        InputError: see :func:`zerogap.engine.sampler.sample`; or the responses to one question
+            alone do not fit into memory.
     """
-    chosen = range(len(prompts)) if chosen is None else chosen
+    questions = _Questions(decoder, prompts, golds, tokenizer, sampling, rule, edit_logits)
+    indices = range(len(prompts)) if indices is None else indices
+    batch_size = None if sampling.batch_size == "auto" else sampling.batch_size
     tables = []
-    rows = None if sampling.batch_size == "auto" else sampling.batch_size
-    with _Progress(len(chosen)) as progress:
-        for number, start in enumerate(range(0, len(chosen), PART)):
-            part = chosen[start : start + PART]
-            names = [prompts[index].question_id for index in part]
-            table = parts.load(number, names, sampling.num_samples) if parts else None
-            if table is not None:
-                rows = parts.batch_rows
-                progress.skip(len(part))
+    with _Progress(len(indices)) as progress:
+        for number, start in enumerate(range(0, len(indices), QUESTIONS_PER_CHUNK)):
+            chunk = indices[start : start + QUESTIONS_PER_CHUNK]
+            table = None
+            if checkpoint is not None:
+                names = [prompts[index].question_id for index in chunk]
+                table = checkpoint.load(number, names, sampling.num_samples)
+            if checkpoint is not None and table is not None:
+                batch_size = checkpoint.batch_size
+                progress.skip(len(chunk))
             else:
-                rows = rows or auto_batch_size(decoder, prompts, sampling)
-
-                def draw(together: int, part: Sequence[int] = part) -> pd.DataFrame:
-                    now = dataclasses.replace(sampling, batch_size=together)
-                    drawn = {}
-                    for index, responses in sample(decoder, prompts, tokenizer, now, edit, part):
-                        drawn[index] = sample_rows(
-                            prompts[index].question_id,
-                            golds[index],
-                            responses,
-                            tokenizer,
-                            sampling.stop,
-                            rule,
-                        )
-                        progress.advance(responses, together)
-                    listed = [row for index in part for row in drawn[index]]
-                    return pd.DataFrame(listed, columns=parquet.CONTRACTS["samples"].names)
-
-                table, rows = _within_memory(draw, rows, sampling.num_samples, progress)
-                if parts:
-                    parts.save(number, table, rows)
+                batch_size = batch_size or auto_batch_size(decoder, prompts, sampling)
+                table, batch_size = questions.sample_within_memory(chunk, batch_size, progress)
+                if checkpoint is not None:
+                    checkpoint.save(number, table, batch_size)
             tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def _within_memory(
-    draw: Callable[[int], pd.DataFrame], rows: int, samples: int, progress: "_Progress"
-) -> tuple[pd.DataFrame, int]:
-    """The part and with how many samples together it was drawn: half as many while memory fails."""
-    while True:
-        progress.mark()
-        try:
-            return draw(rows), rows
-        except Exception as error:
-            if not memory.is_exhausted(error):
-                raise
-            reason = str(error).splitlines()[0]
-        if rows // 2 < samples:
-            raise InputError(
-                f"out of memory with {rows} samples together, which is one question's "
-                f"({samples}): fewer samples, fewer new tokens or a larger device ({reason})"
+@dataclasses.dataclass(frozen=True)
+class _Questions:
+    """What is sampled, and how; see :func:`sample_questions`."""
+
+    decoder: Decoder
+    prompts: list[Prompt]
+    golds: Sequence[str | None]
+    tokenizer: PreTrainedTokenizerBase
+    sampling: SamplingParams
+    rule: ExtractionRule
+    edit_logits: Edit | None
+
+    def sample_within_memory(
+        self, chunk: Sequence[int], batch_size: int, progress: "_Progress"
+    ) -> tuple[pd.DataFrame, int]:
+        """Sample a chunk, halving the batch size while memory runs out; the table and that size."""
+        while True:
+            progress.mark()
+            try:
+                return self._sample(chunk, batch_size, progress), batch_size
+            except Exception as error:
+                if not memory.is_exhausted(error):
+                    raise
+                reason = str(error).splitlines()[0]
+            # Outside the `except` block: the traceback there keeps the tensors alive.
+            if batch_size // 2 < self.sampling.num_samples:
+                raise InputError(
+                    f"out of memory with batch_size {batch_size}, and one question takes "
+                    f"{self.sampling.num_samples} samples: use fewer samples, fewer new tokens "
+                    f"or a larger device ({reason})"
+                )
+            batch_size //= 2
+            progress.rewind(f"out of memory ({reason}); continuing with batch_size {batch_size}")
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def _sample(self, chunk: Sequence[int], batch_size: int, progress: "_Progress") -> pd.DataFrame:
+        sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
+        rows = {}
+        # Questions finish in another order than they start in.
+        for index, responses in sample(
+            self.decoder, self.prompts, self.tokenizer, sampling, self.edit_logits, chunk
+        ):
+            rows[index] = sample_rows(
+                self.prompts[index].question_id,
+                self.golds[index],
+                responses,
+                self.tokenizer,
+                sampling.stop,
+                self.rule,
             )
-        rows //= 2
-        progress.back(f"out of memory ({reason}): going on with {rows} samples together")
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+            progress.advance(responses, batch_size)
+        return pd.DataFrame(
+            [row for index in chunk for row in rows[index]],
+            columns=parquet.CONTRACTS["samples"].names,
+        )
 
 
 class _Progress:
-    """A bar on standard error: questions, tokens a second, time left, batch size, memory."""
+    """A progress bar on standard error: questions, tokens/s, time left, batch size, memory."""
 
     def __init__(self, total: int) -> None:
-        terminal = sys.stderr.isatty()
+        is_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=total,
             unit="question",
-            mininterval=0.5 if terminal else 10,  # a log need not move
+            mininterval=0.5 if is_terminal else 10,  # fewer lines in a log file
             maxinterval=60,
             dynamic_ncols=True,
         )
-        self._tokens = 0
+        self._num_tokens = 0
+        self._batch_size = 0
+        self._marked = (0.0, 0)
 
     def __enter__(self) -> "_Progress":
         return self
@@ -128,35 +164,35 @@ class _Progress:
         self._describe()
         self._bar.close()
 
-    def advance(self, responses: list[Response], together: int) -> None:
-        self._tokens += sum(len(response.token_ids) for response in responses)
-        self._together = together
+    def advance(self, responses: list[Response], batch_size: int) -> None:
+        """Count a finished question."""
+        self._num_tokens += sum(len(response.token_ids) for response in responses)
+        self._batch_size = batch_size
         if self._bar.update():
             self._describe()
 
-    def skip(self, questions: int) -> None:
-        """Questions that an earlier run has sampled: no part of the speed."""
-        self._bar.initial += questions
-        self._bar.update(questions)
+    def skip(self, num_questions: int) -> None:
+        """Count questions of an earlier attempt, which say nothing about the speed of this one."""
+        self._bar.initial += num_questions
+        self._bar.update(num_questions)
 
     def mark(self) -> None:
-        self._marked = self._bar.n, self._tokens
+        """Remember the current counts."""
+        self._marked = (self._bar.n, self._num_tokens)
 
-    def back(self, message: str) -> None:
-        """Return to the mark: what was drawn since is lost."""
-        self._bar.n, self._tokens = self._marked
+    def rewind(self, message: str) -> None:
+        """Return to the marked counts: what was drawn since then is lost."""
+        self._bar.n, self._num_tokens = self._marked
         self._bar.write(message, file=sys.stderr)
 
-    _together = 0
-
     def _describe(self) -> None:
-        spent = self._bar.format_dict["elapsed"] or 1e-9
+        seconds = self._bar.format_dict["elapsed"] or 1e-9
         if torch.cuda.is_available():
-            held = torch.cuda.max_memory_allocated()
+            num_bytes = torch.cuda.max_memory_allocated()
         else:
-            held = psutil.Process().memory_info().rss
+            num_bytes = psutil.Process().memory_info().rss
         self._bar.set_postfix_str(
-            f"{self._tokens:,} tokens, {self._tokens / spent:,.0f} tokens/s, "
-            f"{self._together} samples together, {held / 2**30:.1f} GiB",
+            f"{self._num_tokens:,} tokens, {self._num_tokens / seconds:,.0f} tokens/s, "
+            f"batch_size {self._batch_size}, {num_bytes / 2**30:.1f} GiB",
             refresh=False,
         )

@@ -1,4 +1,6 @@
-"""Where the clean model's token stands in the contaminated model's eyes (paper Figure 1 b, d)."""
+"""Ranks of one model's tokens under another model (paper Figure 1 b, d)."""
+
+from typing import cast
 
 import torch
 from transformers import PreTrainedModel
@@ -8,12 +10,17 @@ from transformers import PreTrainedModel
 def token_ranks(
     model: PreTrainedModel, prompt_ids: list[int], response_ids: list[int]
 ) -> list[int]:
-    """The rank under `model` of each response token, teacher-forced on those before it.
+    """Return the rank under `model` of each response token, given the tokens before it.
 
-    Rank 1 is the model's own choice (the two models agree at this step); a token has rank
-    1 + the number of tokens with a larger logit.
+    A token has rank 1 + the number of tokens with a larger logit. Rank 1 is the model's own greedy
+    choice; rank 2 is its runner-up.
+
+    Args:
+        model: the model that ranks, in the paper the contaminated one.
+        prompt_ids: the prompt.
+        response_ids: the response to rank, in the paper the clean model's greedy trajectory.
     """
     inputs = torch.tensor([prompt_ids + response_ids], device=model.device)
     logits = model(inputs).logits[0, len(prompt_ids) - 1 : -1]
-    chosen = logits.gather(1, inputs[0, len(prompt_ids) :, None])
-    return (1 + (logits > chosen).sum(-1)).tolist()
+    token_logits = logits.gather(1, inputs[0, len(prompt_ids) :, None])
+    return cast(list[int], (1 + (logits > token_logits).sum(-1)).tolist())

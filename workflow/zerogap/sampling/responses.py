@@ -1,4 +1,6 @@
-"""From questions to prompts and from generated tokens to scored responses."""
+"""From questions to prompts, and from generated tokens to scored responses."""
+
+from typing import Any
 
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
@@ -17,38 +19,49 @@ def few_shot_prompts(
     max_new_tokens: int,
     template: PromptTemplate = DEFAULT_TEMPLATE,
 ) -> list[Prompt]:
-    """The evaluation prompt of every question: the shots, then the question as it was published.
+    """Return the evaluation prompt of every question: the exemplars, then the original question.
+
+    Args:
+        questions: the `questions` table. A paraphrase is never part of a prompt.
+        exemplars: `question` and `target` of the few-shot examples.
+        tokenizer: the model's tokenizer.
+        context_length: tokens that the model's context has room for.
+        max_new_tokens: tokens that are generated after the prompt.
+        template: how the benchmark writes its questions and answers.
 
     Raises:
-        InputError: a prompt that leaves no room for `max_new_tokens` in the model's context.
+        InputError: a prompt leaves no room for `max_new_tokens` in the model's context.
     """
     prefix = template.few_shot_prefix(exemplars)
     texts = [template.prompt(prefix, question) for question in questions.question]
-    made = [
+    encoded = tokenizer(texts)["input_ids"]
+    few_shot = [
         Prompt(question_id, token_ids)
-        for question_id, token_ids in zip(
-            questions.question_id, tokenizer(texts)["input_ids"], strict=True
-        )
+        for question_id, token_ids in zip(questions.question_id, encoded, strict=True)
     ]
-    check_lengths(made, context_length, max_new_tokens)
-    return made
+    check_lengths(few_shot, context_length, max_new_tokens)
+    return few_shot
 
 
-def check_lengths(made: list[Prompt], context_length: int, max_new_tokens: int) -> None:
-    """Refuse prompts that leave no room for `max_new_tokens` in the model's context."""
-    longest = max(made, key=lambda prompt: len(prompt.token_ids))
+def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: int) -> None:
+    """Check that every prompt leaves room for `max_new_tokens` in the model's context.
+
+    Raises:
+        InputError: a prompt is too long.
+    """
+    longest = max(prompts, key=lambda prompt: len(prompt.token_ids))
     if len(longest.token_ids) + max_new_tokens > context_length:
         raise InputError(
             f"question {longest.question_id}: its prompt has {len(longest.token_ids)} tokens; with "
             f"max_new_tokens = {max_new_tokens} it exceeds the model's context of "
-            f"{context_length}: use fewer shots or fewer new tokens"
+            f"{context_length} tokens. Use fewer exemplars or fewer new tokens"
         )
 
 
-def texts(
+def response_texts(
     responses: list[Response], tokenizer: PreTrainedTokenizerBase, stop: list[str]
 ) -> list[str]:
-    """What the responses say: cut at the first stop string, without special tokens, stripped."""
+    """Return the text of every response, cut at the first stop string and stripped."""
     decoded = tokenizer.batch_decode(
         [response.token_ids for response in responses],
         skip_special_tokens=True,
@@ -64,23 +77,35 @@ def sample_rows(
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],
     rule: ExtractionRule,
-) -> list[tuple]:
-    """One question's rows of the `samples` contract, in its column order."""
-    said = texts(responses, tokenizer, stop)
+) -> list[tuple[Any, ...]]:
+    """Score one question's responses.
+
+    Args:
+        question_id: the question.
+        gold: its gold answer; without one the responses are not marked right or wrong.
+        responses: in order of their sample id.
+        tokenizer: the model's tokenizer.
+        stop: the strings that end a response.
+        rule: extracts the answer and compares it with the gold answer.
+
+    Returns:
+        One row per response, with the columns of the `samples` table.
+    """
+    texts = response_texts(responses, tokenizer, stop)
     return [
         (
             question_id,
-            index,
+            sample_id,
             response.token_ids,
             text,
             *rule.grade(text, gold),
             len(response.token_ids),
             response.finish_reason,
         )
-        for index, (response, text) in enumerate(zip(responses, said, strict=True))
+        for sample_id, (response, text) in enumerate(zip(responses, texts, strict=True))
     ]
 
 
 def _cut(text: str, stop: list[str]) -> str:
-    places = [place for place in (text.find(one) for one in stop) if place >= 0]
-    return text[: min(places)] if places else text
+    positions = [position for position in map(text.find, stop) if position >= 0]
+    return text[: min(positions)] if positions else text

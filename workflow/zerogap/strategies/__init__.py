@@ -1,0 +1,1 @@
+"""The mitigation strategies, one module each."""

@@ -1,91 +1,92 @@
-"""The one interface of all mitigation strategies.
+"""The interface of all mitigation strategies.
 
-A strategy is a small object with its parameters, `RailCap(n=4)`, and one method,
-`prepare(context) -> Intervention`: from what is known before sampling (:class:`Context`) it makes
-up to three functions. `edit` changes a step's logits (RailCap, LNE-blocking), `wrap` changes the
-model (Shortcut neuron patching), `keep` filters drawn responses (TED). Identity has none of them.
+A strategy is a small object that holds its parameters, such as `RailCap(n=4)`, and has one method,
+`prepare(context) -> Intervention`. From what is known before sampling (:class:`Context`) it makes
+up to three functions:
 
-A config entry names the class and its parameters. Our own go by their short name, somebody
-else's by `package.module:Class`.
+- `edit_logits` changes the logits of a decoding step (RailCap, LNE-blocking),
+- `wrap_decoder` changes the model that decodes (Shortcut neuron patching),
+- `filter_responses` drops responses that another strategy has drawn (TED).
+
+Identity has none of them. docs/extend.md shows how to write a strategy of your own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zerogap.errors import InputError
-from zerogap.plugins import imported
+from zerogap.plugins import import_object
+from zerogap.strategies.registry import BUILT_IN
 
-if TYPE_CHECKING:  # the workflow reads the table below without loading torch and pandas
+if TYPE_CHECKING:  # building a strategy that only filters loads no torch
     from transformers import PreTrainedTokenizerBase
 
     from zerogap.engine.decoder import Decoder, Edit
-    from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-    from zerogap.strategies.filtering import Keep
-
-CLASSES = {
-    "identity": "zerogap.strategies.identity:Identity",
-    "railcap": "zerogap.strategies.railcap:RailCap",
-    "lne_blocking": "zerogap.strategies.lne_blocking:LNEBlocking",
-    "shortcut": "zerogap.strategies.shortcut:Shortcut",
-    "ted": "zerogap.strategies.ted:TED",
-}
+    from zerogap.strategies.filtering import ResponseFilter
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a strategy may know: everything here comes from the contaminated model alone.
+    """What a strategy may know. Nothing here comes from the clean model.
 
     Attributes:
-        trajectories: each prompt's greedy trajectory as token ids, the end token included.
-        entropies: the entropy (nats) of every step of it.
-        tokenizer: the model's.
-        donor: folder of the base model, for strategies that borrow from it.
+        trajectories: the greedy trajectory of each prompt as token ids, end token included.
+        entropies: the entropy (nats) of every step of each trajectory.
+        tokenizer: the contaminated model's tokenizer.
+        base_model: folder of the base model, for strategies that need it.
         neurons: the `neurons` Parquet file of this model and benchmark.
     """
 
     trajectories: list[list[int]]
     entropies: list[list[float]]
     tokenizer: "PreTrainedTokenizerBase | None" = None
-    donor: Path | None = None
+    base_model: Path | None = None
     neurons: Path | None = None
 
 
 @dataclass(frozen=True)
 class Intervention:
-    """What a strategy does to one model on given questions, each part optional.
+    """What a strategy does to one model on a list of prompts. Each part is optional.
 
     Attributes:
-        edit: (logits (R, V), rows) → logits (R, V), before temperature and sampling; it may change
-            the logits it is given. The rows' tensors lie on the host, the logits on the device.
-        wrap: the contaminated model → what is decoded with.
-        keep: (greedy trajectory, its responses' token ids and texts) → which responses count; the
-            ids are without the end token. It is prepared without trajectories or tokenizer.
+        edit_logits: (logits (R, V), rows) → logits (R, V), before temperature and sampling. It may
+            modify the logits in place. The tensors of `rows` are on the CPU, the logits on the
+            model's device.
+        wrap_decoder: the contaminated model's decoder → the decoder to sample from.
+        filter_responses: (greedy trajectory, token ids of its responses, their texts) → which of
+            the responses count. The token ids come without the end token. A strategy that filters
+            is prepared without trajectories and without a tokenizer.
     """
 
-    edit: "Edit | None" = None
-    wrap: "Callable[[SharedPromptDecoder], Decoder] | None" = None
-    keep: "Keep | None" = None
+    edit_logits: "Edit | None" = None
+    wrap_decoder: "Callable[[Decoder], Decoder] | None" = None
+    filter_responses: "ResponseFilter | None" = None
 
 
 class Strategy(Protocol):
     """A mitigation strategy with its parameters."""
 
     def prepare(self, context: Context) -> Intervention:
-        """What it does to the model that `context` is about."""
+        """Return what the strategy does to the model that `context` describes."""
 
 
-def build(entry: dict[str, Any]) -> Strategy:
-    """The strategy of one config entry, e.g. `{"class": "railcap", "parameters": {"n": 4}}`.
+def build(entry: Mapping[str, Any]) -> Strategy:
+    """Build the strategy of one config entry.
+
+    Args:
+        entry: `class` (a built-in name or `package.module:Class`) and its `parameters`, for example
+            `{"class": "railcap", "parameters": {"n": 4}}`.
 
     Raises:
-        InputError: an unknown name, a class that cannot be imported, or wrong parameters.
+        InputError: the name is unknown, the class cannot be imported, or it rejects the parameters.
     """
     name = entry["class"]
-    target = CLASSES.get(name, name)
-    found = imported(target, "strategies: class", tuple(CLASSES))
+    target = BUILT_IN[name].target if name in BUILT_IN else name
+    strategy_class = import_object(target, "strategies: class", tuple(BUILT_IN))
     try:
-        return found(**entry.get("parameters", {}))
+        strategy: Strategy = strategy_class(**entry.get("parameters", {}))
     except (TypeError, ValueError) as error:
         raise InputError(f"strategies: class '{name}': {error}") from error
+    return strategy

@@ -1,29 +1,37 @@
-"""Strategies that filter: of responses already drawn, those that count."""
+"""Apply a strategy that filters responses to a table of drawn responses."""
 
 from collections.abc import Callable, Iterable, Mapping
 
 import pandas as pd
 
-Keep = Callable[[list[int], list[list[int]], list[str]], list[bool]]
+# (greedy trajectory, token ids of each response, text of each response) → which responses count.
+ResponseFilter = Callable[[list[int], list[list[int]], list[str]], list[bool]]
 
 
-def without_end(token_ids: Iterable[int], finish_reason: str) -> list[int]:
-    """A response's token ids without the end token that finished it."""
-    tokens = list(map(int, token_ids))
+def without_end_token(token_ids: Iterable[int], finish_reason: str) -> list[int]:
+    """Return a response's token ids without the end token that finished it."""
+    tokens = [int(token) for token in token_ids]
     return tokens[:-1] if finish_reason == "eos" else tokens
 
 
-def passing(
-    samples: pd.DataFrame, trajectories: Mapping[str, tuple[Iterable[int], str]], keep: Keep
+def filter_samples(
+    samples: pd.DataFrame,
+    trajectories: Mapping[str, tuple[Iterable[int], str]],
+    response_filter: ResponseFilter,
 ) -> pd.DataFrame:
-    """The rows of a `samples` table that a strategy's `keep` lets pass, in their order.
+    """Return the rows of a `samples` table that the filter keeps, in their order.
 
     Args:
-        trajectories: question id → the greedy trajectory's token ids and its finish reason.
+        samples: one row per response; all responses of a question are filtered together.
+        trajectories: question id → token ids and finish reason of its greedy trajectory.
+        response_filter: see :class:`zerogap.strategies.base.Intervention`.
     """
-    passed = []
-    for question_id, part in samples.groupby("question_id", sort=False):
-        tokens = list(map(without_end, part.token_ids, part.finish_reason))
-        trajectory = without_end(*trajectories[question_id])
-        passed.append(part[keep(trajectory, tokens, list(part.text))])
-    return pd.concat(passed, ignore_index=True)
+    kept = []
+    for question_id, responses in samples.groupby("question_id", sort=False):
+        trajectory = without_end_token(*trajectories[str(question_id)])
+        token_ids = [
+            without_end_token(tokens, reason)
+            for tokens, reason in zip(responses.token_ids, responses.finish_reason, strict=True)
+        ]
+        kept.append(responses[response_filter(trajectory, token_ids, list(responses.text))])
+    return pd.concat(kept, ignore_index=True)

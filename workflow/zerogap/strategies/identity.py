@@ -1,4 +1,4 @@
-"""Identity: the contaminated model without intervention (paper §5.1)."""
+"""Identity: the contaminated model without mitigation (paper §5.1)."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from zerogap.strategies.base import Context, Intervention
 
 @dataclass(frozen=True)
 class Identity:
-    """No change to anything."""
+    """The contaminated model without mitigation."""
 
     def prepare(self, context: Context) -> Intervention:
-        """Nothing."""
+        """Return an empty intervention."""
         return Intervention()

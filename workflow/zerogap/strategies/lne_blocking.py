@@ -1,13 +1,20 @@
-"""LNE-blocking (Hou et al., 2025): block the arg-max of the first steps, more where entropy is low.
+"""LNE-blocking (Hou et al., 2025): exclude the most probable token of the first steps.
 
-The length-normalised entropy (LNE) of a question's greedy decode gauges its contamination. The
-number of blocking operations is `threshold · clip(1 − LNE/β, 0, 1)`, rounded down; in each of that
-many first steps the most probable token of the step is excluded. β = 2 and threshold = 7 (GSM8K)
-are from secondary sources, the product and its rounding are inferred (docs/choices.md).
+The length-normalised entropy (LNE) of a question's greedy trajectory estimates how contaminated
+the question is: the lower the entropy, the more of the response is memorised. The estimate sets
+the number of blocking operations,
+
+    ⌊threshold · clip(1 − LNE / beta, 0, 1)⌋,
+
+and in each of that many first steps the most probable token is excluded. The rest is sampled.
+
+Source: `threshold` = 7 for GSM8K and `beta` = 2 come from secondary sources; the product and its
+rounding are inferred from them (docs/choices.md).
 """
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -19,52 +26,53 @@ from zerogap.strategies.base import Context, Intervention
 
 @dataclass(frozen=True)
 class LNEBlocking:
-    """LNE-blocking with strengths from the greedy pass.
+    """LNE-blocking with the strength of each question set from its greedy trajectory.
 
     Attributes:
-        threshold: the most operations a question can get (7 for GSM8K, 4 for code).
-        beta: the entropy (nats) at which blocking ceases.
+        threshold: the most blocking operations that a question can get (7 for GSM8K).
+        beta: the entropy (nats) from which on nothing is blocked.
         rounding: "floor" or "nearest".
 
     Raises:
-        ValueError: another rounding.
+        ValueError: `rounding` has another value.
     """
 
     threshold: int = 7
     beta: float = 2.0
-    rounding: str = "floor"
+    rounding: Literal["floor", "nearest"] = "floor"
 
     def __post_init__(self) -> None:
         if self.rounding not in ("floor", "nearest"):
             raise ValueError(
-                f"LNE-blocking: rounding is '{self.rounding}'; it is 'floor' or 'nearest'"
+                f"LNE-blocking: rounding must be 'floor' or 'nearest' (got '{self.rounding}')"
             )
 
     def prepare(self, context: Context) -> Intervention:
-        """The blocks that `context.entropies` ask for."""
-        operations = torch.tensor(
-            [
-                strength(entropy, self.threshold, self.beta, self.rounding)
-                for entropy in context.entropies
-            ]
+        """Return the blocking that `context.entropies` determine."""
+        num_blocks = torch.tensor(
+            [self.num_blocking_operations(entropy) for entropy in context.entropies]
         )
 
-        def edit(logits: Tensor, rows: Rows) -> Tensor:
-            blocked = (rows.step < operations[rows.question]).nonzero()[:, 0]
-            blocked = to_device(blocked, logits.device)
+        def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
+            blocked = (rows.step < num_blocks[rows.question]).nonzero()[:, 0]
             if len(blocked):
+                blocked = to_device(blocked, logits.device)
                 logits[blocked, logits[blocked].argmax(-1)] = float("-inf")
             return logits
 
-        return Intervention(edit=edit)
+        return Intervention(edit_logits=edit_logits)
+
+    def num_blocking_operations(self, entropy: list[float]) -> int:
+        """Return how many first steps of one question are blocked.
+
+        Args:
+            entropy: the entropy (nats) of every step of the greedy trajectory.
+        """
+        contamination = min(1.0, max(0.0, 1 - length_normalised_entropy(entropy) / self.beta))
+        strength = self.threshold * contamination
+        return math.floor(strength + 0.5 if self.rounding == "nearest" else strength)
 
 
-def length_normalized_entropy(entropy: list[float]) -> float:
-    """LNE in nats: the mean over the greedy steps, the end token's included."""
+def length_normalised_entropy(entropy: list[float]) -> float:
+    """Return the mean entropy (nats) over the greedy steps, the end token's step included."""
     return sum(entropy) / len(entropy)
-
-
-def strength(entropy: list[float], threshold: int, beta: float, rounding: str = "floor") -> int:
-    """The number of blocking operations of one question."""
-    share = min(1.0, max(0.0, 1 - length_normalized_entropy(entropy) / beta))
-    return math.floor(threshold * share + (0.5 if rounding == "nearest" else 0))

@@ -1,12 +1,26 @@
 """RailCap (paper §4, Algorithm 1): step-wise supervision against the greedy trajectory.
 
-Whenever the last n generated tokens are an n-gram window of the question's own greedy trajectory,
-the token that follows that window on the trajectory (the rail token) is capped at the runner-up's
-logit. Where a window recurs, its last occurrence counts, as in a map that is filled from left to
-right; the trajectory's end token is part of it; prompts are never matched.
+A contaminated model's samples fall back onto its greedy trajectory g = (g_1, …, g_T). RailCap
+watches for that at every step. Whenever the last n generated tokens equal an n-gram window of the
+question's own trajectory, the sample is on the rail, and the token that follows the window there,
+the rail token, is capped at the runner-up's logit:
+
+    H = {(g_k, …, g_{k+n-1}) ↦ g_{k+n} : 1 ≤ k ≤ T − n}                       (line 2)
+    if (o_{t-n}, …, o_{t-1}) ∈ H:   x = H[(o_{t-n}, …, o_{t-1})]              (lines 7, 8)
+                                    ℓ[x] ← min(ℓ[x], v⁽²⁾)                     (line 9)
+
+where o are the generated tokens, ℓ the logits of step t and v⁽²⁾ their second-largest entry.
+Three consequences of the algorithm are easy to miss. If a window occurs more than once, its last
+occurrence counts, since later entries of H overwrite earlier ones. The end token is part of the
+trajectory, so ending like the trajectory is capped too. Only generated tokens are compared, never
+the prompt.
+
+The functions below do this for all rows of a batch at once. There is no dictionary H: the
+trajectories are one padded tensor, and a row's n-gram is compared with all of its windows.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -16,49 +30,55 @@ from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
 from zerogap.strategies.base import Context, Intervention
 
-_NOWHERE = -2  # unlike any token and unlike the -1 that pads generated tokens
+Suppression = Literal["cap", "ban"]
+
+_NO_TOKEN = -1  # where a row has no rail token, or has not generated n tokens yet
+_PADDING = -2  # after the end of a trajectory; differs from every token and from _NO_TOKEN
 
 
 @dataclass(frozen=True)
 class RailCap:
-    """RailCap for every question's greedy trajectory.
+    """RailCap along every question's greedy trajectory.
 
     Attributes:
-        n: the n-gram threshold for judging a fall-back.
-        suppression: "cap" at the runner-up, or "ban" (the ablation: the rail token is excluded).
+        n: the n-gram threshold: how many tokens in a row must match the trajectory.
+        suppression: "cap" the rail token at the runner-up's logit, or "ban" it (paper's ablation,
+            Table 4).
 
     Raises:
-        ValueError: n below 1 or another suppression.
+        ValueError: `n` is below 1, or `suppression` has another value.
     """
 
     n: int = 4
-    suppression: str = "cap"
+    suppression: Suppression = "cap"
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"RailCap: n is {self.n}; an n-gram has at least one token")
+            raise ValueError(f"RailCap: n must be at least 1 (got {self.n})")
         if self.suppression not in ("cap", "ban"):
-            raise ValueError(f"RailCap: suppression is '{self.suppression}'; it is 'cap' or 'ban'")
+            raise ValueError(
+                f"RailCap: suppression must be 'cap' or 'ban' (got '{self.suppression}')"
+            )
 
     def prepare(self, context: Context) -> Intervention:
-        """The cap along `context.trajectories`."""
-        trajectories = pad(context.trajectories, context_width=self.n)
+        """Return the suppression along `context.trajectories`."""
+        trajectories = pad_trajectories(context.trajectories, self.n)
 
-        def edit(logits: Tensor, rows: Rows) -> Tensor:
-            last = last_tokens(rows.tokens, rows.step, self.n)
-            rail = rail_tokens(trajectories[rows.question], last)
+        def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
+            ngrams = last_ngrams(rows.tokens, rows.step, self.n)
+            rail = find_rail_tokens(trajectories[rows.question], ngrams)
             return suppress(logits, rail, self.suppression)
 
-        return Intervention(edit=edit)
+        return Intervention(edit_logits=edit_logits)
 
 
 class RailCapLogitsProcessor(LogitsProcessor):
-    """RailCap as a drop-in for `model.generate(logits_processor=[...], do_sample=True)`.
+    """RailCap for `model.generate(logits_processor=[...], do_sample=True)`; see docs/railcap.md.
 
     Args:
-        trajectories: the greedy trajectory (generated tokens only) of each prompt of the batch;
-            with `num_return_sequences` one for each prompt or one for each sequence.
-        prompt_length: number of prompt tokens in `input_ids`, padding on the left included.
+        trajectories: the greedy trajectory (generated tokens only) of each prompt of the batch.
+            With `num_return_sequences` pass one per prompt or one per returned sequence.
+        prompt_length: number of prompt tokens in `input_ids`, left padding included.
         n: the n-gram threshold.
         suppression: "cap" or "ban".
     """
@@ -68,65 +88,90 @@ class RailCapLogitsProcessor(LogitsProcessor):
         trajectories: list[list[int]],
         prompt_length: int,
         n: int = 4,
-        suppression: str = "cap",
+        suppression: Suppression = "cap",
     ) -> None:
         self._railcap = RailCap(n, suppression)
-        self._table = pad(trajectories, context_width=n)
+        self._trajectories = pad_trajectories(trajectories, n)
         self._prompt_length = prompt_length
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores (R, V) with each row's rail token suppressed.
+        """Return a copy of `scores` (R, V) with the rail token of each row suppressed.
+
+        Args:
+            input_ids: (R, L) prompt and generated tokens.
+            scores: (R, V) logits of the next token, before the temperature.
 
         Raises:
-            ValueError: the batch's rows are no multiple of the trajectories.
+            ValueError: the number of rows is not a multiple of the number of trajectories.
         """
         generated = input_ids[:, self._prompt_length :].cpu()
-        rows, known = len(generated), len(self._table)
-        if rows % known:
-            raise ValueError(f"RailCap: {known} trajectories for a batch of {rows} rows")
-        # `generate` keeps a prompt's sequences side by side.
-        trajectories = self._table.repeat_interleave(rows // known, dim=0)
-        step = torch.full((rows,), generated.shape[1])
-        rail = rail_tokens(trajectories, last_tokens(generated, step, self._railcap.n))
+        num_rows, num_trajectories = len(generated), len(self._trajectories)
+        if num_rows % num_trajectories:
+            raise ValueError(
+                f"RailCap: {num_trajectories} trajectories for a batch of {num_rows} rows; "
+                "pass one per prompt or one per row"
+            )
+        # `generate` keeps the sequences of a prompt next to each other.
+        trajectories = self._trajectories.repeat_interleave(num_rows // num_trajectories, dim=0)
+        steps = torch.full((num_rows,), generated.shape[1])
+        rail = find_rail_tokens(trajectories, last_ngrams(generated, steps, self._railcap.n))
         return suppress(scores.clone(), rail, self._railcap.suppression)
 
 
-def pad(trajectories: list[list[int]], context_width: int) -> Tensor:
-    """Trajectories of different lengths as one (Q, T) tensor that no padding ever matches."""
-    longest = max(context_width + 1, *(len(tokens) for tokens in trajectories))
-    table = torch.full((len(trajectories), longest), _NOWHERE)
-    for row, tokens in zip(table, trajectories, strict=True):
+def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
+    """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
+    length = max(n + 1, *(len(tokens) for tokens in trajectories))
+    padded = torch.full((len(trajectories), length), _PADDING)
+    for row, tokens in zip(padded, trajectories, strict=True):
         row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-    return table
+    return padded
 
 
-def last_tokens(tokens: Tensor, step: Tensor, n: int) -> Tensor:
-    """The last n tokens (R, n) of rows that hold `step` (R,) tokens in (R, T); -1 before them."""
-    columns = step[:, None] - n + torch.arange(n, device=tokens.device)
+def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
+    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer.
+
+    Args:
+        tokens: (R, T) the generated tokens, padded on the right.
+        steps: (R,) how many tokens each row has generated.
+        n: the n-gram threshold.
+    """
+    columns = steps[:, None] - n + torch.arange(n, device=tokens.device)
     if tokens.shape[1] == 0:
-        return torch.full_like(columns, -1)
-    found = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
-    return found.masked_fill(columns < 0, -1)
+        return torch.full_like(columns, _NO_TOKEN)
+    ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
+    return ngrams.masked_fill(columns < 0, _NO_TOKEN)
 
 
-def rail_tokens(trajectories: Tensor, last: Tensor) -> Tensor:
-    """Rail tokens (R,) where the last tokens (R, n) lie on the trajectory (R, T), else -1."""
-    n = last.shape[1]
-    # Where a window's last token stands, few of the others are left to compare.
-    row, start = (trajectories[:, n - 1 : -1] == last[:, -1:]).nonzero(as_tuple=True)
+def find_rail_tokens(trajectories: Tensor, ngrams: Tensor) -> Tensor:
+    """Return the rail token (R,) of every row, or -1 where the row is off the rail.
+
+    Args:
+        trajectories: (R, T) the trajectory of each row's question, from :func:`pad_trajectories`.
+        ngrams: (R, n) the last n generated tokens, from :func:`last_ngrams`.
+    """
+    n = ngrams.shape[1]
+    # A window's last token matches at few positions; only there are the other tokens compared.
+    row, start = (trajectories[:, n - 1 : -1] == ngrams[:, -1:]).nonzero(as_tuple=True)
     successor = start + n
-    here = trajectories[row, successor] != _NOWHERE
+    is_window = trajectories[row, successor] != _PADDING
     for offset in range(n - 1):
-        here &= trajectories[row, start + offset] == last[row, offset]
-    latest = torch.zeros_like(last[:, 0]).scatter_reduce_(0, row, successor * here, "amax")
-    rail = trajectories.gather(1, latest[:, None])[:, 0]
-    return rail.masked_fill(latest == 0, -1)
+        is_window &= trajectories[row, start + offset] == ngrams[row, offset]
+    # Of several matching windows the last one counts. A successor is at position n or later, so
+    # position 0 means that there is none.
+    last_successor = torch.zeros_like(ngrams[:, 0])
+    last_successor.scatter_reduce_(0, row, successor * is_window, "amax")
+    rail = trajectories.gather(1, last_successor[:, None])[:, 0]
+    return rail.masked_fill(last_successor == 0, _NO_TOKEN)
 
 
-def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
-    """Cap rail tokens (R,) at their row's second-largest logit, or ban them; -1 changes nothing.
+def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:
+    """Cap or ban the rail token of every row that has one; changes `logits` in place.
 
-    Changes `logits` (R, V) itself. Only rows on the rail are looked at, as few are at most steps.
+    Args:
+        logits: (R, V) on the model's device.
+        rail: (R,) on the CPU; -1 leaves a row as it is. At most steps few rows are on the rail,
+            and only those are read from `logits`.
+        suppression: "cap" or "ban".
     """
     row = (rail >= 0).nonzero()[:, 0]
     if not len(row):
@@ -134,10 +179,9 @@ def suppress(logits: Tensor, rail: Tensor, suppression: str) -> Tensor:
     row, token = to_device(row, logits.device), to_device(rail[row], logits.device)
     if suppression == "ban":
         logits[row, token] = float("-inf")
-    else:
-        capped = logits[row, token]
-        # What is largest among the others: the runner-up if the rail token leads, else no less
-        # than the rail token.
-        others = logits[row].scatter_(1, token[:, None], float("-inf"))
-        logits[row, token] = torch.minimum(capped, others.amax(dim=-1))
+        return logits
+    # The largest logit among the other tokens is v⁽²⁾ if the rail token leads, and at least the
+    # rail token's own logit if it does not: in both cases the minimum is the paper's.
+    others = logits[row].scatter_(1, token[:, None], float("-inf"))
+    logits[row, token] = torch.minimum(logits[row, token], others.amax(dim=-1))
     return logits

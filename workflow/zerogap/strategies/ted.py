@@ -1,8 +1,13 @@
-"""TED (Dong et al., 2024): drop the responses that stay close to the greedy one.
+"""TED (Dong et al., 2024): drop the responses that stay close to the greedy trajectory.
 
-A response is dropped when the token Levenshtein distance between the first `max_length` tokens of
-the greedy trajectory and as many of its own is at most `tau`; of responses with the same text the
-first is kept. A question with nothing left counts as never solved (the authors' scoring).
+The signal is edit distance: a model that has memorised a question samples responses that differ
+from its greedy trajectory in a few tokens. A response is dropped if the Levenshtein distance
+between the first `max_length` tokens of the trajectory and as many tokens of the response is at
+most `tau`. Of several responses with the same text only the first is kept. A question without
+responses left has solve probability 0, as in the authors' scoring.
+
+Source: the authors' code (docs/choices.md). The strategy draws no responses of its own; it
+filters those of the strategy named by `filter_of` in the configuration.
 """
 
 from dataclasses import dataclass
@@ -14,27 +19,29 @@ from zerogap.strategies.base import Context, Intervention
 
 @dataclass(frozen=True)
 class TED:
-    """TED as a filter on drawn responses.
+    """TED, a filter on the responses of another strategy.
 
     Attributes:
-        tau: the largest distance, in edits, at which a response counts as memorised.
-        max_length: tokens of the greedy trajectory that are looked at.
+        tau: the largest edit distance, in tokens, at which a response counts as memorised.
+        max_length: how many tokens of the greedy trajectory are compared.
     """
 
     tau: int = 2
     max_length: int = 100
 
     def prepare(self, context: Context) -> Intervention:
-        """The filter; it needs nothing beside what it is handed."""
+        """Return the filter. It needs nothing from the context."""
 
-        def keep(trajectory: list[int], responses: list[list[int]], texts: list[str]) -> list[bool]:
+        def filter_responses(
+            trajectory: list[int], responses: list[list[int]], texts: list[str]
+        ) -> list[bool]:
             reference = trajectory[: self.max_length]
-            kept: list[bool] = []
-            seen: set[str] = set()
+            seen_texts: set[str] = set()
+            keep = []
             for tokens, text in zip(responses, texts, strict=True):
-                far = Levenshtein.distance(reference, tokens[: len(reference)]) > self.tau
-                kept.append(far and text not in seen)
-                seen.add(text)
-            return kept
+                distance = Levenshtein.distance(reference, tokens[: len(reference)])
+                keep.append(distance > self.tau and text not in seen_texts)
+                seen_texts.add(text)
+            return keep
 
-        return Intervention(keep=keep)
+        return Intervention(filter_responses=filter_responses)

@@ -1,4 +1,4 @@
-"""A sampling job killed outright at several points ends with the bytes of an undisturbed one."""
+"""A sampling job that is killed at several points writes the bytes of one that is not."""
 
 import json
 import signal
@@ -9,16 +9,30 @@ import time
 import pandas as pd
 import pytest
 
-import merge_shards
 from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import Parts
+from zerogap.io.resume import resumable_dir
+from zerogap.sampling.jobs import merge_shards
 
-QUESTIONS = 420  # five parts
-DECODING = {
-    "samples": 3, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 12, "stop": [],
-    "dtype": "float32", "batch_rows": 90, "exact": False,
+QUESTIONS = 420  # five chunks
+PARAMETERS = {
+    "strategy": {"class": "railcap", "parameters": {"n": 1}},
+    "sampling": {
+        "num_samples": 3, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 12,
+        "dtype": "float32", "batch_size": 90, "batch_invariant": False,
+    },
+    "benchmark": {
+        "prompt": {
+            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
+            "separator": "\n\n",
+        },
+        "stop": [],
+        "extraction": "numeric",
+    },
+    "seed": 5,
+    "stream": "strategies",
+    "metadata": {},
 }  # fmt: skip
 
 
@@ -47,14 +61,16 @@ def inputs(tmp_path_factory):
     return folder
 
 
-def start(inputs, folder, *more):
+def start(inputs, folder, **parameters):
+    """Start a sampling job that writes into the folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "parameters.json").write_text(json.dumps(PARAMETERS | parameters))
     command = [
         sys.executable, "workflow/scripts/sample_responses.py",
+        "--parameters", folder / "parameters.json",
         "--model", inputs / "model", "--questions", inputs / "questions.parquet",
         "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
-        "--strategy", json.dumps({"class": "railcap", "parameters": {"n": 1}}),
-        "--decoding", json.dumps(DECODING), "--seed", "5", "--stream", "strategies",
-        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet", *more,
+        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet",
     ]  # fmt: skip
     return subprocess.Popen(
         list(map(str, command)),
@@ -67,50 +83,48 @@ def start(inputs, folder, *more):
 
 
 @pytest.mark.slow
-def test_killed_at_several_points_the_bytes_are_the_same(inputs, tmp_path):
+def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(inputs, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     undisturbed = start(inputs, whole)
-    parts = killed / "samples.parquet.parts"
+    work = killed / "samples.parquet.work"
     for finished in (0, 1, 3):
         job = start(inputs, killed)
-        while len(list(parts.glob("part-*.parquet"))) <= finished and job.poll() is None:
+        while len(list(work.glob("chunk-*.parquet"))) <= finished and job.poll() is None:
             time.sleep(0.005)
         job.send_signal(signal.SIGKILL)
         assert job.wait() == -signal.SIGKILL, job.stderr.read()
         assert not (killed / "samples.parquet").exists()
-        assert finished < len(list(parts.glob("part-*.parquet"))) < 5
+        assert finished < len(list(work.glob("chunk-*.parquet"))) < 5
     assert undisturbed.wait() == 0, undisturbed.stderr.read()
     second = start(inputs, killed)
     assert second.wait() == 0, second.stderr.read()
     for name in ("samples.parquet", "solve.parquet"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
-    assert not parts.exists()
+    assert not work.exists()
 
 
 @pytest.mark.slow
-def test_while_another_process_makes_it_a_job_is_refused(inputs, tmp_path):
-    with Parts(tmp_path / "samples.parquet", {}):
+def test_a_second_job_with_the_same_output_is_refused(inputs, tmp_path):
+    with resumable_dir(tmp_path / "samples.parquet", {}):
         second = start(inputs, tmp_path)
         assert second.wait() == 1
-    assert "samples.parquet: another process is making it" in second.stderr.read()
+    assert "samples.parquet: another process is making" in second.stderr.read()
 
 
 @pytest.mark.slow
-def test_shards_put_together_are_the_whole(inputs, tmp_path):
-    whole, apart = start(inputs, tmp_path / "whole"), []
+def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, tmp_path):
+    whole, shards = start(inputs, tmp_path / "whole"), []
     for number in range(2):
         folder = tmp_path / str(number)
-        apart.append(start(inputs, folder, "--shard", str(number), "2"))
-    for job in (whole, *apart):
+        shards.append(start(inputs, folder, shard=[number, 2]))
+    for job in (whole, *shards):
         assert job.wait() == 0, job.stderr.read()
-    merge_shards.main(
-        [
-            *("--samples", *(str(tmp_path / name / "samples.parquet") for name in "01")),
-            *("--solve", *(str(tmp_path / name / "solve.parquet") for name in "01")),
-            *("--questions", str(inputs / "questions.parquet")),
-            *("--merged-samples", str(tmp_path / "samples.parquet")),
-            *("--merged-solve", str(tmp_path / "solve.parquet")),
-        ]
+    merge_shards(
+        samples=[tmp_path / number / "samples.parquet" for number in "01"],
+        solve=[tmp_path / number / "solve.parquet" for number in "01"],
+        questions=inputs / "questions.parquet",
+        merged_samples=tmp_path / "samples.parquet",
+        merged_solve=tmp_path / "solve.parquet",
     )
     for name in ("samples.parquet", "solve.parquet"):
         assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

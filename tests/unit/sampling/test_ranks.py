@@ -1,0 +1,22 @@
+import torch
+
+from helpers.tiny_models import model
+from zerogap.sampling.ranks import token_ranks
+
+
+def test_a_rank_counts_the_tokens_with_larger_logits_given_those_before():
+    net = model("llama")
+    prompt, response = [5, 6, 7], [40, 41, 42]
+    expected = []
+    for step, token in enumerate(response):
+        with torch.no_grad():
+            logits = net(torch.tensor([prompt + response[:step]])).logits[0, -1].tolist()
+        expected.append(1 + sum(logit > logits[token] for logit in logits))
+    assert token_ranks(net, prompt, response) == expected
+
+
+def test_greedy_tokens_have_rank_one():
+    net = model("llama")
+    prompt = [5, 6, 7]
+    ids = net.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=5, pad_token_id=0)
+    assert token_ranks(net, prompt, ids[0, 3:].tolist()) == [1] * 5

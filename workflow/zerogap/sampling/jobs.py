@@ -1,0 +1,480 @@
+"""The workflow's sampling jobs: one function per script, from files to files.
+
+Every function takes its files as paths and its parameters as plain values, all by keyword. Three
+parameters recur:
+
+- `sampling`: the configuration's `sampling` entry, without `num_shards`;
+- `benchmark`: `prompt`, `stop` and `extraction` of the benchmark's configuration entry;
+- `metadata`: what is stored in the output's provenance (run, model, benchmark, strategy).
+
+The last line that a job prints says what it made.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from zerogap.data.extraction import extraction_rule
+from zerogap.data.prompts import PromptTemplate
+from zerogap.engine import loading
+from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
+from zerogap.engine.sampler import greedy as greedy_responses
+from zerogap.errors import InputError
+from zerogap.io import parquet
+from zerogap.io.provenance import provenance
+from zerogap.io.resume import fingerprint, folder_state, resumable_dir
+from zerogap.sampling.cell import sample_questions
+from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.ranks import token_ranks
+from zerogap.sampling.responses import few_shot_prompts, response_texts
+from zerogap.sampling.solve_counts import solve_counts
+from zerogap.strategies import base
+from zerogap.strategies.all_zero import all_zero_counts
+from zerogap.strategies.filtering import filter_samples
+from zerogap.strategies.neuron_localisation import (
+    GreedyResponse,
+    Models,
+    causal_scores,
+    comparative_scores,
+    neuron_groups,
+    select_neurons,
+)
+
+
+def decode_greedy(
+    *,
+    model: Path,
+    questions: Path,
+    exemplars: Path,
+    output: Path,
+    sampling: Mapping[str, Any],
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps.
+
+    Args:
+        model: the model's folder.
+        questions: the `questions` table.
+        exemplars: the few-shot examples (JSON).
+        output: the `greedy` table.
+        sampling: see the module; decoding is greedy whatever its temperature.
+        benchmark: see the module.
+        metadata: see the module.
+
+    Raises:
+        InputError: an input is invalid, or a prompt exceeds the model's context.
+    """
+    inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
+    params = _greedy_params(sampling, benchmark)
+    decoder = loading.decoder(inputs.model)
+    trajectories = greedy_responses(decoder, inputs.prompts, inputs.tokenizer, params)
+    rule = extraction_rule(benchmark["extraction"])
+    texts = response_texts(trajectories, inputs.tokenizer, params.stop)
+    rows = [
+        (
+            question.question_id,
+            trajectory.token_ids,
+            text,
+            *rule.grade(text, question.gold),
+            trajectory.entropy,
+            trajectory.finish_reason,
+        )
+        for question, trajectory, text in zip(
+            inputs.questions.itertuples(), trajectories, texts, strict=True
+        )
+    ]
+    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
+    made_by = provenance(
+        **metadata, sampling=sampling, **benchmark, device=str(inputs.model.device)
+    )
+    parquet.write(output, table, "greedy", made_by)
+    print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
+
+
+def sample_cell(
+    *,
+    model: Path,
+    questions: Path,
+    exemplars: Path,
+    greedy: Path,
+    samples: Path,
+    solve: Path,
+    strategy: Mapping[str, Any],
+    sampling: Mapping[str, Any],
+    seed: int,
+    stream: str,
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    base_model: Path | None = None,
+    neurons: Path | None = None,
+    shard: tuple[int, int] = (0, 1),
+) -> None:
+    """Write the `samples` and `solve` tables of one cell: one model under one strategy.
+
+    An interrupted job resumes when it is run again with the same arguments; the batch size may
+    differ.
+
+    Args:
+        model: the contaminated (or clean) model's folder.
+        questions: the `questions` table.
+        exemplars: the few-shot examples (JSON).
+        greedy: the `greedy` table of the same model and questions.
+        samples: the `samples` table to write.
+        solve: the `solve` table to write.
+        strategy: `class` and `parameters` (:func:`zerogap.strategies.base.build`).
+        sampling: see the module.
+        seed: seed of the draws.
+        stream: name of the random stream; cells with the same stream draw the same numbers.
+        benchmark: see the module.
+        metadata: see the module.
+        base_model: the base model's folder, for strategies that need it.
+        neurons: the `neurons` table, for the same strategies.
+        shard: (k, n): only every n-th question, starting from the k-th (counted from 0).
+
+    Raises:
+        InputError: an input is invalid, a prompt exceeds the model's context, memory is too small
+            for one question, or another process is writing the same output.
+    """
+    inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
+    trajectories = parquet.read(greedy, "greedy").set_index("question_id")
+    trajectories = trajectories.loc[inputs.questions.question_id]
+    context = base.Context(
+        trajectories=[list(map(int, tokens)) for tokens in trajectories.token_ids],
+        entropies=[list(map(float, entropy)) for entropy in trajectories.entropy],
+        tokenizer=inputs.tokenizer,
+        base_model=base_model,
+        neurons=neurons,
+    )
+    intervention = base.build(strategy).prepare(context)
+    decoder: Decoder = loading.decoder(inputs.model)
+    if intervention.wrap_decoder is not None:
+        decoder = intervention.wrap_decoder(decoder)
+    made_by = provenance(
+        **metadata,
+        **benchmark,
+        strategy_parameters=strategy,
+        sampling=sampling,
+        seed=seed,
+        stream=stream,
+        device=str(inputs.model.device),
+    )
+    # Everything the samples depend on. A job with other settings does not continue this one.
+    settings = {
+        **{key: made_by[key] for key in ("seed", "stream", "device", *metadata, *benchmark)},
+        "strategy": strategy,
+        "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
+        "versions": [made_by["packages"][name] for name in ("torch", "transformers")],
+        "prompts": fingerprint(
+            [(prompt.question_id, prompt.token_ids) for prompt in inputs.prompts]
+        ),
+        "greedy": fingerprint(trajectories[["token_ids", "entropy"]].to_json()),
+        "models": [folder_state(folder) for folder in (model, base_model) if folder],
+        "neurons": neurons and fingerprint(parquet.read(neurons, "neurons").to_json()),
+    }
+    start, step = shard
+    indices = range(start, len(inputs.questions), step)
+    with resumable_dir(samples, settings) as folder:
+        table = sample_questions(
+            decoder,
+            inputs.prompts,
+            list(inputs.questions.gold),
+            inputs.tokenizer,
+            _sampling_params(sampling, benchmark, seed=seed, stream=stream),
+            extraction_rule(benchmark["extraction"]),
+            intervention.edit_logits,
+            checkpoint=SampleCheckpoint(folder),
+            indices=indices,
+        )
+        parquet.write(samples, table, "samples", made_by)
+    parquet.write(solve, solve_counts(table, inputs.questions.iloc[indices]), "solve", made_by)
+    print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
+
+
+def merge_shards(
+    *,
+    samples: Sequence[Path],
+    solve: Sequence[Path],
+    questions: Path,
+    merged_samples: Path,
+    merged_solve: Path,
+) -> None:
+    """Concatenate the shards of a cell, in the order of the questions.
+
+    Args:
+        samples: the `samples` table of every shard.
+        solve: the `solve` table of every shard.
+        questions: the `questions` table, for the order.
+        merged_samples: the `samples` table to write.
+        merged_solve: the `solve` table to write.
+    """
+    question_ids = parquet.read(questions, "questions").question_id
+    for contract, shards, merged in (
+        ("samples", samples, merged_samples),
+        ("solve", solve, merged_solve),
+    ):
+        made_by = [parquet.provenance(path) for path in shards]
+        is_uniform = all(entry == made_by[0] for entry in made_by)
+        table = pd.concat(parquet.read(path, contract) for path in shards)
+        positions = table.question_id.map(pd.Series(range(len(question_ids)), question_ids))
+        parquet.write(
+            merged,
+            table.iloc[positions.argsort(kind="stable")],
+            contract,
+            # Shards differ if, for example, the package was updated between two of them.
+            made_by[0] if is_uniform else {**made_by[0], "shards": made_by},
+        )
+
+
+def filter_responses(
+    *,
+    questions: Path,
+    greedy: Path,
+    source: Path,
+    samples: Path,
+    solve: Path,
+    strategy: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the tables of a strategy that filters the responses of another one.
+
+    Args:
+        questions: the `questions` table.
+        greedy: the contaminated model's `greedy` table.
+        source: the `samples` table to filter.
+        samples: the `samples` table to write.
+        solve: the `solve` table to write.
+        strategy: `class` and `parameters`.
+        metadata: see the module.
+    """
+    table = parquet.read(source, "samples")
+    greedy_table = parquet.read(greedy, "greedy")
+    ends = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
+    trajectories = dict(zip(greedy_table.question_id, ends, strict=True))
+    intervention = base.build(strategy).prepare(base.Context([], []))
+    if intervention.filter_responses is None:
+        raise InputError(
+            f"strategies: class '{strategy['class']}' does not filter responses; remove filter_of"
+        )
+    kept = filter_samples(table, trajectories, intervention.filter_responses)
+    counts = solve_counts(kept, parquet.read(questions, "questions"))
+    made_by = provenance(
+        **metadata, strategy_parameters=strategy, source=parquet.provenance(source)
+    )
+    parquet.write(samples, kept, "samples", made_by)
+    parquet.write(solve, counts, "solve", made_by)
+    num_empty = int((counts.n_samples == 0).sum())
+    print(f"{len(kept)} of {len(table)} responses kept; {num_empty} questions have none left")
+
+
+def make_all_zero(*, clean: Path, output: Path, metadata: Mapping[str, Any]) -> None:
+    """Write the `solve` table of All-Zero.
+
+    Args:
+        clean: the clean model's `solve` table.
+        output: the `solve` table to write.
+        metadata: see the module.
+    """
+    counts = all_zero_counts(parquet.read(clean, "solve"))
+    parquet.write(output, counts, "solve", provenance(**metadata))
+
+
+def localise_neurons(
+    *,
+    contaminated: Path,
+    clean: Path,
+    base_model: Path,
+    questions: Path,
+    exemplars: Path,
+    greedy: Path,
+    output: Path,
+    sampling: Mapping[str, Any],
+    neuron_localisation: Mapping[str, Any],
+    seed: int,
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the `neurons` table of a contaminated model.
+
+    Args:
+        contaminated: folder of the model whose shortcut neurons are searched.
+        clean: the clean model's folder.
+        base_model: the base model's folder.
+        questions: the `questions` table; leaked questions alone are used.
+        exemplars: the few-shot examples (JSON).
+        greedy: the contaminated model's `greedy` table.
+        output: the `neurons` table to write.
+        sampling: see the module; decoding is greedy whatever its temperature.
+        neuron_localisation: the configuration's entry of that name.
+        seed: draws the questions of the causal scores.
+        benchmark: see the module.
+        metadata: see the module.
+    """
+    inputs = _Inputs.load(contaminated, questions, exemplars, sampling, benchmark, only_leaked=True)
+    clean_model, _ = loading.load(clean, sampling["dtype"])
+    base, _ = loading.load(base_model, sampling["dtype"])
+    trajectories = parquet.read(greedy, "greedy").set_index("question_id").token_ids
+    comparative = comparative_scores(
+        inputs.model,
+        clean_model,
+        [
+            GreedyResponse(prompt.token_ids, list(map(int, trajectories[prompt.question_id])))
+            for prompt in inputs.prompts
+        ],
+    )
+    # The decoders come second: they replace the attention of the models compared above.
+    models = Models(
+        contaminated=loading.decoder(inputs.model),
+        clean=loading.decoder(clean_model),
+        base=loading.decoder(base, with_logits=False),
+    )
+    groups = neuron_groups(
+        [len(scores) for scores in comparative], neuron_localisation["group_size"]
+    )
+    accuracy = _greedy_accuracy(
+        inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
+    )
+    causal = dict(causal_scores(models, groups, accuracy))
+    table = select_neurons(comparative, causal, neuron_localisation["fraction"])
+    made_by = provenance(
+        **metadata,
+        **benchmark,
+        neuron_localisation=neuron_localisation,
+        sampling=sampling,
+        seed=seed,
+    )
+    parquet.write(output, table, "neurons", made_by)
+    print(f"{len(groups)} groups scored, {int(table.selected.sum())} neurons selected")
+
+
+def rank_clean_tokens(
+    *,
+    model: Path,
+    questions: Path,
+    exemplars: Path,
+    clean_greedy: Path,
+    output: Path,
+    steps: int,
+    sampling: Mapping[str, Any],
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the `ranks` table: the clean model's greedy tokens under the contaminated model.
+
+    Args:
+        model: the contaminated model's folder.
+        questions: the `questions` table.
+        exemplars: the few-shot examples (JSON).
+        clean_greedy: the clean model's `greedy` table.
+        output: the `ranks` table to write.
+        steps: how many tokens of each trajectory are ranked.
+        sampling: see the module.
+        benchmark: see the module.
+        metadata: see the module.
+    """
+    inputs = _Inputs.load(
+        model, questions, exemplars, {**sampling, "max_new_tokens": steps}, benchmark
+    )
+    trajectories = parquet.read(clean_greedy, "greedy").set_index("question_id").token_ids
+    rows = []
+    for prompt, leaked in zip(inputs.prompts, inputs.questions.leaked, strict=True):
+        tokens = list(map(int, trajectories[prompt.question_id]))[:steps]
+        ranks = token_ranks(inputs.model, prompt.token_ids, tokens)
+        rows += [
+            (prompt.question_id, leaked, step, token, rank)
+            for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
+        ]
+    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
+    parquet.write(output, table, "ranks", provenance(**metadata, steps=steps))
+    num_different = int((table["rank"] > 1).sum())
+    print(f"the two models disagree at {num_different} of {len(table)} steps")
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """A loaded model and the questions that it is asked."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    questions: pd.DataFrame
+    prompts: list[Prompt]
+
+    @classmethod
+    def load(
+        cls,
+        model: Path,
+        questions: Path,
+        exemplars: Path,
+        sampling: Mapping[str, Any],
+        benchmark: Mapping[str, Any],
+        *,
+        only_leaked: bool = False,
+    ) -> Self:
+        loaded, tokenizer = loading.load(model, sampling["dtype"])
+        table = parquet.read(questions, "questions")
+        if only_leaked:
+            table = table[table.leaked].reset_index(drop=True)
+        prompts = few_shot_prompts(
+            table,
+            json.loads(exemplars.read_text()),
+            tokenizer,
+            loading.context_length(loaded),
+            sampling["max_new_tokens"],
+            PromptTemplate.of(benchmark["prompt"]),
+        )
+        return cls(loaded, tokenizer, table, prompts)
+
+
+def _sampling_params(
+    sampling: Mapping[str, Any], benchmark: Mapping[str, Any], *, seed: int, stream: str
+) -> SamplingParams:
+    return SamplingParams(
+        num_samples=sampling["num_samples"],
+        temperature=sampling["temperature"],
+        top_p=sampling["top_p"],
+        max_new_tokens=sampling["max_new_tokens"],
+        stop=list(benchmark["stop"]),
+        batch_size=sampling["batch_size"],
+        batch_invariant=sampling["batch_invariant"],
+        seed=seed,
+        stream=stream,
+    )
+
+
+def _greedy_params(sampling: Mapping[str, Any], benchmark: Mapping[str, Any]) -> SamplingParams:
+    return SamplingParams(
+        temperature=0,
+        max_new_tokens=sampling["max_new_tokens"],
+        stop=list(benchmark["stop"]),
+        batch_size=sampling["batch_size"],
+        batch_invariant=sampling["batch_invariant"],
+    )
+
+
+def _greedy_accuracy(
+    inputs: _Inputs,
+    sampling: Mapping[str, Any],
+    benchmark: Mapping[str, Any],
+    num_questions: int,
+    seed: int,
+) -> Callable[[Decoder], float]:
+    """Return a function that measures the greedy accuracy of a decoder on some of the questions."""
+    questions = inputs.questions.sample(
+        n=min(num_questions, len(inputs.questions)), random_state=seed
+    )
+    prompts = [inputs.prompts[index] for index in questions.index]
+    params = _greedy_params(sampling, benchmark)
+    rule = extraction_rule(benchmark["extraction"])
+
+    def accuracy(decoder: Decoder) -> float:
+        responses = greedy_responses(decoder, prompts, inputs.tokenizer, params)
+        texts = response_texts(responses, inputs.tokenizer, params.stop)
+        grades = [rule.grade(text, gold) for text, gold in zip(texts, questions.gold, strict=True)]
+        return sum(grade.correct is True for grade in grades) / len(grades)
+
+    return accuracy

@@ -1,0 +1,37 @@
+"""The built-in strategies by name, and what the workflow needs to know about each of them.
+
+This module loads no torch, so a configuration can be checked without it. A strategy from outside
+needs no entry here: a configuration names its class as `package.module:Class`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """One built-in strategy.
+
+    Attributes:
+        target: where its class is defined, `module:Class`.
+        label: the paper's name for it.
+        needs_base_model: it decodes with the base model and a `neurons` file (config key
+            `needs_base_model`).
+        filters_responses: it draws no responses but filters those of another strategy (config key
+            `filter_of`).
+    """
+
+    target: str
+    label: str
+    needs_base_model: bool = False
+    filters_responses: bool = False
+
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity"),
+    "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
+    "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
+    "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
+    "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap"),
+}
+
+ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's (zerogap.strategies.all_zero)
