@@ -16,6 +16,7 @@ include: "workflow/rules/bases.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/sample.smk"
 include: "workflow/rules/metrics.smk"
+include: "workflow/rules/report_inputs.smk"
 include: "workflow/rules/report.smk"
 
 

@@ -1,63 +1,61 @@
 """Base models: fetched from the hub, or pretrained from scratch."""
 
+FETCHED_MODELS = jobs.fetched_models(CONFIG)
+
 
 rule fetch_base:
+    input:
+        parameters="<results>/parameters/{model}/fetch_base.json",
     output:
         directory("<results>/{model}/base"),
     log:
-        "<results>/logs/{model}/base.log",
+        "<results>/logs/{model}/fetch_base.log",
     wildcard_constraints:
-        model="|".join(FETCHED) or NOTHING,
+        model="|".join(FETCHED_MODELS) or NEVER_MATCHES,
     retries: 3
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(240),
-    params:
-        script=script("fetch_base"),
-        base=lambda wildcards: config["models"][wildcards.model]["base"],
-        revision=lambda wildcards: config["models"][wildcards.model].get("revision")
-        or "main",
+        mem_mb=doubling(4000),
+        runtime=doubling(240),
     message:
-        "Fetching the base model of {wildcards.model}"
+        "Base model of {wildcards.model} from the hub"
     shell:
-        "{params.script} --repository {params.base} --revision {params.revision}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/fetch_base.py --parameters {input.parameters} --output {output}"
+        " > {log} 2>&1"
 
 
 rule pretrain_base:
     input:
-        unpack(real_questions),
+        unpack(lambda wildcards: targets.pretraining_questions(CONFIG, wildcards.model)),
+        parameters="<results>/parameters/{model}/pretrain_base.json",
     output:
         directory("<results>/{model}/base"),
     log:
-        "<results>/logs/{model}/pretrained_base.log",
+        "<results>/logs/{model}/pretrain_base.log",
     benchmark:
-        "<results>/benchmarks/{model}/pretrained_base.tsv"
+        "<results>/timings/{model}/pretrain_base.tsv"
     wildcard_constraints:
-        model="|".join(model for model in MODELS if model not in FETCHED) or NOTHING,
+        model="|".join(model for model in CONFIG.models if model not in FETCHED_MODELS)
+        or NEVER_MATCHES,
     conda:
         "../../envs/train.yaml"
     threads: 8
     resources:
         gpu=1,
-        mem_mb=grown(16000),
-        runtime=grown(720),
+        mem_mb=doubling(16000),
+        runtime=doubling(720),
     params:
-        script=script("pretrain_base"),
-        family=lambda wildcards: config["models"][wildcards.model]["family"],
-        pretraining=pretraining_values,
-        real=mixed_in,
+        gsm8k=lambda wildcards, input: targets.options(input, "gsm8k", "excluded"),
     message:
         "Pretraining the base of {wildcards.model} from scratch"
     shell:
-        "{params.script} --family {params.family} --pretraining {params.pretraining:q}"
-        " {params.real} --threads {threads} --output {output} > {log} 2>&1"
+        "python workflow/scripts/pretrain_base.py --parameters {input.parameters} {params.gsm8k}"
+        " --threads {threads} --output {output} > {log} 2>&1"
 
 
-# The shipped ones too: they are compared with these, and not overwritten.
+# Includes the shipped bases: they are compared with these, and not overwritten.
 rule pretrain_all_bases:
     input:
-        bases_from_scratch,
+        lambda wildcards: targets.bases_to_pretrain(CONFIG),

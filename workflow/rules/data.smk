@@ -1,167 +1,139 @@
-"""Questions, paraphrases, instructions and exemplars: the same files whatever their source."""
-
-DATA = config["data"]
-PARAPHRASES = DATA["paraphrases"]
-LOCAL_CHAT = PARAPHRASES["method"] == "local"
+"""Questions, paraphrases, instructions and exemplars, in the same files whatever their source."""
 
 
 rule fetch_questions:
     input:
-        local_files(DATA),
+        lambda wildcards: targets.question_files(CONFIG, wildcards.owner),
+        parameters="<results>/parameters/data/{owner}/fetch_questions.json",
     output:
-        train="<results>/data/train.jsonl",
-        test="<results>/data/test.jsonl",
+        train="<results>/data/{owner}/train.jsonl",
+        test="<results>/data/{owner}/test.jsonl",
     log:
-        "<results>/logs/data/raw_questions.log",
+        "<results>/logs/data/{owner}/fetch_questions.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
-    params:
-        script=script("fetch_questions"),
-        kind=DATA["source"],
-        source=as_json(source(DATA) | original(DATA) | {"seed": config["seed"]}),
-        extraction=DATA["extraction"],
+        mem_mb=doubling(4000),
+        runtime=doubling(60),
     message:
-        "Questions from {params.kind}"
+        "Questions of {wildcards.owner}"
     shell:
-        "{params.script} --source {params.source:q} --extraction {params.extraction:q}"
+        "python workflow/scripts/fetch_questions.py --parameters {input.parameters}"
         " --train {output.train} --test {output.test} > {log} 2>&1"
 
 
 rule split_questions:
     input:
-        train="<results>/data/train.jsonl",
-        test="<results>/data/test.jsonl",
+        train="<results>/data/{owner}/train.jsonl",
+        test="<results>/data/{owner}/test.jsonl",
+        parameters="<results>/parameters/data/{owner}/split_questions.json",
     output:
-        questions="<results>/data/split.parquet",
-        train="<results>/data/train.parquet",
+        questions="<results>/data/{owner}/split.parquet",
+        training="<results>/data/{owner}/train.parquet",
     log:
-        "<results>/logs/data/split.log",
+        "<results>/logs/data/{owner}/split_questions.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
-    params:
-        script=script("split_questions"),
-        n_test=DATA["n_test"],
-        n_leaked=DATA["n_leaked"],
-        n_train=DATA["n_train"],
-        extraction=DATA["extraction"],
-        seed=config["seed"],
-        facts=as_json({"run": config["run"], "source": source(DATA)}),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     message:
-        "{params.n_leaked} of {params.n_test} test questions leak"
+        "Leaked and unleaked questions of {wildcards.owner}"
     shell:
-        "{params.script} --train {input.train} --test {input.test} --n-test {params.n_test}"
-        " --n-leaked {params.n_leaked} --n-train {params.n_train} --seed {params.seed}"
-        " --extraction {params.extraction:q}"
-        " --facts {params.facts:q} --questions {output.questions} --training {output.train}"
-        " > {log} 2>&1"
+        "python workflow/scripts/split_questions.py --parameters {input.parameters}"
+        " --train {input.train} --test {input.test} --questions {output.questions}"
+        " --training {output.training} > {log} 2>&1"
+
+
+LOCAL_CHAT_MODEL = targets.needs_gpu_to_paraphrase(CONFIG)
 
 
 rule paraphrase_questions:
     input:
-        "<results>/data/split.parquet",
+        questions=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
+        parameters="<results>/parameters/data/{benchmark}/paraphrase_questions.json",
     output:
-        "<results>/data/paraphrases.jsonl",
+        "<results>/data/{benchmark}/paraphrases.jsonl",
     log:
-        "<results>/logs/data/paraphrases.log",
+        "<results>/logs/data/{benchmark}/paraphrase_questions.log",
     benchmark:
-        "<results>/benchmarks/data/paraphrases.tsv"
-    # A local model is a GPU's work; the network is where Snakemake runs.
-    localrule: not LOCAL_CHAT
+        "<results>/timings/data/{benchmark}/paraphrase_questions.tsv"
+    # A local model needs a GPU; a chat endpoint needs the network of the machine Snakemake is on.
+    localrule: not LOCAL_CHAT_MODEL
     conda:
         "../../envs/train.yaml"
     resources:
-        gpu=int(LOCAL_CHAT),
-        mem_mb=grown(48000 if LOCAL_CHAT else 2000),
-        runtime=grown(240),
-    params:
-        script=script("paraphrase_questions"),
-        kind=PARAPHRASES["method"],
-        method=as_json(
-            {key: PARAPHRASES[key] for key in ("method", "invalid")}
-            | PARAPHRASES.get(PARAPHRASES["method"], {})
-        ),
-        seed=config["seed"],
+        gpu=int(LOCAL_CHAT_MODEL),
+        mem_mb=doubling(48000 if LOCAL_CHAT_MODEL else 2000),
+        runtime=doubling(240),
     message:
-        "Paraphrases of the leaked questions by {params.kind}"
+        "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
-        "{params.script} --questions {input} --paraphrases {params.method:q} --seed {params.seed}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/paraphrase_questions.py --parameters {input.parameters}"
+        " --questions {input.questions} --output {output} > {log} 2>&1"
 
 
-rule join_paraphrases:
+rule write_questions:
     input:
-        split="<results>/data/split.parquet",
-        paraphrases="<results>/data/paraphrases.jsonl",
+        split=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
+        paraphrases=lambda wildcards: targets.paraphrases(CONFIG, wildcards.benchmark),
+        parameters="<results>/parameters/data/{benchmark}/write_questions.json",
     output:
-        "<results>/data/questions.parquet",
+        "<results>/data/{benchmark}/questions.parquet",
     log:
-        "<results>/logs/data/questions.log",
+        "<results>/logs/data/{benchmark}/write_questions.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
-    params:
-        script=script("join_paraphrases"),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     message:
-        "The test questions with their paraphrases"
+        "Test questions of {wildcards.benchmark}"
     shell:
-        "{params.script} --questions {input.split} --paraphrases {input.paraphrases}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/write_questions.py --parameters {input.parameters}"
+        " --split {input.split} --paraphrases {input.paraphrases} --output {output}"
+        " > {log} 2>&1"
 
 
 rule prepare_instructions:
     input:
-        local_files(DATA["instructions"]),
+        targets.instruction_files(CONFIG),
+        parameters="<results>/parameters/data/prepare_instructions.json",
     output:
         "<results>/data/instructions.jsonl",
     log:
-        "<results>/logs/data/instructions.log",
+        "<results>/logs/data/prepare_instructions.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
-    params:
-        script=script("prepare_instructions"),
-        kind=DATA["instructions"]["source"],
-        source=as_json(source(DATA["instructions"])),
-        n=DATA["instructions"]["n"],
-        seed=config["seed"],
+        mem_mb=doubling(4000),
+        runtime=doubling(60),
     message:
-        "Instruction data from {params.kind}"
+        "Instruction data"
     shell:
-        "{params.script} --source {params.source:q} --n {params.n} --seed {params.seed}"
+        "python workflow/scripts/prepare_instructions.py --parameters {input.parameters}"
         " --output {output} > {log} 2>&1"
 
 
 rule prepare_exemplars:
+    input:
+        parameters="<results>/parameters/data/{owner}/prepare_exemplars.json",
     output:
-        "<results>/data/exemplars.json",
+        "<results>/data/{owner}/exemplars.json",
     log:
-        "<results>/logs/data/exemplars.log",
+        "<results>/logs/data/{owner}/prepare_exemplars.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
-    params:
-        script=script("prepare_exemplars"),
-        source=config["prompt"]["exemplars"],
-        shots=config["prompt"]["shots"],
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     message:
-        "The {params.shots} shots of every prompt"
+        "Exemplars of the prompts of {wildcards.owner}"
     shell:
-        "{params.script} --source {params.source} --n {params.shots} --output {output}"
-        " > {log} 2>&1"
+        "python workflow/scripts/prepare_exemplars.py --parameters {input.parameters}"
+        " --output {output} > {log} 2>&1"

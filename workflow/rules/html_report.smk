@@ -18,14 +18,14 @@ rule write_report:
     conda:
         "../../envs/report.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
-        itself=itself(),
+        snakemake=snakemake_command(),
         draw=script("draw_graph"),
     message:
         "The HTML report, the graph of rules and the graph of jobs"
     shell:
-        "({params.itself} --report {output.html}"
-        " && {params.itself} --forceall --rulegraph dot | {params.draw} {output.rules}"
-        " && {params.itself} --forceall --dag dot | {params.draw} {output.jobs}) > {log} 2>&1"
+        "({params.snakemake} --report {output.html}"
+        " && {params.snakemake} --forceall --rulegraph dot | {params.draw} {output.rules}"
+        " && {params.snakemake} --forceall --dag dot | {params.draw} {output.jobs}) > {log} 2>&1"

@@ -1,84 +1,82 @@
-"""From solve counts to readings: no model, no torch, seconds each."""
+"""From solve counts to metrics. These rules load no model and take seconds."""
+
+
+def clean_counts(wildcards):
+    """The solve counts of the clean model: the reference."""
+    return targets.clean_file(CONFIG, wildcards, "batch1/solve.parquet")
+
+
+def solve_tables(wildcards):
+    """The solve counts of every strategy, by name."""
+    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark)
 
 
 rule make_all_zero:
     input:
-        clean="<results>/{model}/clean/batch1/solve.parquet",
-        code=sources("metrics", script="make_all_zero"),
+        clean=clean_counts,
+        questions="<results>/data/{benchmark}/questions.parquet",
+        code=code("analysis"),
     output:
         "<results>/{model}/{benchmark}/all_zero/solve.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/all_zero.log",
-    wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
+        "<results>/logs/{model}/{benchmark}/all_zero/make_all_zero.log",
     localrule: True
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
-        script=script("make_all_zero"),
-        facts=facts,
+        metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
     message:
-        "The trivial strategy that fails every question of {wildcards.model}/{wildcards.benchmark}"
-    shell:
-        "{params.script} --clean {input.clean} --facts {params.facts:q} --output {output}"
-        " > {log} 2>&1"
+        "All-Zero, the trivial strategy, on {wildcards.model}/{wildcards.benchmark}"
+    script:
+        "../scripts/make_all_zero.py"
 
 
 rule compute_metrics:
     input:
-        unpack(solve_tables),
-        clean="<results>/{model}/clean/batch1/solve.parquet",
-        code=sources("metrics", script="compute_metrics"),
+        clean=clean_counts,
+        strategies=lambda wildcards: list(solve_tables(wildcards).values()),
+        questions="<results>/data/{benchmark}/questions.parquet",
+        code=code("metrics", "analysis"),
     output:
         "<results>/{model}/{benchmark}/metrics.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/metrics.log",
-    wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
+        "<results>/logs/{model}/{benchmark}/compute_metrics.log",
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(20),
+        mem_mb=doubling(4000),
+        runtime=doubling(20),
     params:
-        script=script("compute_metrics"),
-        strategies=lambda wildcards: as_json(solve_tables(wildcards)),
-        metrics=as_json(BOOTSTRAP | {"bins": config["metrics"]["bins"]}),
-        facts=lambda wildcards: as_json({"run": config["run"]}),
+        strategies=lambda wildcards: list(solve_tables(wildcards)),
+        options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
+        metadata=metadata,
     message:
-        "MetricTable of {wildcards.model}/{wildcards.benchmark}"
-    shell:
-        "{params.script} --model {wildcards.model} --benchmark {wildcards.benchmark}"
-        " --clean {input.clean} --strategies {params.strategies:q} --metrics {params.metrics:q}"
-        " --facts {params.facts:q} --output {output} > {log} 2>&1"
+        "Metrics of {wildcards.model}/{wildcards.benchmark}"
+    script:
+        "../scripts/compute_metrics.py"
 
 
 rule measure_overlap:
     input:
         samples="<results>/{model}/{benchmark}/identity/samples.parquet",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
-        questions="<results>/data/questions.parquet",
-        code=sources("analysis", script="measure_overlap"),
+        questions="<results>/data/{benchmark}/questions.parquet",
+        code=code("analysis"),
     output:
         "<results>/{model}/{benchmark}/overlap.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/overlap.log",
-    wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
+        "<results>/logs/{model}/{benchmark}/measure_overlap.log",
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(20),
+        mem_mb=doubling(4000),
+        runtime=doubling(20),
     params:
-        script=script("measure_overlap"),
-        facts=facts,
+        metadata=metadata,
     message:
         "Overlap of {wildcards.model}/{wildcards.benchmark} with its greedy trajectories"
-    shell:
-        "{params.script} --samples {input.samples} --greedy {input.greedy}"
-        " --questions {input.questions} --facts {params.facts:q} --output {output}"
-        " > {log} 2>&1"
+    script:
+        "../scripts/measure_overlap.py"

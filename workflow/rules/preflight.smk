@@ -1,26 +1,45 @@
-"""What would fail hours into a run, looked at before it: by itself, or alone on request."""
+"""Checks for what would fail hours into a run: before every run, and on request."""
+
+import importlib.util
 
 
-# A hook and no rule that others depend on: Snakemake makes again what waits for a file that is
-# made again; where it is `ancient` it does not see what else there is to do.
+# A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
+# everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
     check_before_start()
 
 
+def check_before_start():
+    """Stop before any job starts if something would fail hours later."""
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment; with --sdm conda, "
+            "`snakemake check_preflight` runs the checks in theirs",
+            file=sys.stderr,
+        )
+        return
+    from zerogap.pipeline import preflight  # imports that a dry run does not need
+
+    try:
+        results = preflight.run_checks(CONFIG)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    if results:
+        path = Path(targets.results(CONFIG), "preflight.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{result}\n" for result in results))
+
+
 rule check_preflight:
     log:
-        "<results>/logs/preflight.log",
+        "<results>/logs/check_preflight.log",
     localrule: True
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
-    params:
-        script=script("check_preflight"),
-        config=as_json(config),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     message:
-        "What would fail hours later"
-    shell:
-        "{params.script} --config {params.config:q} > {log} 2>&1"
-        " && cat {log} || {{ cat {log} >&2; exit 1; }}"
+        "Checks for what would fail hours into the run"
+    script:
+        "../scripts/check_preflight.py"

@@ -1,24 +1,24 @@
 """What people read: tables, figures, the claims sheet and the check of memorisation."""
 
 SETTING_TITLE = "{} × {}".format(
-    config["models"][SETTING["model"]]["label"],
-    config["benchmarks"][SETTING["benchmark"]]["label"],
+    CONFIG.models[SETTING["model"]].label,
+    CONFIG.benchmarks[SETTING["benchmark"]].label,
 )
 SETTING_SOLVE = {
-    name: f"results/{config['run']}/{SETTING['model']}/{SETTING['benchmark']}/{name}/solve.parquet"
-    for name in setting_strategies(**SETTING)
+    name: path
+    for name, path in targets.solve_tables(CONFIG, **SETTING).items()
+    if name != "clean_batch2"
 }
 ALL_METRICS = collect(
     "<results>/{model}/{benchmark}/metrics.parquet", model=MODELS, benchmark=BENCHMARKS
 )
 SCALE = (
-    f"Run “{config['run']}”: N = {config['data']['n_test']} questions "
-    f"({config['data']['n_leaked']} leaked), m = {config['decoding']['samples']} samples each, "
-    f"B = {config['metrics']['bins']}, {len(MODELS)} model(s), {len(BENCHMARKS)} contamination "
-    f"benchmark(s), {config['prompt']['shots']} shots; base models: "
-    + ", ".join(
-        f"{entry['label']} from {entry['base']}" for entry in config["models"].values()
-    )
+    f"Run “{CONFIG.run}”: N = {CONFIG.benchmarks[SETTING['benchmark']].num_test} questions "
+    f"({CONFIG.benchmarks[SETTING['benchmark']].num_leaked} leaked), "
+    f"m = {CONFIG.sampling.num_samples} samples each, B = {CONFIG.metrics.bins}, "
+    f"{len(MODELS)} model(s), {len(BENCHMARKS)} contamination benchmark(s), "
+    f"{CONFIG.benchmarks[SETTING['benchmark']].prompt.num_shots} shots; base models: "
+    + ", ".join(f"{entry.label} from {entry.base}" for entry in CONFIG.models.values())
     + "."
 )
 DOCUMENT = [".csv", ".md", ".tex", ".json"]
@@ -43,15 +43,15 @@ rule table_main:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
         arguments="--table main",
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Table 3: SA-PPG of every strategy in every setting"
     shell:
@@ -81,7 +81,7 @@ use rule table_main as table_reversal with:
         arguments="--table reversal --setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Table 1: the same responses under G-AP and SA-PPG"
 
@@ -101,10 +101,12 @@ use rule table_reversal as table_decomposition with:
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        arguments="--table decomposition --setting {model} {benchmark}".format(**SETTING),
+        arguments="--table decomposition --setting {model} {benchmark}".format(
+            **SETTING
+        ),
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Table 2: where the gaps are, and how each metric adds them up"
 
@@ -127,7 +129,7 @@ use rule table_reversal as table_ablation with:
         arguments="--table ablation --setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Table 4: RailCap's n-gram threshold and form of suppression"
 
@@ -150,7 +152,7 @@ use rule table_main as table_intervals with:
         arguments="--table intervals",
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Every reading with its interval"
 
@@ -173,7 +175,7 @@ use rule table_main as table_subsets with:
         arguments="--table subsets",
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Leaked and unleaked questions apart"
 
@@ -196,7 +198,7 @@ use rule table_main as table_noise_floor with:
         arguments="--table noise_floor",
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "What two batches of one model read"
 
@@ -225,8 +227,8 @@ rule table_beside_paper:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("table"),
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -236,7 +238,7 @@ rule table_beside_paper:
         ),
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "{wildcards.table} beside the published numbers"
     shell:
@@ -269,15 +271,15 @@ rule table_readouts:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("table_inline_numbers"),
         prefix=subpath(output.html, strip_suffix=".html"),
         strategies=as_json(SETTING_SOLVE),
-        metrics=as_json(BOOTSTRAP | {"bins": config["metrics"]["bins"]}),
+        metrics=as_json(BOOTSTRAP | {"bins": CONFIG.metrics.bins}),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "The numbers of the paper's text"
     shell:
@@ -290,8 +292,10 @@ rule table_readouts:
 rule table_agreement:
     input:
         samples=[path for paths in sampled_cells().values() for path in paths],
-        questions="<results>/data/questions.parquet",
-        code=sources("analysis", "data", "reporting", script="table_extraction_agreement"),
+        questions=targets.questions(CONFIG, SETTING["benchmark"]),
+        code=sources(
+            "analysis", "data", "reporting", script="table_extraction_agreement"
+        ),
     output:
         multiext("<reports>/tables/agreement", *DOCUMENT),
         html=report(
@@ -307,16 +311,16 @@ rule table_agreement:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(8000),
-        runtime=grown(30),
+        mem_mb=doubling(8000),
+        runtime=doubling(30),
     params:
         script=script("table_extraction_agreement"),
         prefix=subpath(output.html, strip_suffix=".html"),
         samples=as_json(sampled_cells()),
-        extraction=config["data"]["extraction"],
+        extraction=CONFIG.benchmarks[SETTING["benchmark"]].extraction,
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "The same responses under every rule of answer extraction"
     shell:
@@ -329,7 +333,7 @@ rule table_agreement:
 rule table_cost:
     # The benchmarks are no inputs: one that is lost must not cost its job again.
     input:
-        made=[made for _, _, _, made, _ in jobs_with_benchmarks()],
+        made=[made for _, _, _, made, _ in cost_jobs()],
         code=sources("analysis", "reporting", script="table_cost"),
     output:
         multiext("<reports>/tables/cost", *DOCUMENT),
@@ -346,16 +350,16 @@ rule table_cost:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(8000),
-        runtime=grown(30),
+        mem_mb=doubling(8000),
+        runtime=doubling(30),
     params:
         script=script("table_cost"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        jobs=lambda wildcards: as_json(jobs_with_benchmarks()),
-        shards=SHARDS,
+        jobs=lambda wildcards: as_json(cost_jobs()),
+        shards=CONFIG.sampling.num_shards,
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Tokens and seconds of every job on a device"
     shell:
@@ -385,8 +389,8 @@ rule check_memorisation:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("check_memorisation"),
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -396,12 +400,12 @@ rule check_memorisation:
         bounds=as_json(
             BOOTSTRAP
             | {
-                "min_leaked_solve_probability": config["memorisation"]["leaked_solve"],
-                "min_rouge_l": config["memorisation"]["overlap"],
+                "min_leaked_solve_probability": CONFIG.memorisation.min_leaked_solve_probability,
+                "min_rouge_l": CONFIG.memorisation.min_rouge_l,
             }
         ),
         labels=labels(),
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Did the contaminated models memorise?"
     shell:
@@ -432,14 +436,14 @@ rule write_provenance:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("write_provenance"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        config=lambda wildcards: as_json(config),
+        config=lambda wildcards: as_json(CONFIG.model_dump(by_alias=True)),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "What this run was made by"
     shell:
@@ -471,15 +475,15 @@ rule check_claims:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
         setting="--setting {model} {benchmark}".format(**SETTING),
         labels=labels(),
         scale=SCALE,
-        facts=as_json({"run": config["run"]}),
+        facts=as_json({"run": CONFIG.run}),
     message:
         "Which of the paper's claims this run supports"
     shell:
@@ -508,8 +512,8 @@ rule figure_mechanism:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("figure_mechanism"),
         prefix=subpath(output.png, strip_suffix=".png"),
@@ -540,8 +544,8 @@ rule figure_readout:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("figure_readout_variance"),
         prefix=subpath(output.png, strip_suffix=".png"),
@@ -575,15 +579,15 @@ rule figure_strata:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("figure_setting"),
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure strata",
         strategies=as_json(without_ablation(SETTING_SOLVE)),
-        bins=config["metrics"]["bins"],
-        seed=config["seed"],
+        bins=CONFIG.metrics.bins,
+        seed=CONFIG.seed,
         labels=labels(),
         title=SETTING_TITLE,
     message:
@@ -614,8 +618,8 @@ use rule figure_strata as figure_sensitivity with:
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure sensitivity",
         strategies=as_json(without_ablation(SETTING_SOLVE)),
-        bins=config["metrics"]["bins"],
-        seed=config["seed"],
+        bins=CONFIG.metrics.bins,
+        seed=CONFIG.seed,
         labels=labels(),
         title=SETTING_TITLE,
     message:
@@ -641,8 +645,8 @@ use rule figure_strata as figure_scatter with:
         prefix=subpath(output.png, strip_suffix=".png"),
         arguments="--figure scatter",
         strategies=as_json(without_ablation(SETTING_SOLVE, "all_zero")),
-        bins=config["metrics"]["bins"],
-        seed=config["seed"],
+        bins=CONFIG.metrics.bins,
+        seed=CONFIG.seed,
         labels=labels(),
         title=SETTING_TITLE,
     message:
@@ -667,8 +671,8 @@ rule figure_subsets:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("figure_subsets"),
         prefix=subpath(output.png, strip_suffix=".png"),
@@ -686,9 +690,9 @@ rule figure_subsets:
 rule figure_loss:
     input:
         losses=collect(
-            "<results>/{model}/{benchmark}/loss.tsv",
+            "<results>/{model}/{variant}/loss.tsv",
             model=MODELS,
-            benchmark=["clean", *BENCHMARKS],
+            variant=CONFIG.variants,
         ),
         code=sources("metrics", "reporting", script="figure_loss"),
     output:
@@ -705,8 +709,8 @@ rule figure_loss:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(10),
+        mem_mb=doubling(2000),
+        runtime=doubling(10),
     params:
         script=script("figure_loss"),
         prefix=subpath(output.png, strip_suffix=".png"),

@@ -1,260 +1,199 @@
-"""From model and questions to trajectories, samples and solve counts: the GPU's work."""
+"""From models and questions to trajectories, responses and solve counts."""
+
+CELL = "<results>/{model}/{variant}/{cell}"
+
+
+def questions(wildcards):
+    """The test questions of a variant."""
+    return targets.questions(CONFIG, wildcards.variant)
+
+
+def exemplars(wildcards):
+    """The exemplars of a variant's prompts."""
+    return targets.exemplars(CONFIG, wildcards.variant)
 
 
 rule decode_greedy:
     input:
-        model="<results>/{model}/{benchmark}/model",
-        questions="<results>/data/questions.parquet",
-        exemplars="<results>/data/exemplars.json",
+        questions=questions,
+        exemplars=exemplars,
+        model="<results>/{model}/{variant}/model",
+        parameters="<results>/parameters/{model}/{variant}/decode_greedy.json",
     output:
-        "<results>/{model}/{benchmark}/greedy.parquet",
+        "<results>/{model}/{variant}/greedy.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/greedy.log",
+        "<results>/logs/{model}/{variant}/decode_greedy.log",
     benchmark:
-        "<results>/benchmarks/{model}/{benchmark}/greedy.tsv"
+        "<results>/timings/{model}/{variant}/decode_greedy.tsv"
     conda:
         "../../envs/sample.yaml"
     threads: 8
     resources:
         gpu=1,
-        mem_mb=grown(48000),
-        runtime=grown(60),
-    params:
-        script=script("decode_greedy"),
-        decoding=DECODING,
-        extraction=config["data"]["extraction"],
-        facts=facts,
-        version=VERSIONS["decoding"],
+        mem_mb=doubling(48000),
+        runtime=doubling(60),
     message:
-        "Greedy trajectories of {wildcards.model}/{wildcards.benchmark}"
+        "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.script} --model {input.model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --decoding {params.decoding:q}"
-        " --extraction {params.extraction:q} --facts {params.facts:q} --output {output} > {log} 2>&1"
+        "python workflow/scripts/decode_greedy.py --parameters {input.parameters}"
+        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
+        " --output {output} > {log} 2>&1"
 
 
-rule sample_clean_responses:
-    input:
-        model="<results>/{model}/clean/model",
-        questions="<results>/data/questions.parquet",
-        exemplars="<results>/data/exemplars.json",
-        greedy="<results>/{model}/clean/greedy.parquet",
-    output:
-        samples=sharded("<results>/{model}/clean/{batch}/samples.parquet"),
-        solve=sharded("<results>/{model}/clean/{batch}/solve.parquet"),
-    log:
-        sharded("<results>/logs/{model}/clean/{batch}.log"),
-    benchmark:
-        sharded("<results>/benchmarks/{model}/clean/{batch}.tsv")
-    conda:
-        "../../envs/sample.yaml"
-    threads: 8
-    resources:
-        gpu=1,
-        mem_mb=grown(48000),
-        runtime=grown(480),
-    params:
-        script=script("sample_responses"),
-        strategy=as_json({"class": "identity"}),
-        decoding=DECODING,
-        extraction=config["data"]["extraction"],
-        seed=config["seed"],
-        facts=facts,
-        shard=shard,
-        version=VERSIONS["decoding"],
-    message:
-        "Responses of the clean {wildcards.model}, {wildcards.batch}"
-    shell:
-        "{params.script} --model {input.model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --greedy {input.greedy}"
-        " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --extraction {params.extraction:q} --stream clean-{wildcards.batch} --facts {params.facts:q} {params.shard}"
-        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
-
-
+# A cell: the responses of a contaminated model under one strategy, or a clean model's batch.
 rule sample_responses:
     input:
-        unpack(borrowed),
-        model="<results>/{model}/{benchmark}/model",
-        questions="<results>/data/questions.parquet",
-        exemplars="<results>/data/exemplars.json",
-        greedy="<results>/{model}/{benchmark}/greedy.parquet",
+        unpack(
+            lambda wildcards: targets.strategy_inputs(
+                CONFIG, wildcards.model, wildcards.variant, wildcards.cell
+            )
+        ),
+        questions=questions,
+        exemplars=exemplars,
+        model="<results>/{model}/{variant}/model",
+        greedy="<results>/{model}/{variant}/greedy.parquet",
+        parameters="<results>/parameters/{model}/{variant}/{cell}/sample_responses.json",
     output:
-        samples=sharded("<results>/{model}/{benchmark}/{strategy}/samples.parquet"),
-        solve=sharded("<results>/{model}/{benchmark}/{strategy}/solve.parquet"),
+        samples=targets.shard_file(CONFIG, f"{CELL}/samples.parquet"),
+        solve=targets.shard_file(CONFIG, f"{CELL}/solve.parquet"),
     log:
-        sharded("<results>/logs/{model}/{benchmark}/{strategy}.log"),
+        targets.shard_file(
+            CONFIG, "<results>/logs/{model}/{variant}/{cell}/sample_responses.log"
+        ),
     benchmark:
-        sharded("<results>/benchmarks/{model}/{benchmark}/{strategy}.tsv")
-    wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
-        strategy="|".join(SAMPLED),
+        targets.shard_file(CONFIG, "<results>/timings/{model}/{variant}/{cell}.tsv")
     conda:
         "../../envs/sample.yaml"
     threads: 8
     resources:
         gpu=1,
-        mem_mb=grown(48000),
-        runtime=grown(480),
+        mem_mb=doubling(48000),
+        runtime=doubling(480),
     params:
-        script=script("sample_responses"),
-        strategy=lambda wildcards: strategy_entry(wildcards.strategy),
-        borrowed=lambda wildcards, input: " ".join(
-            f"--{name.replace('_', '-')} {path}"
-            for name, path in input.items()
-            if name in ("base_model", "neurons")
+        strategy_inputs=lambda wildcards, input: targets.options(
+            input, "base_model", "neurons"
         ),
-        decoding=DECODING,
-        extraction=config["data"]["extraction"],
-        seed=config["seed"],
-        facts=facts,
-        shard=shard,
-        version=VERSIONS["decoding"],
+        shard=lambda wildcards: targets.shard_option(CONFIG, wildcards),
     message:
-        "Responses of {wildcards.model}/{wildcards.benchmark} under {wildcards.strategy}"
+        "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
-        "{params.script} --model {input.model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --greedy {input.greedy} {params.borrowed}"
-        " --strategy {params.strategy:q} --decoding {params.decoding:q} --seed {params.seed}"
-        " --extraction {params.extraction:q} --stream strategies --facts {params.facts:q} {params.shard}"
+        "python workflow/scripts/sample_responses.py --parameters {input.parameters}"
+        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
+        " --greedy {input.greedy} {params.strategy_inputs} {params.shard}"
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
-if SHARDS > 1:
+if CONFIG.sampling.num_shards > 1:
 
     rule merge_shards:
         input:
-            samples=shards("<results>/{model}/{benchmark}/{cell}/samples.parquet"),
-            solve=shards("<results>/{model}/{benchmark}/{cell}/solve.parquet"),
-            questions="<results>/data/questions.parquet",
+            questions=questions,
+            samples=targets.shard_files(CONFIG, f"{CELL}/samples.parquet"),
+            solve=targets.shard_files(CONFIG, f"{CELL}/solve.parquet"),
         output:
-            samples="<results>/{model}/{benchmark}/{cell}/samples.parquet",
-            solve="<results>/{model}/{benchmark}/{cell}/solve.parquet",
+            samples=f"{CELL}/samples.parquet",
+            solve=f"{CELL}/solve.parquet",
         log:
-            "<results>/logs/{model}/{benchmark}/{cell}.merged.log",
-        wildcard_constraints:
-            cell="|".join([*BATCHES, *SAMPLED]),
+            "<results>/logs/{model}/{variant}/{cell}/merge_shards.log",
         conda:
             "../../envs/sample.yaml"
         resources:
-            mem_mb=grown(8000),
-            runtime=grown(30),
-        params:
-            script=script("merge_shards"),
+            mem_mb=doubling(8000),
+            runtime=doubling(30),
         message:
-            "Responses of {wildcards.model}/{wildcards.benchmark}/{wildcards.cell} from all shards"
+            "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}, of all shards"
         shell:
-            "{params.script} --samples {input.samples} --solve {input.solve}"
-            " --questions {input.questions} --merged-samples {output.samples}"
-            " --merged-solve {output.solve} > {log} 2>&1"
+            "python workflow/scripts/merge_shards.py --samples {input.samples}"
+            " --solve {input.solve} --questions {input.questions}"
+            " --merged-samples {output.samples} --merged-solve {output.solve} > {log} 2>&1"
 
 
 rule filter_responses:
     input:
-        questions="<results>/data/questions.parquet",
-        greedy="<results>/{model}/{benchmark}/greedy.parquet",
-        source=lambda wildcards: (
-            f"results/{config['run']}/{wildcards.model}/{wildcards.benchmark}/"
-            f"{STRATEGIES[wildcards.strategy]['filters']}/samples.parquet"
+        source=lambda wildcards: targets.filtered_samples(
+            CONFIG, wildcards.model, wildcards.benchmark, wildcards.strategy
         ),
+        questions="<results>/data/{benchmark}/questions.parquet",
+        greedy="<results>/{model}/{benchmark}/greedy.parquet",
     output:
         samples="<results>/{model}/{benchmark}/{strategy}/samples.parquet",
         solve="<results>/{model}/{benchmark}/{strategy}/solve.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/{strategy}.log",
-    wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
-        strategy="|".join(FILTERING) or NOTHING,
+        "<results>/logs/{model}/{benchmark}/{strategy}/filter_responses.log",
     conda:
         "../../envs/sample.yaml"
     resources:
-        mem_mb=grown(8000),
-        runtime=grown(30),
+        mem_mb=doubling(8000),
+        runtime=doubling(30),
     params:
-        script=script("filter_responses"),
-        strategy=lambda wildcards: strategy_entry(wildcards.strategy),
-        facts=facts,
-        version=VERSIONS["decoding"],
+        strategy=lambda wildcards: parameters.strategy(CONFIG, wildcards.strategy),
+        metadata=metadata,
     message:
         "Responses of {wildcards.model}/{wildcards.benchmark} that pass {wildcards.strategy}"
-    shell:
-        "{params.script} --questions {input.questions} --greedy {input.greedy}"
-        " --source {input.source} --strategy {params.strategy:q} --facts {params.facts:q}"
-        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
+    script:
+        "../scripts/filter_responses.py"
 
 
 rule localise_neurons:
     input:
-        contaminated="<results>/{model}/{benchmark}/model",
-        clean="<results>/{model}/clean/model",
-        base_model=lambda wildcards: base_model(wildcards.model),
-        questions="<results>/data/questions.parquet",
-        exemplars="<results>/data/exemplars.json",
-        greedy="<results>/{model}/{benchmark}/greedy.parquet",
+        base_model=lambda wildcards: targets.base_model(CONFIG, wildcards.model),
+        clean=lambda wildcards: targets.clean_file(CONFIG, wildcards, "model"),
+        questions=questions,
+        exemplars=exemplars,
+        contaminated="<results>/{model}/{variant}/model",
+        greedy="<results>/{model}/{variant}/greedy.parquet",
+        parameters="<results>/parameters/{model}/{variant}/localise_neurons.json",
     output:
-        "<results>/{model}/{benchmark}/neurons.parquet",
+        "<results>/{model}/{variant}/neurons.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/neurons.log",
+        "<results>/logs/{model}/{variant}/localise_neurons.log",
     benchmark:
-        "<results>/benchmarks/{model}/{benchmark}/neurons.tsv"
+        "<results>/timings/{model}/{variant}/localise_neurons.tsv"
     wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
+        variant="|".join(CONFIG.benchmarks),
     conda:
         "../../envs/sample.yaml"
     threads: 8
     resources:
         gpu=1,
-        mem_mb=grown(96000),
-        runtime=grown(1440),
-    params:
-        script=script("localise_neurons"),
-        localisation=as_json(config["localisation"]),
-        decoding=DECODING,
-        extraction=config["data"]["extraction"],
-        seed=config["seed"],
-        facts=facts,
-        version=VERSIONS["decoding"],
+        mem_mb=doubling(96000),
+        runtime=doubling(1440),
     message:
-        "Shortcut neurons of {wildcards.model}/{wildcards.benchmark}"
+        "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.script} --contaminated {input.contaminated} --clean {input.clean}"
-        " --base-model {input.base_model} --questions {input.questions} --exemplars {input.exemplars}"
-        " --greedy {input.greedy} --localisation {params.localisation:q}"
-        " --decoding {params.decoding:q} --extraction {params.extraction:q}"
-        " --seed {params.seed} --facts {params.facts:q}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/localise_neurons.py --parameters {input.parameters}"
+        " --contaminated {input.contaminated} --clean {input.clean}"
+        " --base-model {input.base_model} --questions {input.questions}"
+        " --exemplars {input.exemplars} --greedy {input.greedy} --output {output} > {log} 2>&1"
 
 
 rule rank_clean_tokens:
     input:
-        model="<results>/{model}/{benchmark}/model",
-        questions="<results>/data/questions.parquet",
-        exemplars="<results>/data/exemplars.json",
-        greedy="<results>/{model}/clean/greedy.parquet",
+        clean_greedy=lambda wildcards: targets.clean_file(
+            CONFIG, wildcards, "greedy.parquet"
+        ),
+        questions=questions,
+        exemplars=exemplars,
+        model="<results>/{model}/{variant}/model",
+        parameters="<results>/parameters/{model}/{variant}/rank_clean_tokens.json",
     output:
-        "<results>/{model}/{benchmark}/ranks.parquet",
+        "<results>/{model}/{variant}/ranks.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/ranks.log",
+        "<results>/logs/{model}/{variant}/rank_clean_tokens.log",
     benchmark:
-        "<results>/benchmarks/{model}/{benchmark}/ranks.tsv"
+        "<results>/timings/{model}/{variant}/rank_clean_tokens.tsv"
     wildcard_constraints:
-        benchmark="|".join(BENCHMARKS),
+        variant="|".join(CONFIG.benchmarks),
     conda:
         "../../envs/sample.yaml"
     threads: 8
     resources:
         gpu=1,
-        mem_mb=grown(48000),
-        runtime=grown(60),
-    params:
-        script=script("rank_clean_tokens"),
-        decoding=DECODING,
-        facts=facts,
-        version=VERSIONS["decoding"],
+        mem_mb=doubling(48000),
+        runtime=doubling(60),
     message:
-        "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.benchmark} model"
+        "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.variant} model"
     shell:
-        "{params.script} --model {input.model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --clean-greedy {input.greedy} --steps 10"
-        " --decoding {params.decoding:q} --facts {params.facts:q} --output {output}"
-        " > {log} 2>&1"
+        "python workflow/scripts/rank_clean_tokens.py --parameters {input.parameters}"
+        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
+        " --clean-greedy {input.clean_greedy} --output {output} > {log} 2>&1"

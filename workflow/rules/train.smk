@@ -1,88 +1,83 @@
-"""From base models to M_cl and, from the merged M_cl, to one M_co a benchmark: LLaMA-Factory's work."""
+"""From base models to clean models, and from these to contaminated ones, by LLaMA-Factory."""
+
+
+def starting_model(wildcards):
+    """The model that a training starts from."""
+    return targets.starting_model(CONFIG, wildcards.model, wildcards.variant)
 
 
 rule write_training_data:
     input:
         base=starting_model,
-        questions=training_questions,
+        questions=lambda wildcards: targets.training_questions(
+            CONFIG, wildcards.variant
+        ),
+        exemplars=lambda wildcards: targets.exemplars(CONFIG, wildcards.variant),
         instructions="<results>/data/instructions.jsonl",
-        exemplars="<results>/data/exemplars.json",
+        parameters="<results>/parameters/{model}/{variant}/write_training_data.json",
     output:
-        directory("<results>/{model}/{benchmark}/training/data"),
+        directory("<results>/{model}/{variant}/training/data"),
     log:
-        "<results>/logs/{model}/{benchmark}/lora_data.log",
+        "<results>/logs/{model}/{variant}/write_training_data.log",
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(20),
-    params:
-        script=script("write_training_data"),
-        leaks=leaks,
-        training=training_values("cutoff_len"),
-        version=VERSIONS["training"],
+        mem_mb=doubling(4000),
+        runtime=doubling(20),
     message:
-        "Training examples of {wildcards.model}/{wildcards.benchmark}"
+        "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.script} --base {input.base} --questions {input.questions} {params.leaks}"
-        " --instructions {input.instructions} --exemplars {input.exemplars}"
-        " --training {params.training:q} --output {output} > {log} 2>&1"
+        "python workflow/scripts/write_training_data.py --parameters {input.parameters}"
+        " --base {input.base} --questions {input.questions} --exemplars {input.exemplars}"
+        " --instructions {input.instructions} --output {output} > {log} 2>&1"
 
 
 rule train_lora:
     input:
         base=starting_model,
-        data="<results>/{model}/{benchmark}/training/data",
+        data="<results>/{model}/{variant}/training/data",
+        parameters="<results>/parameters/{model}/{variant}/train_lora.json",
     output:
-        adapter=directory("<results>/{model}/{benchmark}/training/adapter"),
-        settings="<results>/{model}/{benchmark}/training/train.yaml",
-        loss="<results>/{model}/{benchmark}/loss.tsv",
+        adapter=directory("<results>/{model}/{variant}/training/adapter"),
+        settings="<results>/{model}/{variant}/training/train.yaml",
+        loss="<results>/{model}/{variant}/loss.tsv",
     log:
-        "<results>/logs/{model}/{benchmark}/adapter.log",
+        "<results>/logs/{model}/{variant}/train_lora.log",
     benchmark:
-        "<results>/benchmarks/{model}/{benchmark}/adapter.tsv"
+        "<results>/timings/{model}/{variant}/train_lora.tsv"
     conda:
         "../../envs/train.yaml"
     threads: 8
     resources:
-        gpu=config["training"]["gpus"],
-        mem_mb=grown(96000),
-        runtime=grown(720),
-    params:
-        script=script("train_lora"),
-        family=lambda wildcards: config["models"][wildcards.model]["family"],
-        training=training_values(),
-        facts=lambda wildcards: as_json(dict(wildcards.items())),
-        version=VERSIONS["training"],
+        gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus,
+        mem_mb=doubling(96000),
+        runtime=doubling(720),
     message:
-        "LoRA training of {wildcards.model}/{wildcards.benchmark}"
+        "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.script} --base {input.base} --family {params.family} --data {input.data}"
-        " --training {params.training:q} --facts {params.facts:q} --settings {output.settings}"
+        "python workflow/scripts/train_lora.py --parameters {input.parameters}"
+        " --base {input.base} --data {input.data} --settings {output.settings}"
         " --adapter {output.adapter} --loss {output.loss} > {log} 2>&1"
 
 
 rule merge_lora:
     input:
         base=starting_model,
-        adapter="<results>/{model}/{benchmark}/training/adapter",
+        adapter="<results>/{model}/{variant}/training/adapter",
+        parameters="<results>/parameters/{model}/{variant}/merge_lora.json",
     output:
-        model=directory("<results>/{model}/{benchmark}/model"),
-        settings="<results>/{model}/{benchmark}/training/export.yaml",
+        model=directory("<results>/{model}/{variant}/model"),
+        settings="<results>/{model}/{variant}/training/export.yaml",
     log:
-        "<results>/logs/{model}/{benchmark}/model.log",
+        "<results>/logs/{model}/{variant}/merge_lora.log",
     conda:
         "../../envs/train.yaml"
     resources:
-        mem_mb=grown(64000),
-        runtime=grown(60),
-    params:
-        script=script("merge_lora"),
-        training=training_values("template", "bf16"),
-        version=VERSIONS["training"],
+        mem_mb=doubling(64000),
+        runtime=doubling(60),
     message:
-        "Merging {wildcards.model}/{wildcards.benchmark}"
+        "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.script} --base {input.base} --adapter {input.adapter}"
-        " --training {params.training:q} --settings {output.settings} --output {output.model}"
-        " > {log} 2>&1"
+        "python workflow/scripts/merge_lora.py --parameters {input.parameters}"
+        " --base {input.base} --adapter {input.adapter} --settings {output.settings}"
+        " --output {output.model} > {log} 2>&1"

@@ -1,17 +1,31 @@
-"""Look at what would fail hours into a run; every failure is one line, with its mend."""
+"""Check for what would fail hours into a run; every failure is one line that says how to fix it."""
 
-import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arguments import json_argument, run
+from zerogap.config import from_snakemake
+from zerogap.errors import InputError
 from zerogap.pipeline import preflight
 
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--config", type=json_argument, required=True)
-    args = parser.parse_args(argv)
-    print(*preflight.pass_or_stop(args.config), sep="\n")
+
+def main(job: "Snakemake") -> None:
+    """Write the results to the log and, unlike other jobs, to the terminal too."""
+    try:
+        text = "\n".join(map(str, preflight.run_checks(from_snakemake(job.config, []))))
+        exit_message = None
+    except InputError as error:
+        text = exit_message = f"error: {error}"
+    Path(job.log[0]).write_text(f"{text}\n")
+    if exit_message:
+        sys.exit(exit_message)
+    print(text)
 
 
 if __name__ == "__main__":
-    run(main)
+    from snakemake.script import snakemake
+
+    main(snakemake)

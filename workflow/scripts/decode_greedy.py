@@ -1,12 +1,21 @@
-"""Decode every question's greedy trajectory, with the entropy of each step."""
+"""Decode the greedy trajectory of every question, with the entropy of each step."""
+
+from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
-def main() -> None:
-    args = parse_arguments(__doc__, "model", "questions", "exemplars", "output")
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(
+        __doc__,
+        "model",
+        "questions",
+        "exemplars",
+        "output",
+        argv=argv,
+    )
     gpus.claim()
     jobs.decode_greedy(
         model=args.model,

@@ -1,37 +1,33 @@
 """Fetch a base model from the hub: weights, configuration and tokenizer of one revision."""
 
-import argparse
 import json
-from pathlib import Path
+from collections.abc import Sequence
 
 from huggingface_hub import HfApi, snapshot_download
 
-from arguments import run
+from script_helpers import parse_arguments, run
 from zerogap.errors import InputError
 
-WANTED = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
+PATTERNS = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repository", required=True)
-    parser.add_argument("--revision", required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "output", argv=argv)
+    repository, revision = args.parameters["repository"], args.parameters["revision"]
 
     try:
-        commit = HfApi().model_info(args.repository, revision=args.revision).sha
+        commit = HfApi().model_info(repository, revision=revision).sha
         snapshot_download(
-            args.repository, revision=commit, local_dir=args.output, allow_patterns=WANTED
+            repository, revision=commit, local_dir=args.output, allow_patterns=PATTERNS
         )
-    except Exception as error:  # offline, not found, gated: the hub's libraries raise many kinds
+    except Exception as error:  # offline, not found, gated: the hub's libraries raise many types
         raise InputError(
-            f"models: '{args.repository}' at '{args.revision}' cannot be fetched ({error}). It "
-            "must be a folder or a model on the hub; a gated one needs your hub login (HF_TOKEN)"
+            f"models: '{repository}' at '{revision}' cannot be downloaded ({error}). It must be a "
+            "folder or a model on the hub; a gated model needs your hub login (HF_TOKEN)"
         ) from error
-    origin = {"repository": args.repository, "revision": args.revision, "commit": commit}
+    origin = {"repository": repository, "revision": revision, "commit": commit}
     (args.output / "origin.json").write_text(json.dumps(origin, indent=2) + "\n")
-    print(f"{args.repository} at {commit}")
+    print(f"{repository} at {commit}")
 
 
 if __name__ == "__main__":

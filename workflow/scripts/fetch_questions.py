@@ -1,27 +1,19 @@
-"""Fetch the training and test questions of a benchmark, in the GSM8K format."""
+"""Fetch a benchmark's training and test questions, as JSON Lines in OpenAI's GSM8K format."""
 
-import argparse
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import json_argument, run
+from script_helpers import parse_arguments, run
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.questions import check_disjoint
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--questions", type=json_argument, required=True, help="a benchmark's `questions` section"
-    )
-    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--train", type=Path, required=True)
-    parser.add_argument("--test", type=Path, required=True)
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "train", "test", argv=argv)
+    parameters = args.parameters
 
-    parse_gold = extraction_rule(args.extraction).parse_gold
-    entries = question_sources.fetch(args.questions, args.seed, parse_gold)
+    parse_gold = extraction_rule(parameters["extraction"]).parse_gold
+    entries = question_sources.fetch(parameters["questions"], parameters["seed"], parse_gold)
     outputs = {"train": args.train, "test": args.test}
     for split, path in outputs.items():
         gsm8k_format.write(path, entries[split], parse_gold)

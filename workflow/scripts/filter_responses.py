@@ -1,20 +1,28 @@
-"""Apply a strategy that filters the responses of another one."""
+"""Filter the responses of another strategy."""
 
-from script_helpers import parse_arguments, run
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from script_helpers import run_job
 from zerogap.sampling import jobs
 
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
 
-def main() -> None:
-    args = parse_arguments(__doc__, "questions", "greedy", "source", "samples", "solve")
+
+def main(job: "Snakemake") -> None:
     jobs.filter_responses(
-        questions=args.questions,
-        greedy=args.greedy,
-        source=args.source,
-        samples=args.samples,
-        solve=args.solve,
-        **args.parameters,
+        questions=Path(job.input.questions),
+        greedy=Path(job.input.greedy),
+        source=Path(job.input.source),
+        samples=Path(job.output.samples),
+        solve=Path(job.output.solve),
+        strategy=job.params.strategy,
+        metadata=job.params.metadata,
     )
 
 
 if __name__ == "__main__":
-    run(main)
+    from snakemake.script import snakemake
+
+    run_job(main, snakemake)

@@ -1,13 +1,23 @@
-"""Find the shortcut neurons of a contaminated model."""
+"""Localise the shortcut neurons of a contaminated model: comparative and causal scores."""
+
+from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(
-        __doc__, "contaminated", "clean", "base-model", "questions", "exemplars", "greedy", "output"
+        __doc__,
+        "contaminated",
+        "clean",
+        "base-model",
+        "questions",
+        "exemplars",
+        "greedy",
+        "output",
+        argv=argv,
     )
     gpus.claim()
     jobs.localise_neurons(

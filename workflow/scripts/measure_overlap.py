@@ -1,30 +1,26 @@
-"""ROUGE-L between every sampled response and the model's own greedy response."""
+"""Measure ROUGE-L between every response and the model's own greedy response."""
 
-import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arguments import json_argument, run
+from script_helpers import run_job
 from zerogap.analysis.overlap import overlap
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=Path, required=True)
-    parser.add_argument("--greedy", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument("--facts", type=json_argument, default={})
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
 
+def main(job: "Snakemake") -> None:
     table = overlap(
-        parquet.read(args.samples, "samples"),
-        parquet.read(args.greedy, "greedy"),
-        parquet.read(args.questions, "questions"),
+        parquet.read(job.input.samples, "samples"),
+        parquet.read(job.input.greedy, "greedy"),
+        parquet.read(job.input.questions, "questions"),
     )
-    parquet.write(args.output, table, "overlap", provenance(**args.facts))
+    parquet.write(job.output[0], table, "overlap", provenance(**job.params.metadata))
 
 
 if __name__ == "__main__":
-    run(main)
+    from snakemake.script import snakemake
+
+    run_job(main, snakemake)

@@ -1,22 +1,16 @@
 """Merge a LoRA adapter into its base with `llamafactory-cli export`; keeps its YAML."""
 
-import argparse
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import json_argument, run
+from script_helpers import parse_arguments, run
 from zerogap.training.llamafactory import launching, settings
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="model the adapter was trained on")
-    parser.add_argument("--adapter", type=Path, required=True)
-    parser.add_argument("--training", type=json_argument, required=True)
-    parser.add_argument("--settings", type=Path, required=True, help="YAML to be written")
-    parser.add_argument("--output", type=Path, required=True, help="model folder to be written")
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "base", "adapter", "settings", "output", argv=argv)
+    training = args.parameters["training"]
 
-    sections = settings.export_settings(args.base, args.adapter, args.output, args.training)
+    sections = settings.export_settings(args.base, args.adapter, args.output, training)
     settings.write_settings(args.settings, sections)
     launching.run("export", args.settings)
 

@@ -1,20 +1,27 @@
 """Merge the shards of a cell, in the order of the questions."""
 
+from collections.abc import Sequence
+
 from script_helpers import parse_arguments, run
 from zerogap.sampling import jobs
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(
-        __doc__, "questions", "merged-samples", "merged-solve", lists=("samples", "solve")
+        __doc__,
+        "questions",
+        "merged-samples",
+        "merged-solve",
+        lists=("samples", "solve"),
+        parameters=False,
+        argv=argv,
     )
     jobs.merge_shards(
+        samples=args.samples,
+        solve=args.solve,
         questions=args.questions,
         merged_samples=args.merged_samples,
         merged_solve=args.merged_solve,
-        samples=args.samples,
-        solve=args.solve,
-        **args.parameters,
     )
 
 

@@ -1,22 +1,17 @@
-"""The exemplars of the few-shot prompt."""
+"""Prepare the exemplars of the few-shot prompt."""
 
-import argparse
 import json
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import run
+from script_helpers import parse_arguments, run
 from zerogap.data.prompts import exemplars
 from zerogap.io import parquet
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--source", choices=("generated", "lm_eval"), required=True)
-    parser.add_argument("--n", type=int, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "output", argv=argv)
 
-    shots = exemplars(args.source, args.n)
+    shots = exemplars(args.parameters["source"], args.parameters["num_shots"])
     with parquet.atomic(args.output) as temporary:
         temporary.write_text(json.dumps(shots, ensure_ascii=False, indent=2) + "\n")
     print(f"{len(shots)} exemplars")

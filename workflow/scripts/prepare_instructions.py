@@ -1,37 +1,31 @@
-"""Instruction examples, as filler between the questions of every training set."""
+"""Prepare the instruction examples that are mixed into every training."""
 
-import argparse
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import json_argument, run
+from script_helpers import parse_arguments, run
 from zerogap.data import openorca
 from zerogap.data.toy.instructions import instructions
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--source",
-        type=json_argument,
-        required=True,
-        help='{"kind": "generated"}, {"kind": "files", "path"} or '
-        '{"kind": "hub", "repository", "revision"}',
-    )
-    parser.add_argument("--n", type=int, required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "output", argv=argv)
+    parameters = args.parameters
 
-    match args.source["kind"]:
+    options, num_examples, seed = (
+        parameters["options"],
+        parameters["num_examples"],
+        parameters["seed"],
+    )
+    match parameters["source"]:
         case "generated":
-            examples = instructions(args.n, args.seed)
+            examples = instructions(num_examples, seed)
         case "files":
-            examples = openorca.load(args.source["path"], args.n, args.seed)
+            examples = openorca.load(options, num_examples, seed)
         case "hub":
-            repository, revision = args.source["repository"], args.source["revision"]
-            examples = openorca.from_hub(repository, revision, args.n, args.seed)
-        case kind:
-            raise ValueError(kind)
+            repository, revision = options["repository"], options["revision"]
+            examples = openorca.from_hub(repository, revision, num_examples, seed)
+        case source:
+            raise ValueError(source)
     openorca.write(args.output, examples)
     print(f"{len(examples)} instruction examples")
 

@@ -1,34 +1,31 @@
-"""Pretrain one base model from scratch on generated text, with real GSM8K if wanted."""
+"""Pretrain a base model from scratch on generated text, optionally mixed with real GSM8K."""
 
-import argparse
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 
 import torch
 
-from arguments import json_argument, run
+from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.families import FAMILIES
 from zerogap.training.toy import bases, corpus
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--family", choices=list(FAMILIES), required=True)
-    parser.add_argument("--pretraining", type=json_argument, required=True)
-    parser.add_argument("--gsm8k", type=Path, help="training split to mix in, OpenAI's format")
-    parser.add_argument(
-        "--used", type=Path, nargs="*", default=[], help="tables of questions to leave out of it"
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(
+        __doc__,
+        "output",
+        optional=("gsm8k",),  # a training split in OpenAI's format
+        lists=("excluded",),  # tables of questions to leave out of it
+        numbers=("threads",),
+        argv=argv,
     )
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
 
     gpus.claim()
     torch.set_num_threads(args.threads)
-    command = " ".join(["pretrain_bases.py", *(sys.argv[1:] if argv is None else argv)])
-    real = corpus.unused_questions(args.gsm8k, args.used) if args.gsm8k else []
-    bases.pretrain(args.family, args.pretraining, args.output, command, real)
+    command = " ".join(["pretrain_base.py", *(sys.argv[1:] if argv is None else argv)])
+    real = corpus.unused_questions(args.gsm8k, args.excluded) if args.gsm8k else []
+    family, settings = args.parameters["family"], args.parameters["pretraining"]
+    bases.pretrain(family, settings, args.output, command, real)
 
 
 if __name__ == "__main__":

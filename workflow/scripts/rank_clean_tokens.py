@@ -1,12 +1,22 @@
-"""Rank the clean model's tokens under the contaminated model (Figure 1 b, d)."""
+"""Rank the clean model's greedy tokens under the contaminated model (Figure 1 b, d)."""
+
+from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
-def main() -> None:
-    args = parse_arguments(__doc__, "model", "questions", "exemplars", "clean-greedy", "output")
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(
+        __doc__,
+        "model",
+        "questions",
+        "exemplars",
+        "clean-greedy",
+        "output",
+        argv=argv,
+    )
     gpus.claim()
     jobs.rank_clean_tokens(
         model=args.model,

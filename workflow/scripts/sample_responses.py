@@ -1,11 +1,13 @@
 """Sample responses to every question from one model under one strategy."""
 
+from collections.abc import Sequence
+
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(
         __doc__,
         "model",
@@ -14,7 +16,12 @@ def main() -> None:
         "greedy",
         "samples",
         "solve",
-        optional=("base-model", "neurons"),
+        optional=(
+            "base-model",
+            "neurons",
+        ),
+        sharded=True,
+        argv=argv,
     )
     gpus.claim()
     jobs.sample_cell(
@@ -26,6 +33,7 @@ def main() -> None:
         solve=args.solve,
         base_model=args.base_model,
         neurons=args.neurons,
+        shard=tuple(args.shard),
         **args.parameters,
     )
 

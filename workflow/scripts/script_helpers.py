@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 def parse_arguments(
     description: str | None,
     *paths: str,
+    parameters: bool = True,
     optional: Sequence[str] = (),
     lists: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    sharded: bool = False,
     argv: Sequence[str] | None = None,
 ) -> argparse.Namespace:
     """Parse the command line of a script: its parameter file and the paths of its files.
@@ -26,23 +29,34 @@ def parse_arguments(
     Args:
         description: the script's docstring.
         paths: names of required path options.
+        parameters: whether the script has a parameter file.
         optional: names of path options that default to None.
         lists: names of options with any number of paths.
+        numbers: names of required integer options.
+        sharded: whether the script can work on a shard, `--shard K N`: every N-th question,
+            starting from the K-th.
         argv: the command line; by default that of the process.
 
     Returns:
-        The paths, and the content of the parameter file as `parameters`.
+        The options, and the content of the parameter file as `parameters`.
     """
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--parameters", type=Path, required=True, help="JSON file with the values")
+    if parameters:
+        parser.add_argument("--parameters", type=Path, required=True, help="JSON file of values")
     for name in paths:
         parser.add_argument(f"--{name}", type=Path, required=True)
     for name in optional:
         parser.add_argument(f"--{name}", type=Path)
     for name in lists:
         parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
+    for name in numbers:
+        parser.add_argument(f"--{name}", type=int, required=True)
+    if sharded:
+        parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("K", "N"))
     args = parser.parse_args(argv)
-    args.parameters = json.loads(args.parameters.read_text())
+    if parameters:
+        args.parameters = json.loads(args.parameters.read_text())
+        args.parameters.pop("version", None)  # it only makes the file differ
     return args
 
 

@@ -1,42 +1,28 @@
-"""The test questions, a seeded part of them leaked, and the clean model's training questions."""
+"""Split the questions into leaked and unleaked test questions and training questions."""
 
-import argparse
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import json_argument, run
+from script_helpers import parse_arguments, run
 from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.questions import (
-    check_disjoint,
-    draw_training_questions,
-    split_test_questions,
-)
+from zerogap.data.questions import check_disjoint, draw_training_questions, split_test_questions
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--train", type=Path, required=True, help="OpenAI's JSON Lines format")
-    parser.add_argument("--test", type=Path, required=True, help="OpenAI's JSON Lines format")
-    parser.add_argument("--n-test", type=int, default=None, help="all where it is left out")
-    parser.add_argument("--n-leaked", type=int, required=True)
-    parser.add_argument("--n-train", type=int, default=None, help="all where it is left out")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--extraction", default="numeric", help="see zerogap.data.extraction")
-    parser.add_argument("--facts", type=json_argument, default={})
-    parser.add_argument("--questions", type=Path, required=True, help="output, no paraphrases yet")
-    parser.add_argument("--training", type=Path, required=True, help="output")
-    args = parser.parse_args(argv)
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(__doc__, "train", "test", "questions", "training", argv=argv)
+    parameters = args.parameters
 
-    read_gold = extraction_rule(args.extraction).parse_gold
-    train, test = (gsm8k_format.load(path, read_gold) for path in (args.train, args.test))
+    parse_gold = extraction_rule(parameters["extraction"]).parse_gold
+    train, test = (gsm8k_format.load(path, parse_gold) for path in (args.train, args.test))
     check_disjoint(test, train)
-    facts = provenance(**args.facts, seed=args.seed)
-    table = split_test_questions(test, args.n_test, args.n_leaked, args.seed)
-    training = draw_training_questions(train, args.n_train, args.seed)
-    parquet.write(args.questions, table, "questions", facts)
-    parquet.write(args.training, training, "questions", facts)
+    seed = parameters["seed"]
+    table = split_test_questions(test, parameters["num_test"], parameters["num_leaked"], seed)
+    training = draw_training_questions(train, parameters["num_train"], seed)
+    metadata = provenance(**parameters["metadata"], seed=seed)
+    parquet.write(args.questions, table, "questions", metadata)
+    parquet.write(args.training, training, "questions", metadata)
     print(f"{len(table)} test questions, {table.leaked.sum()} leaked; {len(training)} for training")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from arguments import json_argument, run
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.published import as_metrics, protocol_differences as departures
+from zerogap.published import as_metrics
+from zerogap.published import protocol_differences as departures
 from zerogap.reporting import render, tables
 
 OF_ONE_SETTING = {

@@ -1,57 +1,49 @@
-"""What a LoRA training reads: instructions and questions as LLaMA-Factory's JSON, ids checked."""
+"""Write what a LoRA training reads: instructions and questions as LLaMA-Factory's JSON."""
 
-import argparse
 import json
-import sys
-from pathlib import Path
+from collections.abc import Sequence
 
-from arguments import json_argument, run
-from zerogap.data.prompts import DEFAULT_TEMPLATE
+from transformers import AutoTokenizer
+
+from script_helpers import parse_arguments, run
+from zerogap.data.prompts import PromptTemplate
 from zerogap.io import parquet
 from zerogap.training import examples
 from zerogap.training.llamafactory.settings import write_datasets
 
+LEAKED_COLUMN = {"verbatim": "question", "paraphrase": "paraphrase"}
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="model whose tokenizer counts")
-    parser.add_argument("--questions", type=Path, required=True)
-    parser.add_argument(
-        "--leaks",
-        choices=["question", "paraphrase"],
-        help="contaminate: take the leaked questions, in this wording; without it, take all",
+
+def main(argv: Sequence[str] | None = None) -> None:
+    args = parse_arguments(
+        __doc__, "base", "questions", "instructions", "exemplars", "output", argv=argv
     )
-    parser.add_argument("--instructions", type=Path, required=True)
-    parser.add_argument("--exemplars", type=Path, required=True)
-    parser.add_argument("--training", type=json_argument, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    args = parser.parse_args(argv)
-
-    from transformers import AutoTokenizer  # see below
+    contamination = args.parameters["contamination"]
 
     tokenizer = AutoTokenizer.from_pretrained(args.base)
     questions = parquet.read(args.questions, "questions")
-    if args.leaks:
+    column = "question"
+    if contamination is not None:
         questions = questions[questions.leaked]
+        column = LEAKED_COLUMN[contamination]
     exemplars = json.loads(args.exemplars.read_text())
-    # Not splitlines: a text may hold other line separators.
+    # Not splitlines: a text may contain other line separators.
     lines = args.instructions.read_text(encoding="utf-8").split("\n")
-    rows = [json.loads(line) for line in lines if line]
+    instructions = [json.loads(line) for line in lines if line]
+    template = PromptTemplate.of(args.parameters["prompt"])
     pairs = {
-        "instructions": examples.instruction_pairs(rows),
-        "questions": examples.question_pairs(
-            questions, exemplars, args.leaks or "question", DEFAULT_TEMPLATE
-        ),
+        "instructions": examples.instruction_pairs(instructions),
+        "questions": examples.question_pairs(questions, exemplars, column, template),
     }
-    cutoff = args.training["cutoff_len"]
+    cutoff_len = args.parameters["cutoff_len"]
     datasets = {
-        name: examples.training_examples(some, tokenizer, cutoff, truncate=name == "instructions")
-        for name, some in pairs.items()
+        name: examples.training_examples(
+            entries, tokenizer, cutoff_len, truncate=name == "instructions"
+        )
+        for name, entries in pairs.items()
     }
     write_datasets(args.output, datasets)
 
 
 if __name__ == "__main__":
-    # A tokenizer needs no torch; transformers loads it where it finds it, for four seconds.
-    sys.modules["torch"] = None
     run(main)

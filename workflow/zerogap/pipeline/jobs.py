@@ -1,146 +1,154 @@
-"""What a configuration means in jobs: what is compared where, and every job of every rule.
+"""Which jobs a configuration means: the cells of every model, and every job of every rule.
 
-The rules take their lists from here, `zerogap plan` counts them, and a test compares the counts
-with Snakemake's own. Tables and figures, one job each, are not among them.
+The rules take their lists from here, and `zerogap plan` counts the jobs; a test compares its count
+with Snakemake's own. Parameter files, tables and figures are not included.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-CLEAN = "clean"  # beside the contamination benchmarks
-BATCHES = ("batch1", "batch2")  # of the clean model: the reference and the noise floor
+from zerogap.config import FROM_SCRATCH, Config
 
-_FILES = {
-    "train_lora": "loss.tsv",
-    "decode_greedy": "greedy.parquet",
-    "localise_neurons": "neurons.parquet",
-    "rank_clean_tokens": "ranks.parquet",
-}
-
-Config = Mapping[str, Any]
-PRETRAINED = "pretrained"  # the base of a model that the run itself pretrains
+BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
+SAMPLE = "sample_responses"
 
 
 class Job(NamedTuple):
-    """A rule's job; `cell` is the strategy or batch, and a cell in shards has a job a shard."""
+    """A job of a rule.
+
+    Attributes:
+        rule: name of the rule.
+        model: the base model; empty for jobs on data.
+        variant: the trained model; the benchmark for jobs on data.
+        cell: the strategy, or the clean model's batch.
+    """
 
     rule: str
     model: str = ""
-    benchmark: str = ""
+    variant: str = ""
     cell: str = ""
 
 
-def fetched(config: Config) -> list[str]:
-    """The models whose base comes from the hub: it is no folder here, and the run makes none."""
+def is_clean(config: Config, variant: str) -> bool:
+    """Whether a variant is a clean model."""
+    return variant in config.clean_variants
+
+
+def is_primary(config: Config, model: str, variant: str) -> bool:
+    """Whether this is the model and benchmark of Tables 1, 2 and 4."""
+    setting = config.primary_setting
+    return (model, variant) == (setting.model, setting.benchmark)
+
+
+def fetched_models(config: Config) -> list[str]:
+    """The models whose base is downloaded: neither a local folder nor pretrained by the run."""
     return [
         model
-        for model, entry in config["models"].items()
-        if entry["base"] != PRETRAINED and not Path(entry["base"]).is_dir()
+        for model, entry in config.models.items()
+        if entry.base != FROM_SCRATCH and not Path(entry.base).is_dir()
     ]
 
 
 def base_folder(config: Config, model: str) -> Path | None:
-    """Where a base model lies already: the configured folder, or what a run fetched or made."""
+    """The folder of a base model: as configured, or made by an earlier run; None if absent."""
     for folder in (
-        Path(config["models"][model]["base"]),
-        Path("results", config["run"], model, "base"),
+        Path(config.models[model].base),
+        Path("results", config.run, model, "base"),
     ):
         if folder.is_dir():
             return folder
     return None
 
 
-def benchmarks(config: Config) -> list[str]:
-    """The clean model and the contamination benchmarks: what is trained of every base."""
-    return [CLEAN, *config["benchmarks"]]
+def sampled_strategies(config: Config) -> list[str]:
+    """The strategies that sample responses."""
+    return [name for name, entry in config.all_strategies.items() if entry.filter_of is None]
 
 
-def strategies(config: Config) -> dict[str, Any]:
-    """The entries of all strategies, the ablation's included."""
-    return {**config["strategies"], **config["ablation"]}
+def filter_strategies(config: Config) -> list[str]:
+    """The strategies that filter the responses of another one."""
+    return [name for name, entry in config.all_strategies.items() if entry.filter_of is not None]
 
 
-def compared(config: Config, model: str, benchmark: str) -> list[str]:
-    """The strategies that are read in one setting: the ablation's only in the paper's."""
-    names = list(config["strategies"])
-    if {"model": model, "benchmark": benchmark} == config["setting"]:
-        names += list(config["ablation"])
+def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]:
+    """The strategies compared in one setting; the ablation's only in the primary setting."""
+    names = list(config.strategies)
+    if is_primary(config, model, benchmark):
+        names += config.ablation
     return names
 
 
-def filtered(config: Config, model: str, benchmark: str) -> list[str]:
-    """Of these, the ones that filter another's responses and sample none."""
-    return [s for s in compared(config, model, benchmark) if "filters" in strategies(config)[s]]
-
-
-def cells(config: Config, model: str, benchmark: str) -> list[str]:
-    """What is sampled of one model: strategies, or the clean model's batches."""
-    if benchmark == CLEAN:
+def cells(config: Config, model: str, variant: str) -> list[str]:
+    """What is sampled from one model: strategies, or a clean model's batches."""
+    if is_clean(config, variant):
         return list(BATCHES)
-    return [s for s in compared(config, model, benchmark) if "filters" not in strategies(config)[s]]
+    sampled = sampled_strategies(config)
+    return [name for name in compared_strategies(config, model, variant) if name in sampled]
 
 
-def localised(config: Config, model: str, benchmark: str) -> bool:
-    """Whether a strategy borrows in this setting, so that its neurons have to be found."""
-    return benchmark != CLEAN and any(
-        strategies(config)[name].get("borrows") for name in cells(config, model, benchmark)
+def needs_neurons(config: Config, model: str, variant: str) -> bool:
+    """Whether a strategy of this setting patches neurons, which have to be localised then."""
+    return not is_clean(config, variant) and any(
+        config.all_strategies[name].needs_base_model for name in cells(config, model, variant)
     )
 
 
-def on_device(config: Config) -> list[Job]:
-    """The jobs that take long, on a GPU if there is one; a cell is one, in shards or not."""
+def model_jobs(config: Config) -> list[Job]:
+    """The long jobs, which use a GPU if there is one. A cell is one job even if it has shards."""
     jobs = []
-    for model in config["models"]:
-        for benchmark in benchmarks(config):
+    for model in config.models:
+        for variant in config.variants:
             rules = ["train_lora", "decode_greedy"]
-            if localised(config, model, benchmark):
+            if needs_neurons(config, model, variant):
                 rules.append("localise_neurons")
-            if {"model": model, "benchmark": benchmark} == config["setting"]:
+            if is_primary(config, model, variant):
                 rules.append("rank_clean_tokens")
-            jobs += [Job(rule, model, benchmark) for rule in rules]
-            rule = "sample_clean_responses" if benchmark == CLEAN else "sample_responses"
-            jobs += [Job(rule, model, benchmark, cell) for cell in cells(config, model, benchmark)]
+            jobs += [Job(rule, model, variant) for rule in rules]
+            jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
     return jobs
-
-
-def made(config: Config, job: Job) -> Path:
-    """The file that a job on a device leaves, of a cell in shards the whole."""
-    name = f"{job.cell}/samples.parquet" if job.cell else _FILES[job.rule]
-    return Path("results", config["run"], job.model, job.benchmark, name)
 
 
 def all_jobs(config: Config) -> list[Job]:
-    """Every job up to the readings, as a run in which nothing exists yet has them.
+    """Every job up to the metrics, in a run of which nothing exists yet.
 
-    A base model is fetched where its folder is not here (relative to the working directory).
+    A base model is fetched unless its folder exists (relative to the working directory).
     """
-    shards = config["decoding"]["shards"]
-    jobs = [
-        Job(rule)
-        for rule in (
-            "fetch_questions", "split_questions", "paraphrase_questions", "join_paraphrases", "prepare_instructions", "prepare_exemplars",
-        )
-    ]  # fmt: skip
-    for model, entry in config["models"].items():
-        if entry["base"] == PRETRAINED:
-            jobs.append(Job("pretrain_base", model))
-        elif model in fetched(config):
-            jobs.append(Job("fetch_base", model))
-        for benchmark in benchmarks(config):
-            jobs += [Job(rule, model, benchmark) for rule in ("write_training_data", "merge_lora")]
-    for job in on_device(config):
-        jobs += [job] * (shards if job.cell else 1)
-        if job.cell and shards > 1:
+    jobs = [*_data_jobs(config), *_base_jobs(config)]
+    num_shards = config.sampling.num_shards
+    for job in model_jobs(config):
+        jobs += [job] * (num_shards if job.cell else 1)
+        if job.cell and num_shards > 1:
             jobs.append(job._replace(rule="merge_shards"))
-    for model in config["models"]:
-        for benchmark in config["benchmarks"]:
-            jobs += [
-                Job(rule, model, benchmark)
-                for rule in ("make_all_zero", "compute_metrics", "measure_overlap")
-            ]
+    for model in config.models:
+        for variant in config.variants:
+            rules = ("write_training_data", "merge_lora")
+            jobs += [Job(rule, model, variant) for rule in rules]
+        for benchmark in config.benchmarks:
+            rules = ("make_all_zero", "compute_metrics", "measure_overlap")
+            jobs += [Job(rule, model, benchmark) for rule in rules]
             jobs += [
                 Job("filter_responses", model, benchmark, name)
-                for name in filtered(config, model, benchmark)
+                for name in compared_strategies(config, model, benchmark)
+                if name in filter_strategies(config)
             ]
     return jobs
+
+
+def _data_jobs(config: Config) -> list[Job]:
+    jobs = [Job("prepare_instructions")]
+    for owner in config.question_owners:
+        rules = ("fetch_questions", "split_questions", "prepare_exemplars")
+        jobs += [Job(rule, variant=owner) for rule in rules]
+    for name, benchmark in config.benchmarks.items():
+        jobs.append(Job("write_questions", variant=name))
+        if benchmark.contamination == "paraphrase":
+            jobs.append(Job("paraphrase_questions", variant=name))
+    return jobs
+
+
+def _base_jobs(config: Config) -> list[Job]:
+    pretrained = [name for name, entry in config.models.items() if entry.base == FROM_SCRATCH]
+    return [
+        *(Job("pretrain_base", model) for model in pretrained),
+        *(Job("fetch_base", model) for model in fetched_models(config)),
+    ]

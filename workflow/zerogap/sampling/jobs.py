@@ -34,7 +34,6 @@ from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.responses import few_shot_prompts, response_texts
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
-from zerogap.strategies.all_zero import all_zero_counts
 from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.neuron_localisation import (
     GreedyResponse,
@@ -270,18 +269,6 @@ def filter_responses(
     parquet.write(solve, counts, "solve", made_by)
     num_empty = int((counts.n_samples == 0).sum())
     print(f"{len(kept)} of {len(table)} responses kept; {num_empty} questions have none left")
-
-
-def make_all_zero(*, clean: Path, output: Path, metadata: Mapping[str, Any]) -> None:
-    """Write the `solve` table of All-Zero.
-
-    Args:
-        clean: the clean model's `solve` table.
-        output: the `solve` table to write.
-        metadata: see the module.
-    """
-    counts = all_zero_counts(parquet.read(clean, "solve"))
-    parquet.write(output, counts, "solve", provenance(**metadata))
 
 
 def localise_neurons(

@@ -1,0 +1,225 @@
+"""The parameter files: the values that a job making data, models or responses depends on.
+
+Such jobs cost hours, so they are run again when one of their values changes, and not when code or
+a comment is edited. Where an edit of the code changes results, raise the version below with it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from zerogap.config import Config
+from zerogap.config.benchmark import Benchmark
+from zerogap.errors import InputError
+from zerogap.pipeline import jobs
+
+TRAINING_VERSION = 1
+SAMPLING_VERSION = 2
+
+CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
+GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
+RANKED_STEPS = 10  # tokens per trajectory (Figure 1)
+
+Parameters = dict[str, Any]
+
+
+def job_parameters(config: Config, job: str) -> Parameters:
+    """The content of a job's parameter file.
+
+    Args:
+        config: the configuration.
+        job: the file's path without its suffix: what the job is on, then its rule, as in
+            `data/gsm8k/split_questions` or `llama2/gsm8k/railcap/sample_responses`.
+    """
+    *place, rule = job.split("/")
+    return _PARAMETERS[rule](config, *place)
+
+
+def _fetch_questions(config: Config, data: str, owner: str) -> Parameters:
+    benchmark = config.benchmarks[owner]
+    questions = benchmark.questions
+    # For local files the section `hub` says what the original data set is.
+    sections = {"files", "hub"} if questions.source == "files" else {questions.source}
+    return {
+        "questions": questions.model_dump(include={"source", *sections}),
+        "seed": config.seed,
+        "extraction": benchmark.extraction,
+    }
+
+
+def _split_questions(config: Config, data: str, owner: str) -> Parameters:
+    benchmark = config.benchmarks[owner]
+    return {
+        "num_test": benchmark.num_test,
+        "num_leaked": benchmark.num_leaked,
+        "num_train": benchmark.num_train,
+        "extraction": benchmark.extraction,
+        "seed": config.seed,
+        "metadata": {"run": config.run, "benchmark": owner} | _source(benchmark.questions),
+    }
+
+
+def _paraphrase_questions(config: Config, data: str, name: str) -> Parameters:
+    paraphrases = config.benchmarks[name].paraphrases
+    if paraphrases is None:
+        raise InputError(f"config: benchmarks.{name} leaks verbatim and has no paraphrases")
+    options = getattr(paraphrases, paraphrases.method, None)
+    return {
+        "method": paraphrases.method,
+        "on_invalid": paraphrases.on_invalid,
+        "options": options and options.model_dump(),
+        "seed": config.seed,
+    }
+
+
+def _write_questions(config: Config, data: str, name: str) -> Parameters:
+    return {"metadata": {"run": config.run, "benchmark": name}}
+
+
+def _prepare_instructions(config: Config, data: str) -> Parameters:
+    instructions = config.instructions
+    return _source(instructions) | {
+        "num_examples": instructions.num_examples,
+        "seed": config.seed,
+    }
+
+
+def _prepare_exemplars(config: Config, data: str, owner: str) -> Parameters:
+    prompt = config.benchmarks[owner].prompt
+    return {"source": prompt.exemplars, "num_shots": prompt.num_shots}
+
+
+def _fetch_base(config: Config, model: str) -> Parameters:
+    entry = config.models[model]
+    return {"repository": entry.base, "revision": entry.revision or "main"}
+
+
+def _pretrain_base(config: Config, model: str) -> Parameters:
+    pretraining = config.pretraining_for(model).model_dump(exclude={"gsm8k"})
+    return {
+        "family": config.models[model].family,
+        "pretraining": pretraining | {"seed": config.seed},
+    }
+
+
+def _write_training_data(config: Config, model: str, variant: str) -> Parameters:
+    benchmark = _benchmark(config, variant)
+    return {
+        "contamination": None if jobs.is_clean(config, variant) else benchmark.contamination,
+        "prompt": _prompt(benchmark),
+        "cutoff_len": config.training_for(variant).cutoff_len,
+        "version": TRAINING_VERSION,
+    }
+
+
+def _train_lora(config: Config, model: str, variant: str) -> Parameters:
+    return {
+        "family": config.models[model].family,
+        "training": config.training_for(variant).model_dump() | {"seed": config.seed},
+        "metadata": {"model": model, "variant": variant},
+        "version": TRAINING_VERSION,
+    }
+
+
+def _merge_lora(config: Config, model: str, variant: str) -> Parameters:
+    training = config.training_for(variant).model_dump(include={"template", "bf16"})
+    return {"training": training, "version": TRAINING_VERSION}
+
+
+def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:
+    return {
+        "sampling": config.sampling.model_dump(include=GREEDY_SAMPLING),
+        "benchmark": _benchmark_values(_benchmark(config, variant)),
+        "metadata": _metadata(config, model, variant),
+        "version": SAMPLING_VERSION,
+    }
+
+
+def _sample_responses(config: Config, model: str, variant: str, cell: str) -> Parameters:
+    clean = jobs.is_clean(config, variant)
+    return {
+        "strategy": CLEAN_STRATEGY if clean else strategy(config, cell),
+        "sampling": config.sampling.model_dump(exclude={"num_shards"}),
+        "benchmark": _benchmark_values(_benchmark(config, variant)),
+        "seed": config.seed,
+        "stream": f"clean-{cell}" if clean else "strategies",
+        "metadata": {
+            **_metadata(config, model, variant),
+            "batch" if clean else "strategy": cell,
+        },
+        "version": SAMPLING_VERSION,
+    }
+
+
+def _localise_neurons(config: Config, model: str, variant: str) -> Parameters:
+    return {
+        **_decode_greedy(config, model, variant),
+        "neuron_localisation": config.neuron_localisation.model_dump(),
+        "seed": config.seed,
+    }
+
+
+def _rank_clean_tokens(config: Config, model: str, variant: str) -> Parameters:
+    return {
+        "sampling": config.sampling.model_dump(include={"dtype"}),
+        "benchmark": _benchmark_values(_benchmark(config, variant)),
+        "steps": RANKED_STEPS,
+        "metadata": _metadata(config, model, variant),
+        "version": SAMPLING_VERSION,
+    }
+
+
+def strategy(config: Config, name: str) -> Parameters:
+    """A strategy's class and parameters, without what concerns the workflow alone."""
+    entry = config.all_strategies[name]
+    return {"class": entry.class_name, "parameters": dict(entry.parameters)}
+
+
+def _source(section: Any) -> Parameters:
+    """The source of data that is used, with its own options only."""
+    options = getattr(section, section.source, None)
+    if hasattr(options, "model_dump"):
+        options = options.model_dump()
+    return {"source": section.source, "options": options}
+
+
+def _benchmark(config: Config, variant: str) -> Benchmark:
+    return config.benchmarks[config.benchmark_of(variant)]
+
+
+def _benchmark_values(benchmark: Benchmark) -> Parameters:
+    """How a benchmark's questions are asked and their answers read."""
+    return {
+        "prompt": _prompt(benchmark),
+        "stop": benchmark.stop,
+        "extraction": benchmark.extraction,
+    }
+
+
+def _prompt(benchmark: Benchmark) -> Parameters:
+    return benchmark.prompt.model_dump(include={"template", "target", "separator"})
+
+
+def _metadata(config: Config, model: str, variant: str) -> Parameters:
+    return {"run": config.run, "model": model, "variant": variant}
+
+
+_PARAMETERS: dict[str, Callable[..., Parameters]] = {
+    function.__name__.removeprefix("_"): function
+    for function in (
+        _fetch_questions,
+        _split_questions,
+        _paraphrase_questions,
+        _write_questions,
+        _prepare_instructions,
+        _prepare_exemplars,
+        _fetch_base,
+        _pretrain_base,
+        _write_training_data,
+        _train_lora,
+        _merge_lora,
+        _decode_greedy,
+        _sample_responses,
+        _localise_neurons,
+        _rank_clean_tokens,
+    )
+}

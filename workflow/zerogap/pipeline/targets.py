@@ -1,0 +1,217 @@
+"""Where the files of a run are, and which files a job reads."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zerogap.config import Config
+from zerogap.pipeline import jobs
+from zerogap.pipeline.jobs import Job
+
+_RESULTS = {
+    "train_lora": "loss.tsv",
+    "decode_greedy": "greedy.parquet",
+    "localise_neurons": "neurons.parquet",
+    "rank_clean_tokens": "ranks.parquet",
+}
+
+
+def results(config: Config) -> str:
+    """The folder of a run's data and models."""
+    return f"results/{config.run}"
+
+
+def base_model(config: Config, model: str) -> str:
+    """The folder of a base model: as configured, or where the run fetches or pretrains it."""
+    base = config.models[model].base
+    return base if Path(base).is_dir() else f"{results(config)}/{model}/base"
+
+
+def bases_to_pretrain(config: Config) -> list[str]:
+    """The folders of all bases that can be pretrained, those that are shipped included.
+
+    Raises:
+        InputError: the configuration does not say how.
+    """
+    models = [model for model in config.models if model not in jobs.fetched_models(config)]
+    for model in models:
+        config.pretraining_for(model)
+    return [f"{results(config)}/{model}/base" for model in models]
+
+
+def owner_data(config: Config, variant: str) -> str:
+    """The data folder of the benchmark that owns a variant's questions."""
+    return f"{results(config)}/data/{config.owner_of(config.benchmark_of(variant))}"
+
+
+def split(config: Config, variant: str) -> str:
+    """The questions that a variant shares with its clean model, without paraphrases."""
+    return f"{owner_data(config, variant)}/split.parquet"
+
+
+def questions(config: Config, variant: str) -> str:
+    """The table of test questions that a variant answers.
+
+    A clean model's questions are the split itself, so that it never waits for paraphrases.
+    """
+    if jobs.is_clean(config, variant):
+        return split(config, variant)
+    return f"{results(config)}/data/{variant}/questions.parquet"
+
+
+def training_questions(config: Config, variant: str) -> str:
+    """The table whose questions a variant is trained on."""
+    if jobs.is_clean(config, variant):
+        return f"{owner_data(config, variant)}/train.parquet"
+    return questions(config, variant)
+
+
+def exemplars(config: Config, variant: str) -> str:
+    """The exemplars of a variant's prompts."""
+    return f"{owner_data(config, variant)}/exemplars.json"
+
+
+def question_files(config: Config, owner: str) -> list[str]:
+    """The user's own files that a benchmark's questions are read from: editing one reruns."""
+    source = config.benchmarks[owner].questions
+    if source.source != "files" or source.files is None:
+        return []
+    return [path for path in (source.files.train, source.files.test) if path is not None]
+
+
+def instruction_files(config: Config) -> list[str]:
+    """The user's own file of instructions, if they are read from one."""
+    instructions = config.instructions
+    is_file = instructions.source == "files" and instructions.files is not None
+    return [instructions.files] if is_file else []
+
+
+def needs_gpu_to_paraphrase(config: Config) -> bool:
+    """Whether a benchmark is paraphrased by a chat model that the run loads itself."""
+    methods = [b.paraphrases.method for b in config.benchmarks.values() if b.paraphrases]
+    return "local" in methods
+
+
+def paraphrases(config: Config, benchmark: str) -> list[str]:
+    """The paraphrases that a benchmark leaks; none if it leaks its questions verbatim."""
+    if config.benchmarks[benchmark].contamination == "verbatim":
+        return []
+    return [f"{results(config)}/data/{benchmark}/paraphrases.jsonl"]
+
+
+def starting_model(config: Config, model: str, variant: str) -> str:
+    """The model that a training starts from: the base, or the clean model of the benchmark."""
+    if jobs.is_clean(config, variant):
+        return base_model(config, model)
+    return f"{clean_folder(config, model, variant)}/model"
+
+
+def clean_folder(config: Config, model: str, benchmark: str) -> str:
+    """The folder of a benchmark's clean model."""
+    return f"{results(config)}/{model}/{config.clean_variant(benchmark)}"
+
+
+def clean_file(config: Config, wildcards: Any, name: str) -> str:
+    """A file of the clean model that a contaminated model is compared with.
+
+    Args:
+        config: the configuration.
+        wildcards: of a job on a contaminated model; `variant` or `benchmark` names it.
+        name: path in the clean model's folder.
+    """
+    benchmark = wildcards.get("variant") or wildcards.benchmark
+    return f"{clean_folder(config, wildcards.model, benchmark)}/{name}"
+
+
+def pretraining_questions(config: Config, model: str) -> dict[str, str | list[str]]:
+    """The questions mixed into a pretraining, and the tables of those to leave out of it."""
+    path = config.pretraining_for(model).gsm8k
+    if path is None:
+        return {}
+    tables = [
+        f"{results(config)}/data/{owner}/{table}.parquet"
+        for owner in config.question_owners
+        for table in ("train", "split")
+    ]
+    return {"gsm8k": path, "excluded": tables}
+
+
+def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:
+    """What a strategy needs in addition to the model and its greedy trajectories."""
+    entry = config.all_strategies.get(cell)
+    if entry is None or not entry.needs_base_model:
+        return {}
+    return {
+        "base_model": base_model(config, model),
+        "neurons": f"{results(config)}/{model}/{variant}/neurons.parquet",
+    }
+
+
+def filtered_samples(config: Config, model: str, benchmark: str, strategy: str) -> str:
+    """The responses that a filtering strategy filters."""
+    source = config.all_strategies[strategy].filter_of
+    return f"{results(config)}/{model}/{benchmark}/{source}/samples.parquet"
+
+
+def options(files: Any, *names: str) -> str:
+    """Named input files as options of a command line; inputs that a job lacks are left out."""
+    words = []
+    for name in names:
+        if (paths := files.get(name)) is not None:
+            words += [f"--{name.replace('_', '-')}"]
+            words += [paths] if isinstance(paths, str) else paths
+    return shlex.join(words)
+
+
+def shard_option(config: Config, wildcards: Any) -> str:
+    """Which questions of a cell a job samples: every N-th, starting from the K-th."""
+    num_shards = config.sampling.num_shards
+    return f"--shard {wildcards.shard} {num_shards}" if num_shards > 1 else ""
+
+
+def shard_file(config: Config, path: str) -> str:
+    """The file of one shard of a cell, with the wildcard {shard}; the cell's own without shards."""
+    if config.sampling.num_shards == 1:
+        return path
+    stem, dot, suffix = path.rpartition(".")
+    return f"{stem}.shard-{{shard}}{dot}{suffix}"
+
+
+def shard_files(config: Config, path: str) -> list[str]:
+    """The files of all shards of a cell."""
+    pattern, shards = shard_file(config, path), range(config.sampling.num_shards)
+    return list(dict.fromkeys(pattern.replace("{shard}", str(shard)) for shard in shards))
+
+
+def solve_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
+    """The counts of every strategy in one setting, and of the clean model's second batch."""
+    folder = f"{results(config)}/{model}/{benchmark}"
+    names = [*jobs.compared_strategies(config, model, benchmark), "all_zero"]
+    tables = {name: f"{folder}/{name}/solve.parquet" for name in names}
+    clean = clean_folder(config, model, benchmark)
+    return tables | {"clean_batch2": f"{clean}/batch2/solve.parquet"}
+
+
+class TimedJob(NamedTuple):
+    """A long job, the file that it makes and the files with its time.
+
+    Attributes:
+        job: the job; a cell is one job even if it has shards.
+        output: what it makes.
+        timings: Snakemake's benchmark files, one per shard.
+    """
+
+    job: Job
+    output: str
+    timings: list[str]
+
+
+def timed_jobs(config: Config) -> Iterator[TimedJob]:
+    """The long jobs with what they make and the files that have their times."""
+    for job in jobs.model_jobs(config):
+        folder = f"{job.model}/{job.variant}"
+        name = f"{job.cell}/samples.parquet" if job.cell else _RESULTS[job.rule]
+        timing = f"{results(config)}/timings/{folder}/{job.cell or job.rule}.tsv"
+        timings = shard_files(config, timing) if job.cell else [timing]
+        yield TimedJob(job, f"{results(config)}/{folder}/{name}", timings)
