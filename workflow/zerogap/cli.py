@@ -121,7 +121,7 @@ def _add_plan(commands: Any) -> None:
         "training": "LoRA training, prompts included",
         "sampling": "sampling, generated tokens",
         "greedy": "one greedy response of every question, generated tokens",
-        "reading": "prompts, and responses that are only scored",
+        "prefill": "prompts, and responses that are only scored",
     }.items():
         plan.add_argument(
             f"--{kind}", nargs="+", type=_rate, default=[], metavar="[MODEL=]RATE", help=meaning
@@ -174,24 +174,27 @@ def _score(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    from zerogap import config
+    from zerogap import config as configuration
     from zerogap.pipeline import planning
+    from zerogap.pipeline.model_sizes import model_size
+    from zerogap.pipeline.plan_table import plan_table
 
-    values = config.load(args.config)
-    rates = planning.Rates(**{kind: dict(getattr(args, kind)) for kind in planning.DEFAULTS})
-    for kind in planning.DEFAULTS:
-        for model in getattr(rates, kind):
-            if model and model not in values["models"]:
+    config = configuration.load(args.config)
+    by_kind = {kind: dict(getattr(args, kind)) for kind in planning.DEFAULT_RATES}
+    for kind, by_model in by_kind.items():
+        for model in by_model:
+            if model and model not in config.models:
                 raise InputError(
-                    f"--{kind}: '{model}' is no model of the configuration, which has "
-                    f"{', '.join(values['models'])}"
+                    f"--{kind}: '{model}' is not a model of the configuration "
+                    f"({', '.join(config.models)})"
                 )
-    sizes = {model: planning.size(values, model) for model in values["models"]}
-    found = planning.plan(values, sizes, rates, args.characters_per_token)
+    rates = planning.Rates(**by_kind)
+    sizes = {model: model_size(config, model) for model in config.models}
+    plan = planning.plan(config, sizes, rates, args.characters_per_token)
     if args.format == "json":
-        print(json.dumps({"run": values["run"], "stages": found.to_dict("records")}, indent=1))
+        print(json.dumps({"run": config.run, "stages": plan.to_dict("records")}, indent=1))
     else:
-        _print_table(planning.table(found, values, sizes, rates), args.format)
+        _print_table(plan_table(plan, config, sizes, rates), args.format)
 
 
 def _named(given: Sequence[str]) -> dict[str, Path]:

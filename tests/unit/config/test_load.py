@@ -127,7 +127,7 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("benchmarks.gsm8k.questions.hub.sha256", "abc", "benchmarks.gsm8k.questions.hub.sha256"),
         ("benchmarks.gsm8k.num_leaked", 1319, "unleaked questions remain"),
         ("benchmarks.gsm8k.n_test", 100, "gsm8k.n_test: unknown key; the keys here are .*file"),
-        ("benchmarks.gsm8k.extraction", "last-number", "last-number"),
+        ("benchmarks.gsm8k.extraction", "last-number", "gsm8k.extraction: .*numeric"),
         ("benchmarks.gsm8k.stop", [""], r"benchmarks.gsm8k.stop.0 must have at least 1 character"),
         ("benchmarks.gsm8k.prompt.template", "Q:", "prompt.template is 'Q:'.*{question}"),
         ("benchmarks.gsm8k.prompt.target", " {answr}", "prompt.target .*{rationale} and {answer}"),
@@ -168,8 +168,15 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
 def test_a_mistake_is_reported_with_its_key_and_what_is_allowed(overlaid, key, value, message):
     with pytest.raises(InputError, match=message) as caught:
         overlaid({key: value})
-    assert str(caught.value).startswith("config: ") or key == "benchmarks.gsm8k.extraction"
+    assert str(caught.value).startswith("config: ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_base_from_scratch_needs_a_family_with_a_toy_model(overlaid):
+    overlay = {"pretraining": PRETRAINING, "models.gemma.base": "from_scratch"}
+    assert overlaid(overlay).models["gemma"].base == "from_scratch"
+    with pytest.raises(InputError, match=r"config: models.gemma.family 'auto' has no toy model"):
+        overlaid(overlay | {"models.gemma.family": "auto"})
 
 
 def test_a_missing_key_is_reported_with_its_meaning(tmp_path):

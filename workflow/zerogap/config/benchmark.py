@@ -25,7 +25,8 @@ class HubQuestions(Section):
     sha256: Sha256 | None = Field(
         default=None,
         description=(
-            "Expected hash of the questions and answers (`zerogap.data.question_sources.fingerprint`). A "
+            "Expected hash of the questions and answers "
+            "(`zerogap.data.question_sources.fingerprint`). A "
             "different hash is an error for data from the hub; for local files it only decides "
             "whether they count as the original data. null: not checked."
         ),

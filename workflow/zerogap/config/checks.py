@@ -1,6 +1,8 @@
 """What the types of single values cannot say: checks of a whole configuration."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
@@ -9,11 +11,10 @@ from zerogap.config.models import FROM_SCRATCH
 from zerogap.config.strategies import StrategyEntry
 from zerogap.data import extraction
 from zerogap.errors import InputError
-from zerogap.families import FAMILIES
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.families import FAMILIES, toy_architecture
+from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
-# What a built-in strategy cannot do without.
-RESERVED_STRATEGIES = ("all_zero", "clean_batch2")
+RESERVED_STRATEGIES = (ALL_ZERO, "clean_batch2")  # rows of the tables that are not strategies
 
 
 def check(config: Config) -> None:
@@ -62,7 +63,17 @@ def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
         _check_split(key, benchmark)
         _check_questions(f"{key}.questions", benchmark)
         _check_prompt(f"{key}.prompt", benchmark)
-        extraction.extraction_rule(benchmark.extraction)
+        with _under(key):
+            extraction.extraction_rule(benchmark.extraction)
+
+
+@contextlib.contextmanager
+def _under(key: str) -> Iterator[None]:
+    """Put the section's key before an error that names its field."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"config: {key}.{error}") from error
 
 
 def _check_split(key: str, benchmark: Benchmark) -> None:
@@ -148,6 +159,8 @@ def _check_models(config: Config) -> None:
             )
         if entry.base == FROM_SCRATCH:
             config.pretraining_for(name)
+            with _under(f"models.{name}"):
+                toy_architecture(entry.family)
         gsm8k = entry.pretraining.gsm8k if entry.pretraining else None
         if gsm8k is not None and not _is_readable(gsm8k):
             raise InputError(

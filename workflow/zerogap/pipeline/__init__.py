@@ -1,0 +1,1 @@
+"""The workflow in Python: jobs, their files and parameters, planning and preflight."""

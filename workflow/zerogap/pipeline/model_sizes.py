@@ -1,86 +1,113 @@
-"""How large a model is, without loading it: from the headers of its files, here or on the hub."""
+"""How large a model is, read from the headers of its files without loading it."""
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from zerogap.config import FROM_SCRATCH, Config
+from zerogap.config.models import Pretraining
 from zerogap.errors import InputError
 from zerogap.families import (
+    AUTO,
+    FAMILIES,
     Family,
     ModelSize,
     ToySize,
+    family_from_config,
     family_of_folder,
     published_size,
     toy_architecture,
 )
+from zerogap.pipeline import jobs
 
 if TYPE_CHECKING:
     from huggingface_hub.utils import SafetensorsRepoMetadata
 
 
-def of_folder(folder: Path, family: str) -> ModelSize:
-    """The size of a model whose files are here.
+def model_size(config: Config, model: str) -> ModelSize:
+    """The size of a model of the configuration, from its folder or from the hub.
 
     Raises:
-        InputError: the folder has no safetensors files that can be read.
+        InputError: the size cannot be determined.
+    """
+    entry, folder = config.models[model], jobs.base_folder(config, model)
+    if folder:
+        return size_of_folder(folder, entry.family)
+    if entry.base == FROM_SCRATCH:
+        return size_from_scratch(entry.family, config.pretraining_for(model))
+    return size_on_hub(entry.base, entry.revision, entry.family)
+
+
+def size_of_folder(folder: Path, family: str) -> ModelSize:
+    """The size of a local model.
+
+    Raises:
+        InputError: the folder has no readable safetensors files, or its family is not known.
     """
     import huggingface_hub
     from huggingface_hub.errors import NotASafetensorsRepoError, SafetensorsParsingError
 
     try:
-        found = huggingface_hub.get_local_safetensors_metadata(folder)
+        metadata = huggingface_hub.get_local_safetensors_metadata(folder)
     except (OSError, NotASafetensorsRepoError, SafetensorsParsingError) as error:
         raise InputError(
-            f"{folder}: no safetensors files that can be read ({brief(error)}); copy the model "
-            "again, or convert it by save_pretrained"
+            f"{folder}: has no readable safetensors files ({first_line(error)}); copy the model "
+            "again, or convert it with save_pretrained"
         ) from error
-    return _from_headers(found, family_of_folder(folder, family))
+    return _from_headers(metadata, family_of_folder(folder, family))
 
 
-def from_scratch(family: str, pretraining: Mapping[str, Any]) -> ModelSize:
-    """The size of a toy base that is still to be pretrained, to a few per cent.
-
-    Args:
-        family: a family with a toy model.
-        pretraining: the configuration's `pretraining` section for the model.
-    """
-    return toy_architecture(family).size(ToySize.of(pretraining))
+def size_from_scratch(family: str, pretraining: Pretraining) -> ModelSize:
+    """The size of a base model that is still to be pretrained, accurate to a few per cent."""
+    return toy_architecture(family).size(ToySize.of(pretraining.model_dump()))
 
 
-def on_hub(repository: str, revision: str | None, family: str) -> ModelSize:
-    """The size of a model on the hub; the paper's are known without asking.
+def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize:
+    """The size of a model on the hub; those of the paper's models are known without asking.
 
     Raises:
-        InputError: the hub does not tell.
+        InputError: the hub cannot be asked.
     """
     if size := published_size(repository):
         return size
     import huggingface_hub
 
     try:
-        found = huggingface_hub.HfApi().get_safetensors_metadata(repository, revision=revision)
-        path = huggingface_hub.hf_hub_download(repository, "config.json", revision=revision)
+        metadata = huggingface_hub.HfApi().get_safetensors_metadata(repository, revision=revision)
+        known = FAMILIES[family] if family != AUTO else _family_on_hub(repository, revision)
+    except InputError:
+        raise
     except Exception as error:  # whatever the hub's library raises: offline, not found, gated, …
         raise InputError(
-            f"{repository}: the hub does not tell its size ({brief(error)}); check the name, the "
-            "network and your login, or give a folder as its base"
+            f"{repository}: its size cannot be read from the hub ({first_line(error)}); check the "
+            "name, the network and your login, or give a folder as its base"
         ) from error
-    return _from_headers(found, family_of_folder(Path(path).parent, family))
+    return _from_headers(metadata, known)
 
 
-def brief(error: Exception) -> str:
-    """The first line of what an error says."""
+def first_line(error: Exception) -> str:
+    """The first line of an error's message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
+def _family_on_hub(repository: str, revision: str | None) -> Family:
+    import huggingface_hub
+
+    path = huggingface_hub.hf_hub_download(repository, "config.json", revision=revision)
+    return family_from_config(json.loads(Path(path).read_text(encoding="utf-8")))
+
+
 def _from_headers(metadata: "SafetensorsRepoMetadata", family: Family) -> ModelSize:
-    tensors: dict[str, Any] = {}
-    for file in metadata.files_metadata.values():
-        tensors |= file.tensors
-    down = f"{family.down_projection}.weight"
+    tensors = {
+        name: tensor
+        for file in metadata.files_metadata.values()
+        for name, tensor in file.tensors.items()
+    }
+    weights = f"{family.down_projection}.weight"
     return ModelSize(
         parameters=sum(tensor.parameter_count for tensor in tensors.values()),
-        stored=sum(end - start for start, end in (t.data_offsets for t in tensors.values())),
-        # The network is wider than the model; GPT-2 stores the transposed weight.
-        widths=tuple(max(t.shape) for name, t in tensors.items() if name.endswith(down)),
+        stored=sum(
+            end - start for start, end in (tensor.data_offsets for tensor in tensors.values())
+        ),
+        widths=tuple(tensor.shape[1] for name, tensor in tensors.items() if name.endswith(weights)),
     )

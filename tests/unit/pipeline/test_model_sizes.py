@@ -1,0 +1,58 @@
+import math
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from zerogap.errors import InputError
+from zerogap.families import ModelSize
+from zerogap.pipeline import model_sizes
+from zerogap.pipeline.model_sizes import model_size, size_from_scratch, size_on_hub
+
+pytestmark = pytest.mark.usefixtures("in_checkout")
+
+
+def test_the_size_of_a_folder_is_that_of_its_tensors(quick):
+    config = quick()
+    for model, entry in config.models.items():
+        size = model_size(config, model)
+        path = Path(entry.base, "model.safetensors")
+        with safe_open(path, "numpy") as file:
+            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+        assert size.parameters == sum(map(math.prod, shapes))
+        assert size.stored == 2 * size.parameters < path.stat().st_size
+        pretraining = config.pretraining_for(model)
+        assert len(size.widths) == pretraining.num_layers
+        assert pretraining.intermediate_size in size.widths
+
+
+def test_a_folder_needs_no_family(quick):
+    for model in ("llama2", "gemma", "pythia"):
+        automatic = quick(**{f"models__{model}__family": "auto"})
+        assert model_size(automatic, model) == model_size(quick(), model)
+
+
+def test_the_estimated_size_of_a_base_is_close_to_the_pretrained_ones(quick):
+    config = quick()
+    for model, entry in config.models.items():
+        estimate = size_from_scratch(entry.family, config.pretraining_for(model))
+        size = model_size(config, model)
+        assert estimate.parameters == pytest.approx(size.parameters, rel=0.1)
+        assert len(estimate.widths) == len(size.widths)
+
+
+def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
+    import huggingface_hub
+
+    def offline(*arguments, **named):
+        raise ConnectionError("no network\nat all")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "get_safetensors_metadata", offline)
+    with pytest.raises(InputError, match=r"some/model: its size .*\(no network\).*give a folder"):
+        size_on_hub("some/model", None, "llama")
+    assert isinstance(size_on_hub("EleutherAI/pythia-12b", None, "gpt_neox"), ModelSize)
+
+
+def test_a_folder_without_weights_is_an_error_with_its_remedy(tmp_path):
+    with pytest.raises(InputError, match=r"no readable safetensors files .*save_pretrained"):
+        model_sizes.size_of_folder(tmp_path, "llama")

@@ -1,0 +1,77 @@
+"""`zerogap plan`."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from helpers.configurations import PAPER, QUICK
+from zerogap.cli import main
+from zerogap.config import load
+from zerogap.pipeline import jobs, planning
+
+pytestmark = pytest.mark.usefixtures("in_checkout")
+
+
+def plan(capsys, *arguments):
+    status = main(["plan", *map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def test_an_invalid_configuration_is_reported_in_one_line(tmp_path, capsys):
+    path = tmp_path / "overlay.yaml"
+    path.write_text("nonsense: 1")
+    status, out, err = plan(capsys, "--config", *PAPER, path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: config: nonsense: unknown key")
+
+
+def test_every_format_shows_the_same_plan(capsys):
+    _, out, _ = plan(capsys, "--format", "json")
+    stages = json.loads(out)["stages"]
+    total = sum(row["jobs"] for row in stages)
+    _, out, _ = plan(capsys, "--format", "csv")
+    rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert int(rows["Total"]["jobs"]) == total == len(jobs.all_jobs(load(PAPER)))
+    hours = float(rows["Total"]["gpu_hours"])
+    assert hours == pytest.approx(sum(row["hours"] for row in stages))
+    by_stage = [float(r["gpu_hours"] or 0) for r in rows.values() if r["setting"] == "By stage"]
+    assert sum(by_stage) == pytest.approx(hours)
+    for form in ("table", "md"):
+        status, out, err = plan(capsys, "--format", form)
+        assert (status, err) == (0, "")
+        assert f"{hours:.2f}" in out
+        assert f"{total}" in out
+        assert "Llama2 (6.7B): training 3,116" in out
+
+
+def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):
+    files = ["--config", *QUICK]
+    assert "No hours for Llama2 (0.0012B), Gemma (0.0011B), Pyth" in plan(capsys, *files)[1]
+    own = [f"{model}=1000" for model in load(QUICK).models]
+    rates = [part for kind in planning.DEFAULT_RATES for part in (f"--{kind}", *own)]
+    _, out, _ = plan(capsys, *files, *rates, "--format", "json")
+    stages = json.loads(out)["stages"]
+    total = sum(row["tokens"] for row in stages)
+    assert sum(row["hours"] for row in stages) == pytest.approx(total / 1000 / 3600)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--sampling", "0"], "'0'"),
+        (["--training", "llama2=fast"], "'fast'"),
+        (["--characters-per-token", "nan"], "'nan'"),
+    ],
+)
+def test_a_rate_must_be_a_positive_number(capsys, arguments, text):
+    with pytest.raises(SystemExit, match="2"):
+        main(["plan", *arguments])
+    assert text in capsys.readouterr().err
+
+
+def test_a_rate_must_be_of_a_model_of_the_configuration(capsys):
+    status, out, err = plan(capsys, "--greedy", "nobody=3")
+    assert (status, out) == (2, "")
+    assert "--greedy: 'nobody' is not a model of the configuration (llama2, gemma, pythia)" in err

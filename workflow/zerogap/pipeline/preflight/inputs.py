@@ -1,0 +1,123 @@
+"""Checks of local data, exemplars, API keys and tokenizers."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from zerogap.config import Config, ModelEntry
+from zerogap.config.benchmark import Benchmark
+from zerogap.data import gsm8k_format, openorca, prompts
+from zerogap.data.extraction import extraction_rule
+from zerogap.errors import InputError
+from zerogap.pipeline import jobs, targets
+from zerogap.pipeline.model_sizes import first_line
+from zerogap.pipeline.preflight.result import OK, CheckResult, failed, input_errors_as_failures
+
+
+def check_data_files(config: Config) -> list[CheckResult]:
+    """Whether local data are readable, well-formed and sufficient, and the exemplars available."""
+    results: list[CheckResult] = []
+    for owner in config.question_owners:
+        benchmark = config.benchmarks[owner]
+        if benchmark.questions.source == "files":
+            results += _check_questions(owner, benchmark)
+    instructions = config.instructions
+    if instructions.source == "files" and instructions.files:
+        check, path = "instructions.files", instructions.files
+        with input_errors_as_failures(results, check), _unreadable_as_input_error(path):
+            openorca.load(path, instructions.num_examples, config.seed)
+            results.append(CheckResult(OK, check, f"at least {instructions.num_examples} examples"))
+    for owner in config.question_owners:
+        prompt = config.benchmarks[owner].prompt
+        with input_errors_as_failures(results, f"benchmarks.{owner}.prompt.exemplars"):
+            prompts.exemplars(prompt.exemplars, prompt.num_shots)
+    return results
+
+
+def _check_questions(name: str, benchmark: Benchmark) -> list[CheckResult]:
+    results: list[CheckResult] = []
+    gold = extraction_rule(benchmark.extraction).parse_gold
+    for split in ("train", "test"):
+        check = f"benchmarks.{name}.questions.files.{split}"
+        path = getattr(benchmark.questions.files, split)
+        required = getattr(benchmark, f"num_{split}")
+        with input_errors_as_failures(results, check), _unreadable_as_input_error(path):
+            num_questions = len(gsm8k_format.load(path, gold))
+            if num_questions < required:
+                raise InputError(
+                    f"{path} has {num_questions} questions, fewer than the {required} of "
+                    f"num_{split}; add questions or lower num_{split}"
+                )
+            results.append(CheckResult(OK, check, f"{num_questions} questions"))
+    return results
+
+
+@contextlib.contextmanager
+def _unreadable_as_input_error(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({first_line(error)}); fix its permissions or encoding, or "
+            "copy it again"
+        ) from error
+
+
+def check_api_keys(config: Config) -> list[CheckResult]:
+    """Whether the key of each chat endpoint that is still to be used is in the environment."""
+    results = []
+    for name, benchmark in config.benchmarks.items():
+        paraphrases = benchmark.paraphrases
+        if paraphrases is None or paraphrases.method != "chat" or paraphrases.chat is None:
+            continue
+        if all(Path(path).exists() for path in targets.paraphrases(config, name)):
+            continue
+        variable = paraphrases.chat.api_key_env
+        if os.environ.get(variable):
+            results.append(CheckResult(OK, "API key", f"{variable} is set"))
+        else:
+            text = (
+                f"{variable} is not set; export the key for {paraphrases.chat.base_url}, or set "
+                f"benchmarks.{name}.paraphrases.method: rules"
+            )
+            results.append(failed("API key", text))
+    return results
+
+
+def check_end_token(config: Config, model: str) -> CheckResult:
+    """Whether the tokenizer has an end token, without which no response would ever end."""
+    check, folder = f"end token of {model}", jobs.base_folder(config, model)
+    try:
+        path = _tokenizer_config(config.models[model], folder)
+        token = json.loads(path.read_text(encoding="utf-8")).get("eos_token")
+    except Exception as error:  # not a file here or on the hub, or not JSON
+        text = (
+            f"its tokenizer_config.json cannot be read ({first_line(error)}); copy the tokenizer "
+            "again"
+        )
+        return failed(check, text)
+    token = token["content"] if isinstance(token, dict) else token
+    if not token:
+        text = (
+            "the tokenizer has none, so no model would learn to end a response; set eos_token in "
+            "tokenizer_config.json"
+        )
+        return failed(check, text)
+    if folder and (folder / "tokenizer.json").is_file():
+        from tokenizers import Tokenizer
+
+        if Tokenizer.from_file(str(folder / "tokenizer.json")).token_to_id(token) is None:
+            text = f"{token!r} is not in its vocabulary; correct eos_token in tokenizer_config.json"
+            return failed(check, text)
+    return CheckResult(OK, check, repr(token))
+
+
+def _tokenizer_config(entry: ModelEntry, folder: Path | None) -> Path:
+    """A model's tokenizer_config.json: a few kilobytes, downloaded if the model is on the hub."""
+    if folder:
+        return folder / "tokenizer_config.json"
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(entry.base, "tokenizer_config.json", revision=entry.revision))

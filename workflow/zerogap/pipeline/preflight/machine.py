@@ -1,0 +1,123 @@
+"""Checks of the machine: package versions, disk space and GPU memory."""
+
+import importlib.metadata
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from zerogap.config import Config
+from zerogap.errors import InputError
+from zerogap.families import ModelSize
+from zerogap.pipeline import jobs, planning, targets
+from zerogap.pipeline.preflight.result import OK, SKIPPED, CheckResult, failed
+
+# Tested together: this LLaMA-Factory accepts no newer transformers, and Gemma 4 needs this one.
+VERSIONS = {"llamafactory": "0.9.5", "transformers": "5.6.0"}
+
+# What caches and activations need at least, as a factor of the weights' memory.
+DECODING_FACTOR, TRAINING_FACTOR = 1.2, 1.5
+
+
+def check_versions() -> list[CheckResult]:
+    """Whether LLaMA-Factory and transformers have the versions that are tested together."""
+    results = []
+    for package, expected in VERSIONS.items():
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            version = "missing"
+        if version == expected:
+            results.append(CheckResult(OK, "versions", f"{package} {version}"))
+        else:
+            tested = " and ".join(f"{name} {version}" for name, version in VERSIONS.items())
+            text = (
+                f"{package} is {version}, but only {tested} are tested together; install the "
+                "versions of requirements.lock"
+            )
+            results.append(failed("versions", text))
+    return results
+
+
+def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
+    """Whether the results still to be made fit on their disk; existing ones are subtracted."""
+    check, results = "disk space", Path(targets.results(config))
+    try:
+        if missing := ", ".join(sorted(set(config.models) - set(sizes))):
+            raise InputError(f"the size of {missing} is not known")
+        required = float(planning.plan(config, sizes)["bytes"].sum())
+    except InputError as error:  # its remedy is among the other results
+        return CheckResult(SKIPPED, check, f"not estimated: {error}")
+    existing = sum(path.stat().st_size for path in results.rglob("*") if path.is_file())
+    remaining = max(0.0, required - existing)
+    folder = results.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    text = f"about {remaining / 1e9:,.1f} GB needed in {results}, {free / 1e9:,.1f} GB free"
+    if free > remaining:
+        return CheckResult(OK, check, text)
+    return failed(check, f"{text}; free some, or make results a link to a larger disk")
+
+
+def gpu_memories() -> list[float]:
+    """Bytes of memory of every GPU visible from here; none without nvidia-smi."""
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        process = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [float(line) * 2**20 for line in process.stdout.split("\n") if line.strip()]
+
+
+def check_gpu_memory(
+    config: Config, sizes: Mapping[str, ModelSize], memories: list[float]
+) -> list[CheckResult]:
+    """Whether the largest job of every model fits into the smallest GPU.
+
+    Args:
+        config: the configuration.
+        sizes: the sizes of the models.
+        memories: bytes of the visible GPUs; empty if the jobs run on other machines.
+    """
+    check = "GPU memory"
+    if not memories:
+        text = "no GPU is visible from here; the machines of the jobs are not checked"
+        return [CheckResult(SKIPPED, check, text)]
+    smallest, results = min(memories), []
+    for model, size in sizes.items():
+        job, bytes_per_parameter = _largest_job(config, model)
+        required = bytes_per_parameter * size.parameters
+        text = (
+            f"{model} needs about {required / 1e9:,.1f} GB ({job}); the smallest visible GPU has "
+            f"{smallest / 1e9:,.1f} GB"
+        )
+        if required <= smallest:
+            results.append(CheckResult(OK, check, text))
+            continue
+        remedy = "use a larger GPU or a smaller model"
+        if _localises_neurons(config, model):
+            remedy += (
+                ", or remove the strategies with needs_base_model (in the paper's, shortcut: null)"
+            )
+        results.append(failed(check, f"{text}; {remedy}"))
+    return results
+
+
+def _largest_job(config: Config, model: str) -> tuple[str, float]:
+    """A model's job that needs most memory, and its bytes per parameter."""
+    bytes_decoding = 4 if config.sampling.dtype == "float32" else 2
+    bytes_training = 2 if config.training.clean.bf16 else 4
+    # The search for shortcut neurons holds three copies of a model.
+    copies, job = (3, "3 × its weights") if _localises_neurons(config, model) else (1, "decoding")
+    needs = {
+        job: copies * bytes_decoding * DECODING_FACTOR,
+        "training": bytes_training * TRAINING_FACTOR,
+    }
+    return max(needs.items(), key=lambda item: item[1])
+
+
+def _localises_neurons(config: Config, model: str) -> bool:
+    return any(jobs.needs_neurons(config, model, variant) for variant in config.variants)

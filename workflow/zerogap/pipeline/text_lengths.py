@@ -1,0 +1,111 @@
+"""How long the texts of a run are, in a model's tokens."""
+
+from dataclasses import dataclass
+from statistics import mean
+
+from zerogap.config import Config
+from zerogap.config.benchmark import Benchmark
+from zerogap.data import gsm8k_format, openorca, prompts
+from zerogap.data.extraction import extraction_rule
+from zerogap.data.prompts import PromptTemplate
+from zerogap.data.toy.instructions import instructions
+from zerogap.data.toy.word_problems import problems
+from zerogap.pipeline import jobs
+from zerogap.training.examples import AFTER_RESPONSE
+
+GSM8K_CHARACTERS = (240, 270)  # means of the test set: question; rationale and answer
+OPENORCA_CHARACTERS = 1700  # mean of a row, prompt and response; an estimate
+
+
+@dataclass(frozen=True)
+class TextLengths:
+    """Mean lengths of a benchmark's texts in tokens of one model.
+
+    Attributes:
+        shots: all exemplars of a prompt together.
+        question: a question with the template's text.
+        response: a response, at most `sampling.max_new_tokens`.
+        instruction: an instruction with its response.
+    """
+
+    shots: float
+    question: float
+    response: float
+    instruction: float
+
+
+def text_lengths(
+    config: Config, model: str, benchmark: str, characters_per_token: float
+) -> TextLengths:
+    """The lengths of a benchmark's texts for a model.
+
+    Local and generated texts are measured; for those on the hub, published means are used.
+
+    Args:
+        config: the configuration.
+        model: a key of `models`; its tokenizer is used if it is available locally.
+        benchmark: a key of `benchmarks`.
+        characters_per_token: used otherwise.
+    """
+    entry = config.benchmarks[benchmark]
+    template = PromptTemplate.of(entry.prompt.model_dump())
+    shots = template.few_shot_prefix(
+        prompts.exemplars(entry.prompt.exemplars, entry.prompt.num_shots)
+    )
+    characters_per_token = _characters_per_token(config, model, shots) or characters_per_token
+    question, response = _question_characters(entry, template, config.seed)
+    question += len(template.prompt("", ""))
+    response += len(AFTER_RESPONSE)
+    return TextLengths(
+        shots=len(shots) / characters_per_token,
+        question=question / characters_per_token,
+        response=min(response / characters_per_token + 1, config.sampling.max_new_tokens),
+        instruction=_instruction_characters(config) / characters_per_token + 1,
+    )
+
+
+def _characters_per_token(config: Config, model: str, text: str) -> float | None:
+    """Of a text, with the model's tokenizer; None if that is not available locally."""
+    folder = jobs.base_folder(config, model)
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return len(text) / len(tokenizer.encode(text).ids)
+
+
+def _question_characters(
+    benchmark: Benchmark, template: PromptTemplate, seed: int
+) -> tuple[float, float]:
+    """Mean characters of a question and of its response."""
+    questions = benchmark.questions
+    if questions.source == "files" and questions.files and questions.files.test:
+        gold = extraction_rule(benchmark.extraction).parse_gold
+        texts = [
+            (row.question, row.rationale, row.gold)
+            for row in gsm8k_format.load(questions.files.test, gold)
+        ]
+    elif questions.source == "generated":
+        texts = [
+            (row.question, row.rationale, row.gold)
+            for row in problems(benchmark.num_test, seed, "test")
+        ]
+    else:
+        return GSM8K_CHARACTERS
+    return (
+        mean(len(question) for question, _, _ in texts),
+        mean(len(template.response(rationale, gold)) for _, rationale, gold in texts),
+    )
+
+
+def _instruction_characters(config: Config) -> float:
+    """Mean characters of an instruction with its response."""
+    entry = config.instructions
+    if entry.source == "hub":
+        return OPENORCA_CHARACTERS
+    if entry.source == "files" and entry.files:
+        rows = openorca.load(entry.files, entry.num_examples, config.seed)
+    else:
+        rows = instructions(entry.num_examples, config.seed)
+    return mean(sum(map(len, row.values())) for row in rows)
