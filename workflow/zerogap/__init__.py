@@ -1,9 +1,9 @@
 """zerogap: contamination-mitigation evaluation of language models.
 
-The parts stand alone: :mod:`zerogap.metrics` (SA-PPG and its siblings from counts),
-:mod:`zerogap.decoding` (RailCap, the baselines and the sampler), :mod:`zerogap.data`,
-:mod:`zerogap.training`, :mod:`zerogap.reporting`. Importing the package itself loads none of them;
-`zerogap.sample` and the strategies load torch when they are first named.
+The subpackages can be used independently. :mod:`zerogap.metrics` computes SA-PPG and related metrics
+from counts, :mod:`zerogap.strategies` holds RailCap and the baselines, and :mod:`zerogap.sampling`
+samples responses under a strategy. Importing the package loads none of them; `zerogap.sample` and
+the strategy classes import torch on first use.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "sample": "zerogap.sampling.api",
     "Identity": "zerogap.strategies.identity",
     "LNEBlocking": "zerogap.strategies.lne_blocking",
@@ -20,10 +20,10 @@ _HOMES = {
     "Shortcut": "zerogap.strategies.shortcut",
     "TED": "zerogap.strategies.ted",
 }
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_MODULES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'zerogap' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -69,6 +69,41 @@ def test_links_lead_to_a_file_and_a_heading(page: Path, target: str) -> None:
         assert anchor in anchors(file)
 
 
+REFERENCE = ROOT / "docs/configuration.md"
+SECTIONS = {
+    "benchmarks",
+    "instructions",
+    "models",
+    "training",
+    "memorisation",
+    "sampling",
+    "metrics",
+}
+SECTIONS |= {"strategies", "neuron_localisation", "primary_setting", "pretraining", "paraphrases"}
+SECTIONS |= {"data", "decoding", "localisation", "setting"}  # former names: no key is left there
+FILE_NAMES = (".md", ".parquet", ".py", ".smk", ".yaml", ".csv")
+
+
+def known_keys() -> list[re.Pattern[str]]:
+    """Patterns of the reference's keys; a benchmark file has those below `benchmarks.<name>`."""
+    keys = set(re.findall(r"^\| `([^`]+)` \|", REFERENCE.read_text(), re.MULTILINE))
+    keys |= {key.removeprefix("benchmarks.<name>.") for key in keys}
+    keys |= {key.replace("training.", "training.<kind>.") for key in keys}
+    return [re.compile(re.sub(r"<\w+>", r"[\\w<>*]+", re.escape(key))) for key in keys]
+
+
+def mentioned_keys() -> Iterator[ParameterSet]:
+    for page in sorted(set(PAGES) - {REFERENCE, ROOT / "CHANGELOG.md"}):
+        for key in re.findall(r"`([a-z_]+(?:\.[a-z_<>*]+)+)(?::[^`]*)?`", page.read_text()):
+            if key.split(".")[0] in SECTIONS and not key.endswith(FILE_NAMES):
+                yield pytest.param(key, id=f"{page.relative_to(ROOT)}: {key}")
+
+
+@pytest.mark.parametrize("key", list(mentioned_keys()))
+def test_mentioned_configuration_key_exists(key: str) -> None:
+    assert any(pattern.fullmatch(key) for pattern in known_keys())
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 125
 
