@@ -13,7 +13,7 @@ from zerogap.config.section import Section
 Path = tuple[str | int, ...]
 
 # Keys of the files that the loader resolves, by the section (`*`: any name) that has them.
-FILE_KEYS = {
+FILE_KEYS: dict[Path, tuple[str, ...]] = {
     (): ("pretraining",),
     ("training",): ("clean", "contaminated"),
     ("benchmarks", "*"): ("file",),

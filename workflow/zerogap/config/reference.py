@@ -132,7 +132,7 @@ def _meaning(schema: Schema, field: Schema) -> str:
     if "description" not in field:
         return str(schema["$defs"][_target(field)]["description"])
     default = field.get("default")
-    return field["description"] + (f" Default: {_value(default)}." if default else "")
+    return str(field["description"]) + (f" Default: {_value(default)}." if default else "")
 
 
 def _target(field: Schema) -> str:
@@ -155,7 +155,7 @@ def _type(field: Schema) -> str:
     name = {"object": "mapping"}.get(field["type"], field["type"])
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
     bounds = [f"{sign} {field[bound]:g}" for bound, sign in signs.items() if bound in field]
-    return " ".join([name, *bounds])
+    return " ".join([str(name), *bounds])
 
 
 def _value(value: Any) -> str:

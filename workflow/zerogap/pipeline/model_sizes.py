@@ -21,7 +21,7 @@ from zerogap.families import (
 from zerogap.pipeline import jobs
 
 if TYPE_CHECKING:
-    from huggingface_hub.utils import SafetensorsRepoMetadata
+    from huggingface_hub.utils._safetensors import SafetensorsRepoMetadata
 
 
 def model_size(config: Config, model: str) -> ModelSize:
