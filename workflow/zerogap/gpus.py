@@ -1,97 +1,116 @@
-"""Which of a machine's GPUs a job runs on: it locks free ones and sees no others.
+"""Assign GPUs to the jobs of a machine: every job locks free ones and sees no others.
 
-Snakemake counts GPUs (`--resources gpu=2`) but does not say which: without a choice every job of a
-workstation would run on the first one. The locks are the kernel's: a killed job leaves none.
+Snakemake counts GPUs (`--resources gpu=2`) but does not say which ones a job gets; without a choice
+every job of a workstation would run on the first. The locks are the kernel's, so a killed job
+leaves none behind.
 """
 
-import fcntl
 import os
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
+
+import filelock
 
 from zerogap.errors import InputError
 
-_held: list[int] = []  # file descriptors: a lock lasts until the last process that has it ends
+
+class _Slot(NamedTuple):
+    """One job's worth of a GPU; a GPU that is named twice has two slots."""
+
+    device: str
+    number: int
+
+
+# A lock lasts until the last process that has its file descriptor ends: this one or a child.
+_locks: list[int] = []
 
 
 def claim(count: int = 1) -> None:
-    """Take free GPUs for this process and its children, waiting for them if need be.
+    """Reserve free GPUs for this process and its children; wait while there are too few.
 
-    To be called before torch starts CUDA, since it sets CUDA_VISIBLE_DEVICES. The GPUs are those of
-    that variable, or else all that torch sees; one that the variable names twice is shared by two
-    jobs. Nothing happens where there is none, if this process took its GPUs before, or if Slurm
-    allocated no more than are wanted. Jobs within one larger allocation share it out among
-    themselves: its GPUs are its own, whatever they are called.
+    Call it before torch initialises CUDA, since it sets CUDA_VISIBLE_DEVICES. The GPUs are those
+    named by that variable, or else all that torch sees. A GPU that the variable names twice is
+    shared by two jobs.
+
+    Nothing happens if there is no GPU, if this process has reserved its GPUs before, or if Slurm
+    allocated exactly `count`. Jobs within a larger Slurm allocation divide it among themselves.
 
     Args:
         count: how many different GPUs.
 
     Raises:
-        InputError: fewer are visible.
+        InputError: fewer than `count` GPUs are visible.
     """
-    places = _places()
+    slots = _visible_slots()
     allocation = os.environ.get("SLURM_JOB_ID")
-    if _held or not places or (allocation and len(places) == count):
+    if _locks or not slots or (allocation and len(slots) == count):
         return
-    visible = list(dict.fromkeys(device for device, _ in places))
-    if count > len(visible):
+    devices = list(dict.fromkeys(slot.device for slot in slots))
+    if count > len(devices):
         raise InputError(
-            f"{count} GPUs are wanted (training.gpus), but {len(visible)} can be seen: "
-            f"{', '.join(visible)}"
+            f"training.num_gpus: {count} GPUs are needed, but {len(devices)} visible: "
+            f"{', '.join(devices)}"
         )
     folder = Path(tempfile.gettempdir(), f"zerogap-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
+    # The GPU names of an allocation are its own: another one may call a different GPU "0".
     scope = allocation or "machine"
-    files = {place: folder / f"{scope}-{place[0]}-{place[1]}".replace("/", "-") for place in places}
-    with (folder / f"{scope}-choice").open("w") as choice:
-        # One job at a time chooses: two that need two GPUs each must not end up with one.
-        fcntl.flock(choice, fcntl.LOCK_EX)
-        taken = _take(files, count)
-        if taken is None:
-            print(f"waiting for {count} of the GPUs {', '.join(visible)}", file=sys.stderr)
-        while taken is None:
+    lock_files = {
+        slot: folder / f"{scope}-{slot.device}-{slot.number}".replace("/", "-") for slot in slots
+    }
+    # One job at a time chooses: otherwise two jobs that need two GPUs each could end up waiting
+    # for each other with one GPU each.
+    with filelock.FileLock(folder / f"{scope}-choice"):
+        descriptors = _lock_free_gpus(lock_files, count)
+        if descriptors is None:
+            print(f"waiting for {count} of the GPUs {', '.join(devices)}", file=sys.stderr)
+        while descriptors is None:
             time.sleep(0.5)
-            taken = _take(files, count)
-    _held.extend(taken.values())
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(taken)
+            descriptors = _lock_free_gpus(lock_files, count)
+    _locks.extend(descriptors.values())
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(descriptors)
 
 
-def _places() -> list[tuple[str, int]]:
-    """(device, how often it was named before) of every visible GPU, emptier devices first."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is None:
-        import torch  # seconds, which a job without it does not wait for otherwise
+def _visible_slots() -> list[_Slot]:
+    """The slots of all visible GPUs: every GPU's first slot, then the second ones, and so on."""
+    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if variable is None:
+        import torch  # takes seconds; jobs without it do not wait for the import
 
         devices = list(map(str, range(torch.cuda.device_count())))
     else:
-        devices = [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
-    seen: Counter[str] = Counter()
-    places = []
+        devices = [name.strip() for name in variable.split(",") if name.strip() not in ("", "-1")]
+    times_named: Counter[str] = Counter()
+    slots = []
     for device in devices:
-        places.append((device, seen[device]))
-        seen[device] += 1
-    return sorted(places, key=lambda place: place[1])
+        slots.append(_Slot(device, times_named[device]))
+        times_named[device] += 1
+    return sorted(slots, key=lambda slot: slot.number)
 
 
-def _take(files: dict[tuple[str, int], Path], count: int) -> dict[str, int] | None:
-    """Device → descriptor of `count` locks that nobody held; None, and no lock, for fewer."""
-    taken: dict[str, int] = {}
-    for (device, _), path in files.items():
-        if len(taken) == count or device in taken:
+def _lock_free_gpus(lock_files: dict[_Slot, Path], count: int) -> dict[str, int] | None:
+    """Lock free slots of `count` different GPUs.
+
+    Returns:
+        GPU → file descriptor of its lock, inherited by child processes; None, and no lock, if
+        fewer are free.
+    """
+    descriptors: dict[str, int] = {}
+    for slot, path in lock_files.items():
+        if len(descriptors) == count or slot.device in descriptors:
             continue
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if filelock.lock_descriptor(descriptor, blocking=False):
+            os.set_inheritable(descriptor, True)
+            descriptors[slot.device] = descriptor
+        else:
             os.close(descriptor)
-            continue
-        os.set_inheritable(descriptor, True)
-        taken[device] = descriptor
-    if len(taken) == count:
-        return taken
-    for descriptor in taken.values():
+    if len(descriptors) == count:
+        return descriptors
+    for descriptor in descriptors.values():
         os.close(descriptor)
     return None

@@ -61,16 +61,16 @@ def inputs(tmp_path_factory):
     return folder
 
 
-def start(inputs, folder, **parameters):
+def start(inputs, folder, *options):
     """Start a sampling job that writes into the folder."""
     folder.mkdir(exist_ok=True)
-    (folder / "parameters.json").write_text(json.dumps(PARAMETERS | parameters))
+    (folder / "parameters.json").write_text(json.dumps(PARAMETERS))
     command = [
         sys.executable, "workflow/scripts/sample_responses.py",
         "--parameters", folder / "parameters.json",
         "--model", inputs / "model", "--questions", inputs / "questions.parquet",
         "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
-        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet",
+        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet", *options,
     ]  # fmt: skip
     return subprocess.Popen(
         list(map(str, command)),
@@ -116,7 +116,7 @@ def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, tmp_path):
     whole, shards = start(inputs, tmp_path / "whole"), []
     for number in range(2):
         folder = tmp_path / str(number)
-        shards.append(start(inputs, folder, shard=[number, 2]))
+        shards.append(start(inputs, folder, "--shard", number, 2))
     for job in (whole, *shards):
         assert job.wait() == 0, job.stderr.read()
     merge_shards(

@@ -1,0 +1,44 @@
+"""Scripts on a GPU reserve it before torch initialises CUDA."""
+
+import os
+import re
+import subprocess
+import sys
+
+from helpers.paths import ROOT
+
+GPU_SCRIPTS = sorted(
+    path.stem
+    for path in (ROOT / "workflow/scripts").glob("*.py")
+    if "gpus.claim(" in path.read_text()
+)
+
+
+def test_exactly_the_rules_with_gpus_run_scripts_that_claim_them():
+    rules = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    scripts = {
+        re.search(r"scripts/(\w+)\.py", rule).group(1)
+        for rule in re.split(r"(?m)^ *(?=rule )", rules)
+        if "gpu=" in rule
+    }
+    assert scripts == set(GPU_SCRIPTS)
+
+
+def test_importing_a_script_does_not_initialise_cuda():
+    """CUDA would not read CUDA_VISIBLE_DEVICES again."""
+    code = f"""
+import torch
+def refuse(*_): raise AssertionError("CUDA is initialised at import")
+torch.cuda.is_available = torch.cuda.device_count = torch.cuda._lazy_init = refuse
+import {", ".join(GPU_SCRIPTS)}
+"""
+    path = os.pathsep.join(["workflow", "workflow/scripts"])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
