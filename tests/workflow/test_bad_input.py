@@ -16,11 +16,186 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from snakemake.utils import update_config
 
-from helpers.dry_runs import ROOT
+from helpers.dry_runs import ROOT, snakemake
+from zerogap import config
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling.checkpoint import SampleCheckpoint
+
+# The configuration: every case an overlay on the paper's.
+
+MISTAKES = {
+    "unknown key": ("decoding: { temprature: 1 }", "decoding", "unknown key temprature"),
+    "no number": ("decoding: { samples: many }", "decoding.samples", "integer"),
+    "m below 1": ("decoding: { samples: 0 }", "decoding.samples", "minimum of 1"),
+    "B below 1": ("metrics: { bins: 0 }", "metrics.bins", "minimum of 1"),
+    "unknown family": ("models: { gemma: { family: bert } }", "models.gemma.family", "gpt_neox"),
+    "unknown class": (
+        "strategies: { mine: { label: Mine, class: railcup } }",
+        "strategies.mine.class",
+        "ted, or package.module:factory",
+    ),
+    "unknown class in the ablation": (
+        "ablation: { mine: { label: Mine, class: Identity } }",
+        "mine.class",
+        "identity, ",
+    ),
+    "filter of nobody": (
+        "strategies: { ted: { filters: nobody } }",
+        "strategies.ted.filters",
+        "must name a strategy that is sampled",
+    ),
+    "filter of a filter": (
+        "strategies: { t: { label: T, class: ted, filters: ted } }",
+        "strategies.t.filters",
+        "must name a strategy that is sampled",
+    ),
+    "filter of a strategy left out": (
+        "strategies: { mine: { label: M, class: ted, filters: railcap }, railcap: null }",
+        "strategies.mine.filters",
+        "must name a strategy that is sampled",
+    ),
+    "filter without samples": (
+        "strategies: { t: { label: T, class: ted } }",
+        "strategies.t",
+        "needs the key filters",
+    ),
+    "filter that filters nothing": (
+        "strategies: { railcap: { filters: identity } }",
+        "strategies.railcap",
+        "remove it",
+    ),
+    "patching without neurons": (
+        "strategies: { shortcut: { borrows: false } }",
+        "strategies.shortcut",
+        "needs the key borrows",
+    ),
+    "no identity": ("strategies: { identity: null }", "strategies", "'identity'"),
+    "name twice": (
+        "ablation: { railcap: { label: R, class: railcap } }",
+        "ablation.railcap",
+        "rename it",
+    ),
+    "name taken": (
+        "strategies: { all_zero: { label: Z, class: identity } }",
+        "strategies.all_zero",
+        "rename it",
+    ),
+    "unknown model": ("setting: { model: gpt }", "setting.model", "llama2, gemma, pythia"),
+    "model left out": ("models: { llama2: null }", "setting.model", "name one of gemma, pythia"),
+    "benchmark left out": ("benchmarks: { gsm8k: null }", "setting.benchmark", "name one of pq"),
+    "no models": ("models: { llama2: null, gemma: null, pythia: null }", "models", "non-empty"),
+    "more leaked than questions": (
+        "data: { n_test: 100, n_leaked: 101 }",
+        "data.n_leaked",
+        "below data.n_test",
+    ),
+    "all questions leaked": (
+        "data: { n_test: 100, n_leaked: 100 }",
+        "data.n_leaked",
+        "unleaked questions remain",
+    ),
+    "fewer made than asked": (
+        "data: { source: generated, generated: { n_test: 50 } }",
+        "data.generated.n_test",
+        "fewer than",
+    ),
+    "batch no multiple": (
+        "training: { global_batch_size: 32, per_device_batch_size: 5 }",
+        "training.global_batch_size",
+        "per_device_batch_size × gpus = 5",
+    ),
+    "batch below the devices": (
+        "training: { per_device_batch_size: 16, gpus: 4 }",
+        "training.global_batch_size",
+        "= 64",
+    ),
+    "batch of one kind": (
+        "training: { contaminated: { per_device_batch_size: 7 } }",
+        "training.global_batch_size",
+        "= 7",
+    ),
+    "no files": ("data: { source: files }", "data.files.train", "give the path"),
+    "files that are not there": (
+        "data: { source: files, files: { train: absent.jsonl, test: absent.jsonl } }",
+        "data.files.train",
+        "absent.jsonl",
+    ),
+    "unknown rule of extraction": ("data: { extraction: best }", "data.extraction", "numeric"),
+}  # fmt: skip
+
+
+def with_overlay(text: str) -> dict:
+    merged = yaml.safe_load((ROOT / "config.yaml").read_text())
+    update_config(merged, yaml.safe_load(text))
+    config.drop_null_entries(merged)
+    return merged
+
+
+@pytest.mark.parametrize(("overlay", "place", "mend"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_the_configuration_is_named(overlay, place, mend):
+    with pytest.raises(InputError) as raised:
+        config.validate(with_overlay(overlay))
+    message = str(raised.value)
+    assert place in message
+    assert mend in message
+    assert "\n" not in message
+
+
+def test_more_strata_than_samples_are_doubted_with_the_reason():
+    (doubt,) = config.doubts(with_overlay("metrics: { bins: 60 }"))
+    assert "metrics.bins is 60" in doubt
+    assert "only 51 values" in doubt
+    assert not config.doubts(with_overlay("{}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "strategies:\n  a: {class: ted}\n  b: {}\n  a: {class: railcap}\n",
+            "line 4: strategies.a",
+        ),
+        ("seed: 1\nrun: x\nseed: 2\n", "line 3: seed"),
+    ],
+)
+def test_a_file_of_the_configuration_is_checked_for_what_yaml_lets_pass(tmp_path, text, said):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"overlay.yaml.*{said}"):
+        config.check_keys(path)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "said"),
+    [
+        ("nonsense: 1", "error: config: (top level): unknown key nonsense"),
+        ("models: { llama2: null }", "error: config: setting.model"),
+        ("strategies: { railcap: { class: railcup } }", "error: config: strategies.railcap.class"),
+        ("seed: 1\nseed: 2", "seed stands there twice"),
+    ],
+)
+def test_snakemake_stops_before_anything_runs(tmp_path, overlay, said):
+    (tmp_path / "overlay.yaml").write_text(overlay)
+    done = snakemake("-n", "--configfile", tmp_path / "overlay.yaml")
+    assert done.returncode != 0
+    text = done.stdout + done.stderr
+    assert said in text
+    assert "Traceback" not in text
+
+
+def test_a_doubt_is_said_and_the_run_goes_on(tmp_path):
+    (tmp_path / "overlay.yaml").write_text("metrics: { bins: 60 }")
+    done = snakemake(
+        *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
+        *(tmp_path / "overlay.yaml", "--", "table_main"),
+    )
+    assert done.returncode == 0
+    assert "metrics.bins is 60, more than decoding.samples (50)" in done.stdout + done.stderr
+
 
 # Files, the hub and the disk: every case a script, as a job calls it.
 
