@@ -1,5 +1,3 @@
-"""Run the command line as a module."""
-
 import sys
 
 from zerogap.cli import main

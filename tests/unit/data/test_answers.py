@@ -1,3 +1,5 @@
+"""Numeric answers: extraction, canonical spelling, equality."""
+
 from decimal import Decimal
 
 import pytest
@@ -56,12 +58,12 @@ decimals = st.decimals(
         ("", None, "none"),
     ],
 )
-def test_extract(text, answer, extractor):
+def test_the_stated_answer_is_extracted_and_otherwise_the_last_number(text, answer, extractor):
     assert extract(text) == Extraction(answer, extractor)
 
 
 @pytest.mark.parametrize("text", ["18", "18.00", "$18", "18.", " 18 ", "018", "+18", "18%"])
-def test_spellings_of_18(text):
+def test_all_spellings_of_a_number_are_the_same(text):
     assert canonical(text) == "18"
     assert same(text, "18")
 
@@ -69,7 +71,7 @@ def test_spellings_of_18(text):
 @pytest.mark.parametrize(
     "text", ["", "x", "1/2", "one", "1 to 2", "--", ".", "$", "1.2.3", "1e3", "nan", "12a"]
 )
-def test_no_number(text):
+def test_a_text_that_is_not_a_number_is_an_error(text):
     with pytest.raises(InputError, match="not a number"):
         canonical(text)
 
@@ -78,7 +80,7 @@ def test_zero_has_no_sign():
     assert canonical("-0.0") == "0"
 
 
-def test_none_is_never_the_same():
+def test_a_missing_answer_never_equals_the_gold_answer():
     assert not same(None, "3")
 
 
@@ -90,12 +92,12 @@ def test_canonical_keeps_the_value(number):
 
 
 @given(decimals, decimals)
-def test_same_is_equality_of_numbers(a, b):
+def test_answers_are_compared_as_numbers(a, b):
     assert same(f"{a:,f}", f"${b:f}" if b >= 0 else f"{b:f}") == (a == b)
 
 
 @given(decimals)
-def test_what_is_said_is_extracted(number):
+def test_any_stated_number_is_extracted(number):
     found = extract(f"We get there. The answer is {number:,f}. Q: 5?")
     assert (Decimal(found.answer), found.extractor) == (number, "the_answer_is")
 

@@ -1,3 +1,5 @@
+"""Extraction rules: lm_eval's own, the project's, a user's, and their agreement."""
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -56,7 +58,7 @@ def exact_match(options, answer, gold):
 
 
 @pytest.mark.parametrize("name", ["strict-match", "flexible-extract"])
-def test_the_harness_rules_are_the_harness_s(harness, name):
+def test_lm_eval_rules_grade_as_the_installed_lm_eval(harness, name):
     filters, options = harness
 
     @settings(max_examples=400)
@@ -91,11 +93,11 @@ EDGES = [
 
 
 @pytest.mark.parametrize(("text", "gold", "right"), EDGES, ids=[text[-30:] for text, *_ in EDGES])
-def test_the_rules_on_edge_cases(text, gold, right):
+def test_each_rule_grades_edge_cases_as_documented(text, gold, right):
     assert tuple(one.grade(text, gold)[2] for one in RULES.values()) == right
 
 
-def test_a_rule_of_ones_own(tmp_path, monkeypatch):
+def test_a_user_function_is_an_extraction_rule(tmp_path, monkeypatch):
     (tmp_path / "letters.py").write_text(
         "def letter(text):\n    return text[-1] if text[-1:] in ('A', 'B') else None\n"
     )
@@ -110,7 +112,7 @@ def test_a_rule_of_ones_own(tmp_path, monkeypatch):
         letter.parse_gold(" ")
 
 
-def test_what_is_no_rule():
+def test_an_unknown_rule_is_an_error():
     with pytest.raises(InputError, match="'strict' must be one of numeric, strict-match"):
         extraction_rule("strict")
     with pytest.raises(InputError, match="cannot import"):
@@ -119,7 +121,7 @@ def test_what_is_no_rule():
         extraction_rule("builtins:len").grade("x", "1")
 
 
-def test_rules_that_cannot_be_asked_are_left_out():
+def test_rules_that_do_not_accept_the_gold_answers_are_left_out():
     samples = pd.DataFrame({"question_id": ["a"], "text": ["18 B"], "correct": [True]})
     length = ExtractionRule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
     shares = agreement([samples], {"a": "B"}, length)

@@ -1,3 +1,5 @@
+"""The few-shot prompt: its text, its exemplars, other templates."""
+
 import re
 import sys
 
@@ -5,26 +7,46 @@ import pytest
 
 from zerogap.data import prompts
 from zerogap.data.answers import extract
+from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.data.toy.situations import BOYS, GIRLS
 from zerogap.errors import InputError
 
 
-def test_format_of_the_prompt():
-    prefix = prompts.few_shot_prefix([{"question": "One?", "target": "Yes. The answer is 1."}])
+def test_the_default_template_writes_gsm8k_prompts():
+    prefix = DEFAULT_TEMPLATE.few_shot_prefix(
+        [{"question": "One?", "target": "Yes. The answer is 1."}]
+    )
     assert prefix == "Q: One?\nA: Yes. The answer is 1.\n\n"
-    assert prompts.prompt(prefix, "Two?") == prefix + "Q: Two?\nA:"
-    assert prompts.response("It is 2.", "2") == " It is 2. The answer is 2."
+    assert DEFAULT_TEMPLATE.prompt(prefix, "Two?") == prefix + "Q: Two?\nA:"
+    assert DEFAULT_TEMPLATE.response("It is 2.", "2") == " It is 2. The answer is 2."
 
 
-def test_a_shot_has_the_form_of_a_training_example():
-    (shot,) = prompts.exemplars("generated", 1)
+def test_an_exemplar_is_written_like_a_training_example():
+    (shot,) = prompts.exemplars("toy", 1)
     rationale, _, answer = shot["target"].partition(" The answer is ")
-    text = prompts.prompt("", shot["question"]) + prompts.response(rationale, answer.rstrip("."))
-    assert prompts.few_shot_prefix([shot]) == text + "\n\n"
+    text = DEFAULT_TEMPLATE.prompt("", shot["question"]) + DEFAULT_TEMPLATE.response(
+        rationale, answer.rstrip(".")
+    )
+    assert DEFAULT_TEMPLATE.few_shot_prefix([shot]) == text + "\n\n"
 
 
-@pytest.mark.parametrize("source", ["generated", "lm_eval"])
-def test_every_target_says_its_answer(source):
+def test_a_template_of_another_benchmark_is_used_throughout():
+    template = PromptTemplate(
+        "Question: {question}\nAnswer:", "\n{rationale}\n= {answer}", "\n--\n"
+    )
+    prefix = template.few_shot_prefix([{"question": "One?", "target": "Yes.\n= {1}"}])
+    assert prefix == "Question: One?\nAnswer:\nYes.\n= {1}\n--\n"
+    assert template.prompt(prefix, "{x}?") == prefix + "Question: {x}?\nAnswer:"
+    assert template.response("It is {rationale}.", "2") == "\nIt is {rationale}.\n= 2"
+
+
+def test_a_template_is_read_from_a_benchmarks_prompt_section():
+    section = {"template": "{question}", "target": "{answer}", "separator": "\n", "num_shots": 2}
+    assert PromptTemplate.of(section) == PromptTemplate("{question}", "{answer}", "\n")
+
+
+@pytest.mark.parametrize("source", ["toy", "lm_eval"])
+def test_every_exemplar_states_its_answer(source):
     for shot in prompts.exemplars(source, 8):
         assert set(shot) == {"question", "target"}
         said = extract(shot["target"])
@@ -32,16 +54,16 @@ def test_every_target_says_its_answer(source):
         assert said.answer in shot["target"].rpartition("The answer is")[0]
 
 
-def test_generated_exemplars_are_short_and_the_shortest_come_first():
-    shots = prompts.exemplars("generated", 8)
+def test_toy_exemplars_are_short_and_the_shortest_come_first():
+    shots = prompts.exemplars("toy", 8)
     lengths = [len(f"{shot['question']} {shot['target']}".split()) for shot in shots]
     assert max(lengths[:4]) <= 51
     assert max(lengths) <= 72
     assert max(lengths[:2]) < min(lengths[2:])
 
 
-def test_the_generated_exemplars_equations_hold():
-    for shot in prompts.exemplars("generated", 8):
+def test_the_equations_of_the_toy_exemplars_hold():
+    for shot in prompts.exemplars("toy", 8):
         equations = re.findall(r"(\d+) ([-+*/]) (\d+) = (\d+)", shot["target"])
         for x, sign, y, result in equations:
             x, y = int(x), int(y)
@@ -50,19 +72,19 @@ def test_the_generated_exemplars_equations_hold():
         assert shot["target"].endswith(f"The answer is {equations[-1][3]}.")
 
 
-def test_the_generated_exemplars_are_no_generated_problems():
+def test_toy_exemplars_are_not_generated_problems():
     names = re.compile(rf"\b({'|'.join(GIRLS + BOYS)})\b")
-    for shot in prompts.exemplars("generated", 8):
+    for shot in prompts.exemplars("toy", 8):
         assert not names.search(shot["question"])  # every problem of the generator has one
 
 
-def test_reading_lm_eval_imports_no_torch(monkeypatch):
+def test_reading_lm_eval_exemplars_does_not_import_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     assert len(prompts.exemplars("lm_eval", 8)) == 8
 
 
-@pytest.mark.parametrize(("source", "n"), [("generated", 9), ("lm_eval", 9)])
-def test_more_than_there_are(source, n):
-    with pytest.raises(InputError, match=f"{n}"):
-        prompts.exemplars(source, n)
+@pytest.mark.parametrize(("source", "num_shots"), [("toy", 9), ("lm_eval", 9)])
+def test_more_exemplars_than_there_are_is_an_error(source, num_shots):
+    with pytest.raises(InputError, match=f"at most 8.*got {num_shots}"):
+        prompts.exemplars(source, num_shots)

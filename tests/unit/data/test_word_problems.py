@@ -1,3 +1,5 @@
+"""Generated word problems: correctness, language, disjoint splits, reproducibility."""
+
 import hashlib
 import re
 from collections import Counter
@@ -5,7 +7,7 @@ from collections import Counter
 import pytest
 
 from zerogap.data.toy.situations import BOYS, GIRLS, SITUATIONS
-from zerogap.data.toy.word_problems import STEP_SHARES, problems
+from zerogap.data.toy.word_problems import STEP_FRACTIONS, problems
 from zerogap.errors import InputError
 
 EQUATION = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
@@ -28,7 +30,7 @@ def test_every_equation_holds_and_the_last_one_is_the_answer(made):
         assert problem.gold == equations[-1][3]
 
 
-def test_numbers_of_the_signature_are_all_in_the_question(made):
+def test_the_question_has_all_numbers_of_the_signature(made):
     for problem in made["pretrain"]:
         words = problem.question.replace("twice", "2")
         found = Counter(re.findall(r"\d+", words))
@@ -36,7 +38,7 @@ def test_numbers_of_the_signature_are_all_in_the_question(made):
         assert not Counter(numbers.split("-")) - found, problem
 
 
-def test_texts_are_clean(made):
+def test_texts_are_complete_sentences_without_template_marks(made):
     for problem in made["pretrain"]:
         for text in (problem.question, problem.rationale):
             assert not re.search(r"[{}\[\]|]|  |\.\.| \.| ,", text), text
@@ -61,29 +63,31 @@ def test_splits_share_neither_text_nor_signature(made):
     for key in ("question", "signature"):
         sets = [{getattr(p, key) for p in ps} for ps in made.values()]
         assert all(len(s) == 2500 for s in sets)
-        assert not (sets[0] & sets[1] or sets[0] & sets[2] or sets[1] & sets[2])
+        assert not (sets[0] & sets[1])
+        assert not (sets[0] & sets[2])
+        assert not (sets[1] & sets[2])
 
 
-def test_shares_of_steps_and_situations(made):
+def test_numbers_of_steps_and_situations_are_distributed_as_declared(made):
     steps = Counter(p.steps for p in made["pretrain"])
-    for step, share in STEP_SHARES.items():
-        assert abs(steps[step] / 2500 - share) < 0.05
+    for step, fraction in STEP_FRACTIONS.items():
+        assert abs(steps[step] / 2500 - fraction) < 0.05
     assert len(SITUATIONS) >= 30
     assert {p.situation for p in made["pretrain"]} == {s.name for s in SITUATIONS}
 
 
-def test_same_bytes_everywhere():
+def test_problems_are_the_same_bytes_on_every_machine():
     text = "\n".join(f"{p.question}\t{p.rationale}\t{p.gold}" for p in problems(200, 11, "test"))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "67575be6326e7a82"
     assert problems(50, 1, "test") != problems(50, 2, "test")
 
 
-def test_every_beat_can_be_shown():
+def test_every_beat_has_a_rationale():
     for situation in SITUATIONS:
         for beat in (*situation.openers, *situation.moves):
             assert beat.shows or beat.why, (situation.name, beat)
 
 
-def test_wrong_calls():
+def test_an_unknown_split_is_an_error():
     with pytest.raises(InputError, match="'dev'"):
         problems(1, 0, "dev")

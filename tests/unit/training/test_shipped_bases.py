@@ -1,10 +1,12 @@
+"""The toy bases in workflow/resources/bases."""
+
 import hashlib
 import json
 
 from helpers.paths import ROOT
 
 
-def test_the_shipped_bases_are_those_of_their_provenance():
+def test_the_shipped_weights_have_the_hash_in_their_provenance():
     folders = sorted((ROOT / "workflow/resources/bases").glob("*/"))
     assert [folder.name for folder in folders] == ["gemma", "llama2", "pythia"]
     for folder in folders:

@@ -1,4 +1,4 @@
-"""The text of a pretraining: documents, real questions among them, parts, packing."""
+"""The corpus of a toy base: documents, GSM8K among them, parts, packing into blocks."""
 
 import hashlib
 import itertools
@@ -8,19 +8,24 @@ import pandas as pd
 import pytest
 import torch
 
-from zerogap.data.gsm8k import Row
+from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.training.toy import corpus, tokenizers
-from zerogap.training.toy.corpus import Corpus, Tokens, blocks, real_questions
+from zerogap.training.toy.corpus import (
+    Corpus,
+    TokenisedCorpus,
+    token_blocks,
+    unused_questions,
+)
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(corpus, "PART", 40)
+    monkeypatch.setattr(corpus, "PROBLEMS_PER_PART", 40)
 
 
-def test_documents_repeat_with_the_seed_and_hold_both_kinds(small_parts) -> None:
+def test_the_seed_determines_the_documents_of_problems_and_instructions(small_parts) -> None:
     first, again, other = (list(Corpus(seed, 0.3).documents(0)) for seed in (1, 1, 2))
     assert first == again != other
     assert all(text.endswith("\n\n") for text in first)
@@ -28,37 +33,41 @@ def test_documents_repeat_with_the_seed_and_hold_both_kinds(small_parts) -> None
     assert sum(text.count("The answer is") for text in first) == 40
 
 
-def test_the_shipped_bases_text_stays_theirs() -> None:
-    """Their provenance names seed and settings alone: the text must not change under them."""
+def test_the_corpus_of_the_shipped_bases_never_changes() -> None:
+    """Their provenance states only seed and settings, so the same must give the same text."""
     texts = itertools.islice(Corpus(0, 0.12).documents(0), 50)
     digest = hashlib.sha256("".join(texts).encode()).hexdigest()
     assert digest == "b5373f767ae6effad95f3534d26c781ea45d678be599d889d47725f66cb0cc2a"
 
 
-def test_a_document_has_as_many_problems_as_a_prompt_wants(small_parts) -> None:
-    texts = list(itertools.chain(*(Corpus(0, 0.0, problems=9).documents(part) for part in (0, 1))))
+def test_a_document_has_at_most_problems_per_document(small_parts) -> None:
+    texts = list(
+        itertools.chain(
+            *(Corpus(0, 0.0, problems_per_document=9).documents(part) for part in (0, 1))
+        )
+    )
     assert max(text.count("Q: ") for text in texts) == 9
     assert sum(text.count("Q: ") for text in texts) == 2 * 40
 
 
-def test_parts_differ_and_are_made_in_any_order(small_parts) -> None:
+def test_parts_differ_and_do_not_depend_on_their_order(small_parts) -> None:
     made = Corpus(0, 0.3)
     later, earlier = list(made.documents(2)), list(made.documents(0))
     assert list(made.documents(2)) == later
     assert not set(later) & {text for text in earlier if "Q:" in text}
 
 
-def test_real_questions_stand_among_the_generated(small_parts) -> None:
-    real = [Row(f"How many are {i}?", f"{i} it is.", str(i)) for i in range(30)]
+def test_gsm8k_documents_are_mixed_in_without_changing_the_others(small_parts) -> None:
+    gsm8k = [Question(f"How many are {i}?", f"{i} it is.", str(i)) for i in range(30)]
     generated = list(Corpus(0, 0.1).documents(0))
-    mixed = list(Corpus(0, 0.1, real, 0.5).documents(0))
+    mixed = list(Corpus(0, 0.1, gsm8k, 0.5).documents(0))
     added = [text for text in mixed if "How many are" in text]
     assert [text for text in mixed if text not in added] == generated
     assert 0 < len(added) < len(generated)
     assert "Q: How many are 3?\nA: 3 it is. The answer is 3.\n\n" in "".join(mixed)
 
 
-def test_the_runs_own_questions_are_left_out(tmp_path) -> None:
+def test_questions_that_the_run_uses_are_left_out(tmp_path) -> None:
     path, used = tmp_path / "train.jsonl", tmp_path / "used.parquet"
     lines = [{"question": f"Which  {i}?", "answer": f"This.\n#### {i}"} for i in range(4)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -67,10 +76,10 @@ def test_the_runs_own_questions_are_left_out(tmp_path) -> None:
     )
     table = table.assign(rationale="", gold="1", leaked=False, paraphrase=None)
     parquet.write(used, table, "questions", {})
-    assert [row.gold for row in real_questions(path, [used])] == ["0", "3"]
+    assert [row.gold for row in unused_questions(path, [used])] == ["0", "3"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines[1:3]))
     with pytest.raises(InputError, match="all 2 questions are used"):
-        real_questions(path, [used])
+        unused_questions(path, [used])
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +95,17 @@ def test_blocks_are_the_documents_in_order(small_parts, tokenizer, workers) -> N
     stream = [
         token for ids in tokenizer(texts)["input_ids"] for token in [*ids, tokenizer.eos_token_id]
     ]
-    taken = itertools.islice(blocks(Tokens(made, tokenizer), 2, 500, workers=workers), 8)
+    taken = itertools.islice(
+        token_blocks(TokenisedCorpus(made, tokenizer), 2, 500, workers=workers), 8
+    )
     assert torch.cat([block.flatten() for block, _ in taken]).tolist() == stream[:8000]
 
 
-@pytest.mark.parametrize("size", [50, 5000])  # many to a part, several parts to one
-def test_blocks_go_on_from_any_place(small_parts, tokenizer, size) -> None:
-    tokens = Tokens(Corpus(0, 0.1), tokenizer)
-    whole = list(itertools.islice(blocks(tokens, 2, size), 5))
-    for number, (_, place) in enumerate(whole[:-1], start=1):
-        block, after = next(blocks(tokens, 2, size, place))
+@pytest.mark.parametrize("size", [50, 5000])  # many per part; several parts each
+def test_blocks_resume_from_any_position(small_parts, tokenizer, size) -> None:
+    tokens = TokenisedCorpus(Corpus(0, 0.1), tokenizer)
+    whole = list(itertools.islice(token_blocks(tokens, 2, size), 5))
+    for number, (_, position) in enumerate(whole[:-1], start=1):
+        block, after = next(token_blocks(tokens, 2, size, position))
         assert torch.equal(block, whole[number][0])
         assert after == whole[number][1]

@@ -1,27 +1,26 @@
-"""The embedded bases' tokenizers: digits, newlines, special tokens, prefixes."""
+"""The tokenizers of the toy models: digits, newlines, special tokens, prefixes."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.data import prompts
+from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.toy.word_problems import problems
+from zerogap.families import FAMILIES
 from zerogap.training.toy import tokenizers
 
 TEXTS = [
-    f"Q: {one.question}\nA:{prompts.response(one.rationale, one.gold)}\n\n"
+    f"Q: {one.question}\nA:{DEFAULT_TEMPLATE.response(one.rationale, one.gold)}\n\n"
     for one in problems(400, 3, "pretrain")
 ]
-TOKENIZERS = {
-    family: tokenizers.train(TEXTS, family, 700, 512) for family in tokenizers.SPECIAL_TOKENS
-}
+TOKENIZERS = {family: tokenizers.train(TEXTS, family, 700, 512) for family in FAMILIES}
 families = pytest.mark.parametrize("family", TOKENIZERS)
 
 
 @families
 @settings(max_examples=50, deadline=None)
 @given(text=st.text(max_size=80))
-def test_any_text_survives(family: str, text: str) -> None:
+def test_decoding_gives_back_any_text(family: str, text: str) -> None:
     tokenizer = TOKENIZERS[family]
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
@@ -30,14 +29,14 @@ def test_any_text_survives(family: str, text: str) -> None:
 @families
 @given(number=st.integers(0, 10**9))
 @settings(max_examples=30, deadline=None)
-def test_digits_stand_alone(family: str, number: int) -> None:
+def test_each_digit_is_a_token(family: str, number: int) -> None:
     assert TOKENIZERS[family].tokenize(f"has {number} in")[-1 - len(str(number)) : -1] == list(
         str(number)
     )
 
 
 @families
-def test_words_are_merged_and_the_vocabulary_is_filled(family: str) -> None:
+def test_frequent_words_are_one_token_and_the_vocabulary_is_full(family: str) -> None:
     tokenizer = TOKENIZERS[family]
     assert len(tokenizer) == 700
     assert len(tokenizer.tokenize(" The answer is")) == 3
@@ -55,7 +54,7 @@ def test_llama_and_gemma_begin_with_bos(family: str, bos: str, eos: str) -> None
     assert tokenizer.eos_token == eos
 
 
-def test_neox_adds_nothing() -> None:
+def test_gpt_neox_adds_no_bos() -> None:
     tokenizer = TOKENIZERS["gpt_neox"]
     ids = tokenizer("Q: one")["input_ids"]
     assert ids == tokenizer("Q: one", add_special_tokens=False)["input_ids"]
@@ -63,13 +62,13 @@ def test_neox_adds_nothing() -> None:
 
 
 @families
-def test_the_shots_are_a_prefix_of_every_prompt(family: str) -> None:
+def test_the_tokens_of_the_exemplars_are_a_prefix_of_every_prompt(family: str) -> None:
     tokenizer = TOKENIZERS[family]
-    prefix = prompts.few_shot_prefix(prompts.exemplars("generated", 2))
-    shots = tokenizer(prefix)["input_ids"]
+    prefix = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
+    exemplar_ids = tokenizer(prefix)["input_ids"]
     for one in problems(20, 0, "test"):
-        ids = tokenizer(prompts.prompt(prefix, one.question))["input_ids"]
-        assert ids[: len(shots)] == shots
+        ids = tokenizer(DEFAULT_TEMPLATE.prompt(prefix, one.question))["input_ids"]
+        assert ids[: len(exemplar_ids)] == exemplar_ids
 
 
 @families
@@ -83,7 +82,7 @@ def test_an_empty_line_is_always_the_same_tokens(family: str) -> None:
 
 
 @families
-def test_saved_and_loaded_it_reads_alike(family: str, tmp_path) -> None:
+def test_a_saved_tokenizer_loads_unchanged(family: str, tmp_path) -> None:
     from transformers import AutoTokenizer
 
     TOKENIZERS[family].save_pretrained(tmp_path)

@@ -1,6 +1,6 @@
 """The configuration reference, docs/configuration.md, from the models and the paper's values.
 
-`python -m zerogap.config.reference docs/configuration.md` writes the page.
+`make docs` runs this module.
 """
 
 import argparse

@@ -22,10 +22,10 @@ class StopStrings:
         )
         for stop in stops:
             if not stop:
-                raise InputError("decoding.stop: an empty stop string ends every response at once")
+                raise InputError("stop: an empty stop string ends every response at once")
             if missing := set(stop) - set("".join(texts)):
                 raise InputError(
-                    f"decoding.stop: '{stop}' can never occur: no token of this tokenizer holds "
+                    f"stop: '{stop}' can never occur: no token of this tokenizer holds "
                     f"{', '.join(sorted(map(repr, missing)))}"
                 )
         tables = [_transitions(stop, texts) for stop in stops]

@@ -118,7 +118,7 @@ def training_example(
     whole text. A sentencepiece tokenizer puts a space before the response by itself and a
     byte-level one does not, so the response is tried with and without its leading space. After a
     line break (instructions) the whole text may have that space too, because such a tokenizer
-    cannot begin a response without it.
+    cannot begin a response without it, and the ids of the whole text may differ at the break.
 
     Args:
         tokenizer: the tokenizer of the model that is trained.
@@ -143,6 +143,11 @@ def training_example(
         response_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         if prompt_ids == inference_ids and prompt_ids + response_ids == whole_ids:
             return training_text, spelling, len(whole_ids) + 1
+    if prompt.endswith("\n") and prompt_ids == inference_ids:
+        # GPT-2's way of splitting text merges line breaks only if no word follows. Inference
+        # tokenises the prompt alone, so it sees the same ids as training.
+        response_ids = tokenizer(response + AFTER_RESPONSE, add_special_tokens=False)["input_ids"]
+        return training_text, response, len(prompt_ids) + len(response_ids) + 1
     raise InputError(
         "the tokenizer gives a training example other ids than inference sees; use a model with "
         "another tokenizer\n"

@@ -1,0 +1,181 @@
+"""The generic family, on tiny models of the exact classes, without weights (meta device)."""
+
+import json
+from itertools import pairwise
+
+import pytest
+import torch
+import transformers as t
+from torch import nn
+from transformers import AutoModelForCausalLM
+from transformers.pytorch_utils import Conv1D
+
+from helpers import tiny_models
+from zerogap.errors import InputError
+from zerogap.families import FAMILIES, family_of_folder, structure
+
+HIDDEN, WIDTH, LAYERS = 32, 48, 3
+COMMON = {
+    "vocab_size": 64, "hidden_size": HIDDEN, "intermediate_size": WIDTH,
+    "num_hidden_layers": LAYERS, "num_attention_heads": 4,
+}  # fmt: skip
+GROUPED = COMMON | {"num_key_value_heads": 2}
+GATED = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+
+# configuration, LoRA targets, down projection
+MODELS = {
+    "llama": (t.LlamaConfig(**GROUPED), GATED, "mlp.down_proj"),
+    "mistral": (t.MistralConfig(**GROUPED), GATED, "mlp.down_proj"),
+    "qwen2": (t.Qwen2Config(**GROUPED), GATED, "mlp.down_proj"),
+    "qwen3": (t.Qwen3Config(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
+    "gemma2": (t.Gemma2Config(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
+    "gemma3": (t.Gemma3TextConfig(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
+    "gemma4": (
+        tiny_models.gemma4_text(**{k: v for k, v in COMMON.items() if k != "num_hidden_layers"}),
+        GATED,
+        "mlp.down_proj",
+    ),
+    "gpt_neox": (
+        t.GPTNeoXConfig(**COMMON),
+        {"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"},
+        "mlp.dense_4h_to_h",
+    ),
+    "gpt2": (
+        t.GPT2Config(vocab_size=64, n_embd=HIDDEN, n_layer=LAYERS, n_head=4, n_inner=WIDTH),
+        {"c_attn", "c_proj", "c_fc"},
+        "mlp.c_proj",
+    ),
+    "phi": (
+        t.PhiConfig(**COMMON),
+        {"q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2"},
+        "mlp.fc2",
+    ),
+    "phi3": (
+        t.Phi3Config(**GROUPED, pad_token_id=0),
+        {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"},
+        "mlp.down_proj",
+    ),
+    "olmo2": (t.Olmo2Config(**GROUPED), GATED, "mlp.down_proj"),
+    "smollm2": (t.LlamaConfig(**GROUPED, tie_word_embeddings=True), GATED, "mlp.down_proj"),
+    "smollm3": (t.SmolLM3Config(**GROUPED, pad_token_id=0), GATED, "mlp.down_proj"),
+    "opt": (
+        t.OPTConfig(
+            vocab_size=64, hidden_size=HIDDEN, word_embed_proj_dim=HIDDEN, ffn_dim=WIDTH,
+            num_hidden_layers=LAYERS, num_attention_heads=4,
+        ),
+        {"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"},
+        "fc2",
+    ),
+}  # fmt: skip
+models = pytest.mark.parametrize("name", MODELS)
+
+
+def on_meta(config):
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+def adapted_modules(model, targets):
+    """What peft adapts: the linear layers whose name is a target or ends in one."""
+    return {
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear | Conv1D)
+        and any(name == target or name.endswith(f".{target}") for target in targets)
+    }
+
+
+@models
+def test_lora_targets_and_down_projection_are_derived(name):
+    config, targets, down_projection = MODELS[name]
+    family = structure.family_from_config(config.to_dict())
+    assert set(family.lora_targets) == targets
+    assert family.down_projection == down_projection
+
+
+@models
+def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
+    model = on_meta(MODELS[name][0])
+    linear = adapted_modules(
+        model, [module.rpartition(".")[2] for module, _ in model.named_modules()]
+    )
+    in_blocks = {
+        module
+        for module in linear
+        if any(part.isdigit() for part in module.split(".")) and "per_layer" not in module
+    }
+    family = structure.family_of(model)
+    assert adapted_modules(model, family.lora_targets) == in_blocks < linear
+
+
+@models
+def test_every_layer_has_its_down_projection(name):
+    model = on_meta(MODELS[name][0])
+    modules = structure.down_projections(model)
+    assert len(modules) == model.config.get_text_config().num_hidden_layers
+    for module in modules:
+        shape = tuple(module.weight.shape)
+        assert shape == ((WIDTH, HIDDEN) if isinstance(module, Conv1D) else (HIDDEN, WIDTH))
+    names = {id(module): name for name, module in model.named_modules()}
+    layers = [
+        [int(part) for part in names[id(module)].split(".") if part.isdigit()] for module in modules
+    ]
+    assert all(first < second for first, second in pairwise(layers))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_generic_family_agrees_with_the_registered_ones(name):
+    derived = structure.family_from_config(MODELS[name][0].to_dict())
+    assert set(derived.lora_targets) == set(FAMILIES[name].lora_targets)
+    assert derived.down_projection == FAMILIES[name].down_projection
+    assert set(derived.model_types) <= set(FAMILIES[name].model_types)
+
+
+def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
+    config = t.LlamaConfig(**GROUPED | {"intermediate_size": HIDDEN})
+    assert structure.family_from_config(config.to_dict()).down_projection == "mlp.down_proj"
+
+
+def test_towers_of_other_modalities_are_neither_adapted_nor_searched():
+    text = tiny_models.gemma4_text(
+        **{key: value for key, value in COMMON.items() if key != "num_hidden_layers"}
+    )
+    model = on_meta(tiny_models.gemma4(text))
+    family = structure.family_of(model)
+    adapted = adapted_modules(model, family.lora_targets)
+    assert adapted
+    assert all(".language_model.layers." in name for name in adapted)
+    names = {id(module): name for name, module in model.named_modules()}
+    down_projections = [names[id(module)] for module in structure.down_projections(model)]
+    assert len(down_projections) == text.num_hidden_layers
+    assert all(".language_model.layers." in name for name in down_projections)
+
+
+def test_auto_derives_the_family_of_an_unregistered_folder(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(MODELS["gpt2"][0].to_dict()))
+    assert family_of_folder(tmp_path).down_projection == "mlp.c_proj"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        t.MixtralConfig(**GROUPED, num_local_experts=4),
+        t.Qwen3MoeConfig(**GROUPED, num_experts=4, moe_intermediate_size=16),
+    ],
+    ids=["mixtral", "qwen3_moe"],
+)
+def test_a_mixture_of_experts_is_an_error(config):
+    with pytest.raises(InputError, match="mixture-of-experts models are not supported; use a"):
+        structure.family_from_config(config.to_dict())
+
+
+def test_a_model_without_a_feed_forward_network_is_an_error():
+    config = t.MambaConfig(vocab_size=64, hidden_size=HIDDEN, num_hidden_layers=2)
+    with pytest.raises(InputError, match="no feed-forward down projection in MambaBlock; use a"):
+        structure.family_from_config(config.to_dict())
+
+
+@pytest.mark.parametrize("config", [t.T5Config().to_dict(), {"model_type": "nonsense"}, {}])
+def test_what_is_not_a_causal_language_model_is_an_error(config):
+    with pytest.raises(InputError, match="is not a causal language model of transformers"):
+        structure.family_from_config(config)

@@ -1,0 +1,124 @@
+"""Training ids against inference ids: real tokenizer classes and LLaMA-Factory's own code."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from helpers import shared_data
+from helpers.toy_tokenizers import TOKENIZERS
+from zerogap import training
+from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
+from zerogap.training.examples import AFTER_RESPONSE, instruction_pairs, training_examples
+
+PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
+# The first token of a prompt; Llama tokenizers begin with <s>.
+FIRST = {"gemma4": "<bos>", "gpt_neox": "Q", "gpt_neox_20b": "Q", "smollm2": "Q"}
+# What training_prompt puts before a prompt.
+BOS_TEXT = {"llama": "<s> ", "gemma4": "<bos>", "gpt_neox": "", "gpt_neox_20b": "", "smollm2": ""}
+REAL = ("llama2", "gpt_neox_20b", "smollm2")
+
+
+@pytest.fixture(scope="module", params=[*TOKENIZERS, *REAL])
+def loaded(request, tmp_path_factory):
+    """(name, tokenizer): small ones of each class as a job loads them, and the real ones."""
+    from transformers import AutoTokenizer
+
+    if request.param in REAL:
+        folder = shared_data.TOKENIZERS / request.param
+        if not folder.is_dir():
+            pytest.skip(f"tokenizer {request.param} is not available; set ZEROGAP_TOKENIZERS")
+        return request.param, AutoTokenizer.from_pretrained(folder)
+
+    folder = tmp_path_factory.mktemp(request.param)
+    TOKENIZERS[request.param]().save_pretrained(folder)
+    return request.param, AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def patch():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def supervised(patch):
+    """(tokenizer, example) → input ids and labels, by LLaMA-Factory's preprocessing."""
+    if importlib.util.find_spec("torchaudio") is None:
+        patch.syspath_prepend(Path(training.__file__).parent / "stubs")
+    from llamafactory.data.processor.supervised import SupervisedDatasetProcessor
+    from llamafactory.data.template import get_template_and_fix_tokenizer
+    from llamafactory.hparams import DataArguments
+
+    def preprocess(tokenizer, example):
+        arguments = DataArguments(template="fewshot", cutoff_len=4096)
+        template = get_template_and_fix_tokenizer(tokenizer, arguments)
+        processor = SupervisedDatasetProcessor(template, tokenizer, None, arguments)
+        row = {
+            "_prompt": [[{"role": "user", "content": example["prompt"]}]],
+            "_response": [[{"role": "assistant", "content": example["response"]}]],
+            "_system": [""],
+            "_tools": [""],
+            "_images": [None],
+            "_videos": [None],
+            "_audios": [None],
+        }
+        made = processor.preprocess_dataset(row)
+        return made["input_ids"][0], made["labels"][0]
+
+    return preprocess
+
+
+QUESTION = (
+    DEFAULT_TEMPLATE.prompt(
+        PREFIX, "Tom has 12 apples and buys 1,450 more.\nHow many – in all – has he?"
+    ),
+    DEFAULT_TEMPLATE.response("He has 12 + 1,450 = 1,462 apples. That's é lot.", "1462"),
+)
+INSTRUCTION = instruction_pairs(
+    [{"system": "Be brief.", "question": "Name a colour:\n- red\n- blue", "response": "Red.\nYes."}]
+)[0]
+
+
+@pytest.mark.parametrize("pair", [QUESTION, INSTRUCTION], ids=["question", "instruction"])
+def test_training_sees_what_inference_sees(loaded, supervised, pair):
+    name, tokenizer = loaded
+    prompt, response = pair
+    [example] = training_examples([pair], tokenizer, 4096)
+    ids, labels = supervised(tokenizer, example)
+
+    prompt_ids = tokenizer(prompt)["input_ids"]  # as `responses.few_shot_prompts` asks
+    assert ids[: len(prompt_ids)] == prompt_ids
+    assert labels[: len(prompt_ids)] == [-100] * len(prompt_ids)
+    response_ids = ids[len(prompt_ids) :]
+    assert labels[len(prompt_ids) :] == response_ids
+    assert response_ids[-1] == tokenizer.eos_token_id
+    assert ids.count(tokenizer.eos_token_id) == 1
+    if pair is QUESTION:
+        assert tokenizer.convert_ids_to_tokens(ids[0]) == FIRST.get(name, "<s>")
+    text = tokenizer.decode(ids[:-1], skip_special_tokens=True)
+    expected = prompt + response + AFTER_RESPONSE
+    assert " ".join(text.split()) == " ".join(expected.split())
+    assert text.count("\n") == expected.count("\n")
+
+
+def test_each_tokenizer_class_needs_its_own_spelling(loaded):
+    name, tokenizer = loaded
+    one, other = training_examples([QUESTION, INSTRUCTION], tokenizer, 4096)
+    bos = BOS_TEXT.get(name, "<s>")
+    assert one["prompt"] == bos + QUESTION[0]
+    assert other["prompt"] == bos + INSTRUCTION[0]
+    text = QUESTION[1].strip() if name == "llama_as_stored" else QUESTION[1]
+    assert (one["response"], other["response"]) == (text, INSTRUCTION[1])
+
+
+def test_training_ids_are_those_of_the_whole_text(loaded, supervised):
+    """They are the ids of prompt and response tokenised together, with one EOS."""
+    _, tokenizer = loaded
+    [example] = training_examples([QUESTION], tokenizer, 4096)
+    ids, labels = supervised(tokenizer, example)
+    whole = tokenizer(QUESTION[0] + QUESTION[1] + AFTER_RESPONSE)["input_ids"]
+    assert ids == [*whole, tokenizer.eos_token_id]
+    assert sum(label != -100 for label in labels) == len(whole) + 1 - len(
+        tokenizer(QUESTION[0])["input_ids"]
+    )

@@ -1,0 +1,91 @@
+"""The GSM8K file format: parsing, errors that name the line, atomic writing."""
+
+import json
+
+import pytest
+
+from helpers.shared_data import GSM8K, needs_gsm8k
+from zerogap.data import gsm8k_format
+from zerogap.data.questions import Question
+from zerogap.errors import InputError
+
+ENTRY = {"question": "What is 2 + 3?", "answer": "It is 2+3=<<2+3=5>>5.\nDone.\n#### 5"}
+
+
+def written(tmp_path, *lines):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
+    return path
+
+
+def test_calculator_annotations_and_line_breaks_are_removed_from_the_rationale(tmp_path):
+    (question,) = gsm8k_format.load(written(tmp_path, ENTRY))
+    assert question == Question("What is 2 + 3?", "It is 2+3=5. Done.", "5")
+
+
+@pytest.mark.parametrize(
+    ("gold", "number"), [("1,450,000", "1450000"), ("$-3", "-3"), ("2.50", "2.5")]
+)
+def test_the_gold_answer_is_a_canonical_number(gold, number):
+    entry = {"question": "q", "answer": f"r #### {gold}"}
+    assert gsm8k_format.parse(entry).gold == number
+
+
+def test_another_parser_reads_gold_answers_that_are_not_numbers():
+    entry = {"question": "q", "answer": "r #### B "}
+    assert gsm8k_format.parse(entry, str.lower).gold == "b"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "is not valid JSON"),
+        ("[1]", "is not a JSON object"),
+        ({"answer": "r #### 1"}, "'question' is missing or empty"),
+        ({"question": " ", "answer": "r #### 1"}, "'question' is missing or empty"),
+        ({"question": "q", "answer": None}, "'answer' is missing or empty"),
+        ({"question": "q", "answer": "r"}, "no '#### N'"),
+        ({"question": "q", "answer": "#### 1"}, "no reasoning"),
+        ({"question": "q", "answer": "r #### five"}, "'five' is not a number"),
+        (ENTRY, "duplicate question, also on line 1"),
+    ],
+)
+def test_an_invalid_line_is_an_error_with_file_and_line(tmp_path, line, message):
+    with pytest.raises(InputError, match=rf"rows\.jsonl, line 3: .*{message}"):
+        gsm8k_format.load(written(tmp_path, ENTRY, "", line))
+
+
+def test_a_missing_an_empty_and_a_wrongly_encoded_file_are_errors(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        gsm8k_format.load(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match="contains no questions"):
+        gsm8k_format.load(written(tmp_path, ""))
+    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}')
+    with pytest.raises(InputError, match="is not valid UTF-8"):
+        gsm8k_format.load(tmp_path / "latin.jsonl")
+
+
+def test_entries_survive_writing_and_reading(tmp_path):
+    path = tmp_path / "deep" / "rows.jsonl"
+    question = Question("How many\u2028 é?", "One.", "1")
+    gsm8k_format.write(path, [gsm8k_format.to_entry(question), ENTRY])
+    assert [row.gold for row in gsm8k_format.load(path)] == ["1", "5"]
+    assert gsm8k_format.load_entries(path)[1] == ENTRY
+
+
+def test_an_invalid_entry_leaves_no_file(tmp_path):
+    with pytest.raises(InputError, match="entry 2"):
+        gsm8k_format.write(tmp_path / "rows.jsonl", [ENTRY, {"question": "q", "answer": "r"}])
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_gsm8k
+def test_all_of_gsm8k_is_valid():
+    train = gsm8k_format.load(GSM8K / "train.jsonl")
+    test = gsm8k_format.load(GSM8K / "test.jsonl")
+    assert (len(train), len(test)) == (7473, 1319)
+    for question in train + test:
+        assert "<<" not in question.rationale
+        assert "####" not in question.rationale
+        assert "\n" not in question.rationale + question.question
+    assert test[0].gold == "18"

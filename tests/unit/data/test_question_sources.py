@@ -1,0 +1,146 @@
+"""Sources of questions: the generator, files, and the hub, replaced by a stub."""
+
+import json
+import types
+
+import pytest
+import yaml
+
+from helpers.paths import ROOT
+from helpers.shared_data import GSM8K, needs_gsm8k
+from zerogap.data import gsm8k_format, question_sources
+from zerogap.data.questions import split_test_questions
+from zerogap.data.toy.word_problems import problems
+from zerogap.errors import InputError
+
+GSM8K_QUESTIONS = yaml.safe_load((ROOT / "workflow/benchmarks/gsm8k.yaml").read_text())["questions"]
+COMMIT = "a" * 40
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub whose data set is `splits`; `requests` are the calls that it got."""
+    import datasets
+
+    served = types.SimpleNamespace(
+        splits={split: entries(number, split) for split, number in (("train", 9), ("test", 7))},
+        requests=[],
+    )
+
+    def load_dataset(repository, name, *, revision, split):
+        served.requests.append((repository, name, revision, split))
+        if split not in served.splits:
+            raise ConnectionError("no network")
+        return datasets.Dataset.from_list(served.splits[split])
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return served
+
+
+def entries(number, split):
+    return [
+        {
+            "question": f"What is {i} + 1 ({split})?",
+            "answer": f"<<{i}+1={i + 1}>>So.\n#### {i + 1}",
+        }
+        for i in range(number)
+    ]
+
+
+def hub_options(splits, **changed):
+    """The `hub` section of a benchmark file that pins the splits."""
+    num_rows = {split: len(rows) for split, rows in splits.items()}
+    pin = {"num_rows": num_rows, "sha256": question_sources.fingerprint(splits)}
+    return {"repository": "some/set", "revision": COMMIT} | pin | changed
+
+
+def from_hub(options):
+    return question_sources.fetch({"source": "hub", "hub": options}, seed=0)
+
+
+def from_files(folder, options):
+    files = {split: str(folder / f"{split}.jsonl") for split in ("train", "test")}
+    return question_sources.fetch({"source": "files", "files": files, "hub": options}, seed=0)
+
+
+def test_the_hub_and_files_give_the_same_entries_and_question_ids(hub, tmp_path, capsys):
+    options = hub_options(hub.splits)
+    downloaded = from_hub(options)
+    assert hub.requests == [("some/set", "main", COMMIT, split) for split in ("train", "test")]
+    for split, rows in hub.splits.items():
+        (tmp_path / f"{split}.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
+    local = from_files(tmp_path, options)
+    assert local == downloaded == hub.splits
+    assert "the files are the original data set" in capsys.readouterr().out
+    tables = [
+        split_test_questions([gsm8k_format.parse(entry) for entry in found["test"]], 5, 2, 3)
+        for found in (downloaded, local)
+    ]
+    assert tables[0].equals(tables[1])
+
+
+def test_a_changed_text_is_an_error_from_the_hub_and_a_note_for_files(hub, tmp_path, capsys):
+    pinned = hub_options(hub.splits)
+    hub.splits["train"][3]["question"] += " "  # the number of rows stays the same
+    with pytest.raises(InputError, match=r"some/set@a+: the questions' sha256 is .*hub.sha256"):
+        from_hub(pinned)
+    for split, rows in hub.splits.items():
+        gsm8k_format.write(tmp_path / f"{split}.jsonl", rows)
+    from_files(tmp_path, pinned)
+    assert "not the original data set: the questions' sha256" in capsys.readouterr().out
+
+
+def test_a_missing_row_is_an_error_unless_the_hash_is_null(hub):
+    pinned = hub_options(hub.splits)
+    del hub.splits["test"][-1]
+    with pytest.raises(InputError, match=r"6 test questions, but questions.hub.num_rows says 7"):
+        from_hub(pinned)
+    assert len(from_hub(pinned | {"sha256": None})["test"]) == 6
+
+
+def test_other_columns_and_an_unreachable_hub_are_errors(hub):
+    pinned = hub_options(hub.splits)
+    hub.splits = {"train": [{"prompt": "?"}]}
+    with pytest.raises(InputError, match="has no column 'question'"):
+        from_hub(pinned)
+    hub.splits = {}
+    with pytest.raises(InputError, match=r"could not be loaded from the hub .no network.*local"):
+        from_hub(pinned)
+
+
+def test_only_a_branch_or_tag_is_looked_up(monkeypatch):
+    import huggingface_hub
+
+    def dataset_info(self, repository, revision):
+        return types.SimpleNamespace(sha="b" * 40)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    assert question_sources.resolve_commit("some/set", "main") == "b" * 40
+    monkeypatch.delattr(huggingface_hub.HfApi, "dataset_info")
+    assert question_sources.resolve_commit("some/set", "c" * 40) == "c" * 40
+    with pytest.raises(InputError, match="some/set@main: could not be loaded"):
+        question_sources.resolve_commit("some/set", "main")
+
+
+def test_generated_questions_are_those_of_the_generator():
+    questions = {"source": "generated", "generated": {"num_train": 5, "num_test": 4}}
+    fetched = question_sources.fetch(questions, seed=3)
+    for split, number in (("train", 5), ("test", 4)):
+        parsed = [gsm8k_format.parse(entry) for entry in fetched[split]]
+        expected = problems(number, 3, split)
+        assert [(q.question, q.rationale, q.gold) for q in parsed] == [
+            (p.question, p.rationale, p.gold) for p in expected
+        ]
+
+
+@needs_gsm8k
+def test_the_pinned_hash_is_that_of_openais_files(hub, capsys):
+    hub.splits = {
+        split: gsm8k_format.load_entries(GSM8K / f"{split}.jsonl") for split in ("train", "test")
+    }
+    assert from_hub(GSM8K_QUESTIONS["hub"]) == from_files(GSM8K, GSM8K_QUESTIONS["hub"])
+    assert "the files are the original data set" in capsys.readouterr().out
+    questions = [gsm8k_format.parse(entry) for entry in hub.splits["test"]]
+    table = split_test_questions(questions, 1319, 660, 0)
+    assert (len(table), table.leaked.sum()) == (1319, 660)
+    assert list(table.question_id[[0, 1318]]) == ["test-0000", "test-1318"]

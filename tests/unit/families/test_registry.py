@@ -1,0 +1,77 @@
+"""The registry of model families, without torch."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.errors import InputError
+from zerogap.families import (
+    FAMILIES,
+    ToySize,
+    family_of_folder,
+    fits_shared_prompt_decoder,
+    published_size,
+    toy_architecture,
+)
+
+
+def test_importing_the_registry_does_not_import_torch():
+    program = (
+        "import sys; import zerogap.families; "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'transformers')))"
+    )
+    environment = {"PYTHONPATH": str(ROOT / "workflow")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+def test_every_family_is_registered_under_its_name_with_its_own_model_types():
+    assert all(family.name == name for name, family in FAMILIES.items())
+    model_types = [kind for family in FAMILIES.values() for kind in family.model_types]
+    assert len(model_types) == len(set(model_types))
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [("llama", "llama"), ("gemma4", "gemma4"), ("gemma4_text", "gemma4"), ("gpt_neox", "gpt_neox")],
+)
+def test_auto_takes_the_registered_family_of_the_model_type(tmp_path, model_type, name):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    assert family_of_folder(tmp_path) is FAMILIES[name]
+
+
+def test_a_named_family_is_taken_whatever_the_folder(tmp_path):
+    assert family_of_folder(tmp_path / "none", "gpt_neox") is FAMILIES["gpt_neox"]
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_folder_without_a_readable_config_is_an_error(tmp_path, content):
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(InputError, match=r"config\.json: does not exist or is not readable"):
+        family_of_folder(tmp_path)
+
+
+def test_the_shared_prompt_decoder_is_known_to_fit_the_papers_families():
+    assert all(map(fits_shared_prompt_decoder, ("llama", "gemma4_text", "gpt_neox")))
+    assert not fits_shared_prompt_decoder("gpt2")
+
+
+def test_the_papers_models_have_their_published_sizes():
+    assert published_size("meta-llama/Llama-2-7b-hf").parameters == 6_738_415_616
+    assert published_size("google/gemma-4-E2B").widths[-1] == 12_288
+    assert published_size("EleutherAI/pythia-12b").widths == (20_480,) * 36
+    assert published_size("somebody/else") is None
+
+
+def test_a_toy_model_takes_two_bytes_per_parameter():
+    size = toy_architecture("llama").size(ToySize(1500, 128, 4, 512))
+    assert size.stored == 2 * size.parameters
+    assert size.widths == (512,) * 4
+
+
+def test_a_family_without_a_toy_model_is_an_error():
+    with pytest.raises(InputError, match=r"family 'auto' has no toy model; .* llama, gemma4"):
+        toy_architecture("auto")

@@ -1,0 +1,99 @@
+"""What LLaMA-Factory reads: data sets and settings."""
+
+import json
+
+import pytest
+import yaml
+
+from zerogap.errors import InputError
+from zerogap.training.llamafactory import settings
+
+TRAINING = {
+    "template": "fewshot",
+    "lora": {"rank": 64, "alpha": 128, "dropout": 0.0},
+    "learning_rate": 2e-4,
+    "num_epochs": 5,
+    "lr_scheduler": "cosine",
+    "warmup_ratio": 0.1,
+    "global_batch_size": 32,
+    "per_device_batch_size": 4,
+    "num_gpus": 2,
+    "bf16": True,
+    "group_by_length": False,
+    "cutoff_len": 2048,
+    "save_steps": 20,
+    "seed": 0,
+}
+
+
+def test_each_dataset_is_a_file_listed_in_dataset_info(tmp_path) -> None:
+    examples = [{"prompt": "a", "response": "b"}]
+    settings.write_datasets(tmp_path, {"instructions": examples, "questions": examples * 2})
+    info = json.loads((tmp_path / "dataset_info.json").read_text())
+    assert list(info) == ["instructions", "questions"]
+    for name, entry in info.items():
+        rows = json.loads((tmp_path / entry["file_name"]).read_text())
+        assert len(rows) == 1 + (name == "questions")
+        assert set(entry["columns"].values()) == set(rows[0])
+
+
+def test_gradient_accumulation_makes_up_the_global_batch() -> None:
+    assert settings.accumulation_steps(TRAINING) == 4
+    with pytest.raises(InputError, match=r"global_batch_size must be a multiple .*got 30"):
+        settings.accumulation_steps(TRAINING | {"global_batch_size": 30})
+
+
+def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
+    settings.write_datasets(tmp_path, {"instructions": [], "questions": []})
+    sections = settings.train_settings(
+        tmp_path / "base", tmp_path, "gpt_neox", TRAINING, tmp_path / "out"
+    )
+    settings.write_settings(tmp_path / "train.yaml", sections)
+    text = (tmp_path / "train.yaml").read_text()
+    values = yaml.safe_load(text)
+    assert "### model\n" in text
+    assert (values["lora_rank"], values["lora_alpha"]) == (64, 128)
+    assert values["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
+    assert values["dataset"] == "instructions,questions"
+    assert values["learning_rate"] == 2e-4  # a number, not the text '2e-4'
+    assert values["warmup_steps"] == 0.1  # of all steps: what newer versions call warmup_ratio
+    assert values["template"] == "fewshot"
+
+
+@pytest.mark.parametrize(
+    ("save_steps", "expected"),
+    [
+        (None, {"save_strategy": "no"}),
+        ("epoch", {"save_strategy": "epoch", "save_total_limit": 2}),
+        (20, {"save_strategy": "steps", "save_steps": 20, "save_total_limit": 2}),
+    ],
+)
+def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, expected) -> None:
+    settings.write_datasets(tmp_path, {"instructions": []})
+    output = settings.train_settings(
+        tmp_path, tmp_path, "llama", TRAINING | {"save_steps": save_steps}, tmp_path
+    )["output"]
+    assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
+
+
+@pytest.mark.parametrize(("bf16", "gpu"), [(True, True), (True, False), (False, False)])
+def test_bf16_without_a_gpu_runs_on_the_cpu(tmp_path, monkeypatch, bf16, gpu) -> None:
+    monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: gpu)
+    settings.write_datasets(tmp_path, {})
+    sections = settings.train_settings(
+        tmp_path, tmp_path, "llama", TRAINING | {"bf16": bf16}, tmp_path
+    )
+    assert sections["train"]["use_cpu"] == (bf16 and not gpu)
+
+
+def test_merging_keeps_the_precision_of_the_training(tmp_path) -> None:
+    for bf16, dtype in ((True, "bfloat16"), (False, "float32")):
+        sections = settings.export_settings(tmp_path, tmp_path, tmp_path, TRAINING | {"bf16": bf16})
+        assert sections["model"]["infer_dtype"] == dtype
+
+
+def test_auto_takes_the_lora_targets_of_the_models_family(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
+    settings.write_datasets(tmp_path, {})
+    sections = settings.train_settings(tmp_path, tmp_path, "auto", TRAINING, tmp_path)
+    assert sections["method"]["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"

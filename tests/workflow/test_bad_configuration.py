@@ -1,0 +1,34 @@
+"""Snakemake with mistakes in the configuration: it stops, or warns, before anything runs."""
+
+import pytest
+
+from helpers.dry_runs import snakemake
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ("nonsense: 1", "error: config: nonsense: unknown key"),
+        ("models: { llama2: null }", "error: config: primary_setting.model"),
+        ("strategies: { railcap: { class: railcup } }", "error: config: strategies.railcap.class"),
+        ("seed: 1\nseed: 2", "line 2: duplicate key seed"),
+    ],
+)
+def test_snakemake_stops_before_anything_runs(tmp_path, overlay, message):
+    (tmp_path / "overlay.yaml").write_text(overlay)
+    process = snakemake("-n", "--configfile", tmp_path / "overlay.yaml")
+    assert process.returncode != 0
+    text = process.stdout + process.stderr
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_an_unlikely_value_is_a_warning_and_the_run_continues(tmp_path):
+    (tmp_path / "overlay.yaml").write_text("metrics: { bins: 60 }")
+    process = snakemake(
+        *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
+        *(tmp_path / "overlay.yaml", "--", "table_main"),
+    )
+    assert process.returncode == 0
+    text = process.stdout + process.stderr
+    assert "metrics.bins is 60, more than sampling.num_samples (50)" in text
