@@ -16,23 +16,7 @@ include: "workflow/rules/bases.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/sample.smk"
 include: "workflow/rules/metrics.smk"
-include: "workflow/rules/report_inputs.smk"
 include: "workflow/rules/report.smk"
-
-
-# `use rule … with` does not pass `localrule` on: the derived tables and figures are named here.
-localrules:
-    all,
-    tables,
-    figures,
-    table_reversal,
-    table_decomposition,
-    table_ablation,
-    table_intervals,
-    table_subsets,
-    table_noise_floor,
-    figure_sensitivity,
-    figure_scatter,
 
 
 rule all:
@@ -45,5 +29,5 @@ rule all:
         rules.write_provenance.output,
 
 
-# It needs everything that stands above.
+# After `all`, whose inputs it needs.
 include: "workflow/rules/html_report.smk"

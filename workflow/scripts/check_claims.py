@@ -1,56 +1,52 @@
-"""The claims sheet: each claim of the paper, judged on this run."""
+"""Check the paper's claims against this run."""
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from arguments import json_argument, run
+from script_helpers import run_job
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.reporting import claims, tables
-from zerogap.reporting.render import Cell
+from zerogap.reporting.claims import sheet
+from zerogap.reporting.claims.paper import CLAIMS
+from zerogap.reporting.claims.verdict import RunResults, evaluate_claims
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.render import Cell, optional_float
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--metrics", type=Path, nargs="+", required=True)
-    parser.add_argument("--setting", nargs=2, required=True, metavar=("MODEL", "BENCHMARK"))
-    parser.add_argument("--readouts", type=Path, required=True, help="CSV of readouts.py")
-    parser.add_argument("--memorisation", type=Path, required=True, help="CSV of memorisation.py")
-    parser.add_argument("--labels", type=json_argument, default={})
-    parser.add_argument("--scale", required=True, help="a sentence on the size of the run")
-    parser.add_argument("--facts", type=json_argument, default={})
-    parser.add_argument("--output", required=True, help="prefix: .md .html .csv")
-    args = parser.parse_args(argv)
-
-    collapse = _column(args.memorisation, "collapse")
-    evidence = claims.Evidence(
-        readings=tables.MetricTable(parquet.read(path, "metrics") for path in args.metrics),
-        setting=tuple(args.setting),
-        numbers=_column(args.readouts, "value"),
+def main(job: "Snakemake") -> None:
+    collapse = read_column(Path(job.input.memorisation), "collapse")
+    results = RunResults(
+        metrics=MetricTable(parquet.read(path, "metrics") for path in job.input.metrics),
+        setting=tuple(job.params.setting),
+        numbers=read_column(Path(job.input.inline_numbers), "value"),
         collapse={tuple(key.split("/")): cell for key, cell in collapse.items()},
-        labels=tables.Labels.from_mapping(args.labels),
+        labels=Labels.from_mapping(job.params.labels),
     )
-    facts = provenance(**args.facts)
-    claims.save(claims.judge(evidence), args.scale, args.output, facts)
+    verdicts = evaluate_claims(CLAIMS, results)
+    metadata = provenance(**job.params.metadata)
+    sheet.save(verdicts, job.params.scale, job.params.prefix, metadata)
 
 
-def _column(path: Path, name: str) -> dict[str, Cell]:
-    """A column of a table's CSV with its interval, by row key."""
+def read_column(path: Path, name: str) -> dict[str, Cell]:
+    """Read a column of a table's CSV file with its interval, by row key."""
+    columns = [name, f"{name}_ci_low", f"{name}_ci_high"]
     try:
-        rows = pd.read_csv(path).set_index("key")[[name, f"{name}_ci_low", f"{name}_ci_high"]]
+        rows = pd.read_csv(path).set_index("key")[columns]
     except (OSError, KeyError) as error:
         raise InputError(
-            f"{path}: not a table with key, {name} and its interval: {error}"
+            f"{path}: must be a table with the columns key, {', '.join(columns)} ({error})"
         ) from error
-    cells = {}
-    for key, *reading in rows.itertuples():
-        value, low, high = (None if pd.isna(x) else float(x) for x in reading)
-        cells[str(key)] = Cell(value, low, high)
-    return cells
+    return {str(key): Cell(*map(optional_float, numbers)) for key, *numbers in rows.itertuples()}
 
 
 if __name__ == "__main__":
-    run(main)
+    from snakemake.script import snakemake
+
+    run_job(main, snakemake)

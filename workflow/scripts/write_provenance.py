@@ -1,38 +1,33 @@
-"""What a run was made by: the versions that its files tell of, and its configuration."""
+"""Write the provenance page: software versions recorded in the files, and the configuration."""
 
-import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arguments import json_argument, run
+from script_helpers import run_job
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.reporting import provenance_page, render
+from zerogap.reporting.provenance_page import collect_versions, to_html, to_json
+from zerogap.reporting.render import provenance_line, save_texts
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--responses", type=Path, nargs="+", required=True)
-    parser.add_argument("--readings", type=Path, nargs="+", required=True)
-    parser.add_argument("--config", type=json_argument, required=True)
-    parser.add_argument("--scale", default="", help="a sentence on the size of the run")
-    parser.add_argument("--facts", type=json_argument, default={})
-    parser.add_argument("--output", required=True, help="prefix: .html .json")
-    args = parser.parse_args(argv)
-
-    own = provenance(**args.facts)
+def main(job: "Snakemake") -> None:
+    report = provenance(**job.params.metadata)
     stages = {
-        "Responses": provenance_page.versions(map(parquet.provenance, args.responses)),
-        "MetricTable": provenance_page.versions(map(parquet.provenance, args.readings)),
-        "Report": provenance_page.versions([own]),
+        "Responses": collect_versions(map(parquet.provenance, job.input.responses)),
+        "Metrics": collect_versions(map(parquet.provenance, job.input.metrics)),
+        "Report": collect_versions([report]),
     }
-    footer = render.provenance_line(own)
-    for suffix, text in {
-        ".html": provenance_page.to_html(stages, args.config, args.scale, footer),
-        ".json": provenance_page.to_json(stages, args.config),
-    }.items():
-        with parquet.atomic(f"{args.output}{suffix}") as path:
-            path.write_text(text, encoding="utf-8")
+    config, footer = job.params.config, provenance_line(report)
+    texts = {
+        ".html": to_html(stages, config, job.params.scale, footer),
+        ".json": to_json(stages, config),
+    }
+    save_texts(job.params.prefix, texts)
 
 
 if __name__ == "__main__":
-    run(main)
+    from snakemake.script import snakemake
+
+    run_job(main, snakemake)

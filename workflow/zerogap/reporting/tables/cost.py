@@ -7,10 +7,10 @@ from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
 
 # Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
 JOBS = {
-    "adapter": "LoRA training",
-    "greedy": "Greedy trajectories",
-    "neurons": "Shortcut neurons",
-    "ranks": "Token ranks",
+    "train_lora": "LoRA training",
+    "decode_greedy": "Greedy trajectories",
+    "localise_neurons": "Shortcut neurons",
+    "rank_clean_tokens": "Token ranks",
     "batch1": "Samples, first batch",
     "batch2": "Samples, second batch",
     "samples": "Samples of the strategies",

@@ -1,0 +1,25 @@
+"""Make one table of the catalogue as CSV, Markdown, LaTeX, HTML and JSON."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from script_helpers import run_job
+from zerogap.io.provenance import provenance
+from zerogap.reporting.catalog import TABLES
+from zerogap.reporting.render import save
+from zerogap.reporting.sources import build
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+
+def main(job: "Snakemake") -> None:
+    table = build(TABLES[job.wildcards.table], job.params.sources)
+    table = replace(table, notes=(*table.notes, job.params.scale))
+    save(table, job.params.prefix, provenance(**job.params.metadata))
+
+
+if __name__ == "__main__":
+    from snakemake.script import snakemake
+
+    run_job(main, snakemake)

@@ -1,0 +1,301 @@
+"""Where the sources of tables and figures are, and which values of the configuration they need.
+
+`zerogap.reporting.sources` reads them. Every `Path` in a source is an input file of the job.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from zerogap.config import Config
+from zerogap.pipeline import jobs, targets
+from zerogap.reporting.catalog import Entry
+from zerogap.reporting.labels import Labels
+
+# Contracts of the jobs that generate responses.
+_CONTRACTS = {"decode_greedy": "greedy", "sample_responses": "samples"}
+
+
+def source_values(config: Config, entry: Entry) -> dict[str, Any]:
+    """The sources of a table or figure, by name."""
+    return {source: SOURCES[source](config) for source in entry.arguments.values()}
+
+
+def input_files(values: Any) -> list[str]:
+    """All paths in sources, without duplicates."""
+    return list(dict.fromkeys(_paths(values)))
+
+
+def scale_sentence(config: Config) -> str:
+    """One sentence on the size of the run, for the notes of every table."""
+    questions = ", ".join(
+        f"{benchmark.label} with N = {benchmark.num_test} questions "
+        f"({benchmark.num_leaked} leaked) and {benchmark.prompt.num_shots} shots"
+        for name, benchmark in config.benchmarks.items()
+        if benchmark.questions_of is None
+    )
+    models = ", ".join(f"{model.label} from {model.base}" for model in config.models.values())
+    return (
+        f"Run “{config.run}”: {questions}; m = {config.sampling.num_samples} samples per "
+        f"question, B = {config.metrics.bins} strata; {len(config.benchmarks)} benchmark(s); "
+        f"{len(config.models)} model(s): {models}."
+    )
+
+
+def labels(config: Config) -> dict[str, dict[str, str]]:
+    """Names of models, benchmarks, clean variants, strategies and Table 4's rows."""
+    benchmarks = {name: entry.label for name, entry in config.benchmarks.items()}
+    clean_variants = {
+        config.clean_variant(owner): f"{benchmarks[owner]}, clean"
+        for owner in config.question_owners
+    }
+    return {
+        "models": {name: model.label for name, model in config.models.items()},
+        "benchmarks": benchmarks | clean_variants,
+        "strategies": {name: entry.label for name, entry in config.strategies.items()},
+        "configurations": _configurations(config),
+    }
+
+
+def metrics_files(config: Config) -> list[Path]:
+    """The metrics of every setting."""
+    return [
+        _results(config) / model / benchmark / "metrics.parquet"
+        for model in config.models
+        for benchmark in config.benchmarks
+    ]
+
+
+def sample_files(config: Config) -> list[Path]:
+    """All responses of the run."""
+    return [
+        path
+        for owner in _extraction_agreements(config)
+        for paths in owner["samples"].values()
+        for path in paths
+    ]
+
+
+def memorisation(config: Config) -> dict[str, Any]:
+    """The tables of every contaminated model that the memorisation check reads."""
+    models = [
+        {
+            "model": model,
+            "benchmark": benchmark,
+            "clean": _clean(config, model, benchmark, "batch1"),
+            "identity": _results(config) / model / benchmark / "identity/solve.parquet",
+            "overlap": _results(config) / model / benchmark / "overlap.parquet",
+        }
+        for model in config.models
+        for benchmark in config.benchmarks
+    ]
+    return {"models": models, "options": config.memorisation.model_dump() | _bootstrap(config)}
+
+
+def _paths(values: Any) -> Iterator[str]:
+    if isinstance(values, Path):
+        yield str(values)
+    elif isinstance(values, Mapping):
+        for value in values.values():
+            yield from _paths(value)
+    elif isinstance(values, list):
+        for value in values:
+            yield from _paths(value)
+
+
+def _results(config: Config) -> Path:
+    return Path(targets.results(config))
+
+
+def _primary(config: Config) -> tuple[str, str]:
+    return config.primary_setting.model, config.primary_setting.benchmark
+
+
+def _primary_file(name: str) -> Callable[[Config], Path]:
+    return lambda config: _results(config).joinpath(*_primary(config), name)
+
+
+def _title(config: Config) -> str:
+    model, benchmark = _primary(config)
+    return f"{config.models[model].label} × {config.benchmarks[benchmark].label}"
+
+
+def _bootstrap(config: Config) -> dict[str, Any]:
+    return config.metrics.model_dump(exclude={"bins"}) | {"seed": config.seed}
+
+
+def _configurations(config: Config) -> dict[str, str]:
+    """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
+    rows = {name: (entry.label, entry.parameters) for name, entry in config.ablation.items()}
+    if railcap := config.strategies.get("railcap"):
+        rows["railcap"] = (f"n={railcap.parameters['n']}", railcap.parameters)
+
+    def position(name: str) -> tuple[bool, int]:
+        parameters = rows[name][1]
+        return parameters.get("suppression") != "cap", parameters.get("n", 0)
+
+    return {name: rows[name][0] for name in sorted(rows, key=position)}
+
+
+def _clean(config: Config, model: str, benchmark: str, batch: str) -> dict[str, Path]:
+    """The counts of a clean model, and the questions that say which of them are leaked."""
+    return {
+        "questions": _results(config) / "data" / benchmark / "questions.parquet",
+        "solve": Path(targets.clean_folder(config, model, benchmark)) / batch / "solve.parquet",
+    }
+
+
+def _clean_batch(batch: str) -> Callable[[Config], dict[str, Path]]:
+    return lambda config: _clean(config, *_primary(config), batch)
+
+
+def _strategies(config: Config) -> dict[str, Path]:
+    """Counts of the primary setting's strategies, by key, without the ablation."""
+    folder = _results(config).joinpath(*_primary(config))
+    return {name: folder / name / "solve.parquet" for name in config.strategies}
+
+
+def _strategy_names(config: Config) -> dict[str, str]:
+    return dict(Labels.from_mapping(labels(config)).strategies)
+
+
+def _named_strategies(config: Config) -> dict[str, Path]:
+    """Counts of the primary setting's strategies, by the name to show."""
+    names = _strategy_names(config)
+    return {names[key]: path for key, path in _strategies(config).items()}
+
+
+def _named_strategies_and_all_zero(config: Config) -> dict[str, Path]:
+    all_zero = _primary_file("all_zero/solve.parquet")(config)
+    return _named_strategies(config) | {_strategy_names(config)["all_zero"]: all_zero}
+
+
+def _strategy_metrics(config: Config) -> dict[str, Any]:
+    return {
+        "metrics": _primary_file("metrics.parquet")(config),
+        "strategies": ["clean", "clean_batch2", *config.strategies, "all_zero"],
+    }
+
+
+def _inline_numbers(config: Config) -> dict[str, Any]:
+    return {
+        "clean": _clean_batch("batch1")(config),
+        "clean_batch2": _clean_batch("batch2")(config),
+        "strategies": _strategies(config),
+        "ranks": _primary_file("ranks.parquet")(config),
+        "options": config.metrics.model_dump() | {"seed": config.seed},
+    }
+
+
+def _sensitivity(config: Config) -> dict[str, Any]:
+    return {
+        "clean": _clean_batch("batch1")(config),
+        "strategies": _named_strategies_and_all_zero(config),
+        "options": {"bins": config.metrics.bins, "seed": config.seed},
+    }
+
+
+def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[str, Any]:
+    """The values that decide whether settings can be compared with the paper (published.csv)."""
+    owners = [config.benchmarks[config.owner_of(benchmark)] for benchmark in benchmarks]
+    trainings = [config.training.clean, config.training.contaminated]
+    sources = {owner.questions.source for owner in owners}
+    return {
+        "questions": "generated" if "generated" in sources else "",
+        "base_model": {model: config.models[model].base for model in models},
+        "test_questions": [owner.num_test for owner in owners],
+        "leaked_questions": [owner.num_leaked for owner in owners],
+        "train_questions": [owner.num_train for owner in owners],
+        "filler_examples": [config.instructions.num_examples],
+        "shots": [owner.prompt.num_shots for owner in owners],
+        "samples": [config.sampling.num_samples],
+        "temperature": [config.sampling.temperature],
+        "bins": [config.metrics.bins],
+        "lora_r": [training.lora.rank for training in trainings],
+        "lora_alpha": [training.lora.alpha for training in trainings],
+        "batch_size": [training.global_batch_size for training in trainings],
+        "learning_rate": [training.learning_rate for training in trainings],
+        "warmup_ratio": [training.warmup_ratio for training in trainings],
+        "epochs": [training.num_epochs for training in trainings],
+    }
+
+
+def _extraction_agreements(config: Config) -> list[dict[str, Any]]:
+    """Per owner of questions: its responses by strategy, the clean model's first batch included."""
+    owners = []
+    for owner in config.question_owners:
+        variant = config.clean_variant(owner)
+        clean = [_results(config) / m / variant / "batch1/samples.parquet" for m in config.models]
+        samples = {"clean": clean}
+        for model in config.models:
+            for benchmark in config.benchmarks:
+                if config.owner_of(benchmark) == owner:
+                    folder = _results(config) / model / benchmark
+                    for strategy in jobs.compared_strategies(config, model, benchmark):
+                        path = folder / strategy / "samples.parquet"
+                        samples.setdefault(strategy, []).append(path)
+        owners.append(
+            {
+                "label": config.benchmarks[owner].label,
+                "extraction": config.benchmarks[owner].extraction,
+                "questions": _results(config) / "data" / owner / "questions.parquet",
+                "samples": samples,
+            }
+        )
+    return owners
+
+
+def _job_costs(config: Config) -> list[dict[str, Any]]:
+    """Timings are not paths: a job must not run again because its timing is lost."""
+    return [
+        {
+            "model": timed.job.model,
+            "variant": timed.job.variant,
+            "name": timed.job.cell or timed.job.rule,
+            "output": Path(timed.output),
+            "contract": _CONTRACTS.get(timed.job.rule),
+            "timings": timed.timings,
+        }
+        for timed in targets.timed_jobs(config)
+    ]
+
+
+def _losses(config: Config) -> list[Path]:
+    return [
+        _results(config) / model / variant / "loss.tsv"
+        for model in config.models
+        for variant in config.variants
+    ]
+
+
+SOURCES: dict[str, Callable[[Config], Any]] = {
+    "labels": labels,
+    "strategy_names": _strategy_names,
+    "model_and_variant_names": lambda config: (
+        labels(config)["models"] | labels(config)["benchmarks"]
+    ),
+    "title": _title,
+    "bins": lambda config: config.metrics.bins,
+    "primary_setting": lambda config: list(_primary(config)),
+    "metrics": metrics_files,
+    "primary_metrics": lambda config: [_primary_file("metrics.parquet")(config)],
+    "strategy_metrics": _strategy_metrics,
+    "clean": _clean_batch("batch1"),
+    "clean_batch2": _clean_batch("batch2"),
+    "strategies": _named_strategies,
+    "strategies_and_all_zero": _named_strategies_and_all_zero,
+    "overlap": _primary_file("overlap.parquet"),
+    "ranks": _primary_file("ranks.parquet"),
+    "losses": _losses,
+    "inline_numbers": _inline_numbers,
+    "sensitivity": _sensitivity,
+    "protocol_differences": lambda config: _protocol(
+        config, list(config.models), list(config.benchmarks)
+    ),
+    "primary_protocol_differences": lambda config: _protocol(
+        config, *([name] for name in _primary(config))
+    ),
+    "extraction_agreements": _extraction_agreements,
+    "job_costs": _job_costs,
+    "memorisation": memorisation,
+}
