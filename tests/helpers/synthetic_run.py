@@ -3,10 +3,14 @@
 The leaked half is inflated; each strategy removes some of the inflation and does some damage.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
+from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate
+from zerogap.pipeline import jobs, targets
 
 # strategy: (fraction of the inflation removed, damage on every question)
 STRATEGIES = {
@@ -97,3 +101,118 @@ def _solve(rng, p, m, leaked):
             "leaked": leaked,
         }
     )
+
+
+def samples_table(n=120, m=50, seed=0):
+    """Responses of the form "The answer is K.", half of them correct."""
+    rng = np.random.default_rng(seed)
+    correct = rng.random(n * m) < 0.5
+    numbers = np.repeat(np.arange(n), m) + ~correct
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat(_ids(n), m),
+            "sample_id": np.tile(np.arange(m), n),
+            "token_ids": [[1, 2, 3]] * (n * m),
+            "text": [f" The answer is {number}." for number in numbers],
+            "answer": [str(number) for number in numbers],
+            "extractor": "numeric",
+            "correct": correct,
+            "n_tokens": 3,
+            "finish_reason": "eos",
+        }
+    )
+
+
+def questions_table(n=120):
+    """Questions whose answers are 0, 1, 2 and so on; the first half is leaked."""
+    return pd.DataFrame(
+        {
+            "question_id": _ids(n),
+            "question": "How many?",
+            "rationale": "Count.",
+            "gold": [str(k) for k in range(n)],
+            "leaked": np.arange(n) < n // 2,
+            "paraphrase": None,
+        }
+    )
+
+
+def write_run(config, n=20, m=5):
+    """Write all files that the report of a run reads, below the working directory."""
+    for benchmark in config.benchmarks:
+        path = Path("results", config.run, "data", benchmark, "questions.parquet")
+        _write(path, questions_table(n), "questions")
+    for model in config.models:
+        for variant in config.variants:
+            _write_losses(Path("results", config.run, model, variant, "loss.tsv"), model, variant)
+        for variant in config.clean_variants:
+            folder = Path("results", config.run, model, variant)
+            clean, strategies = solve_tables(n, m)
+            _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
+            for batch, solve in (("batch1", clean), ("batch2", strategies["clean_batch2"])):
+                _write(folder / batch / "solve.parquet", solve, "solve")
+                _write(folder / batch / "samples.parquet", samples_table(n, m), "samples")
+        for benchmark in config.benchmarks:
+            _write_setting(config, model, benchmark, n, m)
+
+
+def write_timings(config, seconds=1.5):
+    """Write the timing files of a run: the same seconds for every job and shard."""
+    for timed in targets.timed_jobs(config):
+        for timing in map(Path, timed.timings):
+            timing.parent.mkdir(parents=True, exist_ok=True)
+            timing.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:00\tNA\n")
+
+
+def _write_setting(config, model, benchmark, n, m):
+    folder = Path("results", config.run, model, benchmark)
+    clean, tables = solve_tables(n, m, benchmark=benchmark)
+    for strategy in jobs.compared_strategies(config, model, benchmark):
+        _write(folder / strategy / "solve.parquet", tables[strategy], "solve")
+        _write(folder / strategy / "samples.parquet", samples_table(n, m), "samples")
+    _write(folder / "all_zero/solve.parquet", tables["all_zero"], "solve")
+    names = ["clean_batch2", "all_zero", *jobs.compared_strategies(config, model, benchmark)]
+    strategies = {name: tables[name] for name in names}
+    metrics = evaluate(model, benchmark, clean, strategies, bins=5, n_resamples=40)
+    _write(folder / "metrics.parquet", metrics, "metrics")
+    _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
+    _write(folder / "ranks.parquet", rank_table(n), "ranks")
+    _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
+    neurons = pd.DataFrame(
+        {
+            "layer": [0],
+            "neuron": [0],
+            "comparative": [1.0],
+            "causal": [1.0],
+            "score": [1.0],
+            "selected": [True],
+        }
+    )
+    _write(folder / "neurons.parquet", neurons, "neurons")
+
+
+def _greedy_table(n):
+    return pd.DataFrame(
+        {
+            "question_id": _ids(n),
+            "token_ids": [[1, 2]] * n,
+            "text": " The answer is 1.",
+            "answer": "1",
+            "extractor": "numeric",
+            "correct": False,
+            "entropy": [[0.5, 0.5]] * n,
+            "finish_reason": "eos",
+        }
+    )
+
+
+def _write_losses(path, model, variant):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    losses = {"model": model, "benchmark": variant, "step": range(4), "loss": [4, 3, 2, 1]}
+    pd.DataFrame(losses).to_csv(path, sep="\t", index=False)
+
+
+def _write(path, table, contract):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metadata = {"commit": "abc", "packages": {"torch": "1"}}
+    parquet.write(path, table, contract, metadata)

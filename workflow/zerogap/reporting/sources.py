@@ -16,7 +16,8 @@ from zerogap.analysis.extraction_agreement import agreement
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.analysis.memorisation import memorisation
-from zerogap.data.extraction import rule
+from zerogap.data.extraction import extraction_rule
+from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.published import protocol_differences
@@ -110,7 +111,7 @@ def _extraction_agreements(owners: Sequence[Values]) -> list[OwnerAgreement]:
     for owner in owners:
         questions = parquet.read(owner["questions"], "questions").set_index("question_id")
         gold = questions["gold"].to_dict()
-        run_rule = rule(owner["extraction"])
+        run_rule = extraction_rule(owner["extraction"])
         fractions = {
             strategy: agreement((parquet.read(p, "samples") for p in paths), gold, run_rule)
             for strategy, paths in owner["samples"].items()
@@ -132,7 +133,18 @@ def _job_costs(jobs: Sequence[Values]) -> pd.DataFrame:
 
 
 def _losses(paths: Sequence[Path]) -> pd.DataFrame:
-    return pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
+    """The training losses of all variants.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    tables = []
+    for path in paths:
+        try:
+            tables.append(pd.read_csv(path, sep="\t"))
+        except OSError as error:
+            raise InputError(f"{path}: does not exist or is not readable") from error
+    return pd.concat(tables, ignore_index=True)
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
