@@ -60,7 +60,7 @@ def test_a_model_a_benchmark_and_a_strategy_from_outside(tmp_path):
         [
             SNAKEMAKE, "--profile", "profiles/quick", "--configfile",
             "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml", *overlays,
-            "--", "table_main", "table_agreement",
+            "--", "table_main", "table_extraction_agreement",
         ],
         cwd=tmp_path,
         env=os.environ
@@ -82,5 +82,5 @@ def test_a_model_a_benchmark_and_a_strategy_from_outside(tmp_path):
     ] == ("my_package.letters:letter")
     questions = parquet.read(tmp_path / "results/micro/data/questions.parquet", "questions")
     assert set(questions.gold) == {"A", "B"}
-    agreement = pd.read_csv(reports / "agreement.csv", comment="#")
+    agreement = pd.read_csv(reports / "extraction_agreement.csv", comment="#")
     assert {"halve", "railcap", "clean"} <= set(agreement.key)

@@ -17,6 +17,7 @@ import pytest
 from helpers.paths import ROOT
 from helpers.slurm_node import Cluster, missing
 from zerogap.io import parquet
+from zerogap.reporting.catalog import TABLES
 
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 PATIENCE = 1200  # seconds for anything; the slowest takes some minutes on two slow cores
@@ -129,10 +130,7 @@ def allocated(job: dict[str, str]) -> tuple[int, int, int]:
 
 def test_every_table_is_there_with_every_strategy(tables):
     run, _ = tables
-    names = ["main", "reversal", "decomposition", "ablation", "intervals", "subsets"]
-    names += ["noise_floor", "readouts", "agreement", "cost"]
-    names += [f"{name}_beside_paper" for name in names[:4]]
-    for name in names:
+    for name in TABLES:
         for ending in ("csv", "md", "tex", "html"):
             assert (run.folder / f"reports/micro/tables/{name}.{ending}").stat().st_size > 100
     for benchmark in ("gsm8k", "pq"):

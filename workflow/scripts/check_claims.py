@@ -47,6 +47,4 @@ def read_column(path: Path, name: str) -> dict[str, Cell]:
 
 
 if __name__ == "__main__":
-    from snakemake.script import snakemake
-
-    run_job(main, snakemake)
+    run_job(main, snakemake)  # noqa: F821 (Snakemake defines it)

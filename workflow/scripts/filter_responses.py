@@ -23,6 +23,4 @@ def main(job: "Snakemake") -> None:
 
 
 if __name__ == "__main__":
-    from snakemake.script import snakemake
-
-    run_job(main, snakemake)
+    run_job(main, snakemake)  # noqa: F821 (Snakemake defines it)
