@@ -89,6 +89,27 @@ def test_an_overlay_may_give_a_benchmark_another_file(other):
     assert config.benchmarks["pq"].num_test == 20
 
 
+def test_a_benchmark_may_state_its_own_exemplars(other):
+    exemplars = [{"question": "How many is 1 + 1?", "target": "It is 2. So 2."}]
+    benchmark = overlaid(
+        QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": exemplars}}}
+    ).benchmarks["other"]
+    assert benchmark.prompt.model_dump()["exemplars"] == tuple(exemplars)
+
+
+@pytest.mark.parametrize(
+    ("exemplars", "message"),
+    [
+        ("own", r"exemplars must be 'lm_eval' or 'toy' or be a valid list \(got 'own'\)"),
+        ([{"question": "Q"}], "exemplars.0.target is missing: The response, without"),
+        ([{"question": "Q", "answer": "2"}], "exemplars.0.answer: unknown key; .*question, target"),
+    ],
+)
+def test_a_mistake_in_the_exemplars_is_reported_with_its_key(other, exemplars, message):
+    with pytest.raises(InputError, match=f"config: benchmarks.other.prompt.{message}"):
+        overlaid(QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": exemplars}}})
+
+
 def test_a_file_is_relative_to_the_working_directory_or_the_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load(PAPER).benchmarks["gsm8k"].label == "GSM8K"

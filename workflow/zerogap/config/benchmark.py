@@ -64,6 +64,16 @@ class Questions(Section):
     )
 
 
+class Exemplar(Section):
+    """A solved question."""
+
+    question: str = Field(description="The question, without the template's text.")
+    target: str = Field(description="The response, without its leading space.")
+
+
+Exemplars = Annotated[tuple[Exemplar, ...], Field(strict=False)]  # a list in YAML
+
+
 class Prompt(Section):
     """The few-shot prompt, in training as in evaluation."""
 
@@ -78,8 +88,11 @@ class Prompt(Section):
     )
     separator: str = Field(description="Text between two exemplars.")
     num_shots: PositiveInt = Field(description="Exemplars in front of every question.")
-    exemplars: Literal["lm_eval", "toy"] = Field(
-        description="The eight of lm_eval's task `gsm8k_cot`, or the project's own."
+    exemplars: Literal["lm_eval", "toy"] | Exemplars = Field(
+        description=(
+            "The eight of lm_eval's task `gsm8k_cot`, those of the toy problems, or a list of "
+            "mappings with `question` and `target`."
+        )
     )
 
 

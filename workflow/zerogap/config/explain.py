@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -21,14 +22,20 @@ FILE_KEYS: dict[Path, tuple[str, ...]] = {
 
 
 def explain(error: ValidationError, expanded: Mapping[str, Any], written: Mapping[str, Any]) -> str:
-    """The first mistake in one line; unknown keys first, since a typo also makes a key missing.
+    """One mistake in one line.
+
+    Unknown keys come first, since a typo also makes a key missing. Then comes the most deeply
+    nested mistake, since the members of a union that do not fit at all are reported too.
 
     Args:
         error: of the validation of `expanded`.
         expanded: what was validated.
         written: the configuration as it was written, before shared values were filled in.
     """
-    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    errors = sorted(
+        error.errors(),
+        key=lambda e: (e["type"] != "extra_forbidden", -len(_input_path(e, expanded))),
+    )
     path = _input_path(errors[0], expanded)
     same_key = [e for e in errors if _input_path(e, expanded) == path]
     key = ".".join(map(str, _written_path(path, written)))
@@ -62,7 +69,9 @@ def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> Path:
     for key in error["loc"]:
         if isinstance(value, Mapping) and key != "[key]":
             value = value.get(key)
-        elif isinstance(value, Sequence) and not isinstance(value, str) and isinstance(key, int):
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            if isinstance(key, str):
+                continue
             value = value[key]
         else:
             break
@@ -109,15 +118,16 @@ def section_at(path: Path) -> type[Section] | None:
         if isinstance(section, type) and issubclass(section, Section):
             field = section.model_fields.get(str(key))
             annotation = field.annotation if field else None
-        else:  # Mapping[Name, Entry]
-            annotation = get_args(section)[1]
-        section = _without_none(annotation)
+        else:  # Mapping[Name, Entry], or tuple[Entry, ...]
+            annotation = get_args(section)[0 if isinstance(key, int) else 1]
+        section = _section_option(annotation)
         if section is None:
             return None
     return section if isinstance(section, type) and issubclass(section, Section) else None
 
 
-def _without_none(annotation: Any) -> Any:
-    if type(None) in get_args(annotation):
-        return next(kind for kind in get_args(annotation) if kind is not type(None))
-    return annotation
+def _section_option(annotation: Any) -> Any:
+    """Of a union's members the one that may hold sections: it is the last one except for None."""
+    if isinstance(annotation, UnionType) or get_origin(annotation) is Union:
+        annotation = [kind for kind in get_args(annotation) if kind is not type(None)][-1]
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -151,7 +151,7 @@ def _type(field: Schema) -> str:
     if "const" in field:
         return f"`{field['const']}`"
     if field["type"] == "array":
-        return f"list of {field['items']['type']}s"
+        return f"list of {field['items'].get('type', 'mapping')}s"
     name = {"object": "mapping"}.get(field["type"], field["type"])
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
     bounds = [f"{sign} {field[bound]:g}" for bound, sign in signs.items() if bound in field]

@@ -105,22 +105,25 @@ class PromptTemplate:
 DEFAULT_TEMPLATE = PromptTemplate()
 
 
-def exemplars(source: str, num_shots: int) -> list[Exemplar]:
+def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar]:
     """The first exemplars of a source.
 
     Args:
         source: "toy" for the project's own; "lm_eval" for the eight of its task gsm8k_cot, read
-            from the installed package.
+            from the installed package; or the exemplars themselves.
         num_shots: how many.
 
     Raises:
         InputError: fewer exist, or lm_eval is not installed.
     """
-    available = list(TOY_EXEMPLARS) if source == "toy" else _lm_eval_exemplars()
+    if isinstance(source, str):
+        available = list(TOY_EXEMPLARS) if source == "toy" else _lm_eval_exemplars()
+    else:
+        available = list(source)
     if num_shots > len(available):
         raise InputError(
-            f"prompt.num_shots must be at most {len(available)}, the number of exemplars of "
-            f"'{source}' (got {num_shots})"
+            f"prompt.num_shots must be at most {len(available)}, the number of exemplars "
+            f"(got {num_shots})"
         )
     return available[:num_shots]
 

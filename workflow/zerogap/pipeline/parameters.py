@@ -84,8 +84,8 @@ def _prepare_instructions(config: Config, data: str) -> Parameters:
 
 
 def _prepare_exemplars(config: Config, data: str, owner: str) -> Parameters:
-    prompt = config.benchmarks[owner].prompt
-    return {"source": prompt.exemplars, "num_shots": prompt.num_shots}
+    prompt = config.benchmarks[owner].prompt.model_dump()
+    return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
 
 
 def _fetch_base(config: Config, model: str) -> Parameters:

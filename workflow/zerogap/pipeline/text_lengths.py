@@ -48,10 +48,9 @@ def text_lengths(
         characters_per_token: used otherwise.
     """
     entry = config.benchmarks[benchmark]
-    template = PromptTemplate.of(entry.prompt.model_dump())
-    shots = template.few_shot_prefix(
-        prompts.exemplars(entry.prompt.exemplars, entry.prompt.num_shots)
-    )
+    prompt = entry.prompt.model_dump()
+    template = PromptTemplate.of(prompt)
+    shots = template.few_shot_prefix(prompts.exemplars(prompt["exemplars"], prompt["num_shots"]))
     characters_per_token = _characters_per_token(config, model, shots) or characters_per_token
     question, response = _question_characters(entry, template, config.seed)
     question += len(template.prompt("", ""))

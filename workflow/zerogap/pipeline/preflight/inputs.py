@@ -30,9 +30,9 @@ def check_data_files(config: Config) -> list[CheckResult]:
             openorca.load(path, instructions.num_examples, config.seed)
             results.append(CheckResult(OK, check, f"at least {instructions.num_examples} examples"))
     for owner in config.question_owners:
-        prompt = config.benchmarks[owner].prompt
+        prompt = config.benchmarks[owner].prompt.model_dump()
         with input_errors_as_failures(results, f"benchmarks.{owner}.prompt.exemplars"):
-            prompts.exemplars(prompt.exemplars, prompt.num_shots)
+            prompts.exemplars(prompt["exemplars"], prompt["num_shots"])
     return results
 
 
