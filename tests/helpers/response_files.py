@@ -21,15 +21,15 @@ def comma_separated(path, rows):
     return path
 
 
-def record(doc_id, said, *, kind="strict-match", gold="18", match=1.0, **more):
+def record(doc_id, responses, *, kind="strict-match", gold="18", match=1.0, **more):
     """A line of lm_eval 0.4.13's samples_*.jsonl, without the prompt."""
     return {
         "doc_id": doc_id,
         "doc": {"question": "How much?", "answer": f"9 + 9 = 18\n#### {gold}"},
         "target": gold,
         "arguments": {"gen_args_0": {"arg_0": "Q: …", "arg_1": {"until": ["Q:"]}}},
-        "resps": [said],
-        "filtered_resps": [said[0]],
+        "resps": [responses],
+        "filtered_resps": [responses[0]],
         "filter": kind,
         "metrics": ["exact_match"],
         "doc_hash": f"d{doc_id}",

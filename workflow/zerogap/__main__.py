@@ -1,3 +1,5 @@
+"""Run the command line as a module."""
+
 import sys
 
 from zerogap.cli import main

@@ -14,6 +14,7 @@ from helpers.paths import ROOT
 from helpers.response_files import comma_separated, json_lines, record
 from helpers.synthetic_run import solve_tables
 from zerogap.cli import main
+from zerogap.cli.app import _repeat_options
 from zerogap.io import parquet
 from zerogap.metrics import sa_ppg
 from zerogap.metrics.evaluate import evaluate
@@ -21,7 +22,7 @@ from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
 EXAMPLE = ROOT / "examples/score"
-FAST = ["--replicates", "50"]
+FAST = ["--resamples", "50"]
 
 
 @pytest.fixture
@@ -40,14 +41,15 @@ def score(capsys, *arguments):
     return status, *capsys.readouterr()
 
 
-def refused(capsys, *arguments):
+def rejected(capsys, *arguments):
     status, out, err = score(capsys, *arguments)
     assert (status, out) == (2, "")
-    assert err.startswith("error: ") and err.count("\n") == 1
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
     return err
 
 
-def test_the_numbers_are_the_metrics(files, capsys):
+def test_values_equal_evaluate_on_the_same_tables(files, capsys):
     folder, tables = files
     status, out, _ = score(
         capsys, "--clean", folder / "clean.parquet", folder / "ted.parquet",
@@ -55,7 +57,7 @@ def test_the_numbers_are_the_metrics(files, capsys):
         "--format", "json", "--bins", "10", "--seed", "3",
     )  # fmt: skip
     assert status == 0
-    found = pd.DataFrame(json.loads(out)["readings"])
+    found = pd.DataFrame(json.loads(out)["metrics"])
     expected = evaluate(
         "responses",
         "clean.parquet",
@@ -68,36 +70,38 @@ def test_the_numbers_are_the_metrics(files, capsys):
     pd.testing.assert_frame_equal(found.astype({"ci_low": float, "ci_high": float}), expected)
 
 
-def test_every_format_shows_the_same_readings(files, capsys):
+def test_every_format_shows_the_same_values(files, capsys):
     folder, tables = files
     columns = ["n_correct", "n_samples"]
     value = sa_ppg(*(tables[name][c] for name in ("ted", "clean") for c in columns))
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     for form in ("table", "md", "tex"):
         status, out, _ = score(capsys, *paths, "--format", form)
-        assert status == 0 and f"{value:.3f} " in out.replace("\n", " "), form
+        assert status == 0, form
+        assert f"{value:.3f} " in out.replace("\n", " "), form
         for subset in ("all (30)", "leaked (15)", "unleaked (15)"):
             assert subset in out
     _, out, _ = score(capsys, *paths, "--format", "csv")
     (row, *_) = csv.DictReader(io.StringIO(out))
-    assert row["key"] == "ted" and float(row["sa_ppg"]) == pytest.approx(value)
+    assert row["key"] == "ted"
+    assert float(row["sa_ppg"]) == pytest.approx(value)
     assert float(row["sa_ppg_ci_low"]) < value < float(row["sa_ppg_ci_high"])
 
 
-def test_intervals_over_samples(files, capsys):
+def test_resample_samples_gives_intervals_over_samples(files, capsys):
     folder, tables = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    _, out, _ = score(capsys, *paths, "--over", "samples", "--format", "json")
-    found = pd.DataFrame(json.loads(out)["readings"]).astype({"ci_low": float, "ci_high": float})
+    _, out, _ = score(capsys, *paths, "--resample", "samples", "--format", "json")
+    found = pd.DataFrame(json.loads(out)["metrics"]).astype({"ci_low": float, "ci_high": float})
     expected = evaluate(
         "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=50,
         resample="samples",
     )  # fmt: skip
     pd.testing.assert_frame_equal(found, expected)
-    assert "intervals over samples" in score(capsys, *paths, "--over", "samples")[1]
+    assert "intervals over samples" in score(capsys, *paths, "--resample", "samples")[1]
 
 
-def test_kinds_of_files_mix(tmp_path, capsys):
+def test_kinds_of_files_can_be_mixed(tmp_path, capsys):
     ids = [str(k) for k in range(6)]
     clean = json_lines(
         tmp_path / "clean.jsonl", [record(int(k), ["18", "17"], match=0.0) for k in ids]
@@ -126,10 +130,10 @@ def test_output_and_plot_are_written(files, capsys):
 def test_an_output_that_cannot_be_written_is_named(files, capsys):
     folder, _ = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    assert "ted.parquet" in refused(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
+    assert "ted.parquet" in rejected(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
 
 
-def test_subsets_only_where_the_leaked_questions_are_known(tmp_path, capsys):
+def test_subsets_are_given_only_where_the_leaked_questions_are_known(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 4, "first_correct": k > 2} for k in range(5)]
     clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "mine"))
     ids = tmp_path / "leaked.txt"
@@ -137,18 +141,18 @@ def test_subsets_only_where_the_leaked_questions_are_known(tmp_path, capsys):
 
     def subsets(*more):
         _, out, _ = score(capsys, "--clean", clean, other, "--format", "json", *more)
-        return {row["subset"] for row in json.loads(out)["readings"]}
+        return {row["subset"] for row in json.loads(out)["metrics"]}
 
     assert subsets() == {"all"}
     assert subsets("--leaked", ids) == {"all", "leaked", "unleaked"}
     ids.write_text("1\n9\n")
-    assert "leaked: 1 question (9) not in" in refused(
+    assert "leaked: 1 question (9) not in" in rejected(
         capsys, "--clean", clean, other, "--leaked", ids
     )
     json_lines(other, [row | {"leaked": row["id"] == 2} for row in rows])
     assert subsets() == {"all", "leaked", "unleaked"}
     json_lines(clean, [row | {"leaked": False} for row in rows])
-    assert "leaked differs from" in refused(capsys, "--clean", clean, other)
+    assert "leaked differs from" in rejected(capsys, "--clean", clean, other)
 
 
 def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
@@ -158,8 +162,8 @@ def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
 
     def with_g_ap(clean, *others):
         _, out, err = score(capsys, "--clean", clean, *others, "--format", "json")
-        assert ("G-AP, which looks at one response" in err) == (blind in (clean, *others))
-        found = pd.DataFrame(json.loads(out)["readings"])
+        assert ("G-AP, which needs one response" in err) == (blind in (clean, *others))
+        found = pd.DataFrame(json.loads(out)["metrics"])
         return set(found[found["metric"].str.fullmatch("g_ap(_vs_.*)?")]["strategy"])
 
     again = json_lines(tmp_path / "c.jsonl", [row | {"first_correct": True} for row in rows])
@@ -168,7 +172,7 @@ def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
     assert with_g_ap(blind, again) == set()
 
 
-def test_questions_must_be_the_clean_models(tmp_path, capsys):
+def test_questions_must_equal_those_of_the_clean_file(tmp_path, capsys):
     def counts(name, ids, samples=4):
         rows = [{"id": k, "n_correct": 0, "n_samples": samples} for k in ids]
         return json_lines(tmp_path / name, rows)
@@ -176,21 +180,20 @@ def test_questions_must_be_the_clean_models(tmp_path, capsys):
     clean = counts("clean.jsonl", range(12))
     fewer, more = counts("fewer.jsonl", range(9)), counts("more.jsonl", range(13))
     other, none = counts("other.jsonl", "abc"), counts("none.jsonl", range(12), 0)
-    assert f"{fewer}: 3 questions (9, 10, 11) of {clean} missing; " in refused(
+    assert f"{fewer}: 3 questions (9, 10, 11) of {clean} missing; " in rejected(
         capsys, "--clean", clean, fewer
     )
-    assert f"{more}: 1 question (12) not in {clean}; " in refused(capsys, "--clean", clean, more)
-    assert "12 questions (0, 1, 2, 3, 4, …)" in refused(capsys, "--clean", clean, other)
-    assert "which covers others (here 3 questions (a, b, c)" in refused(
-        capsys, "--clean", clean, other
-    )
+    assert f"{more}: 1 question (12) not in {clean}; " in rejected(capsys, "--clean", clean, more)
+    message = rejected(capsys, "--clean", clean, other)
+    assert f"has no question in common with {clean} (here 3 questions (a, b, c)" in message
+    assert "12 questions (0, 1, 2, 3, 4, …)" in message
     assert score(capsys, "--clean", clean, none)[0] == 0  # a filter may leave nothing
-    assert "needs at least one on every question" in refused(
+    assert "needs at least one for every question" in rejected(
         capsys, "--clean", none, f"mine={clean}"
     )
 
 
-def test_tables_are_aligned_with_the_clean_one(tmp_path):
+def test_tables_are_aligned_with_the_clean_table(tmp_path):
     clean, mine = (
         inputs.load(json_lines(tmp_path / name, [{"id": k, "correct": k == 1} for k in ids]))
         for name, ids in (("clean.jsonl", [0, 1, 2]), ("mine.jsonl", [2, 1, 0]))
@@ -201,7 +204,7 @@ def test_tables_are_aligned_with_the_clean_one(tmp_path):
     assert aligned.clean["leaked"].tolist() == [False, False, True]
 
 
-def test_the_best_strategy_is_bold_and_identity_does_not_compete(files, capsys):
+def test_the_lowest_sa_ppg_is_bold_and_identity_does_not_compete(files, capsys):
     folder, _ = files
     ted, railcap = folder / "ted.parquet", folder / "railcap.parquet"
     paths = ["--clean", folder / "clean.parquet", f"identity={railcap}", ted, f"mine={ted}"]
@@ -210,59 +213,76 @@ def test_the_best_strategy_is_bold_and_identity_does_not_compete(files, capsys):
     assert [("**" in line) for line in rows] == [False, True, True] * 3
 
 
-def test_what_a_reader_should_know_is_noted(tmp_path, capsys):
+def test_differing_numbers_of_responses_and_documents_are_noted(tmp_path, capsys):
     def counts(name, samples):
         rows = [{"id": k, "n_correct": 0, "n_samples": m} for k, m in enumerate(samples)]
         return json_lines(tmp_path / name, rows)
 
     clean, mine = counts("clean.jsonl", [4, 4]), counts("mine.jsonl", [2, 1])
     _, _, err = score(capsys, "--clean", clean, mine)
-    assert f"note: {mine}: 1 to 2 responses a question" in err
-    assert f"differ between the files (medians: {clean} 4, {mine} 1)" in err
+    assert f"note: {mine}: 1 to 2 responses per question" in err
+    assert f"differs between the files (medians: {clean} 4, {mine} 1)" in err
 
     logs = [
         json_lines(tmp_path / name, [record(k, ["18", "1"], doc_hash=f"{task}{k}") for k in "01"])
         for name, task in (("one.jsonl", "d"), ("two.jsonl", "e"))
     ]
     _, _, err = score(capsys, "--clean", *logs)
-    assert "2 questions (0, 1) with another document" in err
+    assert "2 questions (0, 1) with a different document" in err
     assert "doc_hash" not in score(capsys, "--clean", logs[0], f"again={logs[0]}")[2]
 
 
-def test_names_of_strategies(files, capsys):
+def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
     folder, _ = files
     clean, ted = folder / "clean.parquet", folder / "ted.parquet"
-    assert "is called 'ted' as well" in refused(capsys, "--clean", clean, ted, f"ted={clean}")
-    assert "cannot be called 'clean'" in refused(capsys, "--clean", clean, clean)
+    assert "duplicate strategy name 'ted'" in rejected(
+        capsys, "--clean", clean, ted, f"ted={clean}"
+    )
+    assert "'clean' is a reserved name; use NAME=FILE to rename the strategy" in rejected(
+        capsys, "--clean", clean, clean
+    )
     odd = ted.rename(folder / "n=4.parquet")
     assert "n=4" in score(capsys, "--clean", clean, odd)[1]
 
 
-def test_a_filter_needs_a_log(files, capsys):
+def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
     folder, _ = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    assert "none of the files is an lm_eval log" in refused(capsys, *paths, "--filter", "x")
+    assert "none of the files is an lm_eval log" in rejected(capsys, *paths, "--filter", "x")
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
+    ("option", "value", "message"),
     [
-        ("--bins", "0"),
-        ("--level", "95"),
-        ("--output", "m.xlsx"),
-        ("--plot", "gaps"),
-        ("--format", "x"),
+        ("--bins", "0", "--bins must be a positive integer (got 0)"),
+        ("--bins", "many", "--bins"),
+        ("--resamples", "0", "--resamples must be a positive integer (got 0)"),
+        ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
+        ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
+        ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),
+        ("--format", "x", "--format"),
+        ("--resample", "answers", "--resample"),
+        ("--unknown", "1", "--unknown"),
     ],
 )
-def test_bad_options_are_refused_before_anything_is_read(option, value, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["score", "--clean", "none", "none", option, value])
-    assert f"argument {option}: " in capsys.readouterr().err
+def test_invalid_options_are_rejected_before_any_file_is_read(option, value, message, capsys):
+    assert message in rejected(capsys, "--clean", "none", "none", option, value)
 
 
-def test_version(capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
+def test_missing_arguments_are_named(capsys):
+    assert "--clean" in rejected(capsys, "none")
+
+
+def test_options_with_several_values_can_be_given_at_once():
+    arguments = ["plan", "--config", "a", "b", "--sampling", "1", "m=2", "--format", "md"]
+    assert _repeat_options(arguments) == [
+        *("plan", "--config", "a", "--config", "b", "--sampling", "1", "--sampling", "m=2"),
+        *("--format", "md"),
+    ]
+
+
+def test_version_is_printed(capsys):
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"zerogap {zerogap.__version__}\n"
 
 
@@ -278,7 +298,7 @@ def module(*arguments):
     )
 
 
-def test_the_example_runs_in_one_command_without_torch():
+def test_the_example_runs_without_torch():
     paths = ["--clean", "examples/score/clean.jsonl", "examples/score/identity.jsonl"]
     paths += ["examples/score/railcap.csv", "--leaked", "examples/score/leaked.txt"]
     run = module("-X", "importtime", "-m", "zerogap", "score", *FAST, *paths)
@@ -288,12 +308,12 @@ def test_the_example_runs_in_one_command_without_torch():
     assert not imported & {"torch", "transformers", "matplotlib", "lm_eval"}
 
 
-def test_help_and_version_load_no_pandas():
+def test_importing_the_command_line_does_not_load_pandas():
     module("-c", "import sys, zerogap.cli; sys.exit('pandas' in sys.modules)")
 
 
-def test_the_example_is_what_its_script_makes(tmp_path):
+def test_the_example_files_equal_what_their_script_writes(tmp_path):
     runpy.run_path(str(EXAMPLE / "make.py"))["main"](tmp_path)
-    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     shipped = {p.name: p.read_bytes() for p in EXAMPLE.iterdir() if p.suffix != ".py"}
-    assert made == shipped
+    assert written == shipped

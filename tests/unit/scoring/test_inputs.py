@@ -14,9 +14,9 @@ MARKS = {"a": [True, False, True], "b": [False, False, False]}
 
 def by_response(marks):
     return [
-        {"question_id": question, "sample_id": k, "correct": correct}
-        for question, own in marks.items()
-        for k, correct in enumerate(own)
+        {"question_id": question, "sample_id": k, "correct": mark}
+        for question, correct in marks.items()
+        for k, mark in enumerate(correct)
     ]
 
 
@@ -24,19 +24,19 @@ def by_question(marks):
     return [
         {
             "question_id": question,
-            "n_correct": sum(own),
-            "n_samples": len(own),
-            "first_correct": own[0],
+            "n_correct": sum(correct),
+            "n_samples": len(correct),
+            "first_correct": correct[0],
         }
-        for question, own in marks.items()
+        for question, correct in marks.items()
     ]
 
 
 def with_texts(marks):
     return [
         {"question_id": question, "response": f"So, 1 + 1 is {2 if ok else 3}.", "gold": "2"}
-        for question, own in marks.items()
-        for ok in own
+        for question, correct in marks.items()
+        for ok in correct
     ]
 
 
@@ -61,8 +61,8 @@ def samples_parquet(path, marks):
 
 def log(path, marks):
     records = [
-        record(question, ["The answer is 2." if ok else "I say 3." for ok in own], gold="2")
-        for question, own in marks.items()
+        record(question, ["The answer is 2." if ok else "I say 3." for ok in correct], gold="2")
+        for question, correct in marks.items()
     ]
     return json_lines(path, records)
 
@@ -92,34 +92,34 @@ ANY_MARKS = st.dictionaries(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(marks=ANY_MARKS)
-def test_counts_survive_every_kind_of_file(kind, marks, tmp_path):
+def test_every_kind_of_file_gives_the_same_counts(kind, marks, tmp_path):
     counts = load(WRITERS[kind](tmp_path / kind, marks)).counts
     assert counts["question_id"].tolist() == list(marks)
-    assert counts["n_correct"].tolist() == [sum(own) for own in marks.values()]
-    assert counts["n_samples"].tolist() == [len(own) for own in marks.values()]
-    assert counts["first_correct"].tolist() == [own[0] for own in marks.values()]
+    assert counts["n_correct"].tolist() == [sum(correct) for correct in marks.values()]
+    assert counts["n_samples"].tolist() == [len(correct) for correct in marks.values()]
+    assert counts["first_correct"].tolist() == [correct[0] for correct in marks.values()]
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_the_name_of_a_file_does_not_matter(kind, tmp_path):
+def test_files_are_recognised_by_content_not_by_name(kind, tmp_path):
     named = load(WRITERS[kind](tmp_path / kind, MARKS))
     renamed = load(WRITERS[kind](tmp_path / "responses.txt", MARKS))
     pd.testing.assert_frame_equal(named.counts, renamed.counts)
     assert named.kind == renamed.kind
 
 
-def test_first_is_the_lowest_sample_and_rows_come_in_any_order(tmp_path):
+def test_the_first_response_has_the_lowest_sample_id_in_any_order_of_rows(tmp_path):
     rows = by_response(MARKS)
     counts = load(json_lines(tmp_path / "f", [rows[4], *reversed(rows[:4]), rows[5]])).counts
     assert counts.set_index("question_id").loc["a", "first_correct"]
 
 
-def test_counts_may_come_without_the_first_response(tmp_path):
+def test_first_correct_is_optional_with_counts(tmp_path):
     rows = [{"question_id": "a", "n_correct": 2, "n_samples": 3}]
     assert "first_correct" not in load(json_lines(tmp_path / "f", rows)).counts
 
 
-def test_aliases_marks_and_ids(tmp_path):
+def test_column_aliases_and_forms_of_marks_and_ids_are_accepted(tmp_path):
     rows = [{"id": 7, "is_correct": mark} for mark in (1, 0, True, 1.0, "false")]
     (row,) = load(json_lines(tmp_path / "f", rows)).counts.to_dict("records")
     assert row == {"question_id": "7", "n_correct": 3, "n_samples": 5, "first_correct": True}
@@ -128,27 +128,27 @@ def test_aliases_marks_and_ids(tmp_path):
     assert (row["question_id"], row["n_correct"], row["n_samples"]) == ("7", 1, 2)
 
 
-def test_where_both_names_are_there_the_alias_is_another_column(tmp_path):
+def test_an_alias_is_another_column_if_the_file_has_both_names(tmp_path):
     rows = [{"question_id": "a", "id": k, "correct": True, "is_correct": None} for k in range(2)]
     counts = load(json_lines(tmp_path / "f", rows)).counts
     assert counts["question_id"].tolist() == ["a"]
     assert counts["n_correct"].tolist() == [2]
 
 
-def test_leaked_is_read_where_it_is_known(tmp_path):
+def test_leaked_is_read_from_the_column_or_from_a_list_of_ids(tmp_path):
     rows = [row | {"leaked": row["question_id"] == "a"} for row in by_response(MARKS)]
     assert load(json_lines(tmp_path / "f", rows)).counts["leaked"].tolist() == [True, False]
     assert "leaked" not in load(json_lines(tmp_path / "f", by_response(MARKS))).counts
     assert leaked_questions(text(tmp_path / "ids", "a", "", " b ")) == ["a", "b"]
 
 
-def test_windows_files(tmp_path):
+def test_byte_order_marks_and_windows_line_ends_are_accepted(tmp_path):
     path = tmp_path / "f"
     path.write_bytes("\ufeffquestion_id,correct\r\na,TRUE\r\na,FALSE\r\n".encode())
     assert load(path).counts["n_correct"].tolist() == [1]
 
 
-def test_long_responses(tmp_path):
+def test_responses_may_be_longer_than_the_default_limit_of_csv(tmp_path):
     rows = [{"question_id": "a", "response": "so " * 70_000 + "2", "gold": 2}]
     assert load(comma_separated(tmp_path / "f", rows)).counts["n_correct"].tolist() == [1]
 
@@ -173,20 +173,21 @@ def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
         load(path, "maj")
 
 
-def test_a_log_with_repeats_is_scored_response_by_response(tmp_path):
-    said = ["The answer is 18.", "#### 17", "18", "who knows"]
+def test_every_repeat_of_a_log_is_scored(tmp_path):
+    texts = ["The answer is 18.", "#### 17", "18", "who knows"]
     target = "9 + 9 = <<9+9=18>>18\n#### 18"
     records = [
-        record(0, said, kind=kind, match=0.0, target=target) for kind in ("score-first", "maj@64")
+        record(0, texts, kind=kind, match=0.0, target=target) for kind in ("score-first", "maj@64")
     ]
     loaded = load(json_lines(tmp_path / "f", records))
     assert loaded.counts.drop(columns="doc_hash").to_dict("records") == [
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
-    assert "the rule numeric" in loaded.notes[0] and "one of the repeats" in loaded.notes[1]
+    assert "the rule numeric" in loaded.notes[0]
+    assert "only one of the repeats" in loaded.notes[1]
 
 
-def test_a_log_of_multiple_choice_and_an_older_log(tmp_path):
+def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
     choices = record(0, ["x"], match=0.0, resps=[[["-1.5", "False"]], [["-0.5", "True"]]])
     choices |= {"metrics": ["acc_norm", "acc"], "acc": 1.0, "acc_norm": 0.0, "target": "1"}
     del choices["exact_match"]
@@ -198,33 +199,42 @@ def test_a_log_of_multiple_choice_and_an_older_log(tmp_path):
 
 GOOD = '{"question_id": "a", "correct": true}'
 BAD = {
-    "empty": ([""], "no rows in it; give question_id with"),
-    "heading alone": (["question_id,correct"], "no rows in it"),
-    "an array": (["[1, 2]"], "a JSON array; write one object a line"),
-    "malformed": ([GOOD, "", '{"question_id": '], "line 3: not JSON"),
-    "no object": ([GOOD, "3"], "line 2: not a JSON object"),
+    "empty": ([""], "has no rows; give question_id with"),
+    "heading alone": (["question_id,correct"], "has no rows"),
+    "an array": (["[1, 2]"], "is a JSON array; write one object per line"),
+    "malformed": ([GOOD, "", '{"question_id": '], "line 3: invalid JSON"),
+    "no object": ([GOOD, "3"], "line 2: is not a JSON object"),
     "unknown JSON": (
         ['{"prompt": 1, "score": 2}'],
-        r"not a known kind .*\(columns prompt, sc",
+        r"unknown kind of file \(columns prompt, sc",
     ),
     "unknown CSV": (["question_id,score", "a,1"], r"\(columns question_id, score\); give"),
-    "prose": (["Once upon a time"], "no rows in it"),
+    "prose": (["Once upon a time"], "has no rows"),
     "ragged": (["question_id,correct", "a,1,2"], "line 2: 3 cells under 2 column names"),
-    "open quote": (["question_id,correct", 'a,"1'], "line 2: not CSV"),
-    "column twice": (["question_id,correct,correct", "a,1,1"], "line 1: a column name .* twice"),
-    "no id": ([GOOD, '{"correct": true}'], "line 2: question_id is None"),
+    "open quote": (
+        ["question_id,correct", 'a,"1'],
+        "line 2: invalid CSV: .*; fix the quotation marks",
+    ),
+    "column twice": (
+        ["question_id,correct,correct", "a,1,1"],
+        "line 1: duplicate column: correct; rename",
+    ),
+    "no id": (
+        [GOOD, '{"correct": true}'],
+        "line 2: question_id is empty; give a text or a whole number",
+    ),
     "no mark": ([GOOD, '{"question_id": "b"}'], "line 2: correct of question 'b' is empty"),
     "NaN": (['{"question_id": "b", "correct": NaN}'], "line 1: correct of question 'b' is empty"),
     "blank": (["question_id,correct", "b,"], "line 2: correct of question 'b' is empty"),
     "part": (['{"id": "b", "correct": 0.5}'], "'b' is 0.5; give true or false"),
     "twice": (
         ["question_id,sample_id,correct", "a,0,1", "a,1,1", "a,0,0"],
-        "line 4: question 'a' has sample 0 twice .*line 2",
+        "line 4: duplicate row: question 'a', sample 0 .*line 2",
     ),
     "no sample": (["question_id,sample_id,correct", "a,,1"], "sample_id of question 'a' is empty"),
     "counts twice": (
         ["question_id,n_correct,n_samples", "a,1,2", "a,1,2"],
-        "line 3: question 'a' again .*line 2",
+        "line 3: duplicate row: question 'a' .*line 2",
     ),
     "too many": (["id,n_correct,n_samples", "a,3,2"], "line 2: question 'a' has 3 correct of 2"),
     "negative": (["id,n_correct,n_samples", "a,-1,2"], "n_correct of question 'a' is '-1'"),
@@ -232,18 +242,18 @@ BAD = {
     "no gold": (['{"id": "a", "text": "2", "gold": "two"}'], "line 1: the gold .*'two'.* number"),
     "golds differ": (
         ["id,text,gold", "a,2,2", "a,2,3"],
-        "line 3: question 'a' has gold 3 here and 2 before; a question",
+        "line 3: question 'a' has gold 3 here and 2 before; a question has one",
     ),
     "no text": (['{"id": "a", "text": null, "gold": 2}'], "line 1: a response is empty"),
     "leaks differ": (
         ["id,correct,leaked", "a,1,1", "a,1,0"],
-        "line 3: question 'a' is leaked in one row and not in another",
+        "line 3: question 'a' is leaked in one row, not in another",
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_is_said_in_one_line(case, tmp_path):
+def test_errors_name_the_line_the_value_and_the_fix_in_one_line(case, tmp_path):
     lines, message = BAD[case]
     path = text(tmp_path / "file.txt", *lines)
     with pytest.raises(InputError, match=message) as raised:
@@ -253,42 +263,45 @@ def test_what_is_wrong_is_said_in_one_line(case, tmp_path):
 
 
 BAD_LOGS = {
-    "twice": ([record(0, ["18"]), record(0, ["18"])], "line 2: document 0 again .*line 1"),
-    "no list": ([record(0, ["18"], resps="18")], "line 1: resps is no list of lists"),
+    "twice": ([record(0, ["18"]), record(0, ["18"])], "line 2: duplicate row: document 0 .*line 1"),
+    "no list": ([record(0, ["18"], resps="18")], "line 1: resps must be a list of lists"),
     "no gold": ([record(0, ["1", "2"], target="Paris")], "line 1: the gold answer is 'Paris'"),
     "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; exact_match is 1"),
     "no metric": (
         [record(0, ["1"], metrics=["bleu", "rouge"])],
-        r"line 1: no metric that .* \(bleu, rouge found\)",
+        r"line 1: no metric says .* \(found: bleu, rouge\)",
     ),
-    "no text": ([record(0, [["-1", "True"], ["-2", "True"]])], "line 1: a response is .*a text"),
+    "no text": (
+        [record(0, [["-1", "True"], ["-2", "True"]])],
+        "line 1: a response is .*; give a text",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", BAD_LOGS)
-def test_what_is_wrong_with_a_log(case, tmp_path):
+def test_errors_in_a_log_name_the_line_and_the_value(case, tmp_path):
     records, message = BAD_LOGS[case]
     with pytest.raises(InputError, match=message):
         load(json_lines(tmp_path / "f", records))
 
 
-def test_files_that_are_no_text(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+def test_missing_and_unreadable_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
         load(tmp_path / "none.csv")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="neither Parquet nor UTF-8"):
+    with pytest.raises(InputError, match="is neither Parquet nor UTF-8"):
         load(tmp_path / "binary")
     (tmp_path / "half.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="not a readable Parquet file"):
+    with pytest.raises(InputError, match=r"is not a readable Parquet file .* regenerate it"):
         load(tmp_path / "half.parquet")
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match=r"not a known kind of file \(columns x\)"):
+    with pytest.raises(InputError, match=r"unknown kind of file \(columns x\)"):
         load(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="no question ids in it"):
+    with pytest.raises(InputError, match="has no question ids"):
         leaked_questions(text(tmp_path / "ids", ""))
 
 
-def test_samples_without_marks_are_refused(tmp_path):
+def test_samples_without_marks_are_rejected(tmp_path):
     path = samples_parquet(tmp_path / "samples.parquet", MARKS)
     unmarked = parquet.read(path, "samples").assign(correct=None)
     parquet.write(path, unmarked, "samples", provenance={})

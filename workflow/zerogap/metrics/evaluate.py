@@ -56,12 +56,11 @@ def evaluate(
             `zerogap.metrics.bootstrap`).
 
     Returns:
-        A `metrics` table. For each strategy and subset: every metric of the registry;
-        ``solve_mean`` also for the reference, as strategy ``clean``; paired differences
-        ``<metric>_vs_<reference>`` of the paper's metrics; and ``sa_ppg_maxt_vs_<reference>``, the
-        difference of SA-PPG with an interval that is simultaneous over all pairs of strategies of
-        the subset. Metrics without an interval have NaN there. A subset without questions is left
-        out.
+        A `metrics` table. For each strategy and subset: every metric of the registry
+        (``solve_mean`` also for the strategy ``clean``); paired differences
+        ``<metric>_vs_<reference>`` of the paper's metrics; and ``sa_ppg_maxt_vs_<reference>``, with
+        intervals that are simultaneous over all pairs of strategies. Metrics without an interval
+        have NaN there. A subset without questions is left out.
 
     Raises:
         InputError: The tables do not have the same questions, a question is duplicated, the clean
@@ -72,34 +71,44 @@ def evaluate(
     gaps.check_bins(bins)
     tables = _aligned(clean, strategies)
     leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
+    observed = _checked_counts(tables)
+    draws, counts = _draw_resamples(observed, leaked, n_resamples, seed, resample)
+    rows: list[tuple[object, ...]] = []
+    for subset, questions in _subsets(leaked).items():
+        points = _point_estimates(_select(observed, questions), bins)
+        resamples = _resampled(
+            _select(counts, questions), draws[:, questions], bins, CHUNK_SIZES[resample]
+        )
+        rows += [
+            (model, benchmark, strategy, subset, metric, value, low, high)
+            for strategy, metric, value, low, high in _with_intervals(
+                points, resamples, confidence_level, centred=resample == "samples"
+            )
+        ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _draw_resamples(
+    observed: CountsByName, leaked: Array, n_resamples: int, seed: int, resample: str
+) -> tuple[Array, CountsByName]:
+    """How often each resample draws each question, and the counts, (resamples or 1, questions)."""
+    rng = np.random.default_rng(seed)
+    if resample == "questions":
+        draws = bootstrap.question_weights(leaked, n_resamples, rng)
+        return draws, {name: table[None] for name, table in observed.items()}
+    draws = np.broadcast_to(np.int64(1), (n_resamples, len(leaked)))
+    return draws, {name: _redrawn(table, n_resamples, rng) for name, table in observed.items()}
+
+
+def _subsets(leaked: Array) -> dict[str, slice]:
+    """The questions of each subset that has any; leaked questions come first."""
     n_leaked = int(leaked.sum())
     subsets = {
         "all": slice(None),
         "leaked": slice(None, n_leaked),
         "unleaked": slice(n_leaked, None),
     }
-    observed = _checked_counts(tables)
-    rng = np.random.default_rng(seed)
-    if resample == "questions":
-        draws = bootstrap.question_weights(leaked, n_resamples, rng)
-        counts = {name: table[None] for name, table in observed.items()}
-    else:
-        draws = np.broadcast_to(np.int64(1), (n_resamples, len(leaked)))
-        counts = {name: _redrawn(table, n_resamples, rng) for name, table in observed.items()}
-
-    rows: list[tuple[object, ...]] = []
-    for subset, questions in subsets.items():
-        if not leaked[questions].size:
-            continue
-        points = _point_estimates(_select(observed, questions), bins)
-        resamples = _resampled(
-            _select(counts, questions), draws[:, questions], bins, CHUNK_SIZES[resample]
-        )
-        for strategy, metric, value, low, high in _with_intervals(
-            points, resamples, confidence_level, centred=resample == "samples"
-        ):
-            rows.append((model, benchmark, strategy, subset, metric, value, low, high))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return {name: questions for name, questions in subsets.items() if leaked[questions].size}
 
 
 def _aligned(

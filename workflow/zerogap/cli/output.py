@@ -1,0 +1,93 @@
+"""Print tables: in the terminal with rich, or as Markdown, CSV, LaTeX and JSON."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import rich.table
+
+    from zerogap.reporting.render import Row, Table
+
+OutputFormat = Literal["table", "md", "csv", "json", "tex"]
+Format = Annotated[OutputFormat, typer.Option("--format", help="Format of what is printed.")]
+FILE_WIDTH = 200  # of a table that is not printed to a terminal: rows must not wrap
+UNLIMITED_WIDTH = 10_000
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print an object as JSON."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a table for JSON, with null for NaN."""
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def print_table(table: "Table", output_format: OutputFormat) -> None:
+    """Print a table in any format but JSON."""
+    if output_format == "table":
+        _print_rich(table)
+        return
+    from zerogap.reporting import render
+
+    to_text = {"md": render.to_markdown, "csv": render.to_csv, "tex": render.to_latex}
+    print(to_text[output_format](table), end="")
+
+
+def _print_rich(table: "Table") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
+    grid = _rich_table(table, len(table.columns))
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
+    too_wide = console.measure(grid, options=unlimited).maximum > console.width
+    if too_wide and any(cell.low is not None for row in table.rows for cell in row.cells):
+        grid = _rich_table(table, 1)
+        note = "Intervals of the other columns: use a wider terminal, or --output."
+        table = replace(table, notes=(*table.notes, note))
+    console.print(Text(table.caption))
+    console.print(grid)
+    for note in table.notes:
+        console.print(Text(note))
+
+
+def _rich_table(table: "Table", n_with_interval: int) -> "rich.table.Table":
+    """The table for a terminal, with intervals under the numbers of the first columns."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    grid.add_column(table.index_label, min_width=len(table.index_label))
+    for column in table.columns:
+        grid.add_column(column.title.replace(" − ", " −\n"), justify="right", no_wrap=True)
+    section = ""
+    for row in table.rows:
+        if row.section != section:
+            section = row.section
+            grid.add_section()
+            grid.add_row(Text(section, style="italic"))
+        grid.add_row(Text(row.name), *_rich_cells(row, table.decimals, n_with_interval))
+    return grid
+
+
+def _rich_cells(row: "Row", decimals: int, n_with_interval: int) -> list[Any]:
+    from rich.text import Text
+
+    cells = []
+    for k, cell in enumerate(row.cells):
+        interval = cell.format_interval(decimals) if k < n_with_interval else ""
+        number = (cell.format(decimals), "bold green" if cell.bold else "")
+        cells.append(Text.assemble(number, (f"\n{interval}" if interval else "", "dim")))
+    return cells

@@ -1,0 +1,236 @@
+"""The command `zerogap score`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import zerogap
+from zerogap.cli.output import Format, OutputFormat
+from zerogap.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from zerogap.scoring.score import Aligned
+
+OUTPUT_SUFFIXES = (".csv", ".parquet")
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+RESERVED_NAMES = ("clean", "clean_batch2")
+MAX_PLOT_GROUPS = 10
+
+
+Strategies = Annotated[
+    list[str], typer.Argument(metavar="[NAME=]FILE", help="Responses of a strategy.")
+]
+Clean = Annotated[
+    Path, typer.Option(metavar="FILE", help="Responses of the clean model, the reference.")
+]
+CleanBatch2 = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A second batch of the clean model: the noise floor."),
+]
+Leaked = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Ids of the leaked questions, one per line.")
+]
+FilterName = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="NAME", help="Filter of lm_eval logs to read; default: the first."
+    ),
+]
+Extraction = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="Rule that finds the answer of a response: numeric, strict-match, flexible-extract or "
+        "package.module:function.",
+    ),
+]
+Bins = Annotated[int, typer.Option(metavar="N", help="Number of strata.")]
+Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Resample = Annotated[
+    Literal["questions", "samples"],
+    typer.Option(
+        help="What the bootstrap draws again: questions of the same kind, or responses to the same "
+        "questions."
+    ),
+]
+ConfidenceLevel = Annotated[
+    float, typer.Option(metavar="LEVEL", help="Confidence level of the intervals.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the bootstrap.")]
+Output = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write all metric values, .csv or .parquet.")
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Plot the gaps by stratum, .png, .svg or .pdf.")
+]
+
+
+def score(
+    strategies: Strategies,
+    clean: Clean,
+    clean_batch2: CleanBatch2 = None,
+    leaked: Leaked = None,
+    filter_name: FilterName = None,
+    extraction: Extraction = "numeric",
+    bins: Bins = 50,
+    resamples: Resamples = 2000,
+    resample: Resample = "questions",
+    confidence_level: ConfidenceLevel = 0.95,
+    seed: Seed = 0,
+    output_format: Format = "table",
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
+
+    Files are solve or samples Parquet files, JSON Lines, CSV, or sample logs of
+    lm-evaluation-harness, recognised by content (docs/score.md).
+    """
+    _check_options(bins, resamples, confidence_level, output, plot)
+    paths = _named_paths(strategies)
+    # Imported late: pandas takes half a second, which --help does not need.
+    from zerogap.scoring import score as scoring
+
+    if clean_batch2:
+        paths[scoring.BATCH2] = clean_batch2
+    aligned = _load(clean, paths, leaked, filter_name, extraction)
+    settings: dict[str, Any] = {
+        "bins": bins,
+        "n_resamples": resamples,
+        "confidence_level": confidence_level,
+        "seed": seed,
+        "resample": resample,
+    }
+    metrics = scoring.score(aligned, clean.name, **settings)
+    provenance = {
+        "zerogap": zerogap.__version__,
+        "files": {name: str(path) for name, path in {"clean": clean, **paths}.items()},
+        "extraction": extraction,
+        **settings,
+        "notes": list(aligned.notes),
+    }
+    if output:
+        _write(output, metrics, provenance)
+    if plot:
+        _plot(plot, aligned, bins)
+    for note in aligned.notes:
+        print(f"note: {note}", file=sys.stderr)
+    _print(metrics, aligned, provenance, output_format)
+
+
+def _load(
+    clean: Path,
+    paths: dict[str, Path],
+    leaked: Path | None,
+    filter_name: str | None,
+    extraction: str,
+) -> "Aligned":
+    from zerogap.scoring import inputs
+    from zerogap.scoring.score import align
+
+    clean_file = inputs.load(clean, filter_name, extraction)
+    files = {name: inputs.load(path, filter_name, extraction) for name, path in paths.items()}
+    if filter_name and all(f.kind != inputs.LM_EVAL for f in (clean_file, *files.values())):
+        raise InputError("--filter: none of the files is an lm_eval log; omit the option")
+    return align(clean_file, files, inputs.leaked_questions(leaked) if leaked else None)
+
+
+def _print(
+    metrics: "pd.DataFrame",
+    aligned: "Aligned",
+    provenance: dict[str, Any],
+    output_format: OutputFormat,
+) -> None:
+    from zerogap.cli import output
+    from zerogap.cli.tables import score_table
+    from zerogap.scoring.score import summary
+
+    if output_format == "json":
+        output.print_json({**provenance, "metrics": output.records(metrics)})
+        return
+    table = score_table(
+        summary(metrics, aligned),
+        bins=provenance["bins"],
+        confidence_level=provenance["confidence_level"],
+        resample=provenance["resample"],
+    )
+    output.print_table(table, output_format)
+
+
+def _check_options(
+    bins: int, resamples: int, confidence_level: float, output: Path | None, plot: Path | None
+) -> None:
+    """Reject options that would fail after the work is done.
+
+    Raises:
+        InputError: An option has an invalid value.
+    """
+    for option, value in {"--bins": bins, "--resamples": resamples}.items():
+        if value < 1:
+            raise InputError(f"{option} must be a positive integer (got {value})")
+    if not 0 < confidence_level < 1:
+        raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
+    for option, path, suffixes in (
+        ("--output", output, OUTPUT_SUFFIXES),
+        ("--plot", plot, PLOT_SUFFIXES),
+    ):
+        if path and path.suffix not in suffixes:
+            raise InputError(f"{option} must end in {' or '.join(suffixes)} (got {path})")
+
+
+def _named_paths(arguments: list[str]) -> dict[str, Path]:
+    """Name → path, from NAME=FILE, or FILE under its own name.
+
+    An argument with "=" that is an existing file is a file.
+
+    Raises:
+        InputError: A name is reserved or given twice.
+    """
+    paths: dict[str, Path] = {}
+    for argument in arguments:
+        name, separator, file = argument.partition("=")
+        if not separator or Path(argument).exists():
+            name, file = Path(argument).stem, argument
+        if not name or name in RESERVED_NAMES:
+            raise InputError(
+                f"{argument}: {name!r} is a reserved name; use NAME=FILE to rename the strategy"
+            )
+        if name in paths:
+            raise InputError(
+                f"{argument}: duplicate strategy name {name!r} (also {paths[name]}); use NAME=FILE "
+                "to rename one of them"
+            )
+        paths[name] = Path(file)
+    return paths
+
+
+def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> None:
+    from zerogap.io import parquet
+
+    if path.suffix == ".parquet":
+        parquet.write(path, metrics, "metrics", provenance)
+    else:
+        with parquet.atomic(path) as temporary:
+            metrics.to_csv(temporary, index=False)
+
+
+def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
+    from zerogap.cli.tables import strategy_label
+
+    try:
+        from zerogap.reporting.figures.strata import plot_strata
+        from zerogap.reporting.figures.style import write
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"--plot: needs {error.name}; install it with pip install 'zerogap[reporting]'"
+        ) from error
+
+    strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}
+    n_questions = len(aligned.clean)
+    title = f"Gap to the clean model by its solve probability ({n_questions} questions)"
+    groups = min(MAX_PLOT_GROUPS, bins)
+    write(plot_strata(aligned.clean, strategies, title, bins, groups), path)

@@ -1,0 +1,68 @@
+"""Score responses by an answer extraction rule."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from zerogap.data.extraction import RULES, ExtractionRule
+from zerogap.errors import InputError
+from zerogap.scoring.response_file import ResponseFile, describe
+
+
+class Grader:
+    """Scores the responses of a file, and counts how often the other named rules agree."""
+
+    def __init__(self, rule: ExtractionRule) -> None:
+        self._rule = rule
+        self._others = [other for other in RULES.values() if other.name != rule.name]
+        self._n_agreeing = dict.fromkeys((other.name for other in self._others), 0)
+        self._n_graded = 0
+
+    def gold_answers(self, file: ResponseFile, column: str) -> "pd.Series[str]":
+        """The gold answer of each row, as the rule compares it.
+
+        Rules that do not accept the answers are left out of the comparison.
+
+        Raises:
+            InputError: The rule does not accept an answer.
+        """
+        values = file.rows[column]
+        gold = [self._gold(file, number, values[number]) for number in file.numbers]
+        return pd.Series(gold, index=values.index)
+
+    def grade(self, file: ResponseFile, number: int, response: Any, gold: str) -> bool:
+        """Whether a response in the given row is correct.
+
+        Raises:
+            InputError: The response is not a text.
+        """
+        if not isinstance(response, str):
+            raise file.error(number, f"a response is {describe(response)}; give a text")
+        is_correct = bool(self._rule.grade(response, gold).correct)
+        self._n_graded += 1
+        for other in self._others:
+            self._n_agreeing[other.name] += other.grade(response, gold).correct == is_correct
+        return is_correct
+
+    def note(self, path: Path) -> str:
+        """Which rule scored the responses, and how often each other one agrees."""
+        agreements = [
+            f"{other.name} agrees on {100 * self._n_agreeing[other.name] / self._n_graded:.1f}%"
+            for other in self._others
+        ]
+        scored = f"{path}: responses scored by the rule {self._rule.name}"
+        return "; ".join([scored, ", ".join(agreements)]) if agreements else scored
+
+    def _gold(self, file: ResponseFile, number: int, value: Any) -> str:
+        answer = str(value).rpartition("####")[2]
+        self._others = [other for other in self._others if other.accepts_gold(answer)]
+        try:
+            return self._rule.parse_gold(answer)
+        except InputError as error:
+            raise file.error(
+                number,
+                f"the gold answer is {describe(value)}, which the rule '{self._rule.name}' does "
+                f"not accept ({error}); if answers are not numbers, name your own rule with "
+                "--extraction, or score the responses and give correct",
+            ) from error

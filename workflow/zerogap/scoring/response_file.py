@@ -1,0 +1,253 @@
+"""Read files of responses: Parquet, JSON Lines and CSV, recognised by content.
+
+Values are kept as they are in the file and checked by column afterwards, so that an error can name
+the file, the line and the value.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zerogap.errors import InputError
+
+MAX_SHOWN_COLUMNS = 8
+MAX_SHOWN_CHARACTERS = 60
+_EMPTY = ("", "none", "null", "nan")
+_FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_COUNT = r"[0-9]+(?:\.0*)?"
+
+
+@dataclass(frozen=True)
+class ResponseFile:
+    """The rows of a file.
+
+    Attributes:
+        path: The file.
+        rows: Values as read, of dtype object; the index numbers the lines of a text file or the
+            rows of a Parquet file, from 1.
+        unit: What the index numbers, ``line`` or ``row``.
+    """
+
+    path: Path
+    rows: pd.DataFrame
+    unit: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """The index of `rows`."""
+        return [int(number) for number in self.rows.index]
+
+    def place(self, number: int) -> str:
+        """Where a row is, "clean.jsonl, line 3"."""
+        return f"{self.path}, {self.unit} {number}"
+
+    def error(self, number: int, message: str) -> InputError:
+        """An error about one row."""
+        return InputError(f"{self.place(number)}: {message}")
+
+    def where(self, mask: "pd.Series[bool]") -> "ResponseFile":
+        """The file with some of its rows."""
+        return replace(self, rows=self.rows[mask])
+
+    def rename(self, aliases: dict[str, str]) -> "ResponseFile":
+        """Rename columns; where a file has both names, the old one is another column."""
+        names = {old: new for old, new in aliases.items() if new not in self.rows}
+        return replace(self, rows=self.rows.rename(columns=names))
+
+    def question_ids(self, column: str) -> "pd.Series[str]":
+        """The ids of the questions, as text.
+
+        Raises:
+            InputError: An id is neither text nor a whole number.
+        """
+        ids = self.rows[column].map(_question_id)
+        if (number := _first(ids == "")) is not None:
+            value = describe(self.rows[column][number])
+            raise self.error(number, f"{column} is {value}; give a text or a whole number")
+        return ids
+
+    def counts(self, column: str, ids: "pd.Series[str]") -> "pd.Series[int]":
+        """A column of whole numbers from 0.
+
+        Raises:
+            InputError: A value is something else.
+        """
+        texts = self._normalised(column)
+        self._require(texts.str.fullmatch(_COUNT), column, ids, "a count is 0, 1, 2, …")
+        return texts.map(lambda text: int(text.partition(".")[0]))
+
+    def flags(
+        self, column: str, ids: "pd.Series[str]", fix: str = "give true or false"
+    ) -> "pd.Series[bool]":
+        """A column of true/false or 1/0.
+
+        Raises:
+            InputError: A value is something else; `fix` ends the message.
+        """
+        texts = self._normalised(column)
+        self._require(texts.isin(list(_FLAGS)), column, ids, fix)
+        return texts.map(_FLAGS).astype(bool)
+
+    def _normalised(self, column: str) -> "pd.Series[str]":
+        # In Python, True == 1: without this a count could be given as true.
+        return self.rows[column].map(lambda value: str(value).strip().lower())
+
+    def _require(
+        self, valid: "pd.Series[bool]", column: str, ids: "pd.Series[str]", fix: str
+    ) -> None:
+        if (number := _first(~valid.astype(bool))) is not None:
+            value = describe(self.rows[column][number])
+            raise self.error(number, f"{column} of question {ids[number]!r} is {value}; {fix}")
+
+
+def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFile:
+    """Read a file of responses or counts.
+
+    Args:
+        path: The file.
+        known_columns: Columns to read from a Parquet file, if it has them.
+        accepted: What a file may contain, for errors.
+
+    Raises:
+        InputError: The file is missing, empty or malformed.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: does not exist; give a file of responses or counts")
+    with path.open("rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    if is_parquet:
+        rows, unit = _read_parquet(path, set(known_columns), accepted), "row"
+    else:
+        text, unit = read_text(path), "line"
+        if text.lstrip().startswith("["):
+            raise InputError(f"{path}: is a JSON array; write one object per line (JSON Lines)")
+        rows = _read_json_lines(path, text) if text.lstrip()[:1] == "{" else _read_csv(path, text)
+    if rows.empty:
+        raise InputError(f"{path}: has no rows; give {accepted}")
+    return ResponseFile(path, rows, unit)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        InputError: It cannot be read or is not text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        reason = error.strerror
+        raise InputError(f"{path}: does not exist or is not readable ({reason})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is neither Parquet nor UTF-8 text; convert it") from error
+
+
+def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputError:
+    """The error for a file without the columns of any kind."""
+    names = [str(name) for name in columns]
+    shown = ", ".join(names[:MAX_SHOWN_COLUMNS]) + (", …" if len(names) > MAX_SHOWN_COLUMNS else "")
+    return InputError(f"{path}: unknown kind of file (columns {shown}); give {accepted}")
+
+
+def describe(value: Any) -> str:
+    """A value as errors show it: short, and "empty" if it is missing."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    if is_nan or str(value).strip().lower() in _EMPTY:
+        return "empty"
+    text = repr(value)
+    if len(text) <= MAX_SHOWN_CHARACTERS:
+        return text
+    return f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
+
+
+def _question_id(value: Any) -> str:
+    """An id as text; empty if it is not valid."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return ""
+
+
+def _first(mask: "pd.Series[bool]") -> int | None:
+    """The number of the first row where the mask holds."""
+    positions = np.flatnonzero(mask)
+    return int(mask.index[positions[0]]) if positions.size else None
+
+
+def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.DataFrame:
+    try:
+        names = pq.read_schema(path).names
+        # Without the long columns that are not needed, such as token_ids.
+        columns = [name for name in names if name in known_columns]
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{path}: is not a readable Parquet file ({error}); regenerate it"
+        ) from error
+    if not table.num_columns:
+        raise unknown_kind(path, names, accepted)
+    rows = pd.DataFrame(table.to_pylist(), columns=columns, dtype=object)
+    return rows.set_axis(range(1, len(rows) + 1), axis="index")
+
+
+def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
+    # Not pandas.read_json: it changes ids such as "007", and its errors do not name the line.
+    objects: dict[int, dict[str, Any]] = {}
+    # Not splitlines: JSON strings may contain the other line separators of Unicode.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            values = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{place}: invalid JSON ({error.msg}); write one object per line"
+            ) from error
+        if not isinstance(values, dict):
+            raise InputError(f"{place}: is not a JSON object; write one per line")
+        objects[number] = values
+    return pd.DataFrame(list(objects.values()), index=list(objects), dtype=object)
+
+
+def _read_csv(path: Path, text: str) -> pd.DataFrame:
+    # Not pandas.read_csv: it fills short rows, and does not know the line of a row after a text
+    # with line breaks.
+    csv.field_size_limit(2**31 - 1)  # a response may be longer than the default limit
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] = []
+    rows: dict[int, list[str]] = {}
+    try:
+        for cells in reader:
+            place = f"{path}, line {reader.line_num}"
+            if not any(cells):
+                continue
+            if not header:
+                header = [cell.strip() for cell in cells]
+                if duplicates := [name for name in header if header.count(name) > 1]:
+                    raise InputError(
+                        f"{place}: duplicate column: {duplicates[0]}; rename one of them"
+                    )
+            elif len(cells) != len(header):
+                raise InputError(
+                    f"{place}: {len(cells)} cells under {len(header)} column names; "
+                    "quote texts that contain a comma"
+                )
+            else:
+                rows[reader.line_num] = cells
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: invalid CSV: {error}; fix the quotation marks"
+        ) from error
+    return pd.DataFrame(list(rows.values()), index=list(rows), columns=header, dtype=object)
