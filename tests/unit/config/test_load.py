@@ -116,6 +116,8 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("nonsense", 1, "nonsense: unknown key; the keys here are ablation, benchmarks"),
         ("sampling.num_samples", 0, r"sampling.num_samples must be a positive integer \(got 0\)"),
         ("sampling.num_samples", 2.5, "sampling.num_samples must be a valid integer"),
+        ("sampling", 5, r"sampling must be a mapping \(got 5\)"),
+        ("sampling.top_p", list(range(99)), r"sampling.top_p must be .*0, 1, 2, .*…\)$"),
         ("sampling.temperatur", 0.7, "sampling.temperatur: unknown key.*temperature"),
         ("sampling.temperature", "warm", "sampling.temperature must be a valid number"),
         ("sampling.temperature", 0, "sampling.temperature must be greater than 0"),

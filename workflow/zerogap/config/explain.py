@@ -11,10 +11,12 @@ from pydantic_core import ErrorDetails
 from zerogap.config.config import Config
 from zerogap.config.section import Section
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
+
+MAX_VALUE_LENGTH = 80  # characters
 
 # Keys of the files that the loader resolves, by the section (`*`: any name) that has them.
-FILE_KEYS: dict[Path, tuple[str, ...]] = {
+FILE_KEYS: dict[KeyPath, tuple[str, ...]] = {
     (): ("pretraining",),
     ("training",): ("clean", "contaminated"),
     ("benchmarks", "*"): ("file",),
@@ -51,18 +53,22 @@ def explain(error: ValidationError, expanded: Mapping[str, Any], written: Mappin
     if first["loc"][-1] == "[key]":
         return f"{key}: the name may only have letters, digits and underscores"
     requirements = list(dict.fromkeys(_requirement(e) for e in same_key))
-    return f"{key} must {' or '.join(requirements)} (got {first['input']!r})"
+    value = repr(first["input"])
+    value = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
+    return f"{key} must {' or '.join(requirements)} (got {value})"
 
 
 def _requirement(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     if error["type"] == "greater_than_equal" and context["ge"] == 1:
         return "be a positive integer"
+    if error["type"] == "model_type":
+        return "be a mapping"
     # A list in YAML is a tuple in a frozen section.
     return re.sub(r"^\w+ should ", "", error["msg"]).replace("valid tuple", "valid list")
 
 
-def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> Path:
+def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> KeyPath:
     """The keys of the input that lead to an error; pydantic adds the names of union members."""
     path: list[str | int] = []
     value: Any = expanded
@@ -79,7 +85,7 @@ def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> Path:
     return tuple(path)
 
 
-def _written_path(path: Path, written: Mapping[str, Any]) -> Path:
+def _written_path(path: KeyPath, written: Mapping[str, Any]) -> KeyPath:
     """Where the value of an expanded path was written, e.g. in `training`, for both kinds."""
     if _contains(written, path):
         return path
@@ -94,7 +100,7 @@ def _written_path(path: Path, written: Mapping[str, Any]) -> Path:
     return path
 
 
-def _contains(values: Any, path: Path) -> bool:
+def _contains(values: Any, path: KeyPath) -> bool:
     for key in path:
         try:
             values = values[key]
@@ -103,7 +109,7 @@ def _contains(values: Any, path: Path) -> bool:
     return True
 
 
-def _allowed_keys(path: Path, written: Mapping[str, Any]) -> list[str]:
+def _allowed_keys(path: KeyPath, written: Mapping[str, Any]) -> list[str]:
     parent = _written_path(path, written)[:-1]
     wildcard = (parent[0], "*") if len(parent) == 2 else parent
     section = section_at(path[:-1])
@@ -111,7 +117,7 @@ def _allowed_keys(path: Path, written: Mapping[str, Any]) -> list[str]:
     return sorted([*(field.alias or name for name, field in fields), *FILE_KEYS.get(wildcard, ())])
 
 
-def section_at(path: Path) -> type[Section] | None:
+def section_at(path: KeyPath) -> type[Section] | None:
     """The section to which an expanded path leads; None where it leads to a value."""
     section: Any = Config
     for key in path:
