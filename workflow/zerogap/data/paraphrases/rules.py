@@ -259,7 +259,7 @@ def _question_first(statements: list[str], q: str, rng: Random) -> str:
     """The question first, then the statements."""
     opening, bridge = rng.choice(
         (
-            ("Given the facts below, {q}", ""),
+            ("Given the facts below, {q}", ""),  # prose: ok
             ("Here is something to work out: {q}", "The following is known."),
             ("Consider the question: {q}", "The details are these."),
             ("{Q}", "To find out, use what follows."),
@@ -280,7 +280,7 @@ def _introduced(statements: list[str], q: str, rng: Random) -> str:
     return f"Here is something to work out: {_lower(q)} {' '.join(introduced)}"
 
 
-_FIRST = ("It is known that", "We are told that", "The facts say that")
+_FIRST = ("It is known that", "We are told that", "The facts say that")  # prose: ok
 _FURTHER = (
     "It is also known that",
     "Besides, we are told that",

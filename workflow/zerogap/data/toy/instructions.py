@@ -233,7 +233,8 @@ def _pattern(rng: Random) -> tuple[str, str]:
         start, step = rng.randint(0, 13), rng.randint(1, 3)
         shown = [letters[start + i * step] for i in range(4)]
         answer = letters[start + 4 * step]
-    ask = rng.choice(("What comes next?", "Complete the pattern:", "Go on with one more:"))
+    requests = ("What comes next?", "Complete the pattern:", "Go on with one more:")  # prose: ok
+    ask = rng.choice(requests)
     return f"{ask} {', '.join(shown)}", answer
 
 

@@ -30,7 +30,7 @@ def training_fingerprint(
 
 
 def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
-    """Delete the checkpoints that a killed training left half-written.
+    """Delete the checkpoints that a killed training left incomplete.
 
     LLaMA-Factory resumes from the last checkpoint that it finds and fails if that one is damaged.
 
