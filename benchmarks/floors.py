@@ -89,8 +89,8 @@ def measured(
     def counted(tokens):
         cache = decoder._cache
         own = cache.row_length + 1
-        seen = prefix + cache.question_length[cache.row_slot] + own
-        held = prefix + cache.question_length[np.unique(cache.row_slot)].sum() + own.sum()
+        seen = prefix + cache.question_length[cache.row_question] + own
+        held = prefix + cache.question_length[np.unique(cache.row_question)].sum() + own.sum()
         by_bytes.append((weights + kv_token * held) / bandwidth)
         attended = sum(4 * width * np.minimum(seen, window).sum() for width, window in attentions)
         by_operations.append((2 * multiplied * len(seen) + attended) / rate)

@@ -1,129 +1,128 @@
-import random
+"""Storage of keys and values without any model: what lies where after each operation."""
 
 import numpy as np
 import pytest
 import torch
 
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
-from zerogap.engine import prompt_cache
 from zerogap.engine.decoder import Capacity
-from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.prompt_cache import PromptCache, padded_columns, padded_rows
+
+CPU = torch.device("cpu")
+CAPACITY = Capacity(
+    max_rows=6, samples_per_prompt=4, max_new_tokens=40, max_prompts=2, max_prompt_len=5
+)
+WITH_AND_WITHOUT_CAPACITY = pytest.mark.parametrize("capacity", [None, CAPACITY])
 
 
-def direct(once):
-    """Records nothing: a step is done again as it was done."""
-    once()
-    return once
+def keys(*questions: int, length: int = 3) -> torch.Tensor:
+    """Keys (q, Hkv 2, S, D 1) of which every entry names its question."""
+    values = torch.tensor(questions, dtype=torch.float32)
+    return values[:, None, None, None].expand(-1, 2, length, 1).clone()
 
 
-@pytest.fixture(params=["as on a CPU", "as on a CPU in half precision", "as on a GPU"])
-def cached_model(request, monkeypatch):
-    """The ways to decode, with the CPU's kernels."""
-    monkeypatch.setattr(prompt_cache, "_in_parts", lambda _: "half" in request.param)
-    if "CPU" in request.param:
-        return SharedPromptDecoder
-    monkeypatch.setattr(prompt_cache, "_can_flash", lambda *_: True)
-
-    def make(made):
-        cached = SharedPromptDecoder(made, recorder=lambda: direct)
-        # Fewer questions than come, so that there is room to make.
-        cached.reserve(
-            Capacity(
-                max_rows=20,
-                samples_per_prompt=20,
-                max_new_tokens=40,
-                max_prompts=2,
-                max_prompt_len=14,
-            )
-        )
-        return cached
-
-    return make
+def filled(capacity: Capacity | None) -> PromptCache:
+    """A cache with a prefix of four tokens and questions 10 and 20, of 3 and 2 tokens."""
+    cache = PromptCache(CPU, capacity)
+    cache.start_prefix(4)
+    cache.store_prefix(0, torch.ones(2, 4, 1), torch.ones(2, 4, 1))
+    cache.add_questions([3, 2], {0: (keys(10, 20), keys(11, 21))})
+    return cache
 
 
-@pytest.mark.parametrize("family", ARCHITECTURES)
-def test_ragged_rows_see_what_one_row_without_sharing_sees(family, cached_model):
-    """Every step's logits, while questions of different length come and rows of them leave."""
-    rng = random.Random(family)
-    cached = cached_model(model(family))
-    alone = model(family)
-    prefix = [rng.randrange(VOCABULARY) for _ in range(20)]
-    questions = [[rng.randrange(VOCABULARY) for _ in range(n)] for n in (3, 14, 7, 1)]
-
-    def expected(rows):
-        with torch.no_grad():
-            return torch.stack(
-                [
-                    alone(torch.tensor([prefix + questions[q] + own])).logits[0, -1]
-                    for q, own in rows
-                ]
-            )
-
-    cached.prefill_prefix(prefix)
-    logits = cached.prefill_prompts(questions[:2])
-    cached.reorder(np.array([0, 1, 0, 0, 1, 1]))
-    rows, seen = [(q, []) for q in (0, 1, 0, 0, 1, 1)], set()
-    torch.testing.assert_close(logits, expected(rows[:2]))
-    for step in range(40):
-        tokens = [rng.randrange(VOCABULARY) for _ in rows]
-        rows = [(q, [*own, token]) for (q, own), token in zip(rows, tokens, strict=True)]
-        logits = cached.step(torch.tensor(tokens))
-        torch.testing.assert_close(logits, expected(rows), rtol=1e-9, atol=1e-9)
-        seen |= {q for q, _ in rows}
-        # Rows part, end and change places; at times all of them move.
-        count = max(5, len(rows) + rng.choice([-1, 0, 0, 1]))
-        order = [i if i < len(rows) else rng.randrange(len(rows)) for i in range(count)]
-        if step % 3 == 0:
-            order[rng.randrange(count)] = rng.randrange(len(rows))
-        if step % 8 == 0:
-            rng.shuffle(order)
-        cached.reorder(np.array(order))
-        rows = [rows[i] for i in order]
-        if step in (9, 20, 30):
-            fresh = {9: [2], 20: [3, 0], 30: [1]}[step]
-            cached.prefill_prompts([questions[q] for q in fresh])
-            rows += [(q, []) for q in fresh]
-    assert seen == {0, 1, 2, 3}
+def write_step(cache: PromptCache, tokens: list[float]) -> None:
+    """What a step stores: one key and value per row."""
+    cache.make_room_for_step()
+    for store in cache.layers[0].own:
+        store[np.arange(len(tokens)), :, cache.row_length] = torch.tensor(tokens).float()[
+            :, None, None
+        ]
+    cache.end_step()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_in_lower_precision_it_is_as_near_as_a_row_by_itself(family, dtype, cached_model):
-    """float32: within 1e-3 of a logit. bfloat16: hardly farther from float32 than without sharing;
-    1.0 to 1.1 times as far were measured on average.
-    """
-    far, far_alone = [], []
-    for seed in range(5):
-        rng = random.Random(seed)
-        prefix, *questions = ([rng.randrange(VOCABULARY) for _ in range(n)] for n in (20, 3, 14))
-        rows = [(q, [rng.randrange(VOCABULARY) for _ in range(9)]) for q in (0, 1, 0, 1)]
-        whole = [torch.tensor([prefix + questions[q] + own]) for q, own in rows]
-        alone = model(family, seed).to(dtype)
-        near = model(family, seed).to(dtype).float()  # the same weights
-        with torch.no_grad():
-            true = torch.cat([near(one).logits[:, -1] for one in whole])
-            far_alone.append(torch.cat([alone(one).logits[:, -1] for one in whole]) - true)
-        cached = cached_model(alone)
-        cached.prefill_prefix(prefix)
-        cached.prefill_prompts(questions)
-        cached.reorder(np.array([0, 1, 0, 1]))
-        for tokens in zip(*(own for _, own in rows), strict=True):
-            logits = cached.step(torch.tensor(tokens))
-        far.append(logits - true)
-    if dtype == torch.float32:
-        assert torch.cat(far).abs().max() < 1e-3
-    else:
-        assert 0 < torch.cat(far).std() < 1.5 * torch.cat(far_alone).std()
+def own_keys(cache: PromptCache) -> list[list[float]]:
+    own = cache.layers[0].own[0]
+    return [own[row, 0, :length, 0].tolist() for row, length in enumerate(cache.row_length)]
 
 
-@pytest.mark.parametrize("second", [[5, 6], [5, 6, 8]])
-def test_the_prefix_can_be_changed(second, cached_model):
-    cached = cached_model(model("llama"))
-    for prefix in ([1, 2, 3], second):
-        cached.prefill_prefix(prefix)
-        cached.prefill_prompts([[4]])
-        for token in (9, 10, 11):
-            logits = cached.step(torch.tensor([token]))
-    with torch.no_grad():
-        expected = model("llama")(torch.tensor([[*second, 4, 9, 10, 11]])).logits[:, -1]
-    torch.testing.assert_close(logits, expected)
+def row_questions(cache: PromptCache) -> list[float]:
+    return cache.layers[0].question[0][cache.row_question, 0, 0, 0].tolist()
+
+
+@WITH_AND_WITHOUT_CAPACITY
+def test_rows_keep_their_question_and_own_tokens_when_they_split_move_and_leave(capacity):
+    cache = filled(capacity)
+    write_step(cache, [1, 2])
+    cache.reorder(np.array([0, 1, 0]))  # row 0 splits
+    write_step(cache, [3, 4, 5])
+    assert own_keys(cache) == [[1, 3], [2, 4], [1, 5]]
+    cache.reorder(np.array([2, 1]))  # row 0 leaves, row 2 takes its number
+    assert own_keys(cache) == [[1, 5], [2, 4]]
+    assert row_questions(cache) == [10, 20]
+
+
+@WITH_AND_WITHOUT_CAPACITY
+def test_a_question_enters_after_the_current_rows(capacity):
+    cache = filled(capacity)
+    write_step(cache, [1, 2])
+    cache.reorder(np.array([1]))  # question 10 has no row left
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    write_step(cache, [3, 4])
+    assert row_questions(cache) == [20, 30]
+    assert own_keys(cache) == [[2, 3], [4]]
+    assert cache.question_length[cache.row_question].tolist() == [2, 1]
+
+
+def test_with_a_capacity_storage_stays_in_place():
+    cache = filled(CAPACITY)
+    write_step(cache, [1, 2])
+    layer = cache.layers[0]
+    stores = (*layer.prefix, *layer.question, *layer.own)
+    addresses = [store.data_ptr() for store in stores]
+    cache.reorder(np.array([1, 1, 1]))
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    for _ in range(30):
+        write_step(cache, [1, 2, 3, 4])
+    cache.start_prefix(4)
+    cache.store_prefix(0, torch.zeros(2, 4, 1), torch.zeros(2, 4, 1))
+    assert [store.data_ptr() for store in (*layer.prefix, *layer.question, *layer.own)] == addresses
+    assert layer.prefix[0].eq(0).all()
+
+
+def test_more_questions_than_the_capacity_foresees_enlarge_the_storage():
+    cache = filled(CAPACITY)
+    assert cache.is_reusable(4)
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    assert row_questions(cache) == [10, 20, 30]
+    assert not cache.is_reusable(4)
+
+
+@WITH_AND_WITHOUT_CAPACITY
+def test_the_grid_lists_the_rows_of_each_question(capacity):
+    cache = filled(capacity)
+    cache.reorder(np.array([0, 1, 0, 0]))
+    grid = cache.row_grid()
+    width = 4 if capacity else 3
+    assert grid.row_of_cell.shape == (2, width)
+    assert grid.row_of_cell[0, :3].tolist() == [0, 2, 3]
+    assert grid.row_of_cell[1, 0] == 1
+    assert grid.cell_of_row.tolist() == [0, width, 1, 2]
+    assert cache.row_grid() is grid
+    cache.reorder(np.array([0, 1]))
+    assert cache.row_grid() is not grid
+
+
+def test_own_tokens_laid_out_by_token_have_the_same_shape_and_content():
+    by_head, by_token = filled(None), filled(None)
+    by_token.layers[0].own_by_token = True
+    for cache in (by_head, by_token):
+        for token in range(40):  # beyond the first allocation
+            write_step(cache, [token, token + 100])
+    assert own_keys(by_head) == own_keys(by_token)
+    own = by_token.layers[0].own[0]
+    assert own.shape == by_head.layers[0].own[0].shape
+    assert own.transpose(1, 2).is_contiguous()
+
+
+def test_sizes_are_padded_to_few_values():
+    assert [padded_rows(n) for n in (1, 8, 9, 33, 64, 65, 129)] == [8, 8, 16, 64, 64, 128, 192]
+    assert [padded_columns(n) for n in (1, 32, 33)] == [32, 32, 64]

@@ -6,7 +6,7 @@ from zerogap.engine.randomness import uniforms
 
 
 @given(st.integers(0, 2**40), st.text(max_size=5), st.text(max_size=8))
-def test_a_draw_belongs_to_its_sample_and_step(seed, stream, question):
+def test_a_draw_depends_only_on_its_sample_and_step(seed, stream, question):
     whole = uniforms(seed, stream, question, range(6), 20)
     assert whole.shape == (6, 20)
     assert ((whole >= 0) & (whole < 1)).all()
@@ -26,8 +26,8 @@ def test_samples_questions_streams_and_seeds_are_independent():
     assert abs(reference.mean() - 0.5) < 0.02
 
 
-def test_the_numbers_never_change():
-    """They are part of the protocol: another version's samples must be these again."""
+def test_the_draws_of_a_seed_never_change():
+    """They are part of the protocol: another version must draw the same samples."""
     numbers = uniforms(0, "strategies", "test-0000", range(1), 3)[0]
     np.testing.assert_allclose(numbers, EXPECTED, rtol=0, atol=1e-15)
 

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import StopStringCriteria
 
 from helpers.tiny_models import tokenizer
 from zerogap.engine.stop_strings import StopStrings
@@ -15,7 +17,7 @@ TOKENIZER = tokenizer()
     text=st.text("aQ:b", max_size=12),
     stops=st.lists(st.sampled_from(["Q:", "aab", "QQ:"]), max_size=3),
 )
-def test_a_row_stops_where_its_text_first_holds_a_stop_string(text, stops):
+def test_a_row_stops_where_its_text_first_contains_a_stop_string(text, stops):
     automata = StopStrings(TOKENIZER, stops)
     states = automata.start(1)
     for length, token in enumerate(TOKENIZER(text)["input_ids"], start=1):
@@ -25,7 +27,7 @@ def test_a_row_stops_where_its_text_first_holds_a_stop_string(text, stops):
             break
 
 
-def test_a_token_may_hold_the_whole_string_or_end_in_its_middle():
+def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
     class Words:
         def __len__(self):
             return 4
@@ -40,7 +42,7 @@ def test_a_token_may_hold_the_whole_string_or_end_in_its_middle():
     assert automata.reached(states).tolist() == [True, True, False]
 
 
-def test_a_string_that_no_token_can_spell_is_refused():
+def test_a_stop_string_that_no_token_can_spell_is_an_error():
     class Digits:
         def __len__(self):
             return 10
@@ -48,5 +50,29 @@ def test_a_string_that_no_token_can_spell_is_refused():
         def batch_decode(self, ids, **_):
             return [str(i) for (i,) in ids]
 
-    with pytest.raises(InputError, match="'Q:' can never occur: no token.* holds ':', 'Q'"):
+    with pytest.raises(
+        InputError, match=r"'Q:' can never occur, because no token.* contains ':', 'Q'"
+    ):
         StopStrings(Digits(), ["12", "Q:"])
+
+
+def test_an_empty_stop_string_is_an_error():
+    with pytest.raises(InputError, match="empty stop string"):
+        StopStrings(TOKENIZER, ["Q:", ""])
+
+
+STOPS = ["Q:", "aab", "QQ:"]
+REFERENCE = StopStringCriteria(TOKENIZER, STOPS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text("aQ:b", min_size=1, max_size=12))
+def test_the_first_stop_is_that_of_transformers(text):
+    automata = StopStrings(TOKENIZER, STOPS)
+    states, token_ids = automata.start(1), TOKENIZER(text)["input_ids"]
+    for length, token in enumerate(token_ids, start=1):
+        states = automata.advance(states, np.array([token]))
+        stopped = bool(automata.reached(states)[0])
+        assert stopped == bool(REFERENCE(torch.tensor([token_ids[:length]]), None)[0])
+        if stopped:
+            break

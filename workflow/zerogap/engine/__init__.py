@@ -1,0 +1,1 @@
+"""Decoding many samples per question. Read docs/engine.md first."""

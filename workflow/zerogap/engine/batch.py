@@ -126,7 +126,7 @@ class Batch:
         _, first, child = np.unique(pairs, return_index=True, return_inverse=True)
         parent = sample_row[active][first]  # ascending: the children of a row are neighbours
         row_number = self._row_numbers(parent)
-        rows = np.empty_like(parent)
+        rows: IntArray = np.empty_like(parent)
         rows[row_number] = parent
 
         self._row_prompt, self._row_step = self._row_prompt[rows], self._row_step[rows]

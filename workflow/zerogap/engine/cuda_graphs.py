@@ -1,100 +1,119 @@
-"""Steps recorded once and played again, so that a GPU does not wait for Python.
+"""Decoding steps captured once and replayed, so that a GPU does not wait for Python.
 
-A step of a 7B model is some two thousand kernels. Python takes longer to launch them than the GPU
-to run them, unless they are launched as one: as a CUDA graph. A graph is of fixed shapes and
-addresses, which is why the cache pads steps and keeps its stores in place
-(:class:`zerogap.engine.prompt_cache.Capacity`).
+A step of a 7B model consists of about two thousand kernels. Python takes longer to launch them than
+the GPU takes to run them, unless they are launched as one CUDA graph. A graph has fixed shapes and
+addresses. That is why steps are padded and storage stays in place when the decoder has a
+:class:`~zerogap.engine.decoder.Capacity`.
 """
 
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-Step = Callable[..., Tensor]  # (a number, inputs …) → logits (R, V)
-Record = Callable[[Callable[[], Tensor]], Callable[[], object]]
-_SEEN = 2  # a shape is recorded when it comes for this time: many come once
+StepFunction = Callable[..., Tensor]  # (width, *inputs) → logits (R, V)
+# Runs a step and returns a function that runs it again on the current content of its tensors.
+Capture = Callable[[Callable[[], Tensor]], Callable[[], object]]
+
+CAPTURE_AT_OCCURRENCE = 2  # many shapes occur only once
+
+
+@dataclass(frozen=True)
+class _CapturedStep:
+    inputs: list[Tensor]  # where the captured kernels read
+    replay: Callable[[], object]
 
 
 class CudaGraphRunner:
-    """Steps of one cache, recorded by their shapes.
+    """Runs the steps of one cache, captured by shape.
+
+    The first step of a shape runs eagerly. The second one is captured on copies of its inputs; from
+    then on the inputs are copied into those and the graph is replayed. If the device refuses a
+    capture, all further steps run eagerly.
 
     Args:
-        step: reads its inputs and tensors that stay where they are, and takes nothing else from
-            the host than its first argument and the shapes.
-        record: does a step and returns how to do it again with what its tensors hold then.
-        rows: the most that a step has.
+        step: reads its arguments and tensors that stay in place. It must take nothing from the host
+            except its first argument and the shapes.
+        capture: runs a step and returns its replay.
+        max_rows: rows of the largest step.
     """
 
-    def __init__(self, step: Step, record: Record, rows: int) -> None:
-        self._step, self._record, self._rows = step, record, rows
-        self._seen: Counter[tuple] = Counter()
-        self._recorded: dict[tuple, tuple[list[Tensor], Callable[[], object]]] = {}
-        self._logits: Tensor | None = None  # one place for all shapes: it is large
+    def __init__(self, step: StepFunction, capture: Capture, max_rows: int) -> None:
+        self._step, self._max_rows = step, max_rows
+        self._capture: Capture | None = capture
+        self._occurrences: Counter[tuple[object, ...]] = Counter()
+        self._captured: dict[tuple[object, ...], _CapturedStep] = {}
+        self._logits: Tensor | None = None  # shared by all shapes, because it is large
 
     def __call__(self, width: int, *values: Tensor) -> Tensor:
-        """The step's logits (R, V), which the next one overwrites."""
+        """The step's logits (R, V), in a tensor that the next step overwrites."""
         shape = (width, *(value.shape for value in values))
-        rows = len(values[0])
-        if shape in self._recorded:
-            inputs, play = self._recorded[shape]
-            for held, value in zip(inputs, values, strict=True):
-                held.copy_(value)
-            play()
-            return self._logits[:rows]
+        if shape in self._captured:
+            captured = self._captured[shape]
+            for target, value in zip(captured.inputs, values, strict=True):
+                target.copy_(value)
+            captured.replay()
+            return self._output(len(values[0]))
 
         inputs = [value.clone() for value in values]
 
-        def once() -> Tensor:
+        def run_eagerly() -> Tensor:
             logits = self._step(width, *inputs)
             if self._logits is None:
-                self._logits = logits.new_empty(self._rows, logits.shape[1])
-            return self._logits[:rows].copy_(logits)
+                self._logits = logits.new_empty(self._max_rows, logits.shape[1])
+            return self._output(len(logits)).copy_(logits)
 
-        self._seen[shape] += 1
-        if self._record is None or self._seen[shape] < _SEEN:
-            return once()
+        self._occurrences[shape] += 1
+        if self._capture is None or self._occurrences[shape] < CAPTURE_AT_OCCURRENCE:
+            return run_eagerly()
         try:
-            self._recorded[shape] = inputs, self._record(once)
-        except Exception as error:  # whatever a device refuses to record
+            self._captured[shape] = _CapturedStep(inputs, self._capture(run_eagerly))
+        except Exception as error:  # devices and drivers refuse in many ways
             print(
-                f"decoding steps are not recorded ({type(error).__name__}: {error}): "
-                "going on more slowly",
+                f"CUDA graph capture failed ({type(error).__name__}: {error}); "
+                "falling back to eager decoding",
                 file=sys.stderr,
             )
-            self._record = None
-            return once()
-        return self._logits[:rows]
+            self._capture = None
+            return run_eagerly()
+        return self._output(len(values[0]))
+
+    def _output(self, num_rows: int) -> Tensor:
+        if self._logits is None:
+            raise RuntimeError("no step has been run")
+        return self._logits[:num_rows]
 
 
-class CudaGraphs:
-    """Records steps as CUDA graphs. Their memory is shared, since one of them plays at a time.
+class CudaGraphCapture:
+    """Captures steps as CUDA graphs in one memory pool, since only one of them runs at a time.
 
-    A graph is trusted when it has given the very bits of the step that it was recorded from.
+    A graph is used only if its replay gives the same bits as the step that it was captured from. A
+    step that reads a value from the host would otherwise replay with the old value, silently.
     """
 
     def __init__(self) -> None:
-        self._stream = torch.cuda.Stream()
+        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, once: Callable[[], Tensor]) -> Callable[[], object]:
-        """Do a step and return how to do it again.
+    def __call__(self, step: Callable[[], Tensor]) -> Callable[[], object]:
+        """Run a step and return its replay.
 
         Raises:
-            RuntimeError: the device does not record it, or the graph gives something else.
+            RuntimeError: the device cannot capture it, or the replay gives other logits.
         """
-        calling = torch.cuda.current_stream()
-        self._stream.wait_stream(calling)
+        current_stream = torch.cuda.current_stream()
+        self._stream.wait_stream(current_stream)
         with torch.cuda.stream(self._stream):
-            expected = once().clone()
+            expected = step().clone()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-                logits = once()
-        calling.wait_stream(self._stream)
+                logits = step()
+        current_stream.wait_stream(self._stream)
         logits.zero_()
         graph.replay()
         if not torch.equal(logits, expected):
-            raise RuntimeError("a replayed step gives other logits")
+            raise RuntimeError("the replayed step gives other logits")
         return graph.replay

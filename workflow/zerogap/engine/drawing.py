@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from zerogap.engine import cpu_kernels
+
 NOT_A_NUMBER = -1  # "token" that is drawn from logits that are NaN
 TOKEN_BLOCK = 64  # tokens whose probabilities are summed before the running sum is taken
 CPU_LOGITS_CHUNK = 1 << 18  # logits turned into probabilities at once on a CPU: one megabyte
@@ -31,9 +33,7 @@ def draw(
     if row is None:
         row = torch.arange(len(logits), device=logits.device)
     on_cpu = logits.device.type == "cpu"
-    if on_cpu and logits.dtype == torch.bfloat16 and top_p == 1:
-        from zerogap.engine import cpu_kernels  # loads numba, which few runs need
-
+    if top_p == 1 and cpu_kernels.apply_to(logits):
         return cpu_kernels.draw(logits, uniform, temperature, row)
     # A CPU takes a few rows at a time, so that their probabilities stay in the processor's cache:
     # it waits for memory otherwise.
@@ -41,9 +41,11 @@ def draw(
     if chunk >= len(logits):
         return _inverse_cdf(_probabilities(logits, temperature, top_p), uniform, row)
     tokens = torch.empty_like(row)
-    chunks = logits.split(chunk)
+    chunks = torch.split(logits, chunk)
     draws_per_chunk = torch.bincount(row // chunk, minlength=len(chunks)).tolist()
-    for chunk_logits, draws in zip(chunks, row.argsort().split(draws_per_chunk), strict=True):
+    for chunk_logits, draws in zip(
+        chunks, torch.split(row.argsort(), draws_per_chunk), strict=True
+    ):
         probabilities = _probabilities(chunk_logits, temperature, top_p)
         tokens[draws] = _inverse_cdf(probabilities, uniform[draws], row[draws] % chunk)
     return tokens

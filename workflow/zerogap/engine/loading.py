@@ -1,9 +1,10 @@
-"""Loading a model folder for decoding, and the way in which it is decoded."""
+"""Loading a model folder, and choosing the decoder for its architecture."""
 
 import sys
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -11,17 +12,25 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from zerogap.engine.decoder import Capacity
+from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.families import fits_shared_prompt_decoder
 
+# Largest difference of the logits from the model's own, in their standard deviation.
+MAX_DIFFERENCE = 1e-3
+MAX_DIFFERENCE_LOW_PRECISION = 0.1
+
 
 def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model, in evaluation mode on the GPU if there is one, and its tokenizer.
+    """Load a model, on the GPU if there is one, and its tokenizer.
 
     Args:
+        folder: a model folder.
         dtype: "float32", "bfloat16", …
+
+    Returns:
+        The model in evaluation mode, and its tokenizer.
     """
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -29,45 +38,53 @@ def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTok
 
 
 def context_length(model: PreTrainedModel) -> int:
-    """How many tokens the model's positions reach."""
-    return model.config.get_text_config().max_position_embeddings
+    """The largest number of tokens that the model has positions for."""
+    return int(model.config.get_text_config().max_position_embeddings)
 
 
 def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPromptDecoder | HFDecoder:
-    """The model behind the shared prompt cache, or on its own if the cache does not fit it.
+    """The shared prompt cache if it gives the model's own logits, else the model's own cache.
 
-    An architecture that is not known to fit, and any on a GPU, is tried on random tokens first: the
-    two ways must give the same logits. The slower one is taken with a line that says so.
+    A tested architecture on a CPU is trusted. Any other one, and every one on a GPU, is tried on
+    random tokens first; the slower decoder is chosen with a warning.
+
+    Args:
+        model: a causal language model.
+        with_logits: False if only the model's activations are needed.
     """
-    known = fits_shared_prompt_decoder(model.config.get_text_config().model_type)
-    if known and model.device.type == "cpu":
+    tested = fits_shared_prompt_decoder(model.config.get_text_config().model_type)
+    if tested and model.device.type == "cpu":
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_attention = model.config._attn_implementation
-    expected = _trial(HFDecoder(model))
-    try:
-        found = _trial(SharedPromptDecoder(model))
-        difference = ((found - expected).std() / expected.std()).item()
-        exact = torch.finfo(model.dtype).eps < 1e-5
-        misfit = (
-            None if difference < (1e-3 if exact else 0.1) else f"logits differ {difference:.2g}"
-        )
-    except Exception as error:  # whatever an unknown architecture trips over
-        misfit = f"{type(error).__name__}: {error}"
-    if misfit is None:
+    problem = _misfit(model)
+    if problem is None:
         return SharedPromptDecoder(model, with_logits=with_logits)
     model.set_attn_implementation(own_attention)
     print(
         f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
-        f"({misfit}); decoding one question at a time through the model's own cache, more slowly",
+        f"({problem}); falling back to the model's own cache, one question at a time (slower)",
         file=sys.stderr,
     )
     return HFDecoder(model)
 
 
-def _trial(decoder: SharedPromptDecoder | HFDecoder) -> torch.Tensor:
+def _misfit(model: PreTrainedModel) -> str | None:
+    """Why the shared prompt cache cannot be used for a model, if it cannot."""
+    expected = _trial_logits(HFDecoder(model))
+    try:
+        logits = _trial_logits(SharedPromptDecoder(model))
+    except Exception as error:  # an unknown architecture may fail anywhere
+        return f"{type(error).__name__}: {error}"
+    difference = ((logits - expected).std() / expected.std()).item()
+    full_precision = torch.finfo(model.dtype).eps < 1e-5
+    allowed = MAX_DIFFERENCE if full_precision else MAX_DIFFERENCE_LOW_PRECISION
+    return None if difference < allowed else f"logits differ by {difference:.2g}"
+
+
+def _trial_logits(decoder: Decoder) -> Tensor:
     """Logits of a few steps on random tokens, behind a prefix longer than a sliding window.
 
-    The steps are of one shape, so that a device that records them plays the last again.
+    The steps have the same shape, so that a device that captures steps also replays one.
     """
     config = decoder.model.config.get_text_config()
     window = min(getattr(config, "sliding_window", None) or 8, config.max_position_embeddings // 2)
@@ -79,6 +96,6 @@ def _trial(decoder: SharedPromptDecoder | HFDecoder) -> torch.Tensor:
         )
     )
     decoder.prefill_prefix(tokens[: window + 4].tolist())
-    steps = [decoder.prefill_prompts([tokens[window + 4 : window + 9].tolist()])]
-    steps += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]
-    return torch.cat(steps).float()
+    logits = [decoder.prefill_prompts([tokens[window + 4 : window + 9].tolist()])]
+    logits += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]
+    return torch.cat(logits).float()

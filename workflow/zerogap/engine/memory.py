@@ -1,15 +1,16 @@
-"""What memory there is, whether an error says that it ran out, and copies to a device's."""
+"""Memory helpers: free memory, detection of out-of-memory errors, host-to-device copies."""
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import psutil
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
 def free_bytes(device: torch.device) -> int:
-    """Memory that can still be had: of the GPU, or of the machine within its control group."""
+    """Memory that can be allocated: on the GPU, or on the machine within its control group."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused
@@ -20,16 +21,16 @@ def free_bytes(device: torch.device) -> int:
     return free
 
 
-def to_device(values: np.ndarray | Tensor, device: torch.device) -> Tensor:
-    """What lies on the host as a tensor on the device, without waiting for what the device does."""
-    held = torch.as_tensor(values)
+def to_device(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
+    """Copy host values to the device without waiting for what the device is doing."""
+    host = torch.as_tensor(values)
     if device.type == "cuda":
-        return held.pin_memory().to(device, non_blocking=True)
-    return held.to(device)
+        return host.pin_memory().to(device, non_blocking=True)
+    return host.to(device)
 
 
 def is_exhausted(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: CUDA's, torch's CPU allocator's or numpy's."""
+    """Whether an error means out of memory: from CUDA, PyTorch's CPU allocator or numpy."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )

@@ -1,21 +1,29 @@
 """Random numbers that belong to a sample, not to a run.
 
-The draw of sample j of question q at step t is a function of (seed, stream, q, j, t) alone: a
-counter-based generator (Philox) is keyed by seed, stream and question and its counter starts at
-the sample. Batch size, order, sharding and the strategy in use change nobody's draws, and all
-strategies of one stream draw the same numbers (paired comparison).
+The uniform of sample j of question q at step t is a function of (seed, stream, q, j, t) alone. A
+counter-based generator (Philox) is keyed by seed, stream and question, and its counter starts at
+the sample. Batch size, order, sharding and strategy change no draw, and all strategies of a stream
+use the same numbers, which makes their comparison paired.
 """
 
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def uniforms(seed: int, stream: str, question_id: str, samples: range, n_steps: int) -> np.ndarray:
-    """Uniforms in [0, 1), float64, shape (len(samples), n_steps).
+def uniforms(
+    seed: int, stream: str, question_id: str, samples: range, n_steps: int
+) -> NDArray[np.float64]:
+    """Uniforms in [0, 1), shape (len(samples), n_steps).
 
     Args:
-        stream: independent streams of one seed: the two batches of the clean model, the strategies.
+        seed: of the run.
+        stream: name of one of the independent streams of a seed: the two batches of the clean
+            model and the strategies have one each.
+        question_id: the question.
+        samples: sample ids.
+        n_steps: uniforms per sample.
     """
     digest = hashlib.blake2b(f"{seed}/{stream}/{question_id}".encode(), digest_size=16).digest()
     key = np.frombuffer(digest, dtype="<u8")

@@ -1,10 +1,10 @@
 """The decoding loop: many samples per question from one model.
 
 The few-shot prefix is computed once, each question's tokens once, and all samples of the question
-share both (:mod:`zerogap.engine.prompt_cache`). Samples of a question that have drawn the same tokens
-so far share one row of the batch: they see the same logits until their draws differ. A finished
-row leaves the batch at once, and the next question enters as soon as there is room for all its
-samples. A strategy is one function that edits the logits of a step.
+share both (:mod:`zerogap.engine.prompt_cache`). Samples of a question that have drawn the same
+tokens so far share one row of the batch: they see the same logits until their draws differ. A
+finished row leaves the batch at once, and the next question enters as soon as there is room for all
+its samples. A strategy is one function that edits the logits of a step.
 
 All bookkeeping is done on the host, from one transfer of the drawn tokens per step.
 """

@@ -1,175 +1,150 @@
-"""A model decoding many rows behind one shared prompt; see :mod:`zerogap.engine.prompt_cache`."""
+"""A model that decodes many rows behind one shared prompt."""
 
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, PreTrainedModel
+from transformers import PreTrainedModel
 
-from zerogap.engine.cuda_graphs import CudaGraphRunner, CudaGraphs, Record
-from zerogap.engine.decoder import Capacity
+from zerogap.engine.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
+from zerogap.engine.decoder import Capacity, IntArray
 from zerogap.engine.memory import to_device
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
-
-ATTENTION = "zerogap_shared_prompt"
-
-
-def _attention(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    scaling: float,
-    prompt_cache: PromptCache,
-    sliding_window: int | None = None,
-    **_: object,
-) -> tuple[Tensor, None]:
-    source = _source(module)
-    return prompt_cache.attend(source, query, key, value, scaling, sliding_window), None
-
-
-def _source(module: torch.nn.Module) -> int:
-    """The layer whose parts an attention module reads: its own.
-
-    A layer of Gemma-4 that shares keys reads those of the last layer of its kind that has any.
-    """
-    if not getattr(module, "is_kv_shared_layer", False):
-        return module.layer_idx
-    kinds = module.config.layer_types
-    own = range(len(kinds) - module.config.num_kv_shared_layers)
-    return max(layer for layer in own if kinds[layer] == kinds[module.layer_idx])
-
-
-# No mask function is registered under this name, so the models build none: `attend` masks.
-AttentionInterface.register(ATTENTION, _attention)
+from zerogap.engine.shared_prompt_attention import (
+    ATTENTION,
+    AttentionPass,
+    PrefixPass,
+    QuestionPass,
+    StepPass,
+    StepPlan,
+)
 
 
 class SharedPromptDecoder:
-    """A causal language model decoding many rows behind one shared prefix.
+    """A causal language model with a :class:`~zerogap.engine.prompt_cache.PromptCache`.
 
     Args:
-        model: a Llama, GPT-NeoX or Gemma-4 text model; its attention is switched to
-            :data:`ATTENTION` and it is put into evaluation mode.
-        with_logits: False for a model whose activations alone are wanted (a donor).
-        recorder: makes what records the steps of a batch; CUDA graphs on a GPU, elsewhere None.
+        model: it is put into evaluation mode, and its attention is switched to that of
+            :mod:`zerogap.engine.shared_prompt_attention`.
+        with_logits: False for a model of which only activations are needed; its logits are then
+            tensors (R, 0).
+        make_capture: makes what captures the steps of a batch; by default CUDA graphs on a GPU and
+            nothing elsewhere.
     """
 
-    single_prompt_only = False  # whether it takes one question at a time
+    single_prompt_only = False
 
     def __init__(
         self,
         model: PreTrainedModel,
         *,
         with_logits: bool = True,
-        recorder: Callable[[], Record] | None = None,
+        make_capture: Callable[[], Capture] | None = None,
     ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
         self.model = model
-        self.device = model.device
+        self.device: torch.device = model.device
         self._with_logits = with_logits
+        if make_capture is None and self.device.type == "cuda" and with_logits:
+            make_capture = CudaGraphCapture
+        self._make_capture = make_capture
         self._cache = PromptCache(self.device)
-        self._replays: CudaGraphRunner | None = None
-        if recorder is None and self.device.type == "cuda" and with_logits:
-            recorder = CudaGraphs
-        self._recorder = recorder
+        self._graphs: CudaGraphRunner | None = None
 
     @property
     def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes room; if not, what rows store grows with them."""
-        return self._recorder is not None
+        """Whether :meth:`reserve` takes all memory at once; if not, storage grows with the rows."""
+        return self._make_capture is not None
 
     def reserve(self, capacity: Capacity | None) -> None:
-        """Decode batches of up to this capacity from now on; None: of any, from stores that grow.
+        """Prepare for batches up to this capacity; None: for any, in storage that grows.
 
-        Steps are then recorded and replayed where the device can. Another capacity than the one
-        before frees what was taken for that.
+        With a capacity, steps are captured and replayed where the device supports it. A capacity
+        other than the previous one releases what was allocated for that.
         """
         if not self.preallocates:
             capacity = None
         if capacity is None or capacity != self._cache.capacity:
-            self._renew(capacity)
+            self._new_cache(capacity)
 
-    def _renew(self, capacity: Capacity | None) -> None:
-        self._replays = None
+    def _new_cache(self, capacity: Capacity | None) -> None:
+        self._graphs = None  # they hold addresses of the old cache
         self._cache = PromptCache(self.device, capacity)
-        if capacity is not None:
-            self._replays = CudaGraphRunner(
-                self._step, self._recorder(), padded_rows(capacity.max_rows)
-            )
+        if capacity is not None and self._make_capture is not None:
+            max_rows = padded_rows(capacity.max_rows)
+            self._graphs = CudaGraphRunner(self._forward_step, self._make_capture(), max_rows)
 
+    @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:
-        """Compute the shared prefix, if there is one; forgets whatever was decoded before."""
-        if not self._cache.is_for(len(token_ids)):
-            self._renew(self._cache.capacity)
-        positions = self._cache.begin_prefix(len(token_ids))
+        """Compute the shared prefix, which may be empty, and drop all rows."""
+        if not self._cache.is_reusable(len(token_ids)):
+            self._new_cache(self._cache.capacity)
+        prefix_pass = PrefixPass(self._cache, len(token_ids))
         if token_ids:
-            self._forward(torch.tensor([token_ids], device=self.device), positions, keep=[-1])
+            tokens = torch.tensor([token_ids], device=self.device)
+            self._forward(tokens, prefix_pass, logits_at=[-1])
 
     @torch.inference_mode()
-    def prefill_prompts(self, questions: list[list[int]]) -> Tensor | None:
-        """Prefill questions (token ids after the prefix) and open a row for each, after the others.
-
-        Returns:
-            The logits (q, V) after each question's last token, None without logits.
-        """
-        lengths = [len(tokens) for tokens in questions]
+    def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
+        """Add one row per prompt (its tokens after the prefix); returns their logits (q, V)."""
+        lengths = [len(token_ids) for token_ids in prompts]
         longest = max(lengths)
-        padded = [tokens + [0] * (longest - len(tokens)) for tokens in questions]
-        positions = self._cache.begin_questions(longest)
-        ends, which = np.unique(np.array(lengths) - 1, return_inverse=True)
+        padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in prompts]
+        question_pass = QuestionPass(self._cache, longest)
+        # Logits only at positions where some prompt ends, not for all (q, S) tokens.
+        ends, end_index = np.unique(np.array(lengths) - 1, return_inverse=True)
         tokens = torch.tensor(padded, device=self.device)
-        logits = self._forward(tokens, positions, keep=ends)
-        self._cache.add_questions(lengths)
-        if logits is None:
-            return None
-        rows = torch.arange(len(questions), device=self.device)
-        return logits[rows, to_device(which, self.device)]
+        logits = self._forward(tokens, question_pass, logits_at=ends.tolist())
+        self._cache.add_questions(lengths, question_pass.prefilled)
+        rows = torch.arange(len(prompts), device=self.device)
+        return logits[rows, to_device(end_index, self.device)]
 
     @torch.inference_mode()
-    def step(self, tokens: Tensor) -> Tensor | None:
-        """Feed one token to every row (R,); the logits (R, V) for the next."""
-        width, plan = self._cache.plan_step()
+    def step(self, tokens: Tensor) -> Tensor:
+        """Feed one token to every row (R,); returns the logits (R, V) of the next token."""
+        plan = StepPlan.of(self._cache)
         inputs = [
-            nn.functional.pad(tokens, (0, len(plan[0]) - len(tokens))),
-            *(to_device(part, self.device) for part in plan),
+            nn.functional.pad(tokens, (0, len(plan.start) - len(tokens))),
+            *(to_device(array, self.device) for array in plan.arrays()),
         ]
-        logits = (self._replays or self._step)(width, *inputs)
+        logits = (self._graphs or self._forward_step)(plan.width, *inputs)
         self._cache.end_step()
-        return None if logits is None else logits[: len(tokens)]
+        return logits[: len(tokens)]
 
-    def _step(self, width: int, tokens: Tensor, *plan: Tensor) -> Tensor | None:
-        """A step from what is on the device alone."""
-        positions = self._cache.begin_step(width, *plan)
-        logits = self._forward(tokens[:, None], positions, keep=None)
-        return None if logits is None else logits[:, -1]
+    def _forward_step(self, width: int, tokens: Tensor, *plan: Tensor) -> Tensor:
+        """A step that depends on nothing but the cache's tensors and these arguments.
+
+        This is the function that is captured: it must not read other numbers from the host.
+        """
+        return self._forward(tokens[:, None], StepPass(self._cache, width, *plan))[:, -1]
 
     @torch.inference_mode()
-    def reorder(self, rows: np.ndarray) -> None:
-        """Go on with the given rows of the present ones, in that order; a row may come twice."""
+    def reorder(self, rows: IntArray) -> None:
+        """Continue with rows (R',) of the current ones, in that order; a row may occur twice."""
         self._cache.reorder(rows)
 
     def kv_bytes(self) -> int:
         """Bytes of the prefix's keys and values."""
-        return sum(part.nbytes for layer in self._cache.layers.values() for part in layer.prefix)
+        layers = self._cache.layers.values()
+        return sum(part.nbytes for layer in layers for part in layer.prefix or ())
 
-    @torch.inference_mode()
     def _forward(
-        self, tokens: Tensor, positions: Tensor, keep: np.ndarray | list[int] | None
-    ) -> Tensor | None:
+        self, tokens: Tensor, attention_pass: AttentionPass, logits_at: list[int] | None = None
+    ) -> Tensor:
+        """Logits (B, L', V) of tokens (B, L), at the given positions or at all."""
         inputs = {
             "input_ids": tokens,
-            "position_ids": positions.expand(len(tokens), -1),
-            "past_key_values": self._cache,
+            "position_ids": attention_pass.positions.expand(len(tokens), -1),
+            "past_key_values": attention_pass,
             "use_cache": True,
-            "prompt_cache": self._cache,
+            "attention_pass": attention_pass,
         }
         if not self._with_logits:
             self.model.base_model(**inputs)
-            return None
-        if keep is not None:
-            inputs["logits_to_keep"] = torch.as_tensor(keep, device=self.device)
-        return self.model(**inputs).logits
+            return torch.empty(*tokens.shape, 0, device=self.device)
+        if logits_at is not None:
+            inputs["logits_to_keep"] = torch.tensor(logits_at, device=self.device)
+        logits: Tensor = self.model(**inputs).logits
+        return logits

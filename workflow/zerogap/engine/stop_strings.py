@@ -1,16 +1,27 @@
-"""Stop strings as automata over tokens, so that a batch is checked without decoding its text."""
+"""Stop strings as automata over tokens.
+
+`transformers.StopStringCriteria` compares the end of every whole sequence at each step, on the
+device; our loop keeps one small state per row on the host, which rows can take along when they
+split, so a step costs one table look-up. The tests compare the two.
+"""
 
 import numpy as np
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from zerogap.engine.decoder import IntArray
 from zerogap.errors import InputError
 
 
 class StopStrings:
-    """Follows, for every row, how much of each stop string its text ends with.
+    """Tracks how much of each stop string every row's text ends with.
+
+    State k of a stop string's automaton means that the text ends with its first k characters; the
+    last state, the whole string, is never left.
 
     Args:
-        stops: the strings at whose first occurrence a response ends; may be none.
+        tokenizer: the model's.
+        stops: strings that end a response at their first occurrence; may be empty.
 
     Raises:
         InputError: a stop string that is empty, or that no sequence of tokens can spell.
@@ -22,25 +33,25 @@ class StopStrings:
         )
         for stop in stops:
             if not stop:
-                raise InputError("stop: an empty stop string ends every response at once")
+                raise InputError("stop: an empty stop string would end every response at once")
             if missing := set(stop) - set("".join(texts)):
                 raise InputError(
-                    f"stop: '{stop}' can never occur: no token of this tokenizer holds "
+                    f"stop: {stop!r} can never occur, because no token of this tokenizer contains "
                     f"{', '.join(sorted(map(repr, missing)))}"
                 )
-        tables = [_transitions(stop, texts) for stop in stops]
-        self._tables = [np.array(table) for table in tables]  # (states, V)
+        # One table (states, V) per stop string: the state after each token.
+        self._tables = [np.array(_transitions(stop, texts)) for stop in stops]
         self._final = np.array([len(stop) for stop in stops], dtype=np.int64)
 
-    def start(self, rows: int) -> np.ndarray:
-        """The state before the first token, (rows, number of stop strings)."""
-        return np.zeros((rows, len(self._tables)), dtype=np.int64)
+    def start(self, num_rows: int) -> IntArray:
+        """The states before the first token, (num_rows, number of stop strings)."""
+        return np.zeros((num_rows, len(self._tables)), dtype=np.int64)
 
-    def advance(self, states: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """The states after one more token (R,) a row."""
+    def advance(self, states: IntArray, tokens: IntArray) -> IntArray:
+        """The states after one more token (R,) per row."""
         if not self._tables:
             return states
-        # A model's vocabulary may be padded beyond the tokenizer's: such a token spells nothing.
+        # A model's vocabulary may be padded beyond the tokenizer's; such a token spells nothing.
         return np.stack(
             [
                 np.where(tokens < table.shape[1], table[states[:, i], tokens % table.shape[1]], 0)
@@ -49,20 +60,26 @@ class StopStrings:
             axis=1,
         )
 
-    def reached(self, states: np.ndarray) -> np.ndarray:
+    def reached(self, states: IntArray) -> NDArray[np.bool_]:
         """Which rows (R,) have produced a stop string."""
-        return (states == self._final).any(axis=1)
+        reached: NDArray[np.bool_] = (states == self._final).any(axis=1)
+        return reached
 
 
 def _transitions(stop: str, texts: list[str]) -> list[list[int]]:
-    """Knuth-Morris-Pratt, a character at a time, tabulated for whole tokens."""
-    step: list[dict[str, int]] = []
+    """State after each token's text, for every start state (len(stop) + 1, V).
+
+    The Knuth-Morris-Pratt automaton works on characters: after a mismatch it continues with the
+    longest beginning of the stop string that the text still ends with. A token is several
+    characters, so its transition is that automaton run over the token's text.
+    """
+    after_character: list[dict[str, int]] = []
     for state in range(len(stop)):
-        step.append({})
+        after_character.append({})
         for character in set(stop):
-            seen = stop[:state] + character
-            step[state][character] = next(
-                length for length in range(len(seen), -1, -1) if seen.endswith(stop[:length])
+            text = stop[:state] + character
+            after_character[state][character] = next(
+                length for length in range(len(text), -1, -1) if text.endswith(stop[:length])
             )
     table = []
     for start in range(len(stop) + 1):
@@ -72,7 +89,7 @@ def _transitions(stop: str, texts: list[str]) -> list[list[int]]:
             for character in text:
                 if state == len(stop):
                     break
-                state = step[state].get(character, 0)
+                state = after_character[state].get(character, 0)
             row.append(state)
         table.append(row)
     return table

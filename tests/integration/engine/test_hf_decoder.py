@@ -1,4 +1,4 @@
-"""The plain path: the reference beside the shared prompt cache, and the way for other models."""
+"""The decoder on the model's own cache: the reference, and the fallback for other architectures."""
 
 import pytest
 import torch
@@ -36,32 +36,32 @@ def gpt2():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_both_ways_draw_the_same(family):
+def test_both_decoders_draw_the_same_samples(family):
     plain = dict(sample(HFDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
     shared = dict(sample(SharedPromptDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
     assert plain == shared
 
 
-def test_known_families_share_the_prompt():
+def test_tested_families_use_the_shared_prompt_decoder():
     assert isinstance(loading.decoder(model("gemma4")), SharedPromptDecoder)
 
 
-def test_an_unknown_architecture_that_fits_is_shared():
+def test_an_unknown_architecture_that_fits_uses_the_shared_prompt_decoder():
     decoder = loading.decoder(mistral())
     assert isinstance(decoder, SharedPromptDecoder)
     plain = dict(sample(HFDecoder(mistral()), PROMPTS, TOKENIZER, SAMPLING))
     assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
 
 
-def test_one_that_does_not_fit_falls_back_and_says_so(capsys):
-    """GPT-2 scales and masks in its own way; its own attention is put back."""
-    broken = gpt2()
-    handed = broken.config._attn_implementation
-    broken.transformer.forward = _without_extras(broken.transformer.forward)
-    decoder = loading.decoder(broken)
+def test_an_architecture_that_does_not_fit_falls_back_with_a_warning(capsys):
+    """The model's own attention is restored."""
+    hf_model = gpt2()
+    own_attention = hf_model.config._attn_implementation
+    hf_model.transformer.forward = _without_extras(hf_model.transformer.forward)
+    decoder = loading.decoder(hf_model)
     assert isinstance(decoder, HFDecoder)
     assert "gpt2: the shared prompt cache does not fit" in capsys.readouterr().err
-    assert broken.config._attn_implementation == handed
+    assert hf_model.config._attn_implementation == own_attention
     sampling = SamplingParams(temperature=0, max_new_tokens=8, stop=[])
     ours = greedy(decoder, PROMPTS, TOKENIZER, sampling)
     for prompt, response in zip(PROMPTS, ours, strict=True):
@@ -72,9 +72,9 @@ def test_one_that_does_not_fit_falls_back_and_says_so(capsys):
 
 
 def _without_extras(forward):
-    """As an architecture that hands nothing on to its attention."""
+    """An architecture that does not pass extra arguments on to its attention."""
 
-    def plain_forward(*args, prompt_cache=None, **kwargs):
+    def plain_forward(*args, attention_pass=None, **kwargs):
         return forward(*args, **kwargs)
 
     return plain_forward

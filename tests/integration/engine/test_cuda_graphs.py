@@ -1,0 +1,136 @@
+"""Captured steps: what a GPU would replay, captured here from the CPU's kernels."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.tiny_models import FAMILIES, model, tokenizer, traced
+from zerogap.engine import flash_attention
+from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
+from zerogap.engine.sampler import sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+
+PREFIX, QUESTIONS = [5, 17, 200, 9], {0: [30, 31, 32], 1: [40], 2: [50, 51]}
+CAPACITY = Capacity(
+    max_rows=8, samples_per_prompt=4, max_new_tokens=20, max_prompts=2, max_prompt_len=3
+)
+
+
+class CountingCapture:
+    """Counts captures and replays."""
+
+    def __init__(self, capture=traced):
+        self.capture, self.captures, self.replays = capture, 0, 0
+
+    def __call__(self, step):
+        replay = self.capture(step)
+        self.captures += 1
+
+        def counted():
+            self.replays += 1
+            replay()
+
+        return counted
+
+
+def expected_logits(reference, rows, prefix=PREFIX):
+    sequences = [torch.tensor([prefix + QUESTIONS[q] + own]) for q, own in rows]
+    with torch.no_grad():
+        return torch.stack([reference(tokens).logits[0, -1] for tokens in sequences])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_replayed_step_computes_the_logits_of_the_current_rows(family, monkeypatch):
+    monkeypatch.setattr(flash_attention, "has_flash_attention", lambda *_: True)
+    capture, reference = CountingCapture(), model(family)
+    decoder = SharedPromptDecoder(model(family), make_capture=lambda: capture)
+    decoder.reserve(CAPACITY)
+    for prefix in (PREFIX, PREFIX[::-1]):  # the second replaces the first in place
+        decoder.prefill_prefix(prefix)
+        decoder.prefill_prompts([QUESTIONS[0], QUESTIONS[1]])
+        rows = [(0, []), (1, [])]
+        for step in range(6):
+            if step == 2:  # rows split and move
+                order = [1, 0, 0, 1]
+            elif step == 3:  # a question leaves, another takes its slot
+                order = [1, 2]
+            else:
+                order = list(range(len(rows)))
+            decoder.reorder(np.array(order))
+            rows = [rows[i] for i in order]
+            if step == 4:
+                decoder.prefill_prompts([QUESTIONS[2]])
+                rows.append((2, []))
+            tokens = [7 + 11 * step + 3 * row for row in range(len(rows))]
+            rows = [(q, [*own, token]) for (q, own), token in zip(rows, tokens, strict=True)]
+            torch.testing.assert_close(
+                decoder.step(torch.tensor(tokens)),
+                expected_logits(reference, rows, prefix),
+                rtol=1e-9,
+                atol=1e-9,
+            )
+    assert capture.captures == 1
+    assert capture.replays == 10
+
+
+TOKENIZER = tokenizer()
+PROMPTS = [
+    Prompt(f"q{i}", TOKENIZER(f"Shots first. Q: {i * 77}\nA:")["input_ids"]) for i in range(7)
+]
+SAMPLING = SamplingParams(
+    temperature=0.7, max_new_tokens=40, stop=["Q:"], num_samples=5, seed=3, batch_size=11
+)
+
+
+def test_samples_are_the_same_with_and_without_capture():
+    capture = CountingCapture()
+    plain = dict(sample(SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
+    decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: capture)
+    assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
+    assert capture.replays > 10 > capture.captures > 0
+    before = capture.captures
+    assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain  # reuses the graphs
+    assert capture.captures - before <= 2  # shapes that had occurred once
+
+
+def test_batch_invariant_decoding_captures_and_pads_nothing():
+    capture = CountingCapture()
+    invariant = dataclasses.replace(SAMPLING, batch_invariant=True, max_new_tokens=4)
+    list(
+        sample(
+            SharedPromptDecoder(model("llama"), make_capture=lambda: capture),
+            PROMPTS[:2],
+            TOKENIZER,
+            invariant,
+        )
+    )
+    assert capture.captures == 0
+
+
+def test_a_failed_capture_falls_back_to_eager_decoding_with_one_warning(capsys):
+    def refuse(step):
+        step()
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    plain = dict(sample(SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
+    capture = CountingCapture(refuse)
+    decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: capture)
+    assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
+    warnings = capsys.readouterr().err
+    assert warnings.count("CUDA graph capture failed (RuntimeError: operation not perm") == 1
+    assert "falling back to eager decoding" in warnings
+    assert capture.replays == 0
+
+
+@pytest.mark.parametrize(
+    "reads_host",
+    [lambda x: x * int(x.sum()), lambda x: x * torch.tensor([1, 2, 3])],
+    ids=["reads a number back", "sends numbers"],
+)
+def test_a_step_that_exchanges_values_with_the_host_cannot_be_captured(reads_host):
+    """The test helper `traced` notices what a CUDA graph could not replay."""
+    numbers = torch.arange(3)
+    with pytest.raises(RuntimeError):
+        traced(lambda: reads_host(numbers))

@@ -1,0 +1,57 @@
+import contextlib
+
+import pytest
+import torch
+
+from zerogap.engine.cuda_graphs import CudaGraphCapture, CudaGraphRunner
+
+
+def test_a_shape_is_captured_at_its_second_occurrence_and_replayed_from_the_third_on():
+    calls = []
+
+    def capture(step):
+        step()
+        calls.append("captured")
+        return lambda: calls.append("replayed") or step()
+
+    runner = CudaGraphRunner(lambda width, x: x[:, None] * width, capture, max_rows=4)
+    for expected_calls in ([], ["captured"], ["captured", "replayed"]):
+        values = torch.rand(3)
+        torch.testing.assert_close(runner(2, values), values[:, None] * 2)
+        assert calls == expected_calls
+    runner(5, torch.rand(3))  # another width is another shape
+    assert calls == ["captured", "replayed"]
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+def test_a_graph_is_used_only_if_its_replay_gives_the_bits_of_the_step(faithful, monkeypatch):
+    """The calls of CUDA are replaced by fakes."""
+    logits = torch.zeros(3)
+
+    class Graph:
+        def replay(self):
+            logits.copy_(torch.tensor([1.0, 2.0, 3.0 if faithful else 3.5]))
+
+    class Stream:
+        def wait_stream(self, _):
+            pass
+
+    @contextlib.contextmanager
+    def context(*_, **__):
+        yield
+
+    for name, fake in {
+        "Stream": Stream, "current_stream": Stream, "CUDAGraph": Graph,
+        "graph_pool_handle": lambda: (0, 1), "stream": context, "graph": context,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, fake)
+
+    def step():
+        return logits.copy_(torch.tensor([1.0, 2.0, 3.0]))
+
+    if faithful:
+        CudaGraphCapture()(step)()
+        assert logits.tolist() == [1.0, 2.0, 3.0]
+    else:
+        with pytest.raises(RuntimeError, match="the replayed step gives other logits"):
+            CudaGraphCapture()(step)

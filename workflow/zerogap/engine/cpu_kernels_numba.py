@@ -1,0 +1,174 @@
+"""The kernels behind :mod:`zerogap.engine.cpu_kernels`, compiled by numba when first used.
+
+The compiled code is cached next to this file or in the user's cache folder. bfloat16 values arrive
+as their 16 bits, since numpy has no such type, and are widened exactly.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
+LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
+# Sums may be taken in any order, which lets loops be vectorised; NaN and infinity keep their rules.
+FAST_SUMS = {"reassoc", "contract", "nsz", "arcp"}
+
+Array = NDArray[Any]
+
+
+def compiled(function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a kernel, cached on disk if there is a folder that can be written to."""
+    kernel: Callable[..., None]
+    try:
+        kernel = njit(nogil=True, cache=True, fastmath=FAST_SUMS)(function)
+    except RuntimeError:  # in a read-only container, say
+        kernel = njit(nogil=True, fastmath=FAST_SUMS)(function)
+    return kernel
+
+
+def _float(stored: Any) -> Any:
+    """In compiled code, the float that is stored: itself, or the bits of a bfloat16."""
+
+
+# numba compares this signature with that of the lambdas, which cannot be annotated.
+def _implement_float(stored):  # type: ignore[no-untyped-def]
+    if isinstance(stored, types.Integer):
+        return lambda stored: np.uint32(np.uint32(stored) << np.uint32(16)).view(np.float32)
+    return lambda stored: stored
+
+
+overload(_float, inline="always")(_implement_float)
+
+
+def _exp_python(x: Any) -> Any:
+    """exp(x) for x ≤ 0 in float32, with a relative error of 3e-7; 0 below exp(-87).
+
+    `math.exp` would be a function call per element, which keeps the loop around it from being
+    vectorised. This is the usual reduction: x = k ln 2 + r with |r| ≤ ln 2 / 2, a polynomial for
+    exp(r), and k put into the exponent bits. ln 2 is split in two so that r keeps its digits.
+    """
+    power = np.floor(x * np.float32(1 / math.log(2)) + np.float32(0.5))
+    rest = x - power * np.float32(LN2_HIGH) - power * np.float32(math.log(2) - LN2_HIGH)
+    series = rest * np.float32(1 / 720) + np.float32(1 / 120)
+    series = series * rest + np.float32(1 / 24)
+    series = series * rest + np.float32(1 / 6)
+    series = series * rest + np.float32(1 / 2)
+    series = series * rest * rest + rest + np.float32(1)
+    scale = np.uint32(np.uint32(np.int32(power) + 127) << np.uint32(23)).view(np.float32)
+    return np.float32(0) if power < -126 else series * scale
+
+
+# Sums keep their order here: the two products with parts of ln 2 must be subtracted one by one.
+exp = njit(fastmath={"contract"})(_exp_python)
+
+
+@compiled
+def attend(
+    query: Array,
+    key: Array,
+    value: Array,
+    num_own: Array,
+    prefix_out: Array,
+    prefix_weight: Array,
+    question_out: Array,
+    question_weight: Array,
+    cell_of_row: Array,
+    out: Array,
+    first: int,
+    last: int,
+) -> None:
+    """:func:`zerogap.engine.cpu_kernels.attend` for rows first … last-1.
+
+    Per row: scores of its own tokens, then per head the softmax over these and the two shared
+    parts, then the weighted sum. Tokens are the outer loop and heads the inner one, so that keys
+    and values are read in the order in which they are stored.
+    """
+    _, heads, size = query.shape
+    key_head = np.arange(heads) // (heads // key.shape[2])  # the one that each query head reads
+    dtype = out.dtype
+    row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
+    scores = np.empty((heads, key.shape[1]), dtype)
+    for row in range(first, last):
+        cell = cell_of_row[row]
+        for head in range(heads):
+            for d in range(size):
+                row_query[head, d] = _float(query[row, head, d])
+        for token in range(num_own[row]):
+            for head in range(heads):
+                group, score = key_head[head], dtype.type(0)
+                for d in range(size):
+                    score += row_query[head, d] * _float(key[row, token, group, d])
+                scores[head, token] = score
+        for head in range(heads):
+            to_prefix = prefix_weight[row, head]
+            to_question = question_weight[cell, head]
+            largest = max(to_prefix, to_question)
+            for token in range(num_own[row]):
+                largest = max(largest, scores[head, token])
+            to_prefix, to_question = math.exp(to_prefix - largest), math.exp(to_question - largest)
+            total = to_prefix + to_question
+            for token in range(num_own[row]):
+                weight = math.exp(scores[head, token] - largest)
+                scores[head, token] = weight
+                total += weight
+            for token in range(num_own[row]):
+                scores[head, token] /= total
+            to_prefix, to_question = to_prefix / total, to_question / total
+            for d in range(size):
+                row_out[head, d] = to_prefix * _float(prefix_out[row, head, d])
+                row_out[head, d] += to_question * _float(question_out[cell, head, d])
+        for token in range(num_own[row]):
+            for head in range(heads):
+                group, weight = key_head[head], scores[head, token]
+                for d in range(size):
+                    row_out[head, d] += weight * _float(value[row, token, group, d])
+        out[row] = row_out
+
+
+@compiled
+def draw(
+    scale: float,
+    logits: Array,
+    largest_logit: Array,
+    uniform: Array,
+    draws: Array,
+    ends: Array,
+    tokens: Array,
+    first: int,
+    last: int,
+) -> None:
+    """:func:`zerogap.engine.cpu_kernels.draw` for rows first … last-1.
+
+    A first pass over a row's logits gives running sums over blocks of tokens. Each draw then finds
+    its block by bisection and its token by summing within the block. `draws` are the indices of
+    the uniforms, sorted by row; those of a row end at `ends[row]`.
+    """
+    vocabulary = logits.shape[1]
+    running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
+    for row in range(first, last):
+        largest: Any = _float(largest_logit[row])
+        total: Any = 0.0
+        for block in range(len(running_sums)):
+            block_logits = logits[row, block * TOKEN_BLOCK : (block + 1) * TOKEN_BLOCK]
+            block_sum = np.float32(0)
+            for i in range(len(block_logits)):
+                block_sum += exp((_float(block_logits[i]) - largest) * scale)
+            total += block_sum
+            running_sums[block] = total
+        for draw_index in draws[ends[row - 1] if row else 0 : ends[row]]:
+            tokens[draw_index] = -1
+            threshold = uniform[draw_index] * total
+            block = np.searchsorted(running_sums, threshold, side="right")
+            passed = running_sums[block - 1] if block else 0.0
+            for token in range(block * TOKEN_BLOCK, min((block + 1) * TOKEN_BLOCK, vocabulary)):
+                weight = exp((_float(logits[row, token]) - largest) * scale)
+                # The block's sum may be larger than the sum of its tokens: the last token with
+                # any weight is drawn then.
+                if passed <= threshold and weight > 0:
+                    tokens[draw_index] = token
+                passed += weight
