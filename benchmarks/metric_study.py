@@ -1,32 +1,36 @@
-"""How far SA-PPG from m samples is from the truth, and what it takes to tell strategies apart.
+"""Bias, coverage and power of SA-PPG as functions of the number of samples and questions.
 
 python benchmarks/metric_study.py --output docs/metric-study
 
-Questions with known solve probabilities, responses drawn from them: the bias of the definition and
-of the corrected reading, the coverage of the bootstrap intervals, the smallest difference that
-paired intervals find with 80 % power, and how often intervals tell equal strategies apart. Writes
-figure and tables; what they say is discussed in docs/metric-study.md. Needs numpy and matplotlib;
-some four minutes on one core.
+Responses are simulated for questions with known solve probabilities. The study measures the bias of
+the definition and of the corrected value, the coverage of the bootstrap intervals, the smallest
+difference that paired intervals detect with 80 % power, and how often intervals distinguish
+strategies that are equally good. It writes a figure and tables, which docs/metric-study.md
+discusses. It takes about four minutes on one core.
 """
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
-
-from zerogap import metrics  # noqa: E402
-from zerogap.metrics.gaps import Values  # noqa: E402
+from zerogap import metrics
+from zerogap.metrics.gaps import Array, Values
+from zerogap.reporting.figures.style import STYLE, save
 
 SAMPLES = (5, 10, 20, 50, 100, 200, 500)
 QUESTIONS = 1319
+STUDIED_QUESTIONS = (100, 300, QUESTIONS)
+POPULATION = 400_000  # questions of the population that others are drawn from
 BINS = 50
+RESAMPLES = 300
+METRICS = ("definition", "corrected")
 
 Setting = Callable[[np.random.Generator, int], tuple[Values, Values]]
-Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Counts = tuple[Array, Array, Array, Array]  # as the metrics take them
 
 
 def clean(rng: np.random.Generator, n: int) -> Values:
@@ -35,16 +39,19 @@ def clean(rng: np.random.Generator, n: int) -> Values:
     return np.where(kind < 0.25, 0.0, np.where(kind < 0.33, 1.0, rng.beta(0.8, 1.1, n)))
 
 
-def leaked(n: int) -> np.ndarray:
+def leaked(n: int) -> Array:
+    """The first half of the questions."""
     return np.arange(n) < n // 2
 
 
 def restored(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Every question restored exactly."""
     q = clean(rng, n)
     return q, q
 
 
 def small_noise(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Every question off by a small random gap."""
     q = clean(rng, n)
     return np.clip(q + rng.normal(0, 0.05, n), 0, 1), q
 
@@ -57,24 +64,27 @@ def partly(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
 
 
 def half_solved(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Leaked questions always solved, the others restored."""
     q = clean(rng, n)
     return np.where(leaked(n), 1.0, q), q
 
 
 def all_zero(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Nothing solved."""
     q = clean(rng, n)
     return np.zeros(n), q
 
 
 def uniform_restored(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Every question restored, and the clean model uniform on [0, 1]."""
     q = rng.random(n)
     return q, q
 
 
 def bent(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
-    """Every gap a smooth function of q, up where leaked and down elsewhere; few questions between.
+    """Gaps that are a smooth function of q, positive if leaked; few questions in the middle.
 
-    With the uniform one, a setting that no constant of the correction was chosen on.
+    No constant of the correction was chosen on this setting or on the uniform one.
     """
     q = rng.beta(0.4, 0.4, n)
     return np.where(leaked(n), np.sqrt(q), q**1.3), q
@@ -91,276 +101,276 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-def draw(rng: np.random.Generator, p: Values, q: Values, m: int) -> Data:
+def draw(rng: np.random.Generator, p: Values, q: Values, m: int) -> Counts:
+    """Counts of m responses per question of the strategy (p) and of the clean model (q)."""
     samples = np.full(len(p), m)
     return rng.binomial(m, p), samples, rng.binomial(m, q), samples
 
 
-def truth(p: Values, q: Values) -> float:
+def true_sa_ppg(p: Values, q: Values) -> float:
     """SA-PPG of the probabilities themselves."""
     stratum = np.minimum(BINS - 1, (q * BINS).astype(int))
     return float(metrics.stratum_weights(stratum) @ np.abs(p - q))
 
 
-def biases(
-    repeats: int, tried: tuple[int, ...] = SAMPLES, questions: int = QUESTIONS
-) -> list[dict]:
-    """Mean error of both readings against the truth of the drawn questions."""
+def measure_bias(
+    repeats: int, samples: Sequence[int] = SAMPLES, questions: int = QUESTIONS
+) -> pd.DataFrame:
+    """Mean error of the definition and of the corrected value for the drawn questions.
+
+    Returns:
+        Columns setting, questions, m, truth, metric (definition or corrected), bias and sd.
+    """
     rows = []
     for number, (name, setting) in enumerate(SETTINGS.items()):
-        for m in tried:
+        for m in samples:
             errors, truths = [], []
             for repeat in range(repeats):
                 rng = np.random.default_rng([1, number, m, repeat])
                 p, q = setting(rng, questions)
-                data, true = draw(rng, p, q, m), truth(p, q)
-                truths.append(true)
-                errors.append(
-                    (
-                        metrics.sa_ppg(*data, bins=BINS) - true,
-                        metrics.sa_ppg_corrected(*data, bins=BINS) - true,
-                    )
+                data, truth = draw(rng, p, q, m), true_sa_ppg(p, q)
+                truths.append(truth)
+                values = metrics.sa_ppg(*data, bins=BINS), metrics.sa_ppg_corrected(*data, BINS)
+                errors.append(np.array(values) - truth)
+            rows += [
+                (name, questions, m, np.mean(truths), metric, bias, sd)
+                for metric, bias, sd in zip(
+                    METRICS, np.mean(errors, axis=0), np.std(errors, axis=0), strict=True
                 )
-            rows.append(
-                {
-                    "setting": name,
-                    "m": m,
-                    "truth": np.mean(truths),
-                    "bias": np.mean(errors, axis=0),
-                    "sd": np.std(errors, axis=0),
-                }
-            )
-    return rows
+            ]
+    columns = ["setting", "questions", "m", "truth", "metric", "bias", "sd"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def replicates(
-    data: list[Data], rng: np.random.Generator, number: int, bins: int = BINS
+def resampled_sa_ppg(
+    data: Sequence[Counts], rng: np.random.Generator, n_resamples: int, bins: int = BINS
 ) -> list[Values]:
-    """Bootstrap replicates of SA-PPG of strategies with one clean batch, over questions."""
-    weights = metrics.question_weights(leaked(len(data[0][0])), number, rng)
+    """SA-PPG of strategies with the same clean batch, in bootstrap resamples over questions."""
+    weights = metrics.question_weights(leaked(len(data[0][0])), n_resamples, rng)
     weights = metrics.stratified_weights(weights, metrics.strata(*data[0][2:], bins))
-    return [metrics.weighted_means(weights, np.abs(metrics.ppg(*one))) for one in data]
+    return [metrics.weighted_means(weights, np.abs(metrics.ppg(*counts))) for counts in data]
 
 
-def coverage(repeats: int, number: int) -> list[dict]:
-    """How often a 95 % interval holds what it is asked for.
+def measure_coverage(repeats: int, n_resamples: int) -> pd.DataFrame:
+    """How often a 95 % interval contains a value.
 
-    ``expected``: the mean reading at this m over other questions and responses; ``truth``: SA-PPG
-    of the population's probabilities; ``moved``: the truth again, by the interval moved by the
-    correction.
+    Returns:
+        One row per setting and m: the true SA-PPG of the population, the mean value and mean width,
+        and the fractions of intervals that contain the mean value at this m, that contain the
+        truth, and that contain the truth after they were shifted by the correction.
     """
+    names = ("restored exactly (p = q)", "partly restored", "leaked half always solved")
     rows = []
-    for which, name in enumerate(
-        ("restored exactly (p = q)", "partly restored", "leaked half always solved")
-    ):
-        population = truth(*SETTINGS[name](np.random.default_rng([2, which]), 400_000))
+    for number, name in enumerate(names):
+        truth = true_sa_ppg(*SETTINGS[name](np.random.default_rng([2, number]), POPULATION))
         for m in (10, 50, 200):
-            readings, corrected, intervals = [], [], []
+            values, corrected, intervals = [], [], []
             for repeat in range(repeats):
-                rng = np.random.default_rng([3, which, m, repeat])
+                rng = np.random.default_rng([3, number, m, repeat])
                 data = draw(rng, *SETTINGS[name](rng, QUESTIONS), m)
-                readings.append(metrics.sa_ppg(*data, bins=BINS))
+                values.append(metrics.sa_ppg(*data, bins=BINS))
                 corrected.append(metrics.sa_ppg_corrected(*data, bins=BINS))
-                intervals.append(metrics.interval(replicates([data], rng, number)[0]))
+                resamples = resampled_sa_ppg([data], rng, n_resamples)[0]
+                intervals.append(metrics.interval(resamples))
             ends = np.array(intervals)
-            moved = ends + (np.array(corrected) - readings)[:, None]
-            rows.append(
-                {
-                    "setting": name,
-                    "m": m,
-                    "truth": population,
-                    "reading": np.mean(readings),
-                    "width": np.mean(ends[:, 1] - ends[:, 0]),
-                    "expected": _holds(ends, float(np.mean(readings))),
-                    "covers truth": _holds(ends, population),
-                    "moved": _holds(moved, population),
-                }
-            )
-    return rows
+            shifted = ends + (np.array(corrected) - values)[:, None]
+            mean = float(np.mean(values))
+            covered = [_coverage(*pair) for pair in ((ends, mean), (ends, truth), (shifted, truth))]
+            rows.append((name, m, truth, mean, np.mean(ends[:, 1] - ends[:, 0]), *covered))
+    return pd.DataFrame(
+        rows,
+        columns=["setting", "m", "truth", "mean", "width", "of_mean", "of_truth", "shifted"],
+    )
 
 
-def _holds(intervals: np.ndarray, value: float) -> float:
+def _coverage(intervals: Values, value: float) -> float:
     return float(((intervals[:, 0] <= value) & (value <= intervals[:, 1])).mean())
 
 
-def two_strategies(
-    rng: np.random.Generator, n: int, share: float, more: Values
+def draw_strategies(
+    rng: np.random.Generator, n: int, fraction: float, increments: Values
 ) -> tuple[Values, list[Values]]:
-    """Clean probabilities, and a strategy that keeps `share` of the inflation, then worse ones.
+    """Clean probabilities, and a strategy that keeps a fraction of the inflation, then worse ones.
 
-    What is kept of a leaked question's inflation varies by question and strategy, independently:
-    the strategies agree on what a question is and on nothing else.
+    How much a leaked question keeps varies independently by question and strategy: the strategies
+    have nothing in common but the questions.
     """
     q = clean(rng, n)
 
-    def kept(of: float) -> Values:
-        mean = np.where(leaked(n), of, 0.05)
+    def with_inflation(kept: float) -> Values:
+        mean = np.where(leaked(n), kept, 0.05)
         return q + (1 - q) * rng.beta(4 * mean, 4 * (1 - mean))
 
-    return q, [kept(share), *(kept(share + one) for one in more)]
+    worse = [with_inflation(fraction + increment) for increment in increments]
+    return q, worse
 
 
-def power(repeats: int, number: int) -> list[dict]:
-    """The smallest true difference whose paired 95 % interval leaves out 0 in 80 % of runs."""
-    more = np.array([0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.19, 0.27, 0.38])
-    q, probabilities = two_strategies(np.random.default_rng(4), 400_000, 0.4, more)
-    true = [truth(p, q) for p in probabilities]
-    differences = np.array(true[1:]) - true[0]
+def measure_power(repeats: int, n_resamples: int) -> pd.DataFrame:
+    """The smallest true difference whose paired 95 % interval excludes 0 in 80 % of runs."""
+    increments = np.array([0, 0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.19, 0.27, 0.38])
+    q, probabilities = draw_strategies(np.random.default_rng(4), POPULATION, 0.4, increments)
+    truths = [true_sa_ppg(p, q) for p in probabilities]
+    differences = np.array(truths[1:]) - truths[0]
     rows = []
-    for n in (100, 300, 1319):
+    for n in STUDIED_QUESTIONS:
         for m in (10, 20, 50, 100):
-            found = np.zeros(len(more))
+            n_detected = np.zeros(len(differences))
             for repeat in range(repeats):
                 rng = np.random.default_rng([5, n, m, repeat])
-                q, probabilities = two_strategies(rng, n, 0.4, more)
+                q, probabilities = draw_strategies(rng, n, 0.4, increments)
                 samples, batch = np.full(n, m), rng.binomial(m, q)
                 data = [(rng.binomial(m, p), samples, batch, samples) for p in probabilities]
-                first, *others = replicates(data, rng, number)
-                found += [metrics.interval(other - first)[0] > 0 for other in others]
-            rows.append({"n": n, "m": m, "difference": _reaches(differences, found / repeats)})
-    return rows
+                first, *others = resampled_sa_ppg(data, rng, n_resamples)
+                n_detected += [metrics.interval(other - first)[0] > 0 for other in others]
+            rows.append((n, m, _smallest_difference(differences, n_detected / repeats)))
+    return pd.DataFrame(rows, columns=["n", "m", "difference"])
 
 
-def equals(repeats: int, number: int, strategies: int = 7) -> list[dict]:
-    """How often 95 % intervals tell strategies apart that are equally good, m = 50.
+def _smallest_difference(differences: Values, powers: Values, target: float = 0.8) -> float:
+    """The difference at which the power reaches the target, interpolated; NaN if none does."""
+    # Simulated power is not quite monotone; its running maximum is.
+    increasing = np.maximum.accumulate(np.concatenate([[0.025], powers]))
+    if increasing[-1] < target:
+        return float("nan")
+    after = int(np.argmax(increasing >= target))
+    x = np.concatenate([[0.0], differences])
+    step = (target - increasing[after - 1]) / (increasing[after] - increasing[after - 1])
+    return float(x[after - 1] + step * (x[after] - x[after - 1]))
 
-    ``pair``: a single pair's interval leaves out 0; ``alone``: that of at least one of all pairs;
-    ``together``: the same, by the intervals that hold together (max-T).
+
+def measure_false_differences(
+    repeats: int, n_resamples: int, n_strategies: int = 7
+) -> pd.DataFrame:
+    """How often 95 % intervals distinguish strategies that are equally good, at m = 50.
+
+    Returns:
+        One row per number of questions and strata, with the probability that the interval of a
+        single pair excludes 0, that the interval of any pair does, and the latter for simultaneous
+        intervals (max-T).
     """
-    a, b = np.triu_indices(strategies, k=1)
+    a, b = np.triu_indices(n_strategies, k=1)
     rows = []
-    for n in (100, 300, 1319):
+    for n in STUDIED_QUESTIONS:
         for bins in (50, 10):
-            found = []
+            excluded = []
             for repeat in range(repeats):
                 rng = np.random.default_rng([6, n, bins, repeat])
-                q, probabilities = two_strategies(rng, n, 0.4, np.zeros(strategies - 1))
+                q, probabilities = draw_strategies(rng, n, 0.4, np.zeros(n_strategies))
                 samples, batch = np.full(n, 50), rng.binomial(50, q)
                 data = [(rng.binomial(50, p), samples, batch, samples) for p in probabilities]
-                read = np.array([metrics.sa_ppg(*one, bins=bins) for one in data])
-                spread = np.array(replicates(data, rng, number, bins))
-                pairs, differences = spread[a] - spread[b], read[a] - read[b]
+                values = np.array([metrics.sa_ppg(*counts, bins=bins) for counts in data])
+                resamples = np.array(resampled_sa_ppg(data, rng, n_resamples, bins))
+                pairs, differences = resamples[a] - resamples[b], values[a] - values[b]
                 low, high = np.quantile(pairs, [0.025, 0.975], axis=1)
-                apart = (low > 0) | (high < 0)
+                separate = (low > 0) | (high < 0)
                 low, high = metrics.simultaneous(pairs, differences)
-                found.append((apart.mean(), apart.any(), ((low > 0) | (high < 0)).any()))
-            shares = np.mean(found, axis=0)
-            named = dict(zip(("pair", "alone", "together"), shares, strict=True))
-            rows.append({"n": n, "bins": bins, **named})
-    return rows
+                joint = (low > 0) | (high < 0)
+                excluded.append((separate.mean(), separate.any(), joint.any()))
+            rows.append((n, bins, *np.mean(excluded, axis=0)))
+    return pd.DataFrame(rows, columns=["n", "bins", "pair", "any_separate", "any_simultaneous"])
 
 
-def _reaches(differences: Values, shares: Values, wanted: float = 0.8) -> float:
-    """The difference at which the power passes `wanted`, interpolated; NaN beyond the largest."""
-    # Simulated power is not monotone by a hair; its running maximum is.
-    rising = np.maximum.accumulate(np.concatenate([[0.025], shares]))
-    if rising[-1] < wanted:
-        return float("nan")
-    last = int(np.argmax(rising >= wanted))
-    x = np.concatenate([[0.0], differences])
-    step = (wanted - rising[last - 1]) / (rising[last] - rising[last - 1])
-    return float(x[last - 1] + step * (x[last] - x[last - 1]))
-
-
-def draw_figure(rows: list[dict], prefix: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    from zerogap.reporting.figures import style
-
-    with plt.rc_context(style.STYLE):
+def draw_figure(rows: pd.DataFrame, prefix: Path) -> None:
+    """Plot the bias of both metrics against m, one line per setting."""
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
-        for which, (axis, title) in enumerate(
-            zip(axes, ("definition (paper)", "corrected"), strict=True)
-        ):
-            for k, name in enumerate(SETTINGS):
-                part = [row for row in rows if row["setting"] == name]
-                m = [row["m"] for row in part]
-                bias = np.array([row["bias"][which] for row in part])
-                sd = np.array([row["sd"][which] for row in part])
-                axis.plot(m, bias, marker="osD^vPX"[k], markersize=4, linewidth=1.2, label=name)
+        titles = {"definition": "definition (paper)", "corrected": "corrected"}
+        for axis, (metric, title) in zip(axes, titles.items(), strict=True):
+            for marker, name in zip("osD^vPX", SETTINGS, strict=True):
+                part = rows[(rows["setting"] == name) & (rows["metric"] == metric)]
+                m, bias, sd = part["m"], part["bias"], part["sd"]
+                axis.plot(m, bias, marker=marker, markersize=4, linewidth=1.2, label=name)
                 axis.fill_between(m, bias - sd, bias + sd, alpha=0.15, linewidth=0)
             axis.axhline(0, color="black", linewidth=0.6)
             axis.set_xscale("log")
             axis.set_xticks(SAMPLES, [str(m) for m in SAMPLES])
             axis.minorticks_off()
-            axis.set(title=title, xlabel="samples a question m")
-        axes[0].set_ylabel("SA-PPG read − true SA-PPG")
+            axis.set(title=title, xlabel="samples per question m")
+        axes[0].set_ylabel("estimated − true SA-PPG")
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=3)
-        style.save(figure, prefix)
-    prefix.with_suffix(".pdf").unlink()  # the docs show the PNG and link the SVG
+        save(figure, prefix)
+    prefix.with_suffix(".pdf").unlink()  # the docs show the PNG and link to the SVG
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A pipe table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def _errors(rows: dict[int, list[dict]]) -> list[list[str]]:
-    """A line a setting and reading: mean error and its standard deviation at each N and m."""
+def bias_table(rows: pd.DataFrame) -> str:
+    """One line per setting and metric: mean error (standard deviation) for each N and m."""
+    columns = rows[["questions", "m"]].drop_duplicates().itertuples(index=False)
+    several = rows["questions"].nunique() > 1
+    titles = [f"N = {n}, m = {m}" if several else f"m = {m}" for n, m in columns]
     lines = []
-    for name in SETTINGS:
-        part = [row for of_size in rows.values() for row in of_size if row["setting"] == name]
-        for which, reading in enumerate(("definition", "corrected")):
-            cells = [f"{row['bias'][which]:+.3f} ({row['sd'][which]:.3f})" for row in part]
-            lines.append([name, f"{part[-1]['truth']:.3f}", reading, *cells])
-    return lines
+    for (setting, metric), part in rows.groupby(["setting", "metric"], sort=False):
+        cells = [f"{row.bias:+.3f} ({row.sd:.3f})" for row in part.itertuples()]
+        lines.append([setting, f"{part['truth'].iloc[-1]:.3f}", metric, *cells])
+    return markdown(["setting", "true SA-PPG", "estimate", *titles], lines)
+
+
+def coverage_table(rows: pd.DataFrame) -> str:
+    """Coverage of the intervals."""
+    header = [
+        *("setting", "m", "true SA-PPG", "mean value", "mean width of the interval"),
+        *("contains the mean value", "contains the truth", "shifted by the correction"),
+    ]
+    lines = [
+        [
+            *(row.setting, str(row.m), f"{row.truth:.3f}", f"{row.mean:.3f}", f"{row.width:.3f}"),
+            *(f"{row.of_mean:.0%}", f"{row.of_truth:.0%}", f"{row.shifted:.0%}"),
+        ]
+        for row in rows.itertuples()
+    ]
+    return markdown(header, lines)
+
+
+def power_table(rows: pd.DataFrame) -> str:
+    """Smallest detectable differences, one line per N, one column per m."""
+    table = rows.pivot(index="n", columns="m", values="difference")
+    lines = [[str(n), *(f"{value:.3f}" for value in row)] for n, row in table.iterrows()]
+    return markdown(["questions N", *(f"m = {m}" for m in table)], lines)
+
+
+def false_difference_table(rows: pd.DataFrame) -> str:
+    """How often equal strategies are distinguished."""
+    header = ["questions N", "strata B", "one pair", "any of 21 pairs", "any of 21, simultaneous"]
+    lines = [
+        [
+            *(str(row.n), str(row.bins), f"{row.pair:.0%}"),
+            *(f"{row.any_separate:.0%}", f"{row.any_simultaneous:.0%}"),
+        ]
+        for row in rows.itertuples()
+    ]
+    return markdown(header, lines)
 
 
 def main() -> None:
+    """Run the study and write its tables and figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("docs/metric-study"))
     parser.add_argument(
-        "--scale", type=float, default=1.0, help="repeats, as a share of the study's"
+        "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
     )
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
 
-    def times(repeats: int) -> int:
+    def scaled(repeats: int) -> int:
         return max(2, round(repeats * args.scale))
 
-    rows = biases(times(12))
-    draw_figure(rows, args.output / "bias")
-    few = {n: biases(times(40), (10, 50), n) for n in (100, 300)}
-    few[QUESTIONS] = [row for row in rows if row["m"] in (10, 50)]
-    texts = {
-        "bias": table(
-            ["setting", "true SA-PPG", "reading", *(f"m = {m}" for m in SAMPLES)],
-            _errors({QUESTIONS: rows}),
-        ),
-        "few-questions": table(
-            ["setting", "true SA-PPG", "reading",
-             *(f"N = {n}, m = {m}" for n in few for m in (10, 50))],
-            _errors(few),
-        ),
-        "coverage": table(
-            ["setting", "m", "true SA-PPG", "mean reading", "mean width of the interval",
-             "holds the mean reading", "holds the truth", "moved by the correction, holds it"],
-            [
-                [row["setting"], str(row["m"]), f"{row['truth']:.3f}", f"{row['reading']:.3f}",
-                 f"{row['width']:.3f}", f"{row['expected']:.0%}", f"{row['covers truth']:.0%}",
-                 f"{row['moved']:.0%}"]
-                for row in coverage(times(100), 300)
-            ],
-        ),
-    }  # fmt: skip
-    found = power(times(200), 300)
-    samples = sorted({row["m"] for row in found})
-    texts["power"] = table(
-        ["questions N", *(f"m = {m}" for m in samples)],
-        [
-            [str(n), *(f"{row['difference']:.3f}" for row in found if row["n"] == n)]
-            for n in sorted({row["n"] for row in found})
-        ],
-    )
-    texts["equals"] = table(
-        ["questions N", "strata B", "a pair's interval", "any of 21 pairs'", "any of 21, together"],
-        [
-            [str(row["n"]), str(row["bins"]), f"{row['pair']:.0%}", f"{row['alone']:.0%}",
-             f"{row['together']:.0%}"]
-            for row in equals(times(200), 300)
-        ],
-    )  # fmt: skip
+    bias = measure_bias(scaled(12))
+    draw_figure(bias, args.output / "bias")
+    few = [measure_bias(scaled(40), (10, 50), n) for n in STUDIED_QUESTIONS[:-1]]
+    few.append(bias[bias["m"].isin((10, 50))])
+    texts: Mapping[str, str] = {
+        "bias": bias_table(bias),
+        "few-questions": bias_table(pd.concat(few)),
+        "coverage": coverage_table(measure_coverage(scaled(100), RESAMPLES)),
+        "power": power_table(measure_power(scaled(200), RESAMPLES)),
+        "equals": false_difference_table(measure_false_differences(scaled(200), RESAMPLES)),
+    }
     for name, text in texts.items():
         (args.output / f"{name}.md").write_text(text)
         print(f"{name}\n\n{text}")

@@ -1,5 +1,21 @@
 """The run as one HTML document, and the graphs of rules and jobs, all made by Snakemake itself."""
 
+import shlex
+
+
+def snakemake_command():
+    """The command that calls Snakemake again with this run's configuration.
+
+    This run holds the lock of the directory; the call within it only reads.
+    """
+    command = ["python", "-m", "snakemake", "--nolock"]
+    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
+    if files := workflow.overwrite_configfiles:
+        command += ["--configfile", *map(os.path.relpath, files)]
+    if values := workflow.config_settings.config_args:
+        command += ["--config", *values]
+    return shlex.join(command)
+
 
 rule write_report:
     input:

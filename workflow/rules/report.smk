@@ -1,9 +1,24 @@
 """Tables and figures of the catalogue, the claims sheet and the checks."""
 
+from zerogap.pipeline import report_sources
 from zerogap.reporting.catalog import FIGURES, TABLES
 
 SCALE = report_sources.scale_sentence(CONFIG)
 METRICS = [str(path) for path in report_sources.metrics_files(CONFIG)]
+
+
+def sources(entry):
+    """The files and values that a table or figure is made of."""
+    return report_sources.source_values(CONFIG, entry)
+
+
+def input_files(entry):
+    return report_sources.input_files(sources(entry))
+
+
+def caption(entry):
+    """The caption's text, for the template workflow/report/caption.rst."""
+    return Path(workflow.basedir, "workflow/report", entry.caption).read_text()
 
 
 rule make_table:
@@ -31,8 +46,7 @@ rule make_table:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb
-        * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb * 2 ** (attempt - 1),
         runtime=doubling(30),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -70,8 +84,7 @@ rule make_figure:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb
-        * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb * 2 ** (attempt - 1),
         runtime=doubling(10),
     params:
         prefix=subpath(output.png, strip_suffix=".png"),

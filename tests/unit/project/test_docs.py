@@ -10,7 +10,6 @@ import yaml
 from _pytest.mark.structures import ParameterSet
 
 from helpers.paths import ROOT
-from zerogap.reporting.catalog import FIGURES, TABLES
 
 PAGES = [
     ROOT / name
@@ -103,24 +102,6 @@ def mentioned_keys() -> Iterator[ParameterSet]:
 @pytest.mark.parametrize("key", list(mentioned_keys()))
 def test_mentioned_configuration_key_exists(key: str) -> None:
     assert any(pattern.fullmatch(key) for pattern in known_keys())
-
-
-def snakemake_targets() -> Iterator[ParameterSet]:
-    """Words of the documented commands that are neither options, their values nor files."""
-    for page in PAGES:
-        for command in re.findall(r"\bsnakemake ([^#`\n\"]+)", page.read_text()):
-            words = re.sub(r"--(?!no-hooks|unlock)[\w-]+[ =]\S+", "", command).split()
-            for word in words:
-                if re.fullmatch(r"[a-z]+(_[a-z0-9]+)+", word):
-                    yield pytest.param(word, id=f"{page.relative_to(ROOT)}: {word}")
-
-
-@pytest.mark.parametrize("target", list(snakemake_targets()))
-def test_mentioned_target_is_a_rule_a_table_or_a_figure(target: str) -> None:
-    rules = {f"table_{name}" for name in TABLES} | {f"figure_{name}" for name in FIGURES}
-    for file in (ROOT / "workflow/rules").glob("*.smk"):
-        rules |= set(re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE))
-    assert target in rules
 
 
 def test_readme_is_short() -> None:

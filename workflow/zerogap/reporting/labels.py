@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from zerogap.errors import InputError
+from zerogap.metrics.registry import labels as metric_labels
+from zerogap.metrics.registry import paper_metrics
 
 MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
 BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
@@ -32,17 +34,7 @@ CONFIGURATIONS = {
     "railcap_ban": "n=4, ban",
 }
 # Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
-METRICS = {
-    "solve_mean": "Solved",
-    "g_ap": "G-AP",
-    "g_app": "G-APP",
-    "a_ppg": "A-PPG",
-    "delta_plus": "Δ⁺",
-    "delta_minus": "Δ⁻",
-    "sa_ppg": "SA-PPG",
-    "s_delta_plus": "S-Δ⁺",
-    "s_delta_minus": "S-Δ⁻",
-}
+METRICS = {name: metric_labels()[name] for name in ("solve_mean", *paper_metrics())}
 SUBSETS = ("leaked", "unleaked")
 
 

@@ -1,0 +1,59 @@
+"""The shipped example of `zerogap score`, run as a command."""
+
+import os
+import runpy
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.cli import main
+
+EXAMPLE = ROOT / "examples/score"
+FAST = ["--resamples", "50"]
+PATHS = [
+    *("--clean", "examples/score/clean.jsonl", "examples/score/identity.jsonl"),
+    *("examples/score/railcap.csv", "--leaked", "examples/score/leaked.txt"),
+]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_the_plot_has_the_format_of_its_suffix(suffix, start, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    path = tmp_path / f"gaps{suffix}"
+    assert main(["score", *FAST, *PATHS, "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(start)
+
+
+def python(*arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_the_example_runs_without_torch():
+    run = python("-X", "importtime", "-m", "zerogap", "score", *FAST, *PATHS)
+    assert "unleaked (12)" in run.stdout
+    imported = {line.rsplit("|", 1)[1].strip() for line in run.stderr.splitlines() if "|" in line}
+    assert "zerogap.metrics.evaluate" in imported
+    assert not imported & {"torch", "transformers", "matplotlib", "lm_eval"}
+
+
+def test_importing_the_command_line_does_not_load_pandas():
+    python("-c", "import sys, zerogap.cli; sys.exit('pandas' in sys.modules)")
+
+
+def test_the_example_files_equal_what_their_script_writes(tmp_path):
+    runpy.run_path(str(EXAMPLE / "simulate.py"))["main"](tmp_path)
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    shipped = {p.name: p.read_bytes() for p in EXAMPLE.iterdir() if p.suffix != ".py"}
+    assert written == shipped
