@@ -50,10 +50,12 @@ class SampleCheckpoint:
             table = parquet.read(path, "samples")
             batch_size = parquet.provenance(path)["batch_size"]
         except (InputError, OSError) as error:
-            return self._reject(path, f"not readable ({error})")
+            _report(path, f"not readable ({error})")
+            return None
         expected = [name for name in question_ids for _ in range(num_samples)]
         if list(table.question_id) != expected:
-            return self._reject(path, "holds other questions")
+            _report(path, "holds other questions")
+            return None
         self.batch_size = batch_size
         return table
 
@@ -64,5 +66,6 @@ class SampleCheckpoint:
     def _path(self, number: int) -> Path:
         return self._folder / f"chunk-{number:05d}.parquet"
 
-    def _reject(self, path: Path, reason: str) -> None:
-        print(f"{path}: {reason}; sampling its questions again", file=sys.stderr, flush=True)
+
+def _report(path: Path, reason: str) -> None:
+    print(f"{path}: {reason}; sampling its questions again", file=sys.stderr, flush=True)

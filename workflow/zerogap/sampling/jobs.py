@@ -77,15 +77,15 @@ def decode_greedy(
     texts = response_texts(trajectories, inputs.tokenizer, params.stop)
     rows = [
         (
-            question.question_id,
+            prompt.question_id,
             trajectory.token_ids,
             text,
-            *rule.grade(text, question.gold),
+            *rule.grade(text, gold),
             trajectory.entropy,
             trajectory.finish_reason,
         )
-        for question, trajectory, text in zip(
-            inputs.questions.itertuples(), trajectories, texts, strict=True
+        for prompt, gold, trajectory, text in zip(
+            inputs.prompts, inputs.questions.gold, trajectories, texts, strict=True
         )
     ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
@@ -191,7 +191,9 @@ def sample_cell(
             indices=indices,
         )
         parquet.write(samples, table, "samples", made_by)
-    parquet.write(solve, solve_counts(table, inputs.questions.iloc[indices]), "solve", made_by)
+    parquet.write(
+        solve, solve_counts(table, inputs.questions.iloc[list(indices)]), "solve", made_by
+    )
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
 
 

@@ -72,7 +72,7 @@ class RailCap:
         return Intervention(edit_logits=edit_logits)
 
 
-class RailCapLogitsProcessor(LogitsProcessor):
+class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     """RailCap for `model.generate(logits_processor=[...], do_sample=True)`; see docs/railcap.md.
 
     Args:

@@ -129,8 +129,8 @@ class PatchedDecoder:
 def selected_neurons(path: Path) -> Neurons:
     """Return the neurons that a `neurons` file selects, by layer."""
     table = parquet.read(path, "neurons")
-    by_layer = table[table.selected].groupby("layer").neuron
+    selected = table[table.selected]
     return {
-        int(layer): torch.tensor(indices.to_numpy(copy=True), dtype=torch.long)
-        for layer, indices in by_layer
+        layer: torch.tensor(selected.neuron[selected.layer == layer].tolist())
+        for layer in sorted(set(selected.layer.tolist()))
     }
