@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 import zerogap
 from helpers.tiny_models import model, tokenizer
@@ -58,6 +59,35 @@ def test_a_strategy_that_filters_drops_responses():
 def test_shortcut_without_base_model_and_neurons_is_an_error():
     with pytest.raises(InputError, match="pass base_model and neurons"):
         sample(strategy=zerogap.Shortcut())
+
+
+def test_the_model_can_be_used_as_before():
+    net, ids = model("llama").train(), torch.tensor([[1, 2, 3]])
+    expected = net(ids).logits
+    zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
+    assert net.training
+    torch.testing.assert_close(net(ids).logits, expected)
+
+
+def test_shortcut_leaves_no_patch_on_the_model(tmp_path):
+    net, ids = model("llama", 1), torch.tensor([[1, 2, 3]])
+    expected = net(ids).logits
+    model("llama", 2).save_pretrained(tmp_path / "base")
+    neurons = pd.DataFrame(
+        {
+            "layer": 0, "neuron": range(40), "comparative": 0.1, "causal": 1.0, "score": 1.1,
+            "selected": True,
+        }
+    )  # fmt: skip
+    parquet.write(tmp_path / "neurons.parquet", neurons, "neurons", {})
+    options = {"num_samples": 2, "max_new_tokens": 3, "temperature": 0.1}
+    paths = {"base_model": tmp_path / "base", "neurons": tmp_path / "neurons.parquet"}
+    plain = zerogap.sample(net, TOKENIZER, PROMPTS, **options)
+    patched = zerogap.sample(
+        net, TOKENIZER, PROMPTS, strategy=zerogap.Shortcut(), **options, **paths
+    )
+    assert list(patched.token_ids) != list(plain.token_ids)
+    torch.testing.assert_close(net(ids).logits, expected)
 
 
 def test_the_output_file_holds_the_table_and_nothing_else_is_left(tmp_path):

@@ -1,6 +1,7 @@
 """`zerogap.sample`: sample many responses per prompt from a model in memory."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -52,8 +53,7 @@ def sample(
     batch size or another strategy leave them as they are.
 
     Args:
-        model: any `transformers` causal language model. Its attention implementation may be
-            replaced by the sampler's.
+        model: any `transformers` causal language model.
         tokenizer: the model's tokenizer; it must have an end token.
         prompts: complete prompts. Their ids are the mapping's keys, or "0", "1", … in a sequence.
         num_samples: responses per prompt.
@@ -100,77 +100,117 @@ def sample(
         batch_size=batch_size,
         batch_invariant=batch_invariant,
     )
-    decoder: Decoder = loading.decoder(model)
-    trajectories: list[Response] = []
-    intervention = Intervention()
-    if strategy is not None:
-        params = SamplingParams(temperature=0, max_new_tokens=max_new_tokens, stop=list(stop))
-        trajectories = greedy(decoder, tokenized, tokenizer, params)
-        context = Context(
-            trajectories=[trajectory.token_ids for trajectory in trajectories],
-            entropies=[trajectory.entropy for trajectory in trajectories],
-            tokenizer=tokenizer,
-            base_model=None if base_model is None else Path(base_model),
-            neurons=None if neurons is None else Path(neurons),
-        )
-        intervention = strategy.prepare(context)
-    if intervention.wrap_decoder is not None:
-        decoder = intervention.wrap_decoder(decoder)
-    job = _Job(decoder, tokenized, golds, tokenizer, sampling, rule, intervention, trajectories)
-
-    if output is None:
-        return job.run()
-    settings = {
-        "strategy": repr(strategy),
-        "sampling": {**vars(sampling), "batch_size": None},
-        "extraction": extraction,
-        "device": str(model.device),
-        "versions": [torch.__version__, transformers.__version__],
-        "prompts": fingerprint([texts, golds]),
-        "trajectories": fingerprint([trajectory.token_ids for trajectory in trajectories]),
-        "model": fingerprint(_weights_sample(model)),
+    job = _Job(model, tokenizer, tokenized, golds, rule, sampling, strategy)
+    paths = {
+        "base_model": None if base_model is None else Path(base_model),
+        "neurons": None if neurons is None else Path(neurons),
     }
-    with resumable_dir(Path(output), settings) as folder:
-        table = job.run(SampleCheckpoint(folder))
-        metadata = provenance(
-            strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
-        )
-        parquet.write(output, table, "samples", metadata)
-    return table
+    with _left_unchanged(model):
+        return job.run(paths, None if output is None else Path(output))
 
 
 @dataclass(frozen=True)
 class _Job:
     """What one call samples, and how."""
 
-    decoder: Decoder
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
     prompts: list[Prompt]
     golds: list[str | None]
-    tokenizer: PreTrainedTokenizerBase
-    sampling: SamplingParams
     rule: ExtractionRule
-    intervention: Intervention
-    trajectories: list[Response]
+    sampling: SamplingParams
+    strategy: Strategy | None
 
-    def run(self, checkpoint: SampleCheckpoint | None = None) -> pd.DataFrame:
-        """Sample, and drop what the strategy filters out."""
-        table = sample_questions(
-            self.decoder,
-            self.prompts,
-            self.golds,
-            self.tokenizer,
-            self.sampling,
-            self.rule,
-            self.intervention.edit_logits,
-            checkpoint=checkpoint,
+    def run(self, paths: Mapping[str, Path | None], output: Path | None) -> pd.DataFrame:
+        """Decode the trajectories that the strategy needs, then sample."""
+        decoder = loading.decoder(self.model)
+        if self.strategy is None:
+            return self._sample(decoder, Intervention(), [], output)
+        params = SamplingParams(
+            temperature=0, max_new_tokens=self.sampling.max_new_tokens, stop=self.sampling.stop
         )
-        if self.intervention.filter_responses is None:
-            return table
-        by_prompt = {
-            prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
-            for prompt, trajectory in zip(self.prompts, self.trajectories, strict=True)
+        trajectories = greedy(decoder, self.prompts, self.tokenizer, params)
+        context = Context(
+            trajectories=[trajectory.token_ids for trajectory in trajectories],
+            entropies=[trajectory.entropy for trajectory in trajectories],
+            tokenizer=self.tokenizer,
+            **paths,
+        )
+        intervention = self.strategy.prepare(context)
+        if intervention.wrap_decoder is None:
+            return self._sample(decoder, intervention, trajectories, output)
+        wrapped = intervention.wrap_decoder(decoder)
+        try:
+            return self._sample(wrapped, intervention, trajectories, output)
+        finally:
+            wrapped.release()
+
+    def _sample(
+        self,
+        decoder: Decoder,
+        intervention: Intervention,
+        trajectories: list[Response],
+        output: Path | None,
+    ) -> pd.DataFrame:
+        def sample_and_filter(checkpoint: SampleCheckpoint | None = None) -> pd.DataFrame:
+            table = sample_questions(
+                decoder,
+                self.prompts,
+                self.golds,
+                self.tokenizer,
+                self.sampling,
+                self.rule,
+                intervention.edit_logits,
+                checkpoint=checkpoint,
+            )
+            if intervention.filter_responses is None:
+                return table
+            by_prompt = {
+                prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
+                for prompt, trajectory in zip(self.prompts, trajectories, strict=True)
+            }
+            return filter_samples(table, by_prompt, intervention.filter_responses)
+
+        if output is None:
+            return sample_and_filter()
+        with resumable_dir(output, self._settings(trajectories)) as folder:
+            table = sample_and_filter(SampleCheckpoint(folder))
+            metadata = provenance(
+                strategy=repr(self.strategy),
+                sampling=vars(self.sampling),
+                model=self.model.name_or_path,
+            )
+            parquet.write(output, table, "samples", metadata)
+        return table
+
+    def _settings(self, trajectories: list[Response]) -> dict[str, Any]:
+        """Everything the samples depend on: a call with other settings does not resume this one."""
+        prompts = [(prompt.question_id, prompt.token_ids) for prompt in self.prompts]
+        weights = {  # some of every parameter: enough to recognise another model
+            name: [list(weight.shape), weight.flatten()[:: max(1, weight.numel() // 64)].tolist()]
+            for name, weight in self.model.named_parameters()
         }
-        return filter_samples(table, by_prompt, self.intervention.filter_responses)
+        return {
+            "strategy": repr(self.strategy),
+            "sampling": {**vars(self.sampling), "batch_size": None},
+            "extraction": self.rule.name,
+            "device": str(self.model.device),
+            "versions": [torch.__version__, transformers.__version__],
+            "prompts": fingerprint([prompts, self.golds]),
+            "trajectories": fingerprint([trajectory.token_ids for trajectory in trajectories]),
+            "model": fingerprint(weights),
+        }
+
+
+@contextlib.contextmanager
+def _left_unchanged(model: PreTrainedModel) -> Iterator[None]:
+    """Give the model its own attention and mode back: the decoders replace them."""
+    attention, is_training = model.config._attn_implementation, model.training
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(attention)
+        model.train(is_training)
 
 
 def _numbered(values: Sequence[str]) -> dict[str, str]:
@@ -187,11 +227,3 @@ def _gold_answers(
     if unmatched := sorted(set(answers) ^ set(prompts)):
         raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
     return [answers[name] for name in prompts]
-
-
-def _weights_sample(model: PreTrainedModel) -> dict[str, Any]:
-    """Return some weights of every parameter: enough to recognise another model."""
-    return {
-        name: [list(weight.shape), weight.flatten()[:: max(1, weight.numel() // 64)].tolist()]
-        for name, weight in model.named_parameters()
-    }

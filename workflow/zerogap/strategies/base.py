@@ -26,6 +26,12 @@ if TYPE_CHECKING:  # building a strategy that only filters loads no torch
     from zerogap.engine.decoder import Decoder, Edit
     from zerogap.strategies.filtering import ResponseFilter
 
+    class WrappedDecoder(Decoder, Protocol):
+        """A decoder that a strategy has put around the contaminated model's."""
+
+        def release(self) -> None:
+            """Undo what wrapping has changed in the model."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -54,14 +60,15 @@ class Intervention:
         edit_logits: (logits (R, V), rows) → logits (R, V), before temperature and sampling. It may
             modify the logits in place. The tensors of `rows` are on the CPU, the logits on the
             model's device.
-        wrap_decoder: the contaminated model's decoder → the decoder to sample from.
+        wrap_decoder: the contaminated model's decoder → the decoder to sample from. If it changes
+            the model, `release` undoes that.
         filter_responses: (greedy trajectory, token ids of its responses, their texts) → which of
             the responses count. The token ids come without the end token. A strategy that filters
             is prepared without trajectories and without a tokenizer.
     """
 
     edit_logits: "Edit | None" = None
-    wrap_decoder: "Callable[[Decoder], Decoder] | None" = None
+    wrap_decoder: "Callable[[Decoder], WrappedDecoder] | None" = None
     filter_responses: "ResponseFilter | None" = None
 
 

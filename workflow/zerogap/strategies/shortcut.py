@@ -85,10 +85,10 @@ class PatchedDecoder:
         self._base.prefill_prefix(token_ids)
         self._patched.prefill_prefix(token_ids)
 
-    def prefill_prompts(self, questions: list[list[int]]) -> Tensor:
+    def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
         """Prefill prompts in both models; the patched model's logits."""
-        self._base.prefill_prompts(questions)
-        return self._patched.prefill_prompts(questions)
+        self._base.prefill_prompts(prompts)
+        return self._patched.prefill_prompts(prompts)
 
     def step(self, tokens: Tensor) -> Tensor:
         """Feed one token (R,) per row to both models; the patched model's logits (R, V)."""
