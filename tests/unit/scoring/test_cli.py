@@ -47,21 +47,21 @@ def test_values_equal_evaluate_on_the_same_tables(files, capsys):
     folder, tables = files
     status, out, _ = score(
         capsys, "--clean", folder / "clean.parquet", folder / "ted.parquet",
-        f"mine={folder / 'railcap.parquet'}", "--clean-batch2", folder / "clean_batch2.parquet",
+        f"custom={folder / 'railcap.parquet'}", "--clean-batch2", folder / "clean_batch2.parquet",
         "--format", "json", "--bins", "10", "--seed", "3",
     )  # fmt: skip
     assert status == 0
-    found = pd.DataFrame(json.loads(out)["metrics"])
+    table = pd.DataFrame(json.loads(out)["metrics"])
     expected = evaluate(
         "responses",
         "clean.parquet",
         tables["clean"],
-        {"ted": tables["ted"], "mine": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
+        {"ted": tables["ted"], "custom": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
         bins=10,
         n_resamples=50,
         seed=3,
     )
-    pd.testing.assert_frame_equal(found.astype({"ci_low": float, "ci_high": float}), expected)
+    pd.testing.assert_frame_equal(table.astype({"ci_low": float, "ci_high": float}), expected)
 
 
 def test_every_format_shows_the_same_values(files, capsys):
@@ -86,12 +86,12 @@ def test_resample_samples_gives_intervals_over_samples(files, capsys):
     folder, tables = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     _, out, _ = score(capsys, *paths, "--resample", "samples", "--format", "json")
-    found = pd.DataFrame(json.loads(out)["metrics"]).astype({"ci_low": float, "ci_high": float})
+    table = pd.DataFrame(json.loads(out)["metrics"]).astype({"ci_low": float, "ci_high": float})
     expected = evaluate(
         "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=50,
         resample="samples",
     )  # fmt: skip
-    pd.testing.assert_frame_equal(found, expected)
+    pd.testing.assert_frame_equal(table, expected)
     assert "intervals over samples" in score(capsys, *paths, "--resample", "samples")[1]
 
 
@@ -126,7 +126,7 @@ def test_an_output_that_cannot_be_written_is_named(files, capsys):
 
 def test_subsets_are_given_only_where_the_leaked_questions_are_known(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 4, "first_correct": k > 2} for k in range(5)]
-    clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "mine"))
+    clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "custom"))
     ids = tmp_path / "leaked.txt"
     ids.write_text("1\n3\n")
 
@@ -154,8 +154,8 @@ def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
     def with_g_ap(clean, *others):
         _, out, err = score(capsys, "--clean", clean, *others, "--format", "json")
         assert ("G-AP, which needs one response" in err) == (blind in (clean, *others))
-        found = pd.DataFrame(json.loads(out)["metrics"])
-        return set(found[found["metric"].str.fullmatch("g_ap(_vs_.*)?")]["strategy"])
+        table = pd.DataFrame(json.loads(out)["metrics"])
+        return set(table[table["metric"].str.fullmatch("g_ap(_vs_.*)?")]["strategy"])
 
     again = json_lines(tmp_path / "c.jsonl", [row | {"first_correct": True} for row in rows])
     assert with_g_ap(known, again) == {"c"}
@@ -180,17 +180,17 @@ def test_questions_must_equal_those_of_the_clean_file(tmp_path, capsys):
     assert "12 questions (0, 1, 2, 3, 4, …)" in message
     assert score(capsys, "--clean", clean, none)[0] == 0  # a filter may leave nothing
     assert "needs at least one for every question" in rejected(
-        capsys, "--clean", none, f"mine={clean}"
+        capsys, "--clean", none, f"custom={clean}"
     )
 
 
 def test_tables_are_aligned_with_the_clean_table(tmp_path):
-    clean, mine = (
+    clean, custom = (
         inputs.load(json_lines(tmp_path / name, [{"id": k, "correct": k == 1} for k in ids]))
-        for name, ids in (("clean.jsonl", [0, 1, 2]), ("mine.jsonl", [2, 1, 0]))
+        for name, ids in (("clean.jsonl", [0, 1, 2]), ("custom.jsonl", [2, 1, 0]))
     )
-    aligned = scoring.align(clean, {"mine": mine}, leaked=["2"])
-    pd.testing.assert_frame_equal(aligned.strategies["mine"], aligned.clean)
+    aligned = scoring.align(clean, {"custom": custom}, leaked=["2"])
+    pd.testing.assert_frame_equal(aligned.strategies["custom"], aligned.clean)
     assert aligned.clean["question_id"].tolist() == ["0", "1", "2"]
     assert aligned.clean["leaked"].tolist() == [False, False, True]
 
@@ -198,9 +198,11 @@ def test_tables_are_aligned_with_the_clean_table(tmp_path):
 def test_the_lowest_sa_ppg_is_bold_and_identity_does_not_compete(files, capsys):
     folder, _ = files
     ted, railcap = folder / "ted.parquet", folder / "railcap.parquet"
-    paths = ["--clean", folder / "clean.parquet", f"identity={railcap}", ted, f"mine={ted}"]
+    paths = ["--clean", folder / "clean.parquet", f"identity={railcap}", ted, f"custom={ted}"]
     _, out, _ = score(capsys, *paths, "--format", "md")
-    rows = [line for line in out.splitlines() if line.startswith(("| identity", "| ted", "| mine"))]
+    rows = [
+        line for line in out.splitlines() if line.startswith(("| identity", "| ted", "| custom"))
+    ]
     assert [("**" in line) for line in rows] == [False, True, True] * 3
 
 
@@ -209,10 +211,10 @@ def test_differing_numbers_of_responses_and_documents_are_noted(tmp_path, capsys
         rows = [{"id": k, "n_correct": 0, "n_samples": m} for k, m in enumerate(samples)]
         return json_lines(tmp_path / name, rows)
 
-    clean, mine = counts("clean.jsonl", [4, 4]), counts("mine.jsonl", [2, 1])
-    _, _, err = score(capsys, "--clean", clean, mine)
-    assert f"note: {mine}: 1 to 2 responses per question" in err
-    assert f"differs between the files (medians: {clean} 4, {mine} 1)" in err
+    clean, custom = counts("clean.jsonl", [4, 4]), counts("custom.jsonl", [2, 1])
+    _, _, err = score(capsys, "--clean", clean, custom)
+    assert f"note: {custom}: 1 to 2 responses per question" in err
+    assert f"differs between the files (medians: {clean} 4, {custom} 1)" in err
 
     logs = [
         json_lines(tmp_path / name, [record(k, ["18", "1"], doc_hash=f"{task}{k}") for k in "01"])

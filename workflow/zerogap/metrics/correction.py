@@ -99,8 +99,8 @@ def _grid(samples: int, bins: int) -> tuple[Values, Counts]:
     of samples can resolve.
     """
     fewest, most = CELLS
-    wanted = min(max(fewest, int(np.ceil(np.sqrt(samples)))), most)
-    cells = bins * -(-wanted // bins)
+    n_cells = min(max(fewest, int(np.ceil(np.sqrt(samples)))), most)
+    cells = bins * -(-n_cells // bins)  # rounded up to a multiple
     grid = np.concatenate([[0.0], (np.arange(cells) + 0.5) / cells, [1.0]])
     stratum = np.concatenate([[0], np.arange(cells) * bins // cells, [bins - 1]])
     return grid, stratum
