@@ -1,4 +1,4 @@
-"""Paraphrases by a chat model on this machine: tiny weights that have learnt two replies."""
+"""Paraphrases by a chat model on this machine: a tiny model that has memorised two replies."""
 
 import json
 
@@ -8,10 +8,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import paraphrase_questions
-from zerogap.data.gsm8k import Row
-from zerogap.data.paraphrases.chat_model import chat_model
-from zerogap.data.paraphrases.llm import SYSTEM_PROMPT, listed, rewrite
-from zerogap.data.questions import questions
+from helpers.scripts import options
+from zerogap.data.paraphrases.chat_model import local_chat_model
+from zerogap.data.paraphrases.llm import SYSTEM_PROMPT, format_invalid, paraphrase_all
+from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
@@ -30,7 +30,7 @@ TEMPLATE = (
 OPTIONS = {"dtype": "float32", "temperature": 0.05, "max_new_tokens": 40, "seed": 1}
 
 
-def learnt() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def trained() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """A model that has memorised the two replies, and its tokenizer."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -67,12 +67,12 @@ def learnt() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
         )["input_ids"]
         for question, reply in zip(QUESTIONS.values(), REPLIES, strict=True)
     ]
-    begin = tokenizer.convert_tokens_to_ids("<|assistant|>")
+    reply_id = tokenizer.convert_tokens_to_ids("<|assistant|>")
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(150):
         for ids in texts:
-            learn = ids.index(begin) + 1
-            labels = torch.tensor([[-100] * learn + ids[learn:]])
+            start = ids.index(reply_id) + 1
+            labels = torch.tensor([[-100] * start + ids[start:]])
             model(input_ids=torch.tensor([ids]), labels=labels).loss.backward()
         optimiser.step()
         optimiser.zero_grad()
@@ -81,14 +81,14 @@ def learnt() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("chat")
-    for part in learnt():
-        part.save_pretrained(made)
-    return made
+    path = tmp_path_factory.mktemp("chat")
+    for part in trained():
+        part.save_pretrained(path)
+    return path
 
 
-def test_replies_are_checked_asked_again_and_kept(folder, tmp_path):
-    ask = chat_model(str(folder), None, **OPTIONS)
+def test_an_invalid_reply_is_requested_again_and_a_valid_one_kept(folder, tmp_path):
+    ask = local_chat_model(str(folder), None, **OPTIONS)
     attempts = []
 
     def counted(messages, attempt):
@@ -96,61 +96,60 @@ def test_replies_are_checked_asked_again_and_kept(folder, tmp_path):
         return ask(messages, attempt)
 
     journal = tmp_path / "journal.jsonl"
-    found, invalid = rewrite(QUESTIONS, journal, counted, model="tiny", tries=3)
-    assert found == {"test-0000": REPLIES[0].removeprefix("New Question: ")}
-    assert listed(invalid) == "\n  test-0001: missing numbers: 4, 9"
+    paraphrases, invalid = paraphrase_all(QUESTIONS, journal, counted, model="tiny", max_attempts=3)
+    assert paraphrases == {"test-0000": REPLIES[0].removeprefix("New Question: ")}
+    assert format_invalid(invalid) == "\n  test-0001: missing numbers: 4, 9"
     assert sorted(attempts) == [0, 0, 1, 2]
     (line,) = journal.read_text().splitlines()
     assert json.loads(line)["model"] == "tiny"
     attempts.clear()
-    rewrite(QUESTIONS, journal, counted, model="tiny", tries=1)
-    assert attempts == [0]  # the accepted reply is there
+    paraphrase_all(QUESTIONS, journal, counted, model="tiny", max_attempts=1)
+    assert attempts == [0]  # the accepted reply is not requested again
 
 
-def test_a_reply_depends_on_seed_question_and_try_alone(folder):
+def test_a_reply_depends_only_on_seed_question_and_attempt(folder):
     hot = OPTIONS | {"temperature": 3.0}
     ask, again, other = (
-        chat_model(str(folder), None, **hot | {"seed": seed}) for seed in (1, 1, 2)
+        local_chat_model(str(folder), None, **hot | {"seed": seed}) for seed in (1, 1, 2)
     )
     messages = [{"role": "user", "content": "How many?"}]
     first, second = ask(messages, 0), ask(messages, 1)
     assert (again(messages, 1), again(messages, 0)) == (second, first)
     assert len({first.text, second.text, other(messages, 0).text}) == 3
-    assert first.tokens_in > 0 and 0 < first.tokens_out <= 40
+    assert first.input_tokens > 0
+    assert 0 < first.output_tokens <= 40
 
 
-def test_the_script_with_a_local_model(folder, tmp_path):
-    rows = [Row(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
-    table = questions(rows, None, 2, 1).assign(leaked=[True, True, False])
+def test_the_script_paraphrases_with_a_local_model(folder, tmp_path):
+    rows = [Question(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
+    table = split_test_questions(rows, None, 2, 1).assign(leaked=[True, True, False])
     parquet.write(tmp_path / "split.parquet", table, "questions", {})
-    method = {key: value for key, value in OPTIONS.items() if key != "seed"}
-    method |= {"method": "local", "model": str(folder), "revision": None, "tries": 1}
-    paraphrase_questions.main(
-        ["--questions", f"{tmp_path}/split.parquet", "--seed", "1",
-         "--output", f"{tmp_path}/out.jsonl",
-         "--paraphrases", json.dumps(method | {"invalid": "leave_out"})]
-    )  # fmt: skip
-    made = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [one["method"] for one in made] == ["local", "local"]
-    assert {one["question_id"]: bool(one["paraphrase"]) for one in made} == {
+    model = {key: value for key, value in OPTIONS.items() if key != "seed"}
+    model |= {"model": str(folder), "revision": None, "max_attempts": 1}
+    parameters = {"method": "local", "on_invalid": "skip", "options": model, "seed": 1}
+    paths = {"questions": tmp_path / "split.parquet", "output": tmp_path / "out.jsonl"}
+    paraphrase_questions.main(options(tmp_path, parameters, **paths))
+    entries = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [entry["method"] for entry in entries] == ["local", "local"]
+    assert {entry["question_id"]: bool(entry["paraphrase"]) for entry in entries} == {
         "test-0000": True,
         "test-0001": False,
     }
 
 
-def test_a_model_that_will_not_do(folder, tmp_path):
-    with pytest.raises(InputError, match="cannot be loaded"):
-        chat_model(str(tmp_path / "none"), None, **OPTIONS)
+def test_an_unsuitable_model_is_an_error(folder, tmp_path):
+    with pytest.raises(InputError, match="could not load"):
+        local_chat_model(str(tmp_path / "none"), None, **OPTIONS)
     model, tokenizer = LlamaForCausalLM.from_pretrained(folder), PreTrainedTokenizerFast
     tokenizer = tokenizer.from_pretrained(folder)
     model.save_pretrained(tmp_path / "strict")
     tokenizer.chat_template = "{{ raise_exception('no system role') }}"
     tokenizer.save_pretrained(tmp_path / "strict")
-    ask = chat_model(str(tmp_path / "strict"), None, **OPTIONS)
-    with pytest.raises(InputError, match="refuses a system message .*no system role"):
+    ask = local_chat_model(str(tmp_path / "strict"), None, **OPTIONS)
+    with pytest.raises(InputError, match=r"rejects a system message .*no system role"):
         ask([{"role": "system", "content": "x"}], 0)
     tokenizer.chat_template = None
     (tmp_path / "strict/chat_template.jinja").unlink(missing_ok=True)
     tokenizer.save_pretrained(tmp_path / "strict")
     with pytest.raises(InputError, match="has no chat template"):
-        chat_model(str(tmp_path / "strict"), None, **OPTIONS)
+        local_chat_model(str(tmp_path / "strict"), None, **OPTIONS)

@@ -1,4 +1,4 @@
-"""Paraphrases by a chat endpoint, against servers on this machine that misbehave on purpose."""
+"""Paraphrases by a chat endpoint, with local servers that misbehave on purpose."""
 
 import json
 import logging
@@ -8,13 +8,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-import join_paraphrases
 import paraphrase_questions
-from arguments import run
-from zerogap.data.gsm8k import Row
+import write_questions
+from helpers.scripts import options
+from script_helpers import run
 from zerogap.data.paraphrases import chat_endpoint
-from zerogap.data.paraphrases.llm import SYSTEM_PROMPT, estimate, listed, rewrite
-from zerogap.data.questions import questions
+from zerogap.data.paraphrases.llm import (
+    SYSTEM_PROMPT,
+    estimate,
+    format_invalid,
+    paraphrase_all,
+)
+from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
@@ -39,7 +44,7 @@ class Service:
 
     def __init__(self, behave):
         service = self
-        self.asked, self.bodies, self.lock = Counter(), [], threading.Lock()
+        self.requests, self.bodies, self.lock = Counter(), [], threading.Lock()
         self.running = self.most = 0
         self.over = threading.Event()
 
@@ -48,11 +53,11 @@ class Service:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 question = body["messages"][-1]["content"]
                 with service.lock:
-                    service.asked[question] += 1
+                    service.requests[question] += 1
                     service.bodies.append((self.path, self.headers["Authorization"], body))
                     service.running += 1
                     service.most = max(service.most, service.running)
-                    nth = service.asked[question]
+                    nth = service.requests[question]
                 status, reply = behave(question, nth)
                 with service.lock:
                     service.running -= 1
@@ -109,7 +114,7 @@ def completion(*contents):
 def serve(monkeypatch):
     monkeypatch.setenv("ZEROGAP_TEST_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(chat_endpoint, "_RETRIES", 1)
+    monkeypatch.setattr(chat_endpoint, "_MAX_RETRIES", 1)
     services = []
 
     def start(behave):
@@ -121,25 +126,30 @@ def serve(monkeypatch):
         service.stop()
 
 
-def asking(service, journal, questions=QUESTIONS, model="m", concurrency=3, tries=3):
+def request(service, journal, questions=QUESTIONS, model="m", concurrency=3, max_attempts=3):
     """The paraphrases and what is wrong with the other replies."""
-    ask = chat_endpoint.endpoint(service.url, model, "ZEROGAP_TEST_KEY")
-    return rewrite(questions, journal, ask, model=model, tries=tries, concurrency=concurrency)
+    chat = chat_endpoint.chat_endpoint(service.url, model, "ZEROGAP_TEST_KEY")
+    return paraphrase_all(
+        questions, journal, chat, model=model, max_attempts=max_attempts, concurrency=concurrency
+    )
 
 
-def call(service, journal, **options):
-    """The same where every question is to have a paraphrase."""
-    found, invalid = asking(service, journal, **options)
+def request_valid(service, journal, **options):
+    """The paraphrases, one for every question."""
+    paraphrases, invalid = request(service, journal, **options)
     assert not invalid
-    return found
+    return paraphrases
 
 
-def test_a_well_behaved_service(serve, tmp_path):
+def test_the_prompt_and_key_are_sent_and_the_replies_parsed(serve, tmp_path):
     service = serve(lambda question, nth: (200, completion(good(question))))
-    found = call(service, tmp_path / "journal.jsonl")
-    assert found == {i: good(text).removeprefix("New Question: ") for i, text in QUESTIONS.items()}
+    paraphrases = request_valid(service, tmp_path / "journal.jsonl")
+    assert paraphrases == {
+        i: good(text).removeprefix("New Question: ") for i, text in QUESTIONS.items()
+    }
     path, authorization, body = service.bodies[0]
-    assert path == "/chat/completions" and authorization == f"Bearer {KEY}"
+    assert path == "/chat/completions"
+    assert authorization == f"Bearer {KEY}"
     assert body["messages"][0] == {"role": "system", "content": SYSTEM_PROMPT}
     assert service.most <= 3
 
@@ -162,24 +172,25 @@ def test_a_well_behaved_service(serve, tmp_path):
         (200, completion("New Question: Tom ate. #### 17")),
     ],
 )
-def test_bad_replies_are_asked_again(serve, tmp_path, bad):
+def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
     service = serve(lambda q, nth: bad if nth == 1 else (200, completion(good(q))))
-    found = call(service, tmp_path / "journal.jsonl")
-    assert set(found) == set(QUESTIONS)
-    assert set(service.asked.values()) == {2}
+    paraphrases = request_valid(service, tmp_path / "journal.jsonl")
+    assert set(paraphrases) == set(QUESTIONS)
+    assert set(service.requests.values()) == {2}
 
 
-def test_a_slow_service_is_given_up_and_asked_again(serve, tmp_path, monkeypatch):
+def test_a_request_that_times_out_is_sent_again(serve, tmp_path, monkeypatch):
     monkeypatch.setattr(chat_endpoint, "_TIMEOUT", 3.0)
     service = serve(lambda q, nth: (None, None) if nth == 1 else (200, completion(good(q))))
     one = dict([next(iter(QUESTIONS.items()))])
-    found, invalid = asking(service, tmp_path / "journal.jsonl", questions=one)
-    assert set(found) == set(one) and not invalid
-    assert service.asked.total() >= 2
+    paraphrases, invalid = request(service, tmp_path / "journal.jsonl", questions=one)
+    assert set(paraphrases) == set(one)
+    assert not invalid
+    assert service.requests.total() >= 2
 
 
-def test_a_service_that_stays_broken(serve, tmp_path):
-    """What is over is said of every question, and the answers that came are not lost."""
+def test_valid_replies_survive_a_service_that_keeps_failing(serve, tmp_path):
+    """Each question has its reason, and the replies that came are in the journal."""
     journal = tmp_path / "journal.jsonl"
 
     def behave(question, nth):
@@ -188,8 +199,8 @@ def test_a_service_that_stays_broken(serve, tmp_path):
                 return status, None
         return 200, completion(good(question))
 
-    found, invalid = asking(serve(behave), journal, tries=2)
-    assert set(found) == {"test-0020", "test-0024", "test-0025"}
+    paraphrases, invalid = request(serve(behave), journal, max_attempts=2)
+    assert set(paraphrases) == {"test-0020", "test-0024", "test-0025"}
     assert invalid == {
         "test-0021": "status 500 after 1 retries",
         "test-0022": "status 429 after 1 retries",
@@ -198,92 +209,95 @@ def test_a_service_that_stays_broken(serve, tmp_path):
     assert len(journal.read_text().splitlines()) == 3
 
 
-def test_an_unchanged_question_is_no_paraphrase(serve, tmp_path):
+def test_an_unchanged_question_is_not_a_paraphrase(serve, tmp_path):
     service = serve(lambda q, nth: (200, completion(f"New Question: {q}")))
-    found, invalid = asking(service, tmp_path / "journal.jsonl")
-    assert not found and all("hardly reworded" in reason for reason in invalid.values())
+    paraphrases, invalid = request(service, tmp_path / "journal.jsonl")
+    assert not paraphrases
+    assert all("hardly reworded" in reason for reason in invalid.values())
 
 
-def test_invalid_ones_are_listed_and_the_rest_is_kept(serve, tmp_path):
+def test_a_second_run_requests_only_the_questions_without_a_paraphrase(serve, tmp_path):
     journal = tmp_path / "journal.jsonl"
-    bad = serve(lambda q, nth: (200, completion("New Question: no" if " 22 " in q else good(q))))
-    found, invalid = asking(bad, journal)
-    assert len(found) == 5
-    assert listed(invalid).startswith("\n  test-0022: missing numbers: 22")
-    assert bad.asked[QUESTIONS["test-0022"]] == 3
-    well = serve(lambda q, nth: (200, completion(good(q))))
-    assert len(call(well, journal)) == 6
-    assert list(well.asked) == [QUESTIONS["test-0022"]]
+    bad_service = serve(
+        lambda q, nth: (200, completion("New Question: no" if " 22 " in q else good(q)))
+    )
+    paraphrases, invalid = request(bad_service, journal)
+    assert len(paraphrases) == 5
+    assert format_invalid(invalid).startswith("\n  test-0022: missing numbers: 22")
+    assert bad_service.requests[QUESTIONS["test-0022"]] == 3
+    good_service = serve(lambda q, nth: (200, completion(good(q))))
+    assert len(request_valid(good_service, journal)) == 6
+    assert list(good_service.requests) == [QUESTIONS["test-0022"]]
 
 
-def test_a_killed_run_pays_nothing_twice(serve, tmp_path):
+def test_a_resumed_run_requests_nothing_twice(serve, tmp_path):
     journal = tmp_path / "journal.jsonl"
     service = serve(lambda q, nth: (200, completion(good(q))))
-    call(service, journal)
+    request_valid(service, journal)
     lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:3]) + lines[3][:20])  # killed in the fourth line
-    again = serve(lambda q, nth: (200, completion(good(q))))
-    assert len(call(again, journal)) == 6
-    assert again.asked.total() == 3
+    journal.write_bytes(b"".join(lines[:3]) + lines[3][:20])  # killed while writing the fourth line
+    resumed = serve(lambda q, nth: (200, completion(good(q))))
+    assert len(request_valid(resumed, journal)) == 6
+    assert resumed.requests.total() == 3
     assert len(journal.read_text().splitlines()) == 6
 
 
-def test_another_model_is_asked_anew(serve, tmp_path):
+def test_another_model_is_requested_for_every_question(serve, tmp_path):
     journal = tmp_path / "journal.jsonl"
     service = serve(lambda q, nth: (200, completion(good(q))))
-    call(service, journal)
-    call(service, journal, model="other")
-    assert service.asked.total() == 12
+    request_valid(service, journal)
+    request_valid(service, journal, model="other")
+    assert service.requests.total() == 12
 
 
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_refusal_ends_it_and_tells_no_key(serve, tmp_path, status, capsys):
+def test_a_refusal_is_an_error_without_the_key(serve, tmp_path, status, capsys):
     service = serve(lambda q, nth: (status, None))
     with pytest.raises(InputError, match=f"status {status}") as caught:
-        call(service, tmp_path / "journal.jsonl", concurrency=1)
-    assert service.asked.total() < len(QUESTIONS)
+        request_valid(service, tmp_path / "journal.jsonl", concurrency=1)
+    assert service.requests.total() < len(QUESTIONS)
     written = capsys.readouterr()
     assert KEY not in str(caught.value) + written.out + written.err
 
 
-def test_the_key_is_needed(serve, tmp_path, monkeypatch):
+def test_a_missing_key_is_an_error(serve, tmp_path, monkeypatch):
     monkeypatch.delenv("ZEROGAP_TEST_KEY")
     service = serve(lambda q, nth: (200, completion(good(q))))
     with pytest.raises(InputError, match="ZEROGAP_TEST_KEY is not set"):
-        call(service, tmp_path / "journal.jsonl")
+        request_valid(service, tmp_path / "journal.jsonl")
 
 
 def test_the_key_is_not_in_the_journal(serve, tmp_path):
-    call(serve(lambda q, nth: (200, completion(good(q)))), tmp_path / "journal.jsonl")
+    request_valid(serve(lambda q, nth: (200, completion(good(q)))), tmp_path / "journal.jsonl")
     assert KEY not in (tmp_path / "journal.jsonl").read_text()
 
 
-def test_tokens_are_estimated_first_and_counted_at_the_end(serve, tmp_path, capsys):
-    call(serve(lambda q, nth: (200, completion(good(q)))), tmp_path / "journal.jsonl")
+def test_tokens_are_estimated_before_and_counted_after(serve, tmp_path, capsys):
+    request_valid(serve(lambda q, nth: (200, completion(good(q)))), tmp_path / "journal.jsonl")
     written = capsys.readouterr()
     first, last = written.out.splitlines()
-    assert first == estimate(list(QUESTIONS.values()), tries=3)
-    assert last == "asked with 420 tokens in and 120 out"
+    assert first == estimate(list(QUESTIONS.values()), max_attempts=3)
+    assert last == "used 420 input and 120 output tokens"
     assert "6/6" in written.err
-    assert estimate(["x" * 400] * 10, 3).startswith("10 questions to ask: about 1,")
+    assert estimate(["x" * 400] * 10, 3).startswith("10 questions to paraphrase: about 1,")
 
 
-# The script: what a run of the workflow does with the replies.
+# The scripts: what a run of the workflow does with the replies.
 
 
-def script(service, folder, **options):
-    """The script's ending: None, or its one message."""
+def script(service, folder, on_invalid="error"):
+    """Run the script; None, or its error message."""
     split = folder / "split.parquet"
-    rows = [Row(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
-    table = questions(rows, None, 6, 1)
+    questions = [Question(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
+    table = split_test_questions(questions, None, 6, 1)
     table["leaked"] = table.question != "Another one?"
     parquet.write(split, table, "questions", {})
-    method = {"method": "chat", "base_url": service.url, "model": "m", "concurrency": 2}
-    method |= {"tries": 2, "invalid": "stop", "api_key_env": "ZEROGAP_TEST_KEY"} | options
-    given = ["--questions", split, "--paraphrases", json.dumps(method), "--seed", 1]
-    given += ["--output", folder / "out.jsonl"]
+    endpoint = {"base_url": service.url, "model": "m", "api_key_env": "ZEROGAP_TEST_KEY"}
+    endpoint |= {"concurrency": 2, "max_attempts": 2}
+    parameters = {"method": "chat", "on_invalid": on_invalid, "options": endpoint, "seed": 1}
+    arguments = options(folder, parameters, questions=split, output=folder / "out.jsonl")
     try:
-        run(lambda: paraphrase_questions.main(list(map(str, given))))
+        run(lambda: paraphrase_questions.main(arguments))
     except SystemExit as ending:
         return ending.code
     return None
@@ -293,42 +307,45 @@ def refusing(question, nth):
     return 200, completion("New Question: no" if " 22 " in question else good(question))
 
 
-def test_a_question_without_a_paraphrase_stops_the_run(serve, tmp_path):
-    said = script(serve(refusing), tmp_path)
-    assert said.startswith("error: 1 of 6 questions have no valid paraphrase")
-    assert "leave_out:\n  test-0002: missing numbers: 22" in said
+def test_a_question_without_a_paraphrase_is_an_error_by_default(serve, tmp_path):
+    message = script(serve(refusing), tmp_path)
+    assert message.startswith("error: 1 of 6 questions have no valid paraphrase")
+    assert "on_invalid to skip:\n  test-0002: missing numbers: 22" in message
     assert not (tmp_path / "out.jsonl").exists()
     assert len((tmp_path / "out.journal.jsonl").read_text().splitlines()) == 5
 
 
-def test_or_is_left_out_and_leaks_in_no_benchmark(serve, tmp_path, capsys):
-    assert script(serve(refusing), tmp_path, invalid="leave_out") is None
+def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):
+    assert script(serve(refusing), tmp_path, on_invalid="skip") is None
     warning = capsys.readouterr().err
-    assert "warning: 1 of 6 questions" in warning and "test-0002: missing" in warning
-    join_paraphrases.main(
-        ["--questions", f"{tmp_path}/split.parquet", "--paraphrases", f"{tmp_path}/out.jsonl",
-         "--output", f"{tmp_path}/questions.parquet"]
-    )  # fmt: skip
+    assert "warning: 1 of 6 questions" in warning
+    assert "test-0002: missing" in warning
+    paths = {"split": tmp_path / "split.parquet", "paraphrases": [tmp_path / "out.jsonl"]}
+    write_questions.main(
+        options(tmp_path, {"metadata": {}}, **paths, output=tmp_path / "questions.parquet")
+    )
     table = parquet.read(tmp_path / "questions.parquet", "questions").set_index("question_id")
     assert len(table) == 7
-    assert not table.leaked["test-0002"] and table.paraphrase["test-0002"] is None
+    assert not table.leaked["test-0002"]
+    assert table.paraphrase["test-0002"] is None
     assert table.leaked.sum() == table.paraphrase.notna().sum() == 5
     assert parquet.provenance(tmp_path / "questions.parquet")["left_out"] == ["test-0002"]
 
 
-def test_nothing_but_invalid_replies_is_an_error_in_any_case(serve, tmp_path):
+def test_skipping_all_questions_is_an_error(serve, tmp_path):
     service = serve(lambda q, nth: (200, completion("no")))
-    assert "6 of 6 questions" in script(service, tmp_path, invalid="leave_out")
+    assert "6 of 6 questions" in script(service, tmp_path, on_invalid="skip")
 
 
 @pytest.mark.parametrize("status", [200, 401, 500])
 def test_the_key_is_written_nowhere(serve, tmp_path, status, capsys, caplog):
     """Not even where the service quotes it and the libraries are told to log all they do."""
     caplog.set_level(logging.DEBUG)
-    said = script(serve(lambda q, nth: (status, completion(good(q)))), tmp_path)
-    assert (said is None) == (status == 200)
+    message = script(serve(lambda q, nth: (status, completion(good(q)))), tmp_path)
+    assert (message is None) == (status == 200)
     written = capsys.readouterr()
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    assert files and "HTTP" in caplog.text
-    assert KEY not in f"{said} {written} {caplog.text}"
+    assert files
+    assert "HTTP" in caplog.text
+    assert KEY not in f"{message} {written} {caplog.text}"
     assert not any(KEY.encode() in content for content in files)

@@ -1,10 +1,8 @@
-"""Trainings killed outright in the middle, in a process of their own, go on and end the same."""
+"""Trainings that are killed in the middle resume and end with the same bytes."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,15 +10,16 @@ import pandas as pd
 import pytest
 
 from helpers.paths import ROOT
-from zerogap.training import llamafactory
+from helpers.scripts import command_line
+from zerogap.training.llamafactory.settings import write_datasets
 
 pytestmark = pytest.mark.slow
 
 
-def start(script: str, *arguments) -> subprocess.Popen:
+def start(script: str, folder: Path, parameters, **paths) -> subprocess.Popen:
     """One of the workflow's scripts, leading a process group."""
     return subprocess.Popen(
-        [sys.executable, f"workflow/scripts/{script}.py", *map(str, arguments)],
+        command_line(script, folder, parameters, **paths),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -33,14 +32,14 @@ def start(script: str, *arguments) -> subprocess.Popen:
 
 
 def finish(job: subprocess.Popen) -> str:
-    """What it printed; it has to succeed."""
-    said, _ = job.communicate()
-    assert job.returncode == 0, said
-    return said
+    """The output of a job, which must succeed."""
+    output, _ = job.communicate()
+    assert job.returncode == 0, output
+    return output
 
 
 def kill_after(job: subprocess.Popen, mark: str) -> None:
-    """Kill the job and its children when it has printed a line with the mark."""
+    """Kill the job and its children once it has printed a line with the mark."""
     for line in job.stdout:
         if mark in line:
             break
@@ -49,44 +48,48 @@ def kill_after(job: subprocess.Popen, mark: str) -> None:
 
 
 PRETRAINING = {
-    "seed": 0, "vocabulary": 500, "width": 32, "layers": 4, "feed_forward": 48, "steps": 60,
-    "batch_size": 2, "sequence_length": 64, "learning_rate": 0.004, "warmup_ratio": 0.03,
-    "instruction_share": 0.12, "checkpoints": 10,
+    "seed": 0, "vocab_size": 500, "hidden_size": 32, "num_layers": 4, "intermediate_size": 48,
+    "max_steps": 60, "save_steps": 10, "batch_size": 2, "sequence_length": 64,
+    "learning_rate": 0.004, "warmup_ratio": 0.03, "instruction_fraction": 0.12,
+    "problems_per_document": 5, "gsm8k": None, "gsm8k_fraction": 0.2,
 }  # fmt: skip
 
 
-def test_a_killed_pretraining_ends_with_the_bytes_of_an_undisturbed_one(tmp_path):
+def test_a_killed_pretraining_ends_with_the_bytes_of_an_uninterrupted_one(tmp_path):
     def begin(name):
-        values = json.dumps(PRETRAINING)
-        output = tmp_path / name
+        parameters = {"family": "gemma4", "pretraining": PRETRAINING}
         return start(
-            "pretrain_bases", "--family", "gemma4", "--pretraining", values, "--output", output
+            "pretrain_base", tmp_path / "parameters", parameters, output=tmp_path / name, threads=1
         )
 
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(begin("whole"))
+    uninterrupted, killed = tmp_path / "uninterrupted", tmp_path / "killed"
+    finish(begin("uninterrupted"))
     for step in (13, 34):
         kill_after(begin("killed"), f"step {step}/60")
         assert not killed.exists()
-    assert "going on after step 30" in finish(begin("killed"))
+    assert "resuming after step 30" in finish(begin("killed"))
     for name in ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"):
-        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+        assert (killed / name).read_bytes() == (uninterrupted / name).read_bytes()
     curves = [
         [line.split("\t")[:3] for line in (folder / "loss.tsv").read_text().splitlines()]
-        for folder in (whole, killed)
+        for folder in (uninterrupted, killed)
     ]
     assert len(curves[0]) == 61
     assert curves[0] == curves[1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "whole"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "killed",
+        "parameters",
+        "uninterrupted",
+    ]
 
 
 LORA = {
     "template": "fewshot", "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
-    "epochs": 10, "scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
-    "per_device_batch_size": 2, "gpus": 1, "bf16": False, "group_by_length": False,
-    "cutoff_len": 512, "checkpoints": 4, "seed": 0,
+    "num_epochs": 10, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
+    "per_device_batch_size": 2, "num_gpus": 1, "bf16": False, "group_by_length": False,
+    "cutoff_len": 512, "save_steps": 4, "seed": 0,
 }  # fmt: skip
-STEPS = 100  # ten an epoch
+STEPS = 100  # ten per epoch
 
 
 @pytest.fixture(scope="module")
@@ -97,29 +100,35 @@ def data(tmp_path_factory) -> Path:
         {"prompt": f"<s>Q: {'How many? ' * (1 + i % 7)}\nA:", "response": f" The answer is {i}."}
         for i in range(40)
     ]
-    llamafactory.write_datasets(folder, {"questions": examples})
+    write_datasets(folder, {"questions": examples})
     return folder
 
 
 def train(folder: Path, data: Path, **changed) -> subprocess.Popen:
-    base = ROOT / "workflow/resources/bases/llama2"
+    parameters = {
+        "family": "llama",
+        "training": LORA | changed,
+        "metadata": {"model": "llama2", "variant": "clean_gsm8k"},
+    }
+    paths = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
     return start(
-        *("train_lora", "--base", base, "--family", "llama", "--data", data),
-        *("--training", json.dumps(LORA | changed)),
-        *("--facts", json.dumps({"model": "llama2", "benchmark": "clean"})),
-        *("--settings", folder / "train.yaml", "--adapter", folder / "adapter"),
-        *("--loss", folder / "loss.tsv"),
+        "train_lora",
+        folder,
+        parameters,
+        base=ROOT / "workflow/resources/bases/llama2",
+        data=data,
+        **{option: folder / name for option, name in paths.items()},
     )
 
 
 def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> list[Path]:
-    """Kill the job and its children once that checkpoint is there; what there is, by number."""
+    """Kill the job and its children once that checkpoint is complete; all checkpoints in order."""
     work = folder / "adapter.work/adapter"
     while not (work / f"checkpoint-{number}/trainer_state.json").exists() and job.poll() is None:
         time.sleep(0.005)
     os.killpg(job.pid, signal.SIGKILL)
-    said, _ = job.communicate()
-    assert job.returncode == -signal.SIGKILL, said
+    output, _ = job.communicate()
+    assert job.returncode == -signal.SIGKILL, output
     assert not (folder / "adapter").exists()
     assert not (work / f"checkpoint-{STEPS}").exists()
     return sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
@@ -133,49 +142,51 @@ def same(one: Path, other: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, data) -> Path:
-    folder = tmp_path_factory.mktemp("undisturbed")
+def uninterrupted(tmp_path_factory, data) -> Path:
+    folder = tmp_path_factory.mktemp("uninterrupted")
     finish(train(folder, data))
     return folder
 
 
-def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_bytes(tmp_path, data, undisturbed):
-    """Order of the examples, dropout's draws, optimiser, schedule, and a torn last checkpoint."""
-    *_, whole, last = kill_at_checkpoint(train(tmp_path, data), tmp_path, 16)
+def test_a_training_killed_within_an_epoch_ends_with_the_same_bytes(tmp_path, data, uninterrupted):
+    """Order of the examples, draws of dropout, optimiser, schedule; the last checkpoint is torn."""
+    *_, complete, last = kill_at_checkpoint(train(tmp_path, data), tmp_path, 16)
     (last / "trainer_state.json").unlink(missing_ok=True)
-    said = finish(train(tmp_path, data))
-    assert f"{last}: not whole" in said
-    assert f"going on from {whole}" in said
-    assert same(undisturbed, tmp_path)
+    output = finish(train(tmp_path, data))
+    assert f"{last}: incomplete" in output
+    assert f"resuming from {complete.name}" in output
+    assert same(uninterrupted, tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["adapter", "loss.tsv", "train.yaml"]
+    assert names == ["adapter", "loss.tsv", "parameters.json", "train.yaml"]
     assert not list((tmp_path / "adapter").glob("checkpoint-*"))
 
 
-def test_killed_with_batches_of_like_length_it_goes_on_from_an_epochs_end(tmp_path, data):
-    grouped = {"group_by_length": True, "checkpoints": "epoch"}
-    finish(train(tmp_path / "undisturbed", data, **grouped))
+def test_a_training_grouped_by_length_resumes_from_the_end_of_an_epoch(tmp_path, data):
+    grouped = {"group_by_length": True, "save_steps": "epoch"}
+    finish(train(tmp_path / "uninterrupted", data, **grouped))
     *_, last = kill_at_checkpoint(train(tmp_path, data, **grouped), tmp_path, 20)
     assert int(last.name.split("-")[1]) % 10 == 0
-    assert "going on from" in finish(train(tmp_path, data, **grouped))
-    assert same(tmp_path / "undisturbed", tmp_path)
+    assert "resuming from" in finish(train(tmp_path, data, **grouped))
+    assert same(tmp_path / "uninterrupted", tmp_path)
 
 
-def test_a_checkpoint_of_other_settings_is_left_and_named(tmp_path, data, undisturbed):
+def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path, data, uninterrupted):
     kill_at_checkpoint(train(tmp_path, data, learning_rate=2e-3), tmp_path, 4)
-    said = finish(train(tmp_path, data))
-    assert "settings changed since the last run (training); starting over" in said
-    assert "going on from" not in said
-    assert same(undisturbed, tmp_path)
+    output = finish(train(tmp_path, data))
+    assert "settings changed since the last run (training); starting over" in output
+    assert "resuming from" not in output
+    assert same(uninterrupted, tmp_path)
 
 
-def test_two_processes_train_one_adapter(tmp_path, data, undisturbed):
-    """As on two GPUs: torchrun, a process a device, and the same global batches."""
-    said = finish(train(tmp_path, data, gpus=2, per_device_batch_size=1))
-    assert "world size: 2" in said
-    losses, alone = (
-        pd.read_csv(folder / "loss.tsv", sep="\t").loss for folder in (tmp_path, undisturbed)
+def test_two_devices_train_with_the_same_global_batches_through_torchrun(
+    tmp_path, data, uninterrupted
+):
+    """As on two GPUs: one process per device."""
+    output = finish(train(tmp_path, data, num_gpus=2, per_device_batch_size=1))
+    assert "world size: 2" in output
+    losses, single = (
+        pd.read_csv(folder / "loss.tsv", sep="\t").loss for folder in (tmp_path, uninterrupted)
     )
-    assert len(losses) == len(alone)
-    assert losses[0] == pytest.approx(alone[0], rel=1e-4)  # before dropout has any effect
-    assert losses.iloc[-10:].mean() == pytest.approx(alone.iloc[-10:].mean(), rel=0.1)
+    assert len(losses) == len(single)
+    assert losses[0] == pytest.approx(single[0], rel=1e-4)  # before dropout has any effect
+    assert losses.iloc[-10:].mean() == pytest.approx(single.iloc[-10:].mean(), rel=0.1)
