@@ -39,6 +39,7 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
     """The family of a model folder.
 
     Args:
+        folder: the model.
         name: a registered family, or "auto" to read it from the folder's `config.json`.
 
     Raises:

@@ -17,6 +17,7 @@ from transformers.pytorch_utils import Conv1D
 from zerogap.errors import InputError
 from zerogap.families.family import Family
 
+LINEAR = (nn.Linear, Conv1D)
 _EXPERTS = ("experts", "router")
 _REMEDY = "use a decoder-only model with attention and one dense feed-forward network in each block"
 
@@ -68,7 +69,7 @@ def family_of(model: PreTrainedModel) -> Family:
     ambiguous = any(
         name.rpartition(".")[2] in leaf_names
         for name, module in model.named_modules()
-        if _is_linear(module) and module not in adapted and not _excluded(name)
+        if isinstance(module, LINEAR) and module not in adapted
     )
     return Family(
         name="auto",
@@ -110,7 +111,9 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
         raise InputError(f"{_name(model)}: mixture-of-experts models are not supported; {_REMEDY}")
     hidden_size = model.config.get_text_config().hidden_size
     feed_forward = [
-        (name, *_features(module)) for name, module in _linear_layers(block) if "att" not in name
+        (name, *_features(module))
+        for name, module in _linear_layers(block)
+        if not _is_attention(name)
     ]
     candidates = [
         name
@@ -123,34 +126,32 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
             for other, read, inner in feed_forward
         )
     ]
-    if not candidates or not any("att" in name for name in names):
+    if not candidates or not any(map(_is_attention, names)):
         raise InputError(
             f"{_name(model)}: no feed-forward down projection in {type(block).__name__}; {_REMEDY}"
         )
     return candidates[-1]
 
 
-def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Linear | Conv1D]]:
     for name, module in block.named_modules():
-        if _is_linear(module) and not _excluded(name):
+        if isinstance(module, LINEAR) and not _is_per_layer(name):
             yield name, module
 
 
-def _is_linear(module: nn.Module) -> bool:
-    return isinstance(module, nn.Linear | Conv1D)
+def _is_attention(name: str) -> bool:
+    return "attn" in name or "attention" in name
 
 
-def _excluded(name: str) -> bool:
+def _is_per_layer(name: str) -> bool:
     """Whether a layer belongs to Gemma 4's per-layer embeddings."""
     return name.rpartition(".")[2].startswith("per_layer_")
 
 
-def _features(module: nn.Module) -> tuple[int, int]:
+def _features(module: nn.Linear | Conv1D) -> tuple[int, int]:
     """Input and output size; GPT-2's Conv1D stores its weight as (input, output)."""
-    inputs, outputs = (
-        module.weight.shape if isinstance(module, Conv1D) else module.weight.shape[::-1]
-    )
-    return inputs, outputs
+    inputs, outputs = module.weight.shape
+    return (inputs, outputs) if isinstance(module, Conv1D) else (outputs, inputs)
 
 
 def _name(model: PreTrainedModel) -> str:

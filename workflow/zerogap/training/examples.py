@@ -47,8 +47,10 @@ def question_pairs(
 
     Args:
         questions: a `questions` table. Rationale and gold answer are always the original ones.
+        exemplars: of the few-shot prompt.
         column: the column with the text of the question: "question", or "paraphrase" (PQ,
             appendix A.1).
+        template: of the benchmark.
     """
     prefix = template.few_shot_prefix(exemplars)
     return [
@@ -69,6 +71,9 @@ def training_examples(
     """The pairs as LLaMA-Factory's `fewshot` template must find them, each checked id by id.
 
     Args:
+        pairs: prompts and responses as at inference.
+        tokenizer: the tokenizer of the model that is trained.
+        cutoff_len: maximum length of an example in tokens.
         truncate: accept examples longer than `cutoff_len` tokens, which LLaMA-Factory truncates;
             their number is printed.
 

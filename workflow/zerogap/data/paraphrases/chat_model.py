@@ -3,7 +3,12 @@
 import hashlib
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from zerogap.data.paraphrases.llm import ChatModel, Reply
 from zerogap.errors import InputError
@@ -37,20 +42,8 @@ def local_chat_model(
         InputError: the model cannot be loaded, or has no chat template that accepts a system
             message.
     """
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
-        loaded = AutoModelForCausalLM.from_pretrained(
-            model, revision=revision, dtype=getattr(torch, dtype)
-        )
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{_KEY}: could not load {model!r} ({error}); use a folder or a causal language model "
-            "on the hub"
-        ) from error
-    if not tokenizer.chat_template:
-        raise InputError(f"{_KEY}: {model!r} has no chat template; use a model tuned for chat")
+    tokenizer, chat_lm = _load(model, revision, dtype)
     pad_id = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    loaded = loaded.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
     def chat(messages: list[dict[str, str]], attempt: int) -> Reply:
         try:
@@ -65,8 +58,8 @@ def local_chat_model(
         key = hashlib.sha256(f"{seed}/{attempt}/{messages}".encode()).digest()
         torch.manual_seed(int.from_bytes(key[:8]))
         with torch.inference_mode():
-            output = loaded.generate(
-                **prompt.to(loaded.device),
+            output = chat_lm.generate(
+                **prompt.to(chat_lm.device),
                 do_sample=True,
                 temperature=temperature,
                 max_new_tokens=max_new_tokens,
@@ -78,3 +71,21 @@ def local_chat_model(
         return Reply(text, prompt_length, len(new_ids))
 
     return chat
+
+
+def _load(
+    model: str, revision: str | None, dtype: str
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
+        chat_lm = AutoModelForCausalLM.from_pretrained(
+            model, revision=revision, dtype=getattr(torch, dtype)
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{_KEY}: could not load {model!r} ({error}); use a folder or a causal language model "
+            "on the hub"
+        ) from error
+    if not tokenizer.chat_template:
+        raise InputError(f"{_KEY}: {model!r} has no chat template; use a model tuned for chat")
+    return tokenizer, chat_lm.to("cuda" if torch.cuda.is_available() else "cpu").eval()

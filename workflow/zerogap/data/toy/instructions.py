@@ -65,7 +65,7 @@ THINGS = sorted({word for words in KINDS.values() for word in words})
 # Countable things, which take 'a' or 'an'.
 OBJECTS = [word for word in THINGS if not any(word in KINDS[kind] for kind in ("color", "food"))]
 
-_PAIRS = [tuple(pair.split()) for pair in OPPOSITES.split("|")]
+_PAIRS = [(first, second) for first, second in map(str.split, OPPOSITES.split("|"))]
 
 
 def instructions(num_examples: int, seed: int) -> list[dict[str, str]]:

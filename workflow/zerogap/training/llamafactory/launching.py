@@ -26,9 +26,13 @@ def run(command: str, settings: Path, num_gpus: int = 1) -> None:
     arguments = [str(binaries / "llamafactory-cli"), command, str(settings)]
     # The locks of the job's GPUs (zerogap.gpus) and of the working folder are open files. The
     # command inherits them, so that they stay locked if it outlives this process.
-    code = subprocess.run(arguments, env=environment, check=False, close_fds=False).returncode
-    if code:
-        raise RuntimeError(f"'{' '.join(arguments)}' failed with exit code {code}; see above")
+    process = subprocess.run(  # noqa: S603
+        arguments, env=environment, check=False, close_fds=False
+    )
+    if process.returncode:
+        raise RuntimeError(
+            f"'{' '.join(arguments)}' failed with exit code {process.returncode}; see above"
+        )
 
 
 def launch_environment(num_gpus: int) -> dict[str, str]:

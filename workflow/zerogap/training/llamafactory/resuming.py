@@ -36,6 +36,7 @@ def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
 
     Args:
         folder: the training's output folder; deleted if it has no complete checkpoint.
+        num_gpus: devices of the training, each with its random state.
 
     Returns:
         The checkpoint that the training will resume from, if there is one.

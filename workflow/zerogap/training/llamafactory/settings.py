@@ -17,6 +17,7 @@ def write_datasets(folder: Path, datasets: Mapping[str, list[dict[str, str]]]) -
     """Write one JSON file per data set and the `dataset_info.json` that describes them.
 
     Args:
+        folder: where the files go; created if it does not exist.
         datasets: name → examples, each with prompt and response.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,6 +115,9 @@ def export_settings(
     The merged model keeps the precision of the training.
 
     Args:
+        model: folder of the model that the adapter was trained on.
+        adapter: folder of the adapter.
+        output: folder of the merged model.
         training: template and bf16.
     """
     return {

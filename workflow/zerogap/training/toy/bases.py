@@ -88,26 +88,7 @@ def pretrain(
         "device": device.type,
     }
     with resumable_dir(folder, inputs) as work:
-        corpus = Corpus(
-            settings["seed"],
-            settings["instruction_fraction"],
-            gsm8k,
-            settings["gsm8k_fraction"],
-            settings["problems_per_document"],
-        )
-        documents = itertools.islice(corpus.documents(0), _TOKENIZER_DOCUMENTS)
-        tokenizer = tokenizers.train(documents, family, settings["vocab_size"], CONTEXT_LENGTH)
-        torch.manual_seed(settings["seed"])
-        config = model_config(family, tokenizer, ToySize.of(settings))
-        model = AutoModelForCausalLM.from_config(config)
-        blocks_from = functools.partial(
-            token_blocks,
-            TokenisedCorpus(corpus, tokenizer),
-            settings["batch_size"],
-            settings["sequence_length"],
-            workers=num_workers() if device.type == "cuda" else 0,
-        )
-        progress = train(model.to(device), blocks_from, settings, work / "checkpoint.pt")
+        model, tokenizer, progress = _train(family, settings, gsm8k, device, work)
         base = work / "base"
         _save_model(base, model, tokenizer, progress)
         metadata = provenance(
@@ -122,9 +103,40 @@ def pretrain(
             threads=torch.get_num_threads(),
             weights_sha256=hashlib.sha256((base / _WEIGHTS).read_bytes()).hexdigest(),
         )
-        (base / "provenance.json").write_text(json.dumps(metadata, indent=2, sort_keys=True) + "\n")
+        text = json.dumps(metadata, indent=2, sort_keys=True) + "\n"
+        (base / "provenance.json").write_text(text)
         shutil.rmtree(folder, ignore_errors=True)
         base.rename(folder)
+
+
+def _train(
+    family: str,
+    settings: Mapping[str, Any],
+    gsm8k: Sequence[Question],
+    device: torch.device,
+    work: Path,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Progress]:
+    """Learn the tokenizer and train the model, with the checkpoint in the folder `work`."""
+    corpus = Corpus(
+        settings["seed"],
+        settings["instruction_fraction"],
+        gsm8k,
+        settings["gsm8k_fraction"],
+        settings["problems_per_document"],
+    )
+    documents = itertools.islice(corpus.documents(0), _TOKENIZER_DOCUMENTS)
+    tokenizer = tokenizers.train(documents, family, settings["vocab_size"], CONTEXT_LENGTH)
+    torch.manual_seed(settings["seed"])
+    config = model_config(family, tokenizer, ToySize.of(settings))
+    model = AutoModelForCausalLM.from_config(config).to(device)
+    blocks_from = functools.partial(
+        token_blocks,
+        TokenisedCorpus(corpus, tokenizer),
+        settings["batch_size"],
+        settings["sequence_length"],
+        workers=num_workers() if device.type == "cuda" else 0,
+    )
+    return model, tokenizer, train(model, blocks_from, settings, work / "checkpoint.pt")
 
 
 def _save_model(

@@ -49,7 +49,8 @@ def learning_rate(step: int, max_steps: int, peak: float, warmup_ratio: float) -
 
 def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimizer]:
     """Muon for the matrices inside the layers, AdamW for embeddings, head and vectors."""
-    matrices, others = [], []
+    matrices: list[torch.nn.Parameter] = []
+    others: list[torch.nn.Parameter] = []
     for name, parameter in model.named_parameters():
         inner = parameter.ndim == 2 and "embed" not in name
         (matrices if inner else others).append(parameter)
@@ -62,7 +63,7 @@ def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimize
 def supports_bfloat16(device: torch.device) -> bool:
     """Whether the device computes in bfloat16 natively, so that autocast is faster."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
@@ -137,7 +138,7 @@ def _train_step(
     loss = torch.nn.functional.cross_entropy(
         logits[:, :-1].flatten(0, 1).float(), block[:, 1:].flatten()
     )
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimiser in model_optimisers:
         optimiser.step()

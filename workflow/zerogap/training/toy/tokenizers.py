@@ -1,9 +1,9 @@
 """A byte-level BPE tokenizer for each family's toy model.
 
 They split text in the same way and differ, as the real ones do, in their special tokens and in
-whether they add a BOS token by themselves. Each digit and each newline is a token of its own, so an
-empty line has the same tokens everywhere, and the tokens of the exemplars are a prefix of the tokens
-of exemplars and question.
+whether they add a BOS token by themselves. Each digit and each newline is a token of its own, so
+an empty line has the same tokens everywhere, and the tokens of the exemplars are a prefix of the
+tokens of exemplars and question.
 """
 
 from collections.abc import Iterable
