@@ -36,7 +36,7 @@ def test_every_target_can_be_asked_for():
         *(f"table_{name}" for name in TABLES),
         *(f"figure_{name}" for name in FIGURES),
         *("tables", "figures", "check_claims", "check_memorisation", "write_provenance"),
-        *("write_report", "pretrain_bases"),
+        *("write_report", "pretrain_all_bases"),
     ]
     planned = jobs("--profile", "profiles/quick", "--", *targets)
     assert {target: planned[target] for target in targets} == dict.fromkeys(targets, 1)

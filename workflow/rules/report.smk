@@ -33,9 +33,9 @@ rule make_table:
             caption="../report/caption.rst",
             category="Tables",
             subcategory=lambda wildcards: TABLES[wildcards.table].section,
-            labels={
-                "table": lambda wildcards: TABLES[wildcards.table].label,
-                "shows": lambda wildcards: TABLES[wildcards.table].shows,
+            labels=lambda wildcards: {
+                "table": TABLES[wildcards.table].label,
+                "shows": TABLES[wildcards.table].shows,
             },
         ),
     log:
@@ -71,9 +71,9 @@ rule make_figure:
             caption="../report/caption.rst",
             category="Figures",
             subcategory=lambda wildcards: FIGURES[wildcards.figure].section,
-            labels={
-                "figure": lambda wildcards: FIGURES[wildcards.figure].label,
-                "shows": lambda wildcards: FIGURES[wildcards.figure].shows,
+            labels=lambda wildcards: {
+                "figure": FIGURES[wildcards.figure].label,
+                "shows": FIGURES[wildcards.figure].shows,
             },
         ),
     log:

@@ -13,13 +13,12 @@ from typing import Any
 import pandas as pd
 
 _FILE = Path(__file__).parents[1] / "resources" / "published.csv"
-_TEXT = ("place", "model", "benchmark", "strategy", "metric", "printed")
 
 
 def published() -> pd.DataFrame:
     """Every published number; text columns are '' where they do not apply, `value` is NaN."""
-    types: dict[str, type] = {**dict.fromkeys(_TEXT, str), "value": float}
-    return pd.read_csv(_FILE, dtype=types, keep_default_na=False, na_values={"value": [""]})
+    rows = pd.read_csv(_FILE, dtype=str, keep_default_na=False)
+    return rows.assign(value=pd.to_numeric(rows["value"]))
 
 
 def as_metrics() -> pd.DataFrame:

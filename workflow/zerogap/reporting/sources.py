@@ -109,8 +109,8 @@ def _extraction_agreements(owners: Sequence[Values]) -> list[OwnerAgreement]:
     """How often the extraction rules agree, per benchmark with questions of its own."""
     agreements = []
     for owner in owners:
-        questions = parquet.read(owner["questions"], "questions").set_index("question_id")
-        gold = questions["gold"].to_dict()
+        questions = parquet.read(owner["questions"], "questions")
+        gold = dict(zip(questions["question_id"], questions["gold"], strict=True))
         run_rule = extraction_rule(owner["extraction"])
         fractions = {
             strategy: agreement((parquet.read(p, "samples") for p in paths), gold, run_rule)

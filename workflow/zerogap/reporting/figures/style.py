@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 
 from zerogap.io import parquet
 
@@ -25,7 +26,7 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, "#000000", GREY]
 MARKERS = "osD^vPX*"
 TITLE_SIZE = 9.5
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 8,
     "axes.titlesize": 8.5,
@@ -35,7 +36,7 @@ STYLE: dict[str, Any] = {
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "axes.prop_cycle": matplotlib.cycler(color=CYCLE),
+    "axes.prop_cycle": cycler(color=CYCLE),
     "legend.frameon": False,
     "legend.fontsize": 7.5,
     "figure.constrained_layout.use": True,

@@ -26,15 +26,17 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
         labels: Names to show.
     """
     kinds = jobs["job"].where(jobs["job"].isin(list(JOBS)), "samples").map(JOBS)
-    rows = [
-        Row(
-            "/".join(key),
-            JOBS.get(key[2]) or labels.strategy(key[2]),
-            _totals(group),
-            section=labels.setting(key[0], key[1]),
+    rows = []
+    for key, group in jobs.groupby(["model", "benchmark", "job"], sort=False):
+        model, benchmark, job = map(str, key)
+        rows.append(
+            Row(
+                f"{model}/{benchmark}/{job}",
+                JOBS.get(job) or labels.strategy(job),
+                _totals(group),
+                section=labels.setting(model, benchmark),
+            )
         )
-        for key, group in jobs.groupby(["model", "benchmark", "job"], sort=False)
-    ]
     for kind in JOBS.values():
         group = jobs[kinds == kind]
         if len(group):

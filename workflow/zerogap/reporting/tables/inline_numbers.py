@@ -13,15 +13,15 @@ def inline_numbers(numbers: pd.DataFrame) -> Table:
     """
     rows = tuple(
         Row(
-            row.key,
-            row.quantity,
+            row["key"],
+            row["quantity"],
             (
-                Cell(row.value, optional_float(row.ci_low), optional_float(row.ci_high)),
-                Cell(text=row.printed),
-                Cell(text=row.place),
+                Cell(row["value"], optional_float(row["ci_low"]), optional_float(row["ci_high"])),
+                Cell(text=row["printed"]),
+                Cell(text=row["place"]),
             ),
         )
-        for row in numbers.itertuples(index=False)
+        for row in numbers.to_dict("records")
     )
     return Table(
         label="tab:inline-numbers",
