@@ -45,7 +45,7 @@ def links() -> Iterator[ParameterSet]:
 
 
 def python_blocks() -> Iterator[ParameterSet]:
-    """Consecutive blocks of a page share their names, as they do for a reader."""
+    """The `python` blocks of each page, which share their names; `py` marks an excerpt."""
     for page in PAGES:
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         if blocks:
