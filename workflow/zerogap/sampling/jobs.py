@@ -1,13 +1,23 @@
 """The workflow's sampling jobs: one function per script, from files to files.
 
-Every function takes its files as paths and its parameters as plain values, all by keyword. Three
-parameters recur:
+Every function takes its files as paths and its parameters as plain values, all by keyword.
 
-- `sampling`: the configuration's `sampling` entry, without `num_shards`;
-- `benchmark`: `prompt`, `stop` and `extraction` of the benchmark's configuration entry;
-- `metadata`: what is stored in the output's provenance (run, model, benchmark, strategy).
+Files:
+    model, contaminated, clean, base_model: model folders.
+    questions, greedy, neurons, samples, solve: Parquet tables (:mod:`zerogap.io.parquet`); `greedy`
+        is that of the model that is decoded.
+    exemplars: the few-shot examples (JSON).
+    output: the table to write.
 
-The last line that a job prints says what it made.
+Parameters:
+    sampling: the configuration's `sampling` entry, without `num_shards`.
+    benchmark: `prompt`, `stop` and `extraction` of the benchmark's configuration entry.
+    strategy: `class` and `parameters` (:func:`zerogap.strategies.base.build`).
+    seed: seed of the run.
+    metadata: what is stored in the output's provenance (run, model, variant, strategy).
+
+All of them raise InputError if an input is invalid; those that decode also if a prompt exceeds the
+model's context. The last line that a job prints says what it made.
 """
 
 import json
@@ -17,6 +27,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
+import torch
+import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import extraction_rule
@@ -55,20 +67,7 @@ def decode_greedy(
     benchmark: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> None:
-    """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps.
-
-    Args:
-        model: the model's folder.
-        questions: the `questions` table.
-        exemplars: the few-shot examples (JSON).
-        output: the `greedy` table.
-        sampling: see the module; decoding is greedy whatever its temperature.
-        benchmark: see the module.
-        metadata: see the module.
-
-    Raises:
-        InputError: an input is invalid, or a prompt exceeds the model's context.
-    """
+    """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
     inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
     params = _greedy_params(sampling, benchmark)
     decoder = loading.decoder(inputs.model)
@@ -117,65 +116,30 @@ def sample_cell(
     """Write the `samples` and `solve` tables of one cell: one model under one strategy.
 
     An interrupted job resumes when it is run again with the same arguments; the batch size may
-    differ.
-
-    Args:
-        model: the contaminated (or clean) model's folder.
-        questions: the `questions` table.
-        exemplars: the few-shot examples (JSON).
-        greedy: the `greedy` table of the same model and questions.
-        samples: the `samples` table to write.
-        solve: the `solve` table to write.
-        strategy: `class` and `parameters` (:func:`zerogap.strategies.base.build`).
-        sampling: see the module.
-        seed: seed of the draws.
-        stream: name of the random stream; cells with the same stream draw the same numbers.
-        benchmark: see the module.
-        metadata: see the module.
-        base_model: the base model's folder, for strategies that need it.
-        neurons: the `neurons` table, for the same strategies.
-        shard: (k, n): only every n-th question, starting from the k-th (counted from 0).
+    differ. Cells with the same `stream` draw the same random numbers. A `shard` (k, n) samples
+    every n-th question, starting from the k-th (counted from 0). Strategies that need the base
+    model get `base_model` and `neurons`.
 
     Raises:
-        InputError: an input is invalid, a prompt exceeds the model's context, memory is too small
-            for one question, or another process is writing the same output.
+        InputError: see the module; or memory is too small for one question, or another process is
+            writing the same output.
     """
     inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
-    trajectories = parquet.read(greedy, "greedy").set_index("question_id")
-    trajectories = trajectories.loc[inputs.questions.question_id]
-    context = base.Context(
-        trajectories=[list(map(int, tokens)) for tokens in trajectories.token_ids],
-        entropies=[list(map(float, entropy)) for entropy in trajectories.entropy],
-        tokenizer=inputs.tokenizer,
-        base_model=base_model,
-        neurons=neurons,
-    )
+    context = inputs.context(greedy, base_model, neurons)
     intervention = base.build(strategy).prepare(context)
     decoder: Decoder = loading.decoder(inputs.model)
     if intervention.wrap_decoder is not None:
         decoder = intervention.wrap_decoder(decoder)
-    made_by = provenance(
+    parameters = {
         **metadata,
         **benchmark,
-        strategy_parameters=strategy,
-        sampling=sampling,
-        seed=seed,
-        stream=stream,
-        device=str(inputs.model.device),
-    )
-    # Everything the samples depend on. A job with other settings does not continue this one.
-    settings = {
-        **{key: made_by[key] for key in ("seed", "stream", "device", *metadata, *benchmark)},
-        "strategy": strategy,
-        "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
-        "versions": [made_by["packages"][name] for name in ("torch", "transformers")],
-        "prompts": fingerprint(
-            [(prompt.question_id, prompt.token_ids) for prompt in inputs.prompts]
-        ),
-        "greedy": fingerprint(trajectories[["token_ids", "entropy"]].to_json()),
-        "models": [folder_state(folder) for folder in (model, base_model) if folder],
-        "neurons": neurons and fingerprint(parquet.read(neurons, "neurons").to_json()),
+        "strategy_parameters": strategy,
+        "seed": seed,
+        "stream": stream,
+        "device": str(inputs.model.device),
     }
+    made_by = provenance(**parameters, sampling=sampling)
+    settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
     start, step = shard
     indices = range(start, len(inputs.questions), step)
     with resumable_dir(samples, settings) as folder:
@@ -205,15 +169,7 @@ def merge_shards(
     merged_samples: Path,
     merged_solve: Path,
 ) -> None:
-    """Concatenate the shards of a cell, in the order of the questions.
-
-    Args:
-        samples: the `samples` table of every shard.
-        solve: the `solve` table of every shard.
-        questions: the `questions` table, for the order.
-        merged_samples: the `samples` table to write.
-        merged_solve: the `solve` table to write.
-    """
+    """Concatenate the tables of a cell's shards, in the order of `questions`."""
     question_ids = parquet.read(questions, "questions").question_id
     for contract, shards, merged in (
         ("samples", samples, merged_samples),
@@ -242,17 +198,7 @@ def filter_responses(
     strategy: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> None:
-    """Write the tables of a strategy that filters the responses of another one.
-
-    Args:
-        questions: the `questions` table.
-        greedy: the contaminated model's `greedy` table.
-        source: the `samples` table to filter.
-        samples: the `samples` table to write.
-        solve: the `solve` table to write.
-        strategy: `class` and `parameters`.
-        metadata: see the module.
-    """
+    """Write the tables of a strategy that filters `source`, the responses of another strategy."""
     table = parquet.read(source, "samples")
     greedy_table = parquet.read(greedy, "greedy")
     ends = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
@@ -288,21 +234,10 @@ def localise_neurons(
     benchmark: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> None:
-    """Write the `neurons` table of a contaminated model.
+    """Write the `neurons` table of a contaminated model, from its leaked questions.
 
-    Args:
-        contaminated: folder of the model whose shortcut neurons are searched.
-        clean: the clean model's folder.
-        base_model: the base model's folder.
-        questions: the `questions` table; leaked questions alone are used.
-        exemplars: the few-shot examples (JSON).
-        greedy: the contaminated model's `greedy` table.
-        output: the `neurons` table to write.
-        sampling: see the module; decoding is greedy whatever its temperature.
-        neuron_localisation: the configuration's entry of that name.
-        seed: draws the questions of the causal scores.
-        benchmark: see the module.
-        metadata: see the module.
+    `neuron_localisation` is the configuration's entry of that name; `seed` draws the questions of
+    the causal scores.
     """
     inputs = _Inputs.load(contaminated, questions, exemplars, sampling, benchmark, only_leaked=True)
     clean_model, _ = loading.load(clean, sampling["dtype"])
@@ -353,18 +288,9 @@ def rank_clean_tokens(
     benchmark: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> None:
-    """Write the `ranks` table: the clean model's greedy tokens under the contaminated model.
+    """Write the `ranks` table: the clean model's tokens under the contaminated `model`.
 
-    Args:
-        model: the contaminated model's folder.
-        questions: the `questions` table.
-        exemplars: the few-shot examples (JSON).
-        clean_greedy: the clean model's `greedy` table.
-        output: the `ranks` table to write.
-        steps: how many tokens of each trajectory are ranked.
-        sampling: see the module.
-        benchmark: see the module.
-        metadata: see the module.
+    The first `steps` tokens of each trajectory in `clean_greedy` are ranked.
     """
     inputs = _Inputs.load(
         model, questions, exemplars, {**sampling, "max_new_tokens": steps}, benchmark
@@ -417,6 +343,39 @@ class _Inputs:
             PromptTemplate.of(benchmark["prompt"]),
         )
         return cls(loaded, tokenizer, table, prompts)
+
+    def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> base.Context:
+        """What a strategy may know of the model."""
+        table = parquet.read(greedy, "greedy").set_index("question_id")
+        table = table.loc[self.questions.question_id]
+        return base.Context(
+            trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
+            entropies=[list(map(float, entropy)) for entropy in table.entropy],
+            tokenizer=self.tokenizer,
+            base_model=base_model,
+            neurons=neurons,
+        )
+
+
+def _settings(
+    inputs: _Inputs, context: base.Context, parameters: Mapping[str, Any], model: Path
+) -> dict[str, Any]:
+    """Everything the samples depend on: a job with other settings does not resume this one.
+
+    The batch size is left out, since no draw depends on it.
+    """
+    sampling = {k: v for k, v in parameters["sampling"].items() if k != "batch_size"}
+    prompts = [(prompt.question_id, prompt.token_ids) for prompt in inputs.prompts]
+    return {
+        **parameters,
+        "sampling": sampling,
+        "versions": [torch.__version__, transformers.__version__],
+        "models": [folder_state(folder) for folder in (model, context.base_model) if folder],
+        "prompts": fingerprint(prompts),
+        "greedy": fingerprint([context.trajectories, context.entropies]),
+        "neurons": context.neurons
+        and fingerprint(parquet.read(context.neurons, "neurons").to_json()),
+    }
 
 
 def _sampling_params(
