@@ -1,20 +1,6 @@
 """The run as one HTML document, and the graphs of rules and jobs, all made by Snakemake itself."""
 
-import shlex
-
-
-def snakemake_command():
-    """The command that calls Snakemake again with this run's configuration.
-
-    This run holds the lock of the directory; the call within it only reads.
-    """
-    command = ["python", "-m", "snakemake", "--nolock"]
-    command += ["--snakefile", os.path.relpath(workflow.main_snakefile)]
-    if files := workflow.overwrite_configfiles:
-        command += ["--configfile", *map(os.path.relpath, files)]
-    if values := workflow.config_settings.config_args:
-        command += ["--config", *values]
-    return shlex.join(command)
+from zerogap.pipeline.commands import snakemake_command
 
 
 rule write_report:
@@ -37,7 +23,11 @@ rule write_report:
         mem_mb=doubling(2000),
         runtime=doubling(10),
     params:
-        snakemake=snakemake_command(),
+        snakemake=snakemake_command(
+            workflow.main_snakefile,
+            workflow.overwrite_configfiles,
+            workflow.config_settings.config_args or [],
+        ),
         draw="python workflow/scripts/draw_graph.py",
     message:
         "The HTML report, the graph of rules and the graph of jobs"

@@ -4,28 +4,20 @@ from zerogap.pipeline import report_sources
 from zerogap.reporting.catalog import FIGURES, TABLES
 
 SCALE = report_sources.scale_sentence(CONFIG)
-METRICS = [str(path) for path in report_sources.metrics_files(CONFIG)]
-
-
-def sources(entry):
-    """The files and values that a table or figure is made of."""
-    return report_sources.source_values(CONFIG, entry)
-
-
-def input_files(entry):
-    return report_sources.input_files(sources(entry))
-
-
-def caption(entry):
-    """The caption's text, for the template workflow/report/caption.rst."""
-    return Path(workflow.basedir, "workflow/report", entry.caption).read_text()
+METRICS = report_sources.source_files(CONFIG, "metrics")
+LABELS = report_sources.source_value(CONFIG, "labels")
+# What the scripts run and render with: an edit makes tables, figures and checks again.
+REPORT_CODE = code("analysis", "data", "metrics", "reporting") + sorted(
+    str(path.relative_to(workflow.basedir))
+    for path in PACKAGE.joinpath("zerogap/reporting/assets").iterdir()
+)
 
 
 rule make_table:
     input:
-        lambda wildcards: input_files(TABLES[wildcards.table]),
+        lambda wildcards: report_sources.entry_files(CONFIG, TABLES[wildcards.table]),
         published="workflow/resources/published.csv",
-        code=code("analysis", "data", "metrics", "reporting"),
+        code=REPORT_CODE,
     output:
         multiext("<reports>/tables/{table}", ".csv", ".md", ".tex", ".json"),
         html=report(
@@ -46,12 +38,17 @@ rule make_table:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb
+        * 2 ** (attempt - 1),
         runtime=doubling(30),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
-        sources=lambda wildcards: sources(TABLES[wildcards.table]),
-        caption=lambda wildcards: caption(TABLES[wildcards.table]),
+        sources=lambda wildcards: report_sources.entry_values(
+            CONFIG, TABLES[wildcards.table]
+        ),
+        caption=lambda wildcards: PACKAGE.joinpath(
+            "report", TABLES[wildcards.table].caption
+        ).read_text(),
         scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
@@ -62,8 +59,8 @@ rule make_table:
 
 rule make_figure:
     input:
-        lambda wildcards: input_files(FIGURES[wildcards.figure]),
-        code=code("metrics", "reporting"),
+        lambda wildcards: report_sources.entry_files(CONFIG, FIGURES[wildcards.figure]),
+        code=REPORT_CODE,
     output:
         multiext("<reports>/figures/{figure}", ".pdf", ".svg"),
         png=report(
@@ -84,12 +81,17 @@ rule make_figure:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb
+        * 2 ** (attempt - 1),
         runtime=doubling(10),
     params:
         prefix=subpath(output.png, strip_suffix=".png"),
-        sources=lambda wildcards: sources(FIGURES[wildcards.figure]),
-        caption=lambda wildcards: caption(FIGURES[wildcards.figure]),
+        sources=lambda wildcards: report_sources.entry_values(
+            CONFIG, FIGURES[wildcards.figure]
+        ),
+        caption=lambda wildcards: PACKAGE.joinpath(
+            "report", FIGURES[wildcards.figure].caption
+        ).read_text(),
     message:
         "Figure {wildcards.figure}"
     script:
@@ -98,8 +100,8 @@ rule make_figure:
 
 rule check_memorisation:
     input:
-        report_sources.input_files(report_sources.memorisation(CONFIG)),
-        code=code("analysis", "metrics", "reporting"),
+        report_sources.source_files(CONFIG, "memorisation"),
+        code=REPORT_CODE,
     output:
         multiext("<reports>/checks/memorisation", ".csv", ".md", ".tex", ".json"),
         html=report(
@@ -121,8 +123,8 @@ rule check_memorisation:
         runtime=doubling(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
-        checks=report_sources.memorisation(CONFIG),
-        labels=report_sources.labels(CONFIG),
+        checks=report_sources.source_value(CONFIG, "memorisation"),
+        labels=LABELS,
         metadata={"run": CONFIG.run},
     message:
         "Check of memorisation"
@@ -135,7 +137,7 @@ rule check_claims:
         metrics=METRICS,
         inline_numbers="<reports>/tables/inline_numbers.csv",
         memorisation="<reports>/checks/memorisation.csv",
-        code=code("reporting"),
+        code=REPORT_CODE,
     output:
         multiext("<reports>/claims", ".md", ".csv"),
         html=report(
@@ -157,8 +159,8 @@ rule check_claims:
         runtime=doubling(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
-        setting=[CONFIG.primary_setting.model, CONFIG.primary_setting.benchmark],
-        labels=report_sources.labels(CONFIG),
+        setting=report_sources.source_value(CONFIG, "primary_setting"),
+        labels=LABELS,
         scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
@@ -169,9 +171,9 @@ rule check_claims:
 
 rule write_provenance:
     input:
-        responses=[str(path) for path in report_sources.sample_files(CONFIG)],
+        responses=report_sources.source_files(CONFIG, "samples"),
         metrics=METRICS,
-        code=code("reporting"),
+        code=REPORT_CODE,
     output:
         "<reports>/checks/provenance.json",
         html=report(

@@ -57,7 +57,7 @@ def job(wildcards=None, inputs=None, **params):
 
 
 def make_one_table(config, name, prefix):
-    sources = report_sources.source_values(config, TABLES[name])
+    sources = report_sources.entry_values(config, TABLES[name])
     params = {"sources": sources, "scale": "A tiny run.", "prefix": str(prefix)}
     make_table.main(job({"table": name}, **params))
     return prefix.with_suffix(".md").read_text()
@@ -65,8 +65,9 @@ def make_one_table(config, name, prefix):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_is_made_from_the_inputs_of_its_rule(name, config, run_folder, tmp_path):
-    values = report_sources.source_values(config, TABLES[name])
-    assert all((run_folder / path).exists() for path in report_sources.input_files(values))
+    files = report_sources.entry_files(config, TABLES[name])
+    assert files
+    assert all((run_folder / path).exists() for path in files)
     assert "A tiny run." in make_one_table(config, name, tmp_path / name)
     for suffix in (".csv", ".tex", ".html", ".json"):
         assert (tmp_path / name).with_suffix(suffix).stat().st_size > 100
@@ -74,8 +75,10 @@ def test_every_table_is_made_from_the_inputs_of_its_rule(name, config, run_folde
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_made_from_the_inputs_of_its_rule(name, config, run_folder, tmp_path):
-    values = report_sources.source_values(config, FIGURES[name])
-    assert all((run_folder / path).exists() for path in report_sources.input_files(values))
+    files = report_sources.entry_files(config, FIGURES[name])
+    assert files
+    assert all((run_folder / path).exists() for path in files)
+    values = report_sources.entry_values(config, FIGURES[name])
     make_figure.main(job({"figure": name}, sources=values, prefix=str(tmp_path / name)))
     for suffix in (".pdf", ".png", ".svg"):
         assert (tmp_path / name).with_suffix(suffix).stat().st_size > 1000
@@ -83,14 +86,15 @@ def test_every_figure_is_made_from_the_inputs_of_its_rule(name, config, run_fold
 
 def test_figures_of_one_setting_differ(config, run_folder, tmp_path):
     for name in ("scatter", "strata", "sensitivity"):
-        values = report_sources.source_values(config, FIGURES[name])
+        values = report_sources.entry_values(config, FIGURES[name])
         make_figure.main(job({"figure": name}, sources=values, prefix=str(tmp_path / name)))
     assert len({path.read_bytes() for path in tmp_path.glob("*.svg")}) == 3
 
 
 def test_a_table_only_reads_its_own_setting(config):
-    values = report_sources.source_values(config, TABLES["reversal"])
-    assert report_sources.input_files(values) == ["results/micro/llama2/gsm8k/metrics.parquet"]
+    assert report_sources.entry_files(config, TABLES["reversal"]) == [
+        "results/micro/llama2/gsm8k/metrics.parquet"
+    ]
 
 
 def test_vs_paper_lists_what_differs_from_the_papers_protocol(config, run_folder, tmp_path):
@@ -119,19 +123,19 @@ def test_cost_adds_up_the_shards_of_a_cell(config, run_folder, tmp_path):
 
 def test_a_missing_loss_curve_is_a_one_line_error(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    values = report_sources.source_values(config, FIGURES["loss"])
+    values = report_sources.entry_values(config, FIGURES["loss"])
     with pytest.raises(InputError, match=r"loss\.tsv: does not exist or is not readable"):
         make_figure.main(job({"figure": "loss"}, sources=values, prefix=str(tmp_path / "loss")))
 
 
 def test_claims_are_checked_from_the_files_of_other_rules(config, run_folder, tmp_path):
     make_one_table(config, "inline_numbers", tmp_path / "inline_numbers")
-    labels = report_sources.labels(config)
-    checks = report_sources.memorisation(config)
+    labels = report_sources.source_value(config, "labels")
+    checks = report_sources.source_value(config, "memorisation")
     prefix = str(tmp_path / "memorisation")
     check_memorisation.main(job(checks=checks, labels=labels, prefix=prefix))
     inputs = {
-        "metrics": report_sources.metrics_files(config)[:1],
+        "metrics": report_sources.source_files(config, "metrics")[:1],
         "inline_numbers": str(tmp_path / "inline_numbers.csv"),
         "memorisation": str(tmp_path / "memorisation.csv"),
     }
@@ -156,8 +160,8 @@ def test_a_csv_without_the_column_is_a_one_line_error(tmp_path):
 
 def test_provenance_lists_the_versions_recorded_in_the_files(config, run_folder, tmp_path):
     inputs = {
-        "responses": report_sources.sample_files(config),
-        "metrics": report_sources.metrics_files(config),
+        "responses": report_sources.source_files(config, "samples"),
+        "metrics": report_sources.source_files(config, "metrics"),
     }
     params = {"config": config.model_dump(mode="json", by_alias=True), "scale": "Tiny."}
     write_provenance.main(job(None, inputs, **params, prefix=str(tmp_path / "provenance")))

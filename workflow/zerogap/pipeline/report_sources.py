@@ -1,6 +1,8 @@
 """Where the sources of tables and figures are, and which values of the configuration they need.
 
-`zerogap.reporting.sources` reads them. Every `Path` in a source is an input file of the job.
+`zerogap.reporting.sources` reads them. Every `Path` in a source is an input file of the job. The
+jobs get strings instead: Snakemake pickles what it hands to a job, and a job in a conda environment
+may have another Python version, which cannot read a pickled path.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,14 +18,27 @@ from zerogap.reporting.labels import Labels
 _CONTRACTS = {"decode_greedy": "greedy", "sample_responses": "samples"}
 
 
-def source_values(config: Config, entry: Entry) -> dict[str, Any]:
+def entry_values(config: Config, entry: Entry) -> dict[str, Any]:
     """The sources of a table or figure, by name."""
-    return {source: SOURCES[source](config) for source in entry.arguments.values()}
+    return {
+        source: source_value(config, source) for source in dict.fromkeys(entry.arguments.values())
+    }
 
 
-def input_files(values: Any) -> list[str]:
-    """All paths in sources, without duplicates."""
-    return list(dict.fromkeys(_paths(values)))
+def entry_files(config: Config, entry: Entry) -> list[str]:
+    """The input files of a table or figure, without duplicates."""
+    files = [path for source in entry.arguments.values() for path in source_files(config, source)]
+    return list(dict.fromkeys(files))
+
+
+def source_value(config: Config, source: str) -> Any:
+    """The paths and values of a source."""
+    return _with_text_paths(SOURCES[source](config))
+
+
+def source_files(config: Config, source: str) -> list[str]:
+    """The files of a source, without duplicates."""
+    return list(dict.fromkeys(_paths(SOURCES[source](config))))
 
 
 def scale_sentence(config: Config) -> str:
@@ -42,7 +57,7 @@ def scale_sentence(config: Config) -> str:
     )
 
 
-def labels(config: Config) -> dict[str, dict[str, str]]:
+def _labels(config: Config) -> dict[str, dict[str, str]]:
     """Names of models, benchmarks, clean variants, strategies and Table 4's rows."""
     benchmarks = {name: entry.label for name, entry in config.benchmarks.items()}
     clean_variants = {
@@ -57,7 +72,7 @@ def labels(config: Config) -> dict[str, dict[str, str]]:
     }
 
 
-def metrics_files(config: Config) -> list[Path]:
+def _metrics_files(config: Config) -> list[Path]:
     """The metrics of every setting."""
     return [
         _results(config) / model / benchmark / "metrics.parquet"
@@ -66,17 +81,7 @@ def metrics_files(config: Config) -> list[Path]:
     ]
 
 
-def sample_files(config: Config) -> list[Path]:
-    """All responses of the run."""
-    return [
-        path
-        for owner in _extraction_agreements(config)
-        for paths in owner["samples"].values()
-        for path in paths
-    ]
-
-
-def memorisation(config: Config) -> dict[str, Any]:
+def _memorisation(config: Config) -> dict[str, Any]:
     """The tables of every contaminated model that the memorisation check reads."""
     models = [
         {
@@ -101,6 +106,16 @@ def _paths(values: Any) -> Iterator[str]:
     elif isinstance(values, list):
         for value in values:
             yield from _paths(value)
+
+
+def _with_text_paths(values: Any) -> Any:
+    if isinstance(values, Path):
+        return str(values)
+    if isinstance(values, Mapping):
+        return {key: _with_text_paths(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_with_text_paths(value) for value in values]
+    return values
 
 
 def _results(config: Config) -> Path:
@@ -156,7 +171,7 @@ def _strategies(config: Config) -> dict[str, Path]:
 
 
 def _strategy_names(config: Config) -> dict[str, str]:
-    return dict(Labels.from_mapping(labels(config)).strategies)
+    return dict(Labels.from_mapping(_labels(config)).strategies)
 
 
 def _named_strategies(config: Config) -> dict[str, Path]:
@@ -245,6 +260,15 @@ def _extraction_agreements(config: Config) -> list[dict[str, Any]]:
     return owners
 
 
+def _sample_files(config: Config) -> list[Path]:
+    return [
+        path
+        for owner in _extraction_agreements(config)
+        for paths in owner["samples"].values()
+        for path in paths
+    ]
+
+
 def _job_costs(config: Config) -> list[dict[str, Any]]:
     """Timings are not paths: a job must not run again because its timing is lost."""
     return [
@@ -269,15 +293,15 @@ def _losses(config: Config) -> list[Path]:
 
 
 SOURCES: dict[str, Callable[[Config], Any]] = {
-    "labels": labels,
+    "labels": _labels,
     "strategy_names": _strategy_names,
     "model_and_variant_names": lambda config: (
-        labels(config)["models"] | labels(config)["benchmarks"]
+        _labels(config)["models"] | _labels(config)["benchmarks"]
     ),
     "title": _title,
     "bins": lambda config: config.metrics.bins,
     "primary_setting": lambda config: list(_primary(config)),
-    "metrics": metrics_files,
+    "metrics": _metrics_files,
     "primary_metrics": lambda config: [_primary_file("metrics.parquet")(config)],
     "strategy_metrics": _strategy_metrics,
     "clean": _clean_batch("batch1"),
@@ -296,6 +320,7 @@ SOURCES: dict[str, Callable[[Config], Any]] = {
         config, *([name] for name in _primary(config))
     ),
     "extraction_agreements": _extraction_agreements,
+    "samples": _sample_files,
     "job_costs": _job_costs,
-    "memorisation": memorisation,
+    "memorisation": _memorisation,
 }

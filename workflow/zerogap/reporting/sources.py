@@ -6,7 +6,6 @@ values of the configuration it needs.
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -46,7 +45,7 @@ def build(entry: Entry, values: Values) -> Any:
     return getattr(import_module(f"zerogap.reporting.{module}"), name)(**arguments)
 
 
-def read_clean(clean: Mapping[str, Path]) -> pd.DataFrame:
+def read_clean(clean: Mapping[str, str]) -> pd.DataFrame:
     """A clean model's `solve` table, with the leaked questions of the benchmark."""
     questions = parquet.read(clean["questions"], "questions")
     return with_leaked_of(questions, parquet.read(clean["solve"], "solve"))
@@ -72,11 +71,11 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-def _table(contract: str) -> Callable[[Path], pd.DataFrame]:
+def _table(contract: str) -> Callable[[str], pd.DataFrame]:
     return lambda path: parquet.read(path, contract)
 
 
-def _metrics(paths: Sequence[Path]) -> MetricTable:
+def _metrics(paths: Sequence[str]) -> MetricTable:
     return MetricTable(parquet.read(path, "metrics") for path in paths)
 
 
@@ -86,7 +85,7 @@ def _strategy_metrics(values: Values) -> pd.DataFrame:
     return by_strategy.loc[list(values["strategies"])].reset_index()
 
 
-def _strategies(paths: Mapping[str, Path]) -> dict[str, pd.DataFrame]:
+def _strategies(paths: Mapping[str, str]) -> dict[str, pd.DataFrame]:
     return {name: parquet.read(path, "solve") for name, path in paths.items()}
 
 
@@ -132,7 +131,7 @@ def _job_costs(jobs: Sequence[Values]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=cost.COLUMNS)
 
 
-def _losses(paths: Sequence[Path]) -> pd.DataFrame:
+def _losses(paths: Sequence[str]) -> pd.DataFrame:
     """The training losses of all variants.
 
     Raises:
@@ -169,6 +168,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "protocol_differences": protocol_differences,
     "primary_protocol_differences": protocol_differences,
     "extraction_agreements": _extraction_agreements,
+    "samples": _unchanged,
     "job_costs": _job_costs,
     "memorisation": read_memorisation,
 }

@@ -24,8 +24,8 @@ RULE = (
     "the claim's side, in every comparison that the claim makes. Not supported: in at least one "
     "comparison, the whole interval is on the other side. Cannot tell: anything else. Intervals "
     "cover the variation over questions, not over training seeds (each model is trained once). "
-    "Each interval is of one comparison alone. A claim with several comparisons needs all of "
-    "them, so chance makes it harder to support, not easier. If most strata hold only one or two "
+    "Each interval is for one comparison. A claim with several comparisons needs all of them, so "
+    "chance makes it harder to support, not easier. If most strata hold only one or two "
     "questions, intervals of SA-PPG are too narrow (docs/metric-study.md)."
 )
 NO_EVIDENCE = "This run does not have the results that the claim is about."
