@@ -97,7 +97,7 @@ _WHEN = (
 
 
 def _front_to_back(s: str, rng: Random) -> str:
-    """'On Monday, she sold 5.' → 'She sold 5 on Monday.'."""
+    """Move the time to the end: 'On Monday, she sold 5' → 'She sold 5 on Monday'."""
     match = re.fullmatch(rf"({_WHEN})(,?) ([^,;:?]+)\.", s, re.I)
     if not match or re.search(r" (?:and|who|that|which|than) ", match[3]):
         return s
@@ -107,7 +107,7 @@ def _front_to_back(s: str, rng: Random) -> str:
 
 
 def _back_to_front(s: str, rng: Random) -> str:
-    """'She sold 5 on Monday.' → 'On Monday, she sold 5.'."""
+    """Move the time to the front: 'She sold 5 on Monday' → 'On Monday, she sold 5'."""
     match = re.fullmatch(rf"([^,;:?]+) ({_WHEN})\.", s)
     if not match or re.search(r" (?:and|who|that|which|than|if|when) ", match[1]):
         return s
@@ -115,7 +115,7 @@ def _back_to_front(s: str, rng: Random) -> str:
 
 
 def _subordinate(s: str, rng: Random) -> str:
-    """'When it rains, he walks.' → 'He walks when it rains.'."""
+    """Move a subordinate clause: 'When it rains, he walks' → 'He walks when it rains'."""
     match = re.fullmatch(r"((?:When|If|Because|After|Before|Since|While) [^,]+), ([^,]+)\.", s)
     # A pronoun must not come before the name that it refers to.
     if not match or (_PRONOUN.search(_lower(match[2])) and re.search(r" [A-Z]", match[1])):
@@ -125,7 +125,7 @@ def _subordinate(s: str, rng: Random) -> str:
 
 
 def _there(s: str, rng: Random) -> str:
-    """'There are 12 books on the shelf.' → 'On the shelf, there are 12 books.'."""
+    """Move the place: 'There are 12 books on the shelf' → 'On the shelf, there are 12 books'."""
     match = re.fullmatch(
         r"There (are|were|is|was) ([^,]+?) (in|on|at) "
         r"((?:the|a|an|his|her|their|each|\w+'s) [^,]+)\.",
@@ -137,7 +137,7 @@ def _there(s: str, rng: Random) -> str:
 
 
 def _dative(s: str, rng: Random) -> str:
-    """'Tom gave her 5 cards.' ↔ 'Tom gave 5 cards to her.'."""
+    """Move the recipient: 'Tom gave her 5 cards' ↔ 'Tom gave 5 cards to her'."""
     verbs = r"(gave|gives|handed|hands|sent|sends|lent|lends|sold|sells)"
     match = re.fullmatch(rf"(.*?\b){verbs} (him|her|them|{_NAME}) ((?:another )?\$?\d[^,;]*?)\.", s)
     if match and not re.search(r" (?:and|to|for|at|each|from|per|who|that) ", f"{match[4]} "):
@@ -149,7 +149,7 @@ def _dative(s: str, rng: Random) -> str:
 
 
 def _cleft(s: str, rng: Random) -> str:
-    """'Maya had 12 stickers.' → 'The number of stickers that Maya had was 12.'."""
+    """Cleft: 'Maya had 12 stickers' → 'The number of stickers that Maya had was 12'."""
     verbs = "has|had|owns|owned|" + "|".join(dict.fromkeys(PAST.values()))
     match = re.fullmatch(
         rf"({_NAME}|He|She|They) ({verbs}) (\d[\d,]*) ([a-z]+s)"
@@ -165,7 +165,7 @@ def _cleft(s: str, rng: Random) -> str:
 
 
 def _split(s: str, rng: Random) -> str:
-    """'…, and she sold 5.' → '…. She sold 5.'."""
+    """Split a sentence: '…, and she sold 5' → '…. She sold 5'."""
     if re.match(r"(?:If|When|Because|Since|While|After|Before|Suppose)\b", s):
         return s
     return re.sub(
@@ -178,7 +178,7 @@ def _split(s: str, rng: Random) -> str:
 
 
 def _more(s: str, rng: Random) -> str:
-    """'7 more cards' → '7 additional cards', unless something is compared."""
+    """Replace a word: '7 more cards' → '7 additional cards', unless something is compared."""
     if re.search(r"\bthan\b|\btimes\b|\bas\b", s):
         return s
     return re.sub(r"(\d) more (?=[a-z]{3,})", r"\1 additional ", s)
@@ -290,7 +290,7 @@ _FURTHER = (
 
 
 def _condition(statements: list[str], q: str, rng: Random) -> str:
-    """'If …, and …, how many …?'."""
+    """The statements as a condition: 'If …, and …, how many …?'."""
     opening = rng.choice(("If", "Supposing that", "Assuming that", "Given that"))
     clauses = [_lower(_bare(s)) for s in statements]
     link = rng.choice((", and ", "; ", ", and also "))
