@@ -62,7 +62,7 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
     Raises:
         InputError: the data set cannot be read or has too few examples.
     """
-    import datasets  # takes seconds to import, and the other sources need it not
+    import datasets  # takes seconds to import, and the other sources do not need it
 
     examples: list[dict[str, str]] = []
     name = f"{repository}@{revision}"

@@ -71,7 +71,7 @@ def from_hub(repository: str, revision: str, split: str) -> list[Entry]:
     Raises:
         InputError: the data set cannot be loaded or has other columns.
     """
-    import datasets  # takes seconds to import, and the other sources need it not
+    import datasets  # takes seconds to import, and the other sources do not need it
 
     name = f"{repository}@{revision}"
     try:

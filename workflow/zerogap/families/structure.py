@@ -17,7 +17,7 @@ from transformers.pytorch_utils import Conv1D
 from zerogap.errors import InputError
 from zerogap.families.family import Family
 
-LINEAR = (nn.Linear, Conv1D)
+_LINEAR = (nn.Linear, Conv1D)
 _EXPERTS = ("experts", "router")
 _REMEDY = "use a decoder-only model with attention and one dense feed-forward network in each block"
 
@@ -69,7 +69,7 @@ def family_of(model: PreTrainedModel) -> Family:
     ambiguous = any(
         name.rpartition(".")[2] in leaf_names
         for name, module in model.named_modules()
-        if isinstance(module, LINEAR) and module not in adapted
+        if isinstance(module, _LINEAR) and module not in adapted
     )
     return Family(
         name="auto",
@@ -135,7 +135,7 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
 
 def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Linear | Conv1D]]:
     for name, module in block.named_modules():
-        if isinstance(module, LINEAR) and not _is_per_layer(name):
+        if isinstance(module, _LINEAR) and not _is_per_layer(name):
             yield name, module
 
 

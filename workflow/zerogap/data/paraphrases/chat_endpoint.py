@@ -23,7 +23,7 @@ def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
     Raises:
         InputError: the key is not set. The function raises it if the endpoint refuses a request.
     """
-    import openai  # takes a second, and the other methods need it not
+    import openai  # takes a second, and the other methods do not need it
 
     key = os.environ.get(api_key_env)
     if not key:
