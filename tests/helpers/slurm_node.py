@@ -1,6 +1,7 @@
-"""A real one-node Slurm in a folder of its own: munged, slurmctld and slurmd, on loopback only.
+"""A real one-node Slurm cluster in a temporary folder: munged, slurmctld and slurmd, on loopback.
 
-As a command it runs another one there: python tests/slurm/cluster.py sinfo
+Run as a script, it starts a cluster and runs a command in it:
+python tests/helpers/slurm_node.py sinfo
 """
 
 import os
@@ -23,8 +24,8 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 PATIENCE = 120  # seconds; a healthy cluster answers in one or two
 
-# The node claims what the paper's jobs ask for; nothing is enforced, so that a small machine can
-# run the embedded jobs under the real requests. Its GPUs are two ordinary files.
+# The node claims the resources that the paper's jobs request. Nothing is enforced, so a small
+# machine can run toy jobs with the real requests. Its GPUs are ordinary files.
 CONFIGURATION = """\
 ClusterName=zerogap
 SlurmctldHost={host}(127.0.0.1)
@@ -58,14 +59,14 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class Cluster:
-    """The daemons while the context lasts; afterwards nothing of them is left.
+    """A context in which the daemons run; they and their files are removed at its end.
 
     Args:
-        folder: an existing, empty folder; its path must be short, for it holds a socket.
-        gpus: how many GPUs the node claims to have.
+        folder: an existing, empty folder; its path must be short, because it holds a socket.
+        gpus: number of GPUs that the node claims to have.
 
     Raises:
-        RuntimeError: a daemon did not come up; its log is in the message.
+        RuntimeError: a daemon did not start; the message contains its log.
     """
 
     def __init__(self, folder: Path, gpus: int = 2) -> None:
@@ -83,7 +84,7 @@ class Cluster:
         folder, host = self.folder, socket.gethostname().split(".")[0]
         for name in ("bin", "state", "spool"):
             (folder / name).mkdir()
-        srun = folder / "bin/srun"  # for Snakemake's plugin takes SLURM_CONF from its environment
+        srun = folder / "bin/srun"  # Snakemake's plugin removes SLURM_CONF from its environment
         configuration = f"SLURM_CONF=${{SLURM_CONF:-{folder}/slurm.conf}}"
         srun.write_text(
             f'#!/bin/sh\n{configuration} exec {shutil.which("srun", path=SEARCHED)} "$@"\n'
@@ -135,7 +136,7 @@ class Cluster:
         self._running.clear()
 
     def run(self, *command: str, check: bool = True) -> str:
-        """What a command prints, in the cluster's environment."""
+        """Run a command in the cluster's environment and return its output."""
         done = subprocess.run(
             command, env=self.environment, capture_output=True, text=True, check=False
         )
@@ -144,29 +145,31 @@ class Cluster:
         return done.stdout
 
     def jobs(self) -> list[dict[str, str]]:
-        """Every job that was ever submitted, as `scontrol show job` knows it, in order.
+        """Return all submitted jobs in order, with the fields of `scontrol show job`.
 
-        TRES is parsed further: {"TRES": "cpu=1,gres/gpu=1"} also gives "cpu" and "gres/gpu".
+        TRES is parsed as well: {"TRES": "cpu=1,gres/gpu=1"} also gives "cpu" and "gres/gpu".
         """
-        found = []
+        jobs = []
         for line in self.run("scontrol", "show", "job", "--oneliner").splitlines():
             fields = dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+=|\s*$)", line))
             if "JobId" in fields:
                 tres = dict(
                     part.split("=") for part in fields.get("TRES", "").split(",") if "=" in part
                 )
-                found.append(fields | tres)
-        return sorted(found, key=lambda job: int(job["JobId"]))
+                jobs.append(fields | tres)
+        return sorted(jobs, key=lambda job: int(job["JobId"]))
 
     def steps(self, job: str) -> list[str]:
-        """What still runs a job's steps: slurmstepd, which tells slurmctld how a step ended."""
-        commands = [" ".join(one.info["cmdline"] or ()) for one in process_iter(["cmdline"])]
+        """Return the running slurmstepd processes of a job, which report how its steps ended."""
+        commands = [
+            " ".join(process.info["cmdline"] or ()) for process in process_iter(["cmdline"])
+        ]
         return [command for command in commands if f"slurmstepd: [{job}." in command]
 
     def _start(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}.log").open("w") as log:
             self._running.append(
-                subprocess.Popen(  # ends with this process, even if that is killed
+                subprocess.Popen(  # terminated with this process, even if that is killed
                     [
                         "setpriv",
                         "--pdeathsig",
@@ -186,25 +189,25 @@ class Cluster:
         while not ready():
             log = self.folder / f"{name}.log"
             if time.monotonic() > end or self._running[-1].poll() is not None:
-                said = log.read_text()[-3000:] if log.exists() else ""
-                raise RuntimeError(f"waited for {name} in vain: {said}")
+                tail = log.read_text()[-3000:] if log.exists() else ""
+                raise RuntimeError(f"{name} did not become ready: {tail}")
             time.sleep(0.2)
 
 
 def missing() -> list[str]:
-    """Programs that a cluster needs and this machine lacks."""
+    """Return the programs that a cluster needs and this machine lacks."""
     needed = (*DAEMONS, "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo", "setpriv")
     return [name for name in needed if shutil.which(name, path=SEARCHED) is None]
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on."""
+    """Return unused loopback ports."""
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for listener in sockets:
+        listener.bind(("127.0.0.1", 0))
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 
