@@ -1,12 +1,13 @@
-"""What the benchmarks share: models by shape, prompts, and contenders measured in a child process.
+"""Shared by the benchmarks: model shapes, prompts, measuring in child processes, result tables.
 
-Every figure comes from a process of its own, so that peak memory is that contender's alone, and
-every ratio from contenders that ran one after the other in the same call.
+Every number comes from a process of its own, so that peak memory is that of one contender. Every
+ratio compares contenders that ran one after the other in the same call.
 """
 
 import argparse
 import json
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -54,66 +55,71 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }  # fmt: skip
+LM_EVAL_PREFIX_TOKENS = 700  # the eight lm_eval shots in Llama-2's own tokenizer
 
 
 def tokenizer() -> Any:
-    """The shipped Llama base's; its ids are valid in every shape."""
+    """The tokenizer of the shipped Llama toy model; its ids are valid in every shape."""
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(BASES / "llama2")
 
 
 def model(name: str, dtype: str, device: str) -> Any:
-    """An embedded base model by name, or a shape with random weights made on the device."""
+    """A shipped toy model, or a shape of :data:`SHAPES` with random weights made on the device."""
     import torch
     import transformers
 
-    kind = getattr(torch, dtype)
+    torch_dtype = getattr(torch, dtype)
     if name not in SHAPES:
-        loaded = transformers.AutoModelForCausalLM.from_pretrained(BASES / name, dtype=kind)
-        return loaded.to(device).eval()
+        toy_model = transformers.AutoModelForCausalLM.from_pretrained(
+            BASES / name, dtype=torch_dtype
+        )
+        return toy_model.to(device).eval()
     config_class, values = SHAPES[name]
     torch.manual_seed(0)
-    torch.set_default_dtype(kind)
+    torch.set_default_dtype(torch_dtype)
     with torch.device(device):
-        made = transformers.AutoModelForCausalLM.from_config(
+        random_model = transformers.AutoModelForCausalLM.from_config(
             getattr(transformers, config_class)(**values)
         )
     torch.set_default_dtype(torch.float32)
-    return made.eval()
+    return random_model.eval()
 
 
-def prompts(name: str, questions: int) -> list[Any]:
+def prompts(name: str, num_questions: int) -> list[Any]:
     """Few-shot prompts: two shots for a toy model, the eight of lm_eval for a shape.
 
-    The small shipped tokenizer needs more tokens for the eight than the model's own would: their
-    first 700 are taken, as many as Llama-2's own tokenizer makes of them.
+    The toy tokenizer needs more tokens for the eight shots than a real one. Its first
+    :data:`LM_EVAL_PREFIX_TOKENS` are used, as many as Llama-2's tokenizer needs.
     """
     from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
     from zerogap.data.toy.word_problems import problems
     from zerogap.engine.decoder import Prompt
 
     encode = tokenizer()
-    asked = [problem.question for problem in problems(questions, 0, "test")]
+    questions = [problem.question for problem in problems(num_questions, 0, "test")]
     if name not in SHAPES:
         shots = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
-        whole = encode([DEFAULT_TEMPLATE.prompt(shots, question) for question in asked])[
-            "input_ids"
-        ]
+        texts = [DEFAULT_TEMPLATE.prompt(shots, question) for question in questions]
+        token_ids = encode(texts)["input_ids"]
     else:
-        shots = encode(DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8)))["input_ids"][:700]
-        whole = [shots + encode(DEFAULT_TEMPLATE.prompt("", one))["input_ids"] for one in asked]
-    return [Prompt(str(index), ids) for index, ids in enumerate(whole)]
+        shots = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
+        prefix = encode(shots)["input_ids"][:LM_EVAL_PREFIX_TOKENS]
+        texts = [DEFAULT_TEMPLATE.prompt("", question) for question in questions]
+        token_ids = [prefix + ids for ids in encode(texts)["input_ids"]]
+    return [Prompt(str(index), ids) for index, ids in enumerate(token_ids)]
 
 
 def default_device() -> str:
+    """The GPU if there is one."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def peak_bytes(device: str) -> int:
-    """Largest memory held so far: of the device, or of this process."""
+    """Peak memory so far, of the GPU or of this process."""
     if device == "cuda":
         import torch
 
@@ -121,8 +127,8 @@ def peak_bytes(device: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def held_bytes(device: str) -> int:
-    """Memory held now."""
+def current_bytes(device: str) -> int:
+    """Memory in use now, of the GPU or of this process."""
     import psutil
     import torch
 
@@ -130,6 +136,7 @@ def held_bytes(device: str) -> int:
 
 
 def synchronize(device: str) -> None:
+    """Wait for the GPU, if there is one."""
     import torch
 
     if device == "cuda":
@@ -137,87 +144,80 @@ def synchronize(device: str) -> None:
 
 
 def clock(device: str) -> Callable[[], float]:
-    """Seconds: the processor's on a CPU, disturbed least by what else runs there; else the wall's.
+    """A clock in seconds: processor time on a CPU, wall time on a GPU.
 
-    For shares and ratios within one process.
+    Processor time is disturbed least by other processes. Use it for ratios within one process.
     """
     return time.process_time if device == "cpu" else time.perf_counter
 
 
-def in_child(script: str, **arguments: Any) -> dict[str, Any]:
-    """Run `script --child JSON` in a fresh process; what it prints last is its result."""
+def in_child(script: str, **arguments: Any) -> Any:
+    """Run `script --child JSON` in a new process; the last line that it prints is the result."""
     environment = os.environ | {
-        "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as the workflow's jobs have it
+        "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as in the jobs of the workflow
         "MALLOC_MMAP_THRESHOLD_": "1000000000",
         "HF_HUB_OFFLINE": "1",
     }
-    done = subprocess.run(
+    process = subprocess.run(  # noqa: S603 (this script itself)
         [sys.executable, script, "--child", json.dumps(arguments)],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(process.stdout.splitlines()[-1])
 
 
-def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
-    """The options that benchmarks share, and whole numbers by name with their defaults."""
-    made = argparse.ArgumentParser(
+def parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
+    """A parser with the shared options, and an integer option for each further default."""
+    options = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--output", type=Path, help="also write the table to this Markdown file")
-    made.add_argument("--model", default=defaults.pop("model", "llama2"), help="base or shape")
-    made.add_argument("--dtype", default="float32")
+    options.add_argument("--output", type=Path, help="also write the table to this Markdown file")
+    options.add_argument("--model", default=defaults.pop("model", "llama2"), help="model or shape")
+    options.add_argument("--dtype", default=defaults.pop("dtype", "float32"))
     for name, value in defaults.items():
-        made.add_argument(f"--{name}", type=int, default=value)
-    return made
+        options.add_argument(f"--{name}", type=int, default=value)
+    return options
 
 
-def run(main: Callable[[], None], child: Callable[[dict[str, Any]], None]) -> None:
-    """Be the parent, or the child that it started."""
+def run(main: Callable[[], None], measure: Callable[..., Any]) -> None:
+    """Run as the parent, or as the child process that it started, which prints its result."""
     if "--child" in sys.argv:
-        child(json.loads(sys.argv[sys.argv.index("--child") + 1]))
+        arguments = json.loads(sys.argv[sys.argv.index("--child") + 1])
+        print(json.dumps(measure(**arguments)))
     else:
         main()
 
 
-class Endless:
-    """A tokenizer whose end token is never drawn: every response has the full length."""
+class EndlessTokenizer:
+    """A tokenizer whose end token is never drawn, so that every response has the full length."""
 
-    def __init__(self, words: Any) -> None:
-        self._words = words
+    def __init__(self) -> None:
+        self._tokenizer = tokenizer()
         self.eos_token_id = -100
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._words, name)
+        return getattr(self._tokenizer, name)
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._tokenizer)
 
 
 def publish(title: str, header: list[str], rows: list[list[str]], output: Path | None) -> None:
-    """Print a Markdown table with the machine it was measured on, and write it."""
-    import platform
-
+    """Print a Markdown table and the machine it was measured on; also write it to `output`."""
     import torch
     import transformers
+    from tabulate import tabulate
 
-    widths = [max(len(str(line[i])) for line in [header, *rows]) for i in range(len(header))]
-    lines = [
-        "| "
-        + " | ".join(str(cell).ljust(width) for cell, width in zip(line, widths, strict=True))
-        + " |"
-        for line in [header, ["-" * width for width in widths], *rows]
-    ]
-    machine = (
-        torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else f"{_processor()}, {torch.get_num_threads()} threads"
-    )
-    said = f"{machine}; torch {torch.__version__}, transformers {transformers.__version__}, "
-    said += f"Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
-    text = f"## {title}\n\n" + "\n".join(lines) + f"\n\n{said}\n"
+    table = tabulate(rows, header, tablefmt="github", disable_numparse=True)
+    if torch.cuda.is_available():
+        machine = torch.cuda.get_device_name()
+    else:
+        machine = f"{_processor()}, {torch.get_num_threads()} threads"
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}, "
+    versions += f"Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
+    text = f"## {title}\n\n{table}\n\n{machine}; {versions}\n"
     print(text)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)

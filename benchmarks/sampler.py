@@ -1,120 +1,123 @@
-"""The sampler against `generate`: tokens a second and peak memory, on the same work.
+"""The sampler against `generate`: tokens per second and peak memory on the same work.
 
-python benchmarks/sampler.py                     # the embedded Llama, float32
-python benchmarks/sampler.py --model llama-160m  # Llama-shaped, random weights, eight shots
+python benchmarks/sampler.py                     # the Llama toy model, float32
+python benchmarks/sampler.py --model llama-160m  # Llama shape, random weights, eight shots
 python benchmarks/sampler.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 
-Contenders, each in a process of its own: zerogap; `generate(num_return_sequences=m)` a question at
-a time, which is its best batch; `generate` from a prefilled prompt whose cache is repeated for
-every sample. All draw m responses of the same length to the same prompts at the same temperature.
-The two `generate`s do a question at a time at any rate, so fewer questions tell their speed.
+Contenders, each in a process of its own: zerogap; zerogap with one question at a time;
+`generate(num_return_sequences=…)` for one question at a time, its best batch; and `generate` from a
+prefilled prompt whose cache is repeated for every sample. All draw the same number of responses of
+the same length to the same prompts at the same temperature. The speed of `generate` does not depend
+on the number of questions, so it gets fewer.
 """
 
 import copy
-import json
+import statistics
 import time
+from typing import Any
 
 import common
 
+PREFILLED = "generate, prompt prefilled once"
+
 
 def main() -> None:
+    """Measure all contenders in turn and publish the table."""
     parser = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3)
     parser.add_argument("--generate-questions", type=int, default=1)
-    parser.add_argument("--rows", type=int, help="samples together; as many as fit without it")
+    parser.add_argument("--rows", type=int, help="batch size; by default as many as fit")
     args = parser.parse_args()
     shared = {
         "model": args.model, "dtype": args.dtype, "samples": args.samples, "tokens": args.tokens,
         "device": common.default_device(),
     }  # fmt: skip
+    one_at_a_time = {"questions": args.generate_questions, "rows": args.samples}
     plan = {
         "zerogap": {"questions": args.questions, "rows": args.rows},
-        "zerogap, a question at a time": {
-            "questions": args.generate_questions,
-            "rows": args.samples,
-        },
-        "generate, prompt prefilled once": {"questions": args.generate_questions},
-        "generate": {"questions": args.generate_questions},
+        "zerogap, one question at a time": one_at_a_time,
+        PREFILLED: one_at_a_time,
+        "generate": one_at_a_time,
     }
-    found: dict[str, list[dict]] = {name: [] for name in plan}
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in plan}
     for _ in range(args.repeats):
-        for name, own in plan.items():
-            found[name].append(common.in_child(__file__, contender=name, **shared, **own))
-    best = {name: max(runs, key=lambda run: run["speed"]) for name, runs in found.items()}
+        for name, options in plan.items():
+            results[name].append(common.in_child(__file__, contender=name, **(shared | options)))
     rows = []
-    for name, runs in found.items():
-        ratios = sorted(
-            ours["speed"] / run["speed"] for ours, run in zip(found["zerogap"], runs, strict=True)
-        )
+    for name, runs in results.items():
+        ratios = [
+            reference["speed"] / run["speed"]
+            for reference, run in zip(results["zerogap"], runs, strict=True)
+        ]
+        best = max(runs, key=lambda run: run["speed"])
         rows.append(
             [
                 name,
-                f"{best[name]['speed']:,.0f}",
-                f"{ratios[len(ratios) // 2]:.1f} ({ratios[0]:.1f} to {ratios[-1]:.1f})",
-                f"{best[name]['peak'] / 2**20:,.0f}",
-                str(best[name]["questions"]),
+                f"{best['speed']:,.0f}",
+                f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})",
+                f"{best['peak'] / 2**20:,.0f}",
+                str(best["questions"]),
             ]
         )
-    prompt = best["zerogap"]["prompt"]
+    prompt_tokens = results["zerogap"][0]["prompt"]
     common.publish(
         f"{args.model}, {args.dtype}: {args.samples} samples of {args.tokens} tokens behind "
-        f"{prompt} prompt tokens",
-        ["sampler", "tokens/s (best)", "zerogap is × faster", "MiB above weights", "questions"],
+        f"{prompt_tokens} prompt tokens",
+        ["sampler", "tokens/s (best)", "speed-up of zerogap", "MiB above weights", "questions"],
         rows,
         args.output,
     )
 
 
-def child(arguments: dict) -> None:
-    print(json.dumps(measured(arguments)))
-
-
-def measured(arguments: dict) -> dict:
-    """Tokens a second and peak memory of one contender."""
-    device, dtype = arguments["device"], arguments["dtype"]
-    model = common.model(arguments["model"], dtype, device)
-    prompts = common.prompts(arguments["model"], arguments["questions"])
-    before = common.held_bytes(device)
-    kind = arguments["contender"]
-    run = (
-        _zerogap if kind.startswith("zerogap") else _prefilled if "prefilled" in kind else _generate
-    )
+def measure(
+    contender: str,
+    model: str,
+    dtype: str,
+    device: str,
+    samples: int,
+    tokens: int,
+    questions: int,
+    rows: int | None,
+) -> dict[str, Any]:
+    """Tokens per second and peak memory of one contender."""
+    hf_model = common.model(model, dtype, device)
+    prompts = common.prompts(model, questions)
+    before = common.current_bytes(device)
     start = time.perf_counter()
-    tokens = run(model, prompts, arguments)
+    if contender.startswith("zerogap"):
+        num_tokens = _zerogap(hf_model, prompts, samples, tokens, rows)
+    elif contender == PREFILLED:
+        num_tokens = _generate_prefilled(hf_model, prompts, samples, tokens)
+    else:
+        num_tokens = _generate(hf_model, prompts, samples, tokens)
     common.synchronize(device)
-    seconds = time.perf_counter() - start
     return {
-        "speed": tokens / seconds,
+        "speed": num_tokens / (time.perf_counter() - start),
         "peak": common.peak_bytes(device) - before,
-        "questions": arguments["questions"],
+        "questions": questions,
         "prompt": len(prompts[0].token_ids),
     }
 
 
-def _zerogap(model, prompts, arguments) -> int:
+def _zerogap(model: Any, prompts: list[Any], samples: int, tokens: int, rows: int | None) -> int:
     from zerogap.engine import loading
     from zerogap.engine.decoder import SamplingParams
     from zerogap.engine.sampler import sample
 
     sampling = SamplingParams(
-        temperature=0.7,
-        max_new_tokens=arguments["tokens"],
-        stop=[],
-        num_samples=arguments["samples"],
-        batch_size=arguments["rows"] or "auto",
+        num_samples=samples, temperature=0.7, max_new_tokens=tokens, batch_size=rows or "auto"
     )
-    decoder = loading.decoder(model)
-    drawn = sample(decoder, prompts, common.Endless(common.tokenizer()), sampling)
-    return sum(len(response.token_ids) for _, responses in drawn for response in responses)
+    responses = sample(loading.decoder(model), prompts, common.EndlessTokenizer(), sampling)
+    return sum(len(response.token_ids) for _, drawn in responses for response in drawn)
 
 
-def _options(arguments) -> dict:
+def _options(tokens: int) -> dict[str, Any]:
     return {
         "do_sample": True, "temperature": 0.7, "top_k": 0, "pad_token_id": 0, "eos_token_id": None,
-        "max_new_tokens": arguments["tokens"], "min_new_tokens": arguments["tokens"],
+        "max_new_tokens": tokens, "min_new_tokens": tokens,
     }  # fmt: skip
 
 
-def _generate(model, prompts, arguments) -> int:
+def _generate(model: Any, prompts: list[Any], samples: int, tokens: int) -> int:
     import torch
 
     total = 0
@@ -124,14 +127,14 @@ def _generate(model, prompts, arguments) -> int:
             out = model.generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
-                num_return_sequences=arguments["samples"],
-                **_options(arguments),
+                num_return_sequences=samples,
+                **_options(tokens),
             )
         total += out[:, ids.shape[1] :].numel()
     return total
 
 
-def _prefilled(model, prompts, arguments) -> int:
+def _generate_prefilled(model: Any, prompts: list[Any], samples: int, tokens: int) -> int:
     """The few-shot prefix once for all questions, a question once for all its samples."""
     import torch
     from transformers import DynamicCache
@@ -140,29 +143,26 @@ def _prefilled(model, prompts, arguments) -> int:
 
     total = 0
     with torch.inference_mode():
-        shots = DynamicCache(config=model.config)
-        prefix = (
-            shared_prefix_length(prompts) if len(prompts) > 1 else len(prompts[0].token_ids) - 60
-        )
-        model(
-            torch.tensor([prompts[0].token_ids[:prefix]], device=model.device),
-            past_key_values=shots,
-        )
+        prefix_cache = DynamicCache(config=model.config)
+        only_one = len(prompts) == 1  # the whole prompt would be its prefix
+        prefix = len(prompts[0].token_ids) - 60 if only_one else shared_prefix_length(prompts)
+        prefix_ids = torch.tensor([prompts[0].token_ids[:prefix]], device=model.device)
+        model(prefix_ids, past_key_values=prefix_cache)
         for prompt in prompts:
             ids = torch.tensor([prompt.token_ids], device=model.device)
-            cache = copy.deepcopy(shots)
+            cache = copy.deepcopy(prefix_cache)
             model(ids[:, prefix:-1], past_key_values=cache)
-            cache.batch_repeat_interleave(arguments["samples"])
-            rows = ids.repeat(arguments["samples"], 1)
+            cache.batch_repeat_interleave(samples)
+            rows = ids.repeat(samples, 1)
             out = model.generate(
                 rows,
                 attention_mask=torch.ones_like(rows),
                 past_key_values=cache,
-                **_options(arguments),
+                **_options(tokens),
             )
             total += out[:, ids.shape[1] :].numel()
     return total
 
 
 if __name__ == "__main__":
-    common.run(main, child)
+    common.run(main, measure)

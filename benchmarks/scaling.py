@@ -1,16 +1,16 @@
-"""Time against samples a question, questions and prompt length: what should be linear is.
+"""Time as a function of samples per question, questions and prompt length.
 
 python benchmarks/scaling.py [--model llama2]
 
-Seconds of the processor on a CPU. A first run that is not told takes what is slow only once.
+Seconds of processor time on a CPU. A first run, which is not reported, takes what happens once.
 """
 
-import json
 from collections.abc import Sequence
+from typing import Any
 
 import common
 
-PLANS = (  # questions, samples, times the shared prompt is repeated
+PLANS = (  # questions, samples, repetitions of the shared prompt
     (10, 50, 1), (20, 50, 1), (40, 50, 1),
     (20, 25, 1), (20, 100, 1), (20, 200, 1),
     (20, 50, 2), (20, 50, 4),
@@ -18,67 +18,67 @@ PLANS = (  # questions, samples, times the shared prompt is repeated
 
 
 def main() -> None:
+    """Measure all plans and publish the table."""
     args = common.parser(__doc__, tokens=64).parse_args()
-    found = common.in_child(
+    results = common.in_child(
         __file__, model=args.model, dtype=args.dtype, device=common.default_device(),
         tokens=args.tokens,
     )  # fmt: skip
     common.publish(
-        f"Scaling of {args.model}, {args.dtype}: {args.tokens} forced tokens, 500 samples together",
+        f"Scaling of {args.model}, {args.dtype}: responses of {args.tokens} tokens, batch size 500",
         ["questions", "samples", "shared prompt tokens", "seconds", "tokens/s"],
         [
             [
-                one["questions"],
-                one["samples"],
-                one["prefix"],
-                f"{one['seconds']:.2f}",
-                f"{one['speed']:,.0f}",
+                str(result["questions"]),
+                str(result["samples"]),
+                str(result["prefix"]),
+                f"{result['seconds']:.2f}",
+                f"{result['speed']:,.0f}",
             ]
-            for one in found
-        ],  # fmt: skip
+            for result in results
+        ],
         args.output,
     )
 
 
-def child(arguments: dict) -> None:
-    print(json.dumps(measured(**arguments)))
-
-
-def measured(
+def measure(
     model: str, dtype: str, device: str, tokens: int, plans: Sequence[tuple[int, int, int]] = PLANS
-) -> list[dict]:
-    """Seconds of every (questions, samples, times the shared prompt is repeated)."""
+) -> list[dict[str, Any]]:
+    """Seconds of every plan (questions, samples, repetitions of the shared prompt)."""
     from zerogap.engine import loading
     from zerogap.engine.decoder import Prompt, SamplingParams
     from zerogap.engine.sampler import sample, shared_prefix_length
 
     clock = common.clock(device)
     decoder = loading.decoder(common.model(model, dtype, device))
-    words = common.Endless(common.tokenizer())
-    made = common.prompts(model, max(questions for questions, _, _ in plans))
-    prefix = shared_prefix_length(made)
-    rows = []
-    for questions, samples, repeats in [plans[0], *plans]:
-        prompts = [
-            Prompt(one.question_id, one.token_ids[:prefix] * repeats + one.token_ids[prefix:])
-            for one in made[:questions]
+    tokenizer = common.EndlessTokenizer()
+    prompts = common.prompts(model, max(questions for questions, _, _ in plans))
+    prefix = shared_prefix_length(prompts)
+    results = []
+    for questions, samples, repetitions in [plans[0], *plans]:
+        longer_prompts = [
+            Prompt(
+                prompt.question_id,
+                prompt.token_ids[:prefix] * repetitions + prompt.token_ids[prefix:],
+            )
+            for prompt in prompts[:questions]
         ]
         sampling = SamplingParams(
-            temperature=0.7, max_new_tokens=tokens, stop=[], num_samples=samples, batch_size=500,
-        )  # fmt: skip
+            temperature=0.7, max_new_tokens=tokens, num_samples=samples, batch_size=500
+        )
         start = clock()
-        drawn = sample(decoder, prompts, words, sampling)
-        made_tokens = sum(len(one.token_ids) for _, responses in drawn for one in responses)
+        responses = sample(decoder, longer_prompts, tokenizer, sampling)
+        num_tokens = sum(len(one.token_ids) for _, drawn in responses for one in drawn)
         common.synchronize(device)
         seconds = clock() - start
-        rows.append(
+        results.append(
             {
-                "questions": str(questions), "samples": str(samples),
-                "prefix": str(prefix * repeats), "seconds": seconds, "speed": made_tokens / seconds,
+                "questions": questions, "samples": samples, "prefix": prefix * repetitions,
+                "seconds": seconds, "speed": num_tokens / seconds,
             }
         )  # fmt: skip
-    return rows[1:]
+    return results[1:]
 
 
 if __name__ == "__main__":
-    common.run(main, child)
+    common.run(main, measure)

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from helpers.paths import ROOT
+from zerogap.engine import cpu_kernels
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-batch, common, floors, scaling, strategies = map(
-    __import__, ("batch", "common", "floors", "scaling", "strategies")
+batch, common, floors, kernels, scaling, strategies = map(
+    __import__, ("batch", "common", "floors", "kernels", "scaling", "strategies")
 )
 import sampler as against_generate  # noqa: E402
 
@@ -58,7 +59,7 @@ def test_gemma_has_two_billion_parameters_without_embedding_tables():
 
 @pytest.mark.parametrize("name", SHRUNK)
 def test_floor_is_the_larger_of_memory_traffic_and_arithmetic(name, shrunk):
-    result = floors.measured(name, "bfloat16", "cpu", rows=6, questions=3, samples=3, tokens=5)
+    result = floors.measure(name, "bfloat16", "cpu", rows=6, questions=3, samples=3, tokens=5)
     assert result["tokens"] == 3 * 3 * 5
     assert result["floor"] > 0
     assert result["floor"] >= max(result["bytes_floor"], result["operations_floor"])
@@ -68,7 +69,7 @@ def test_floor_is_the_larger_of_memory_traffic_and_arithmetic(name, shrunk):
 def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatch):
     """One row: its question is all that is not shared."""
     monkeypatch.setattr(floors, "_rates", lambda *_: (1.0, 1.0))
-    result = floors.measured(
+    result = floors.measure(
         "llama-2-7b", "float32", "cpu", rows=1, questions=2, samples=1, tokens=2
     )
     model = common.model("llama-2-7b", "float32", "cpu")
@@ -81,34 +82,31 @@ def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatc
 
 @pytest.mark.parametrize(
     "contender",
-    ["zerogap", "zerogap, a question at a time", "generate, prompt prefilled once", "generate"],
+    ["zerogap", "zerogap, one question at a time", against_generate.PREFILLED, "generate"],
 )
 def test_every_contender_generates_tokens_for_long_prompts(contender, shrunk):
-    result = against_generate.measured(
-        {
-            "contender": contender, "model": "llama-2-7b", "dtype": "float32", "device": "cpu",
-            "samples": 3, "tokens": 4, "questions": 2, "rows": 6,
-        }
-    )  # fmt: skip
+    result = against_generate.measure(
+        contender, "llama-2-7b", "float32", "cpu", samples=3, tokens=4, questions=2, rows=6
+    )
     assert result["speed"] > 0
     assert result["prompt"] > 700
 
 
 def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):
-    runs, beside = [], strategies._beside
+    runs, timed_on_a_copy = [], strategies.timed_on_a_copy
 
-    def noted(edit, inside, device):
-        timed = beside(edit, inside, device)
+    def recorded(edit, seconds, device):
+        timed = timed_on_a_copy(edit, seconds, device)
         runs.append([])
 
-        def edit_and_note(logits, rows):
+        def edit_and_record(logits, rows):
             runs[-1].append((rows.question.tolist(), rows.tokens.tolist()))
             return timed(logits, rows)
 
-        return edit_and_note
+        return edit_and_record
 
-    monkeypatch.setattr(strategies, "_beside", noted)
-    result = strategies.measured(
+    monkeypatch.setattr(strategies, "timed_on_a_copy", recorded)
+    result = strategies.measure(
         "llama-2-7b", "float32", "cpu", rows=100, questions=2, tokens=6, repeats=1
     )
     assert list(result) == ["Identity", "RailCap", "LNE-blocking", "Shortcut"]
@@ -118,9 +116,30 @@ def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):
 
 
 def test_scaling_and_batch_benchmarks_run_in_the_default_dtype(shrunk):
-    result = scaling.measured("llama-2-7b", "float32", "cpu", 3, plans=[(2, 3, 1), (2, 3, 2)])
-    assert int(result[1]["prefix"]) == 2 * int(result[0]["prefix"])
-    result = batch.measured("llama-2-7b", "float32", "cpu", steps=2, rows=[1, 60])
+    result = scaling.measure("llama-2-7b", "float32", "cpu", 3, plans=[(2, 3, 1), (2, 3, 2)])
+    assert result[1]["prefix"] == 2 * result[0]["prefix"]
+    result = batch.measure("llama-2-7b", "float32", "cpu", steps=2, rows=[1, 60])
     assert [row["rows"] for row in result] == [1, 60]
     assert all(row["seconds"] > 0 for row in result)
     assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize("setting", ["0", "1"])
+def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch):
+    monkeypatch.setenv("ZEROGAP_CPU_KERNELS", "")  # restored after the test
+    num_calls, attend = [], cpu_kernels.attend
+    monkeypatch.setattr(
+        cpu_kernels, "attend", lambda *arguments: num_calls.append(0) or attend(*arguments)
+    )
+    result = kernels.measure("llama-2-7b", "bfloat16", steps=2, rows=[60], kernels=setting)
+    assert result[0]["seconds"] > result[0]["drawing"] > 0
+    assert bool(num_calls) == (setting == "1")
+
+
+def test_the_reproducibility_benchmark_compares_each_way_with_the_first_of_its_kind():
+    import reproducibility
+
+    results = reproducibility.measure("llama2", "float32", "cpu", questions=2, tokens=3)
+    assert [result["responses"] for result in results] == [100] * 5
+    assert results[0]["different"] == results[3]["different"] == 0
+    assert results[4]["different"] == results[4]["different_counts"] == 0  # batch-invariant
