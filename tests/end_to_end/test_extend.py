@@ -67,7 +67,10 @@ def run(tmp_path_factory):
         ],
         cwd=folder,
         env=os.environ
-        | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}", "PYTHONPATH": str(folder)},
+        | {
+            "PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": f"{folder}:{ROOT / 'workflow'}",
+        },
         capture_output=True,
         text=True,
         check=False,

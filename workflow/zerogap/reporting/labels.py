@@ -6,18 +6,16 @@ from dataclasses import dataclass, field
 from zerogap.errors import InputError
 from zerogap.metrics.registry import labels as metric_labels
 from zerogap.metrics.registry import paper_metrics
+from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
 BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
 STRATEGIES = {
     "clean": "Clean model",
     "clean_batch2": "Clean model, second batch",
-    "identity": "Identity",
-    "ted": "TED",
-    "shortcut": "Shortcut",
-    "lne_blocking": "LNE-blocking",
-    "all_zero": "All-Zero",
-    "railcap": "RailCap",
+    **{name: entry.label for name, entry in BUILT_IN.items() if name != "railcap"},
+    ALL_ZERO: "All-Zero",
+    "railcap": BUILT_IN["railcap"].label,
     "railcap_n1": "RailCap, n=1",
     "railcap_n3": "RailCap, n=3",
     "railcap_n5": "RailCap, n=5",

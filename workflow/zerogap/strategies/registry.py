@@ -26,11 +26,11 @@ class BuiltIn:
     filters_responses: bool = False
 
 
-BUILT_IN: dict[str, BuiltIn] = {
+BUILT_IN: dict[str, BuiltIn] = {  # in the order of the paper's Table 3
     "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity"),
-    "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
-    "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
     "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
+    "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
+    "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
     "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap"),
 }
 
