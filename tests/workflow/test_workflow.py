@@ -1,9 +1,10 @@
-"""The workflow without running it: dry runs of every profile and target, and its conventions."""
+"""Dry runs of every profile and target, and the conventions of the rules."""
 
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 import yaml
@@ -12,143 +13,202 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT, snakemake
 from zerogap.reporting.catalog import FIGURES, TABLES
 
+QUICK = ("--profile", "profiles/quick")
 
-def jobs(*arguments: str) -> dict[str, int]:
+
+def jobs(*arguments: str) -> Counter[str]:
     """Rule → number of jobs of a dry run in which nothing exists yet."""
-    return dry_runs.jobs("--forceall", *arguments)
+    return dry_runs.jobs("--forceall", *map(str, arguments))
 
 
 @pytest.mark.parametrize("profile", ["profiles/quick", "slurm", "profiles/workstation"])
 def test_every_profile_plans_the_whole_paper(profile):
     planned = jobs("--profile", profile)
-    assert planned["adapter"] == planned["model"] == planned["greedy_trajectories"] == 9
-    assert planned["clean_samples"] == 6  # three models, two batches
-    assert planned["samples"] == 6 * 4 + 5  # four sampled strategies, and the ablation once
-    assert planned["filtered_samples"] == planned["all_zero"] == planned["metrics"] == 6
-    for target in ("table_main", "table_reversal", "table_decomposition", "table_ablation"):
-        assert planned[target] == 1
-    for target in ("figure_mechanism", "figure_readout_variance", "claims", "memorisation"):
-        assert planned[target] == 1
-
-
-def test_every_target_can_be_asked_for():
-    targets = [
-        *(f"table_{name}" for name in TABLES),
-        *(f"figure_{name}" for name in FIGURES),
-        *("tables", "figures", "check_claims", "check_memorisation", "write_provenance"),
-        *("write_report", "pretrain_all_bases"),
-    ]
-    planned = jobs("--profile", "profiles/quick", "--", *targets)
-    assert {target: planned[target] for target in targets} == dict.fromkeys(targets, 1)
+    assert planned["train_lora"] == planned["merge_lora"] == planned["decode_greedy"] == 9
+    # Three clean models with two batches, four sampled strategies per setting, the ablation once.
+    assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 5
+    assert planned["filter_responses"] == planned["make_all_zero"] == 6
+    assert planned["compute_metrics"] == 6
     assert planned["make_table"] == len(TABLES)
     assert planned["make_figure"] == len(FIGURES)
+    assert planned["check_claims"] == planned["check_memorisation"] == 1
 
 
-def test_one_table_needs_one_setting():
-    planned = jobs("table_ablation", "--profile", "profiles/quick")
-    assert planned["samples"] == 4 + 5
-    assert planned["adapter"] == 2
+CHECKS = ("check_claims", "check_memorisation", "write_provenance")
+COLLECTIONS = ("tables", "figures", "write_report", "pretrain_all_bases")
 
 
-def test_a_cell_can_be_shared_by_several_jobs(tmp_path):
-    (tmp_path / "shards.yaml").write_text("decoding: { shards: 3 }")
-    planned = jobs("table_ablation", "--profile", "slurm", "--configfile", tmp_path / "shards.yaml")
-    assert planned["samples"] == 3 * (4 + 5)
-    assert planned["clean_samples"] == 3 * 2
-    assert planned["merged_samples"] == 4 + 5 + 2
+@pytest.mark.parametrize(
+    "target",
+    [
+        *(f"table_{name}" for name in TABLES),
+        *(f"figure_{name}" for name in FIGURES),
+        *CHECKS,
+        *COLLECTIONS,
+    ],
+)
+def test_every_target_can_be_requested(target):
+    assert jobs(target, *QUICK)[target] == 1
+
+
+def test_a_table_of_the_primary_setting_needs_that_setting_only():
+    planned = jobs("table_ablation", *QUICK)
+    assert planned["sample_responses"] == 4 + 5 + 2
+    assert planned["train_lora"] == 2
+
+
+def test_the_verbatim_benchmark_does_not_wait_for_paraphrases():
+    planned = jobs("results/quick/llama2/gsm8k/model", *QUICK)
+    assert planned["train_lora"] == 2
+    assert planned["write_questions"] == 1
+    assert "paraphrase_questions" not in planned
+
+
+def test_a_clean_model_waits_for_no_benchmark():
+    planned = jobs("results/quick/llama2/clean_gsm8k/batch1/samples.parquet", *QUICK)
+    assert not planned.keys() & {"paraphrase_questions", "write_questions"}
+
+
+TWO_BENCHMARKS = """
+benchmarks:
+  riddles: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Riddles, num_leaked: 10 }
+  riddles_pq: { file: workflow/benchmarks/toy_pq.yaml, label: Riddles PQ, questions_of: riddles }
+  pq: null
+models: { gemma: null, pythia: null }
+"""
+
+
+def test_independent_benchmarks_have_their_own_data_and_clean_models(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(TWO_BENCHMARKS)
+    arguments = ["--configfile", "profiles/quick/quick.yaml", overlay, "--", "tables"]
+    planned = jobs(*QUICK, *arguments)
+    assert planned["fetch_questions"] == planned["split_questions"] == 2
+    assert planned["prepare_exemplars"] == 2
+    assert planned["prepare_instructions"] == 1
+    assert planned["write_questions"] == 3
+    assert planned["paraphrase_questions"] == 1
+    # Two clean models, and a contaminated one per benchmark.
+    assert planned["train_lora"] == 2 + 3
+    assert planned["sample_responses"] == 2 * 2 + 3 * 4 + 5
+    assert planned["compute_metrics"] == 3
+
+    process = snakemake("-n", "-p", "--forceall", "--cores", "1", *arguments)
+    trainings = re.findall(
+        r"train_lora\.py .*--base (\S+) .*--adapter results/quick/llama2/(\w+)/training",
+        process.stdout + process.stderr,
+    )
+    assert {variant: base for base, variant in trainings} == {
+        "clean_gsm8k": "workflow/resources/bases/llama2",
+        "clean_riddles": "workflow/resources/bases/llama2",
+        "gsm8k": "results/quick/llama2/clean_gsm8k/model",
+        "riddles": "results/quick/llama2/clean_riddles/model",
+        "riddles_pq": "results/quick/llama2/clean_riddles/model",
+    }
+
+
+def test_a_cell_can_be_split_into_shards(tmp_path):
+    (tmp_path / "shards.yaml").write_text("sampling: { num_shards: 3 }")
+    overlay = tmp_path / "shards.yaml"
+    planned = jobs("table_ablation", "--profile", "slurm", "--configfile", overlay)
+    assert planned["sample_responses"] == 3 * (4 + 5 + 2)
+    assert planned["merge_shards"] == 4 + 5 + 2
 
 
 SUBMITTED = {
-    "adapter", "clean_samples", "filtered_samples", "greedy_trajectories", "lora_data",
-    "merged_samples", "metrics", "model", "neurons", "overlap", "pretrained_base", "ranks",
-    "samples",
+    "compute_metrics", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
+    "merge_lora", "merge_shards", "pretrain_base", "rank_clean_tokens", "sample_responses",
+    "train_lora", "write_training_data",
 }  # fmt: skip
 
 
+def rules() -> dict[str, str]:
+    """Rule → its text, for the rules that run something."""
+    texts = {}
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"(?m)^ *(?=rule \w+:)", path.read_text())[1:]:
+            if re.search(r"(?m)^ +(shell|script|template_engine):", block):
+                texts[re.match(r"rule (\w+)", block)[1]] = block
+    return texts
+
+
 def test_all_but_the_heavy_rules_run_where_snakemake_runs():
-    """`use rule … with` passes `localrule` on to no derived rule: the Snakefile has to name it."""
-    texts = [path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk")]
-    blocks = [
-        block
-        for text in [*texts, (ROOT / "Snakefile").read_text()]
-        for block in re.split(r"(?m)^ *(?=rule |use rule )", text)
-    ]
-    named = {}
-    for block in blocks:
-        if found := re.match(r"(?:use rule \w+ as|rule) (\w+)", block):
-            named[found.group(1)] = block
-    listed = re.search(r"(?m)^localrules:\n((?: .*\n)+)", (ROOT / "Snakefile").read_text())
-    local = set(re.findall(r"\w+", listed.group(1)))
-    local |= {name for name, block in named.items() if "localrule:" in block}
-    collecting = {name for name, block in named.items() if not re.search("shell:|use rule", block)}
-    assert local <= set(named)
-    assert set(named) - local - collecting == SUBMITTED
+    local = {name for name, text in rules().items() if "localrule: True" in text}
+    conditional = {name for name, text in rules().items() if "localrule: not" in text}
+    assert conditional == {"paraphrase_questions"}  # tests/workflow/test_paraphrases.py
+    assert rules().keys() - local - conditional == SUBMITTED
 
 
 def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
-    """What a user uncomments: every GPU rule in a partition of its own."""
+    """What a user uncomments: a partition for every GPU rule."""
     text = (ROOT / "profiles/slurm/config.yaml").read_text()
     text = re.sub(r"(?m)^( *)# ( *[\w-]+:)", r"\1\2", text)
     (tmp_path / "config.yaml").write_text(text)
-    asking = {name for name, block in rules().items() if "gpu=" in block}
-    wanted = {"slurm_partition": "gpu", "gpu_model": "a100"}
-    assert {"slurm_account", "slurm_partition"} <= set(yaml.safe_load(text)["default-resources"])
-    assert yaml.safe_load(text)["set-resources"] == dict.fromkeys(asking, wanted)
-    jobs("table_main", "--profile", tmp_path)
+    gpu_rules = {name for name, block in rules().items() if "gpu=" in block}
+    values = {"slurm_partition": "gpu", "gpu_model": "a100"}
+    profile = yaml.safe_load(text)
+    assert {"slurm_account", "slurm_partition"} <= set(profile["default-resources"])
+    assert profile["set-resources"] == dict.fromkeys(gpu_rules, values)
+    jobs("table_main", "--profile", str(tmp_path))
 
 
-def test_a_base_can_be_pretrained_in_the_dag(tmp_path):
+def test_a_base_can_be_pretrained_by_the_run(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(
-        "models: { llama2: { base: pretrained, pretraining: { gsm8k: config.yaml } } }"
+        "models: { llama2: { base: from_scratch, pretraining: { gsm8k: config.yaml } } }"
     )
     planned = jobs(
-        "results/quick/llama2/clean/model",
-        *("--profile", "profiles/quick"),
-        *("--configfile", "profiles/quick/quick.yaml", str(overlay)),
+        "results/quick/llama2/clean_gsm8k/model",
+        *(*QUICK, "--configfile", "profiles/quick/quick.yaml", str(overlay)),
     )
-    assert planned["pretrained_base"] == planned["split"] == planned["adapter"] == 1
-    assert "base_model" not in planned
+    assert planned["pretrain_base"] == planned["split_questions"] == planned["train_lora"] == 1
+    assert "fetch_base" not in planned
 
 
-def test_pretraining_needs_to_be_configured():
-    done = snakemake("-n", "pretrain_bases")
-    assert done.returncode != 0
-    assert "pretraining is missing" in done.stdout + done.stderr
+def test_pretraining_needs_its_section_in_the_configuration(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("models: { llama2: { base: from_scratch } }")
+    process = snakemake("-n", "pretrain_all_bases", "--configfile", overlay)
+    assert process.returncode != 0
+    assert "pretraining is missing" in process.stdout + process.stderr
 
 
-def test_linter():
-    done = snakemake("--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def rules() -> dict[str, str]:
-    """Rule → its text, of those that run something."""
-    found = {}
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"(?m)^(?=rule |use rule )", path.read_text())[1:]:
-            if "shell:" in block:
-                found[re.match(r"rule (\w+)", block).group(1)] = block
-    return found
+def test_snakemakes_linter_finds_nothing():
+    process = snakemake("--lint")
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("name", rules())
-def test_every_rule_logs_says_what_it_makes_and_asks_for_resources(name):
+def test_every_rule_has_a_log_a_message_and_resources(name):
     text = rules()[name]
-    for part in ("message:", "log:", "resources:", "mem_mb=", "runtime=", "conda:", "> {log} 2>&1"):
+    assert "message:" in text
+    assert "log:" in text
+    if name == "write_parameters":  # rendered by Snakemake itself
+        return
+    for part in ("resources:", "mem_mb=", "runtime=", "conda:"):
         assert part in text, f"rule {name} lacks {part}"
+    assert "> {log} 2>&1" in text or "script:" in text
     if "gpu=" in text:
         assert "benchmark:" in text
 
 
-def test_every_figure_and_table_has_a_caption():
+@pytest.mark.parametrize("name", rules())
+def test_every_rule_is_named_like_its_script(name):
+    scripts = set(re.findall(r"scripts/(\w+)\.py", rules()[name]))
+    expected = {"write_parameters": set(), "write_report": {"draw_graph"}}
+    assert scripts == expected.get(name, {name})
+
+
+def test_every_caption_has_text():
     text = (ROOT / "workflow/rules/report.smk").read_text()
-    for caption in re.findall(r'caption="\.\./report/(\w+\.rst)"', text):
+    captions = re.findall(r'caption="\.\./report/(\w+\.rst)"', text)
+    captions += [entry.caption for entry in (*TABLES.values(), *FIGURES.values())]
+    for caption in captions:
         assert (ROOT / "workflow/report" / caption).read_text().strip()
 
 
 def test_no_profile_is_called_default():
-    """It would be loaded on top of every other and win."""
+    """Snakemake would load it on top of every other profile."""
     assert not (ROOT / "profiles/default").exists()
     assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
 
@@ -164,13 +224,13 @@ def test_no_metric_loads_torch():
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "profiles").glob("*/config.yaml")), ids=lambda path: path.parent.name
 )
-def test_profiles_name_rules_that_exist_and_comment_every_entry(path):
+def test_profiles_name_existing_rules_and_comment_every_entry(path):
     text = path.read_text()
     profile = yaml.safe_load(text)
     for part in ("set-threads", "set-resources"):
         assert set(profile.get(part, {})) <= set(rules())
     for name in profile:
-        place = text.index(f"\n{name}:")
-        line = text[place + 1 :].split("\n")[0]
-        above = text[:place].split("\n")[-1]
-        assert "#" in line or above.lstrip().startswith("#"), f"{path}: {name} has no comment"
+        start = text.index(f"\n{name}:")
+        line = text[start + 1 :].split("\n")[0]
+        previous = text[:start].split("\n")[-1]
+        assert "#" in line or previous.lstrip().startswith("#"), f"{path}: {name} has no comment"

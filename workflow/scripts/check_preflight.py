@@ -26,6 +26,4 @@ def main(job: "Snakemake") -> None:
 
 
 if __name__ == "__main__":
-    from snakemake.script import snakemake
-
-    main(snakemake)
+    main(snakemake)  # noqa: F821 (Snakemake defines it)
