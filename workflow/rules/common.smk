@@ -1,5 +1,6 @@
 """What the rules share: the configuration, the wildcards and the environment of the jobs."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -78,19 +79,47 @@ def metadata(wildcards):
     return {"run": CONFIG.run, **wildcards}
 
 
-# The values of a job that makes data, models or responses. Such a job reruns when this file
-# changes, and not when its code does. The template never changes what a job is told.
-rule write_parameters:
-    input:
-        template=ancient("workflow/templates/parameters.json"),
-    output:
-        "<results>/parameters/{job}.json",
-    log:
-        "<results>/logs/parameters/{job}.log",
-    localrule: True
-    params:
-        parameters=lambda wildcards: parameters.job_parameters(CONFIG, wildcards.job),
-    message:
-        "Parameters of {wildcards.job}"
-    template_engine:
-        "jinja2"
+def starting_model(wildcards):
+    """The model that a training starts from."""
+    return targets.starting_model(CONFIG, wildcards.model, wildcards.variant)
+
+
+def questions(wildcards):
+    """The test questions of a variant."""
+    return targets.questions(CONFIG, wildcards.variant)
+
+
+def exemplars(wildcards):
+    """The exemplars of a variant's prompts."""
+    return targets.exemplars(CONFIG, wildcards.variant)
+
+
+def clean_counts(wildcards):
+    """The solve counts of the clean model: the reference."""
+    return targets.clean_file(CONFIG, wildcards, "batch1/solve.parquet")
+
+
+def solve_tables(wildcards):
+    """The solve counts of every strategy, by name."""
+    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark)
+
+
+def check_before_start():
+    """Stop before any job starts if something would fail hours later."""
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment; with --sdm conda, "
+            "`snakemake check_preflight` runs the checks in theirs",
+            file=sys.stderr,
+        )
+        return
+    from zerogap.pipeline import preflight  # imports that a dry run does not need
+
+    try:
+        results = preflight.run_checks(CONFIG)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    if results:
+        path = Path(targets.results(CONFIG), "preflight.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{result}\n" for result in results))

@@ -1,16 +1,6 @@
 """From solve counts to metrics. These rules load no model and take seconds."""
 
 
-def clean_counts(wildcards):
-    """The solve counts of the clean model: the reference."""
-    return targets.clean_file(CONFIG, wildcards, "batch1/solve.parquet")
-
-
-def solve_tables(wildcards):
-    """The solve counts of every strategy, by name."""
-    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark)
-
-
 rule make_all_zero:
     input:
         clean=clean_counts,

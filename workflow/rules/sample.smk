@@ -3,16 +3,6 @@
 CELL = "<results>/{model}/{variant}/{cell}"
 
 
-def questions(wildcards):
-    """The test questions of a variant."""
-    return targets.questions(CONFIG, wildcards.variant)
-
-
-def exemplars(wildcards):
-    """The exemplars of a variant's prompts."""
-    return targets.exemplars(CONFIG, wildcards.variant)
-
-
 rule decode_greedy:
     input:
         questions=questions,

@@ -1,11 +1,6 @@
 """From base models to clean models, and from these to contaminated ones, by LLaMA-Factory."""
 
 
-def starting_model(wildcards):
-    """The model that a training starts from."""
-    return targets.starting_model(CONFIG, wildcards.model, wildcards.variant)
-
-
 rule write_training_data:
     input:
         base=starting_model,
