@@ -33,7 +33,7 @@ def inline_numbers(numbers: pd.DataFrame) -> Table:
         columns=(
             Column("value", "this run"),
             Column("paper", "paper", align="l"),
-            Column("place", "place", align="l"),
+            Column("place", "section", align="l"),
         ),
         rows=rows,
         decimals=3,
