@@ -12,6 +12,7 @@ from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.beyond import intervals, noise_floor, subsets
 from zerogap.reporting.tables.cost import cost
+from zerogap.reporting.tables.extraction import OwnerAgreement, extraction_agreement
 from zerogap.reporting.tables.inline_numbers import inline_numbers
 from zerogap.reporting.tables.memorisation import memorisation
 
@@ -75,6 +76,39 @@ def test_inline_numbers_shows_the_published_text_and_its_place():
     assert "Section 5.2.2" in text
     rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")
     assert rows.loc["share_never_solved", "value"] == (clean.n_correct == 0).mean()
+
+
+FRACTIONS = {"responses": 10, "answered own": 0.9, "correct own": 0.5}
+
+
+def test_extraction_agreement_names_the_runs_rule_and_compares_the_others():
+    fractions = FRACTIONS | {"answered strict-match": 0.8, "agree strict-match": 0.7}
+    agreement = OwnerAgreement("GSM8K", "numeric", {"railcap": fractions})
+    table = extraction_agreement([agreement], Labels())
+    assert [c.full_title for c in table.columns] == [
+        "Responses",
+        "Answered numeric",
+        "Answered strict-match",
+        "Correct numeric",
+        "Same mark as numeric strict-match",
+    ]
+    (row,) = table.rows
+    assert (row.name, row.section) == ("RailCap", "")
+    assert [cell.value for cell in row.cells] == [10, 0.9, 0.8, 0.5, 0.7]
+
+
+def test_extraction_agreement_has_one_section_per_benchmark_with_questions_of_its_own():
+    other = FRACTIONS | {"answered numeric": 0.4}
+    table = extraction_agreement(
+        [
+            OwnerAgreement("GSM8K", "numeric", {"railcap": FRACTIONS}),
+            OwnerAgreement("Trivia", "strict-match", {"railcap": other}),
+        ],
+        Labels(),
+    )
+    assert [row.section for row in table.rows] == ["GSM8K", "Trivia"]
+    assert table.columns[1].full_title == "Answered the run's rule"
+    assert [row.cells[2].value for row in table.rows] == [None, 0.4]
 
 
 def test_memorisation_shows_the_verdict_and_its_reasons():

@@ -1,0 +1,56 @@
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.config import load
+from zerogap.pipeline import report_sources
+from zerogap.pipeline.commands import snakemake_command
+from zerogap.published import protocol_differences
+from zerogap.reporting.catalog import TABLES
+
+
+@pytest.fixture
+def config(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    return load(["config.yaml"])
+
+
+def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config):
+    rows = report_sources.source_value(config, "labels")["configurations"]
+    assert list(rows.values()) == ["n=1", "n=3", "n=4", "n=5", "n=7", "n=4, ban"]
+    assert rows["railcap"] == "n=4"
+
+
+def test_the_papers_configuration_has_the_papers_protocol(config):
+    for source in ("protocol_differences", "primary_protocol_differences"):
+        assert protocol_differences(report_sources.source_value(config, source)) == ()
+
+
+def test_a_lost_timing_does_not_make_the_cost_table_again(config):
+    files = report_sources.entry_files(config, TABLES["cost"])
+    assert "results/paper/llama2/gsm8k/railcap/samples.parquet" in files
+    assert not any("timings" in path for path in files)
+
+
+def test_the_scale_sentence_counts_questions_samples_and_models(config):
+    sentence = report_sources.scale_sentence(config)
+    assert "GSM8K with N = 1319 questions (660 leaked) and 8 shots" in sentence
+    assert "m = 50 samples per question, B = 50 strata" in sentence
+    assert "3 model(s): Llama2 from meta-llama/Llama-2-7b-hf" in sentence
+
+
+def test_jobs_get_paths_as_strings(config):
+    clean = report_sources.source_value(config, "clean")
+    assert clean == {
+        "questions": "results/paper/data/gsm8k/questions.parquet",
+        "solve": "results/paper/llama2/clean_gsm8k/batch1/solve.parquet",
+    }
+
+
+def test_the_nested_call_keeps_overlays_and_values(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command = snakemake_command(ROOT / "Snakefile", ["my overlay.yaml"], ["seed=1"])
+    assert command == (
+        "python -m snakemake --nolock --snakefile Snakefile"
+        " --configfile 'my overlay.yaml' --config seed=1"
+    )
+    assert snakemake_command("Snakefile", [], []).endswith("--snakefile Snakefile")
