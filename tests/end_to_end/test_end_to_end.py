@@ -1,4 +1,4 @@
-"""The whole DAG really run, at a micro size: one model, both benchmarks, every strategy and table."""
+"""The complete workflow at a micro size: one model, both benchmarks, every strategy and table."""
 
 import json
 import os
@@ -144,11 +144,11 @@ def test_every_table_and_figure_is_there(run):
     assert (cost.seconds > 0).all()
 
 
-def test_a_table_shows_the_readings(run):
+def test_a_table_shows_the_metric_values(run):
     shown = pd.read_csv(run.reports / "tables/ablation.csv", comment="#")
     metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
-    readings = metrics[(metrics.subset == "all") & (metrics.metric == "sa_ppg")]
-    wanted = set(readings.set_index("strategy").value[["railcap", *ABLATION]].round(6))
+    values = metrics[(metrics.subset == "all") & (metrics.metric == "sa_ppg")]
+    wanted = set(values.set_index("strategy").value[["railcap", *ABLATION]].round(6))
     found = {round(value, 6) for value in shown.select_dtypes("number").to_numpy().ravel()}
     assert wanted <= found
 

@@ -160,7 +160,7 @@ def test_every_job_was_given_what_its_rule_asks_for(tables):
 
 
 def until(ready: Callable[[], bool], going: subprocess.Popen, run: Run) -> None:
-    """Wait for something while the workflow goes on."""
+    """Wait for something while the workflow runs."""
     end = time.monotonic() + PATIENCE
     while not ready():
         assert going.poll() is None, f"Snakemake ended before it was disturbed: {run.said()}"

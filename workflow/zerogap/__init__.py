@@ -1,6 +1,6 @@
 """zerogap: contamination-mitigation evaluation of language models.
 
-The subpackages can be used independently. :mod:`zerogap.metrics` computes SA-PPG and related metrics
+The subpackages can be used independently: :mod:`zerogap.metrics` computes SA-PPG and other metrics
 from counts, :mod:`zerogap.strategies` holds RailCap and the baselines, and :mod:`zerogap.sampling`
 samples responses under a strategy. Importing the package loads none of them; `zerogap.sample` and
 the strategy classes import torch on first use.
@@ -20,7 +20,7 @@ _MODULES = {
     "Shortcut": "zerogap.strategies.shortcut",
     "TED": "zerogap.strategies.ted",
 }
-__all__ = list(_MODULES)  # noqa: PLE0605
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_site_builds_strictly_with_the_python_api(site: Path) -> None:
     assert (site / "index.html").exists()
-    assert 'id="zerogap.metrics.definitions.sa_ppg"' in (site / "reference/metrics.html").read_text()
+    reference = (site / "reference/metrics.html").read_text()
+    assert 'id="zerogap.metrics.definitions.sa_ppg"' in reference
 
 
 def test_pages_load_no_fonts_scripts_or_styles_from_other_hosts(site: Path) -> None:
