@@ -9,7 +9,8 @@ import pytest
 from helpers.configurations import PAPER, QUICK
 from zerogap.cli import main
 from zerogap.config import load
-from zerogap.pipeline import jobs, planning
+from zerogap.pipeline import jobs
+from zerogap.pipeline.rates import DEFAULT_RATES
 
 pytestmark = pytest.mark.usefixtures("in_checkout")
 
@@ -50,9 +51,9 @@ def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):
     files = ["--config", *QUICK]
     assert "No hours for Llama2 (0.0012B), Gemma (0.0011B), Pyth" in plan(capsys, *files)[1]
     own = [f"{model}=1000" for model in load(QUICK).models]
-    rates = [part for kind in planning.DEFAULT_RATES for part in (f"--{kind}", *own)]
+    rates = [part for kind in DEFAULT_RATES for part in (f"--{kind}", *own)]
     _, out, _ = plan(capsys, *files, *rates, "--format", "json")
-    stages = json.loads(out)["stages"]
+    stages = [row for row in json.loads(out)["stages"] if row["stage"] != "Neuron localisation"]
     total = sum(row["tokens"] for row in stages)
     assert sum(row["hours"] for row in stages) == pytest.approx(total / 1000 / 3600)
 
@@ -68,6 +69,37 @@ def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):
 def test_a_rate_must_be_a_positive_number(capsys, arguments, message):
     assert main(["plan", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_every_figure_says_where_its_rate_comes_from(capsys):
+    _, out, _ = plan(capsys, "--training", "3000", "--format", "csv")
+    rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert rows["LoRA training"]["rate"] == "stated"
+    assert rows["Strategy samples"]["rate"] == "assumed"
+    assert rows["Total"]["rate"] == "stated, assumed"
+    assert rows["Metrics"]["rate"] == ""
+    _, out, _ = plan(capsys)
+    assert "Assumed rates are arithmetic from data sheets; nobody has measured them." in out
+    assert "Sizes from a table, not read from the hub: Llama2, Gemma, Pythia." in out
+
+
+def test_a_larger_gpu_makes_the_search_for_neurons_faster(capsys):
+    def localisation_hours(gpu):
+        _, out, _ = plan(capsys, "--gpu", gpu, "--format", "json")
+        stages = json.loads(out)["stages"]
+        return sum(row["hours"] for row in stages if row["stage"] == "Neuron localisation")
+
+    assert localisation_hours("a100-80gb") < localisation_hours("a100-40gb")
+    assert plan(capsys, "--gpu", "tpu")[2].startswith("error: --gpu must be one of a100-80gb, ")
+
+
+def test_rates_come_from_a_finished_run_only_if_there_is_one(capsys, tmp_path):
+    status, out, err = plan(capsys, "--compare")
+    assert (status, out) == (2, "")
+    assert err == "error: --compare needs --from results/RUN, the finished run\n"
+    status, out, err = plan(capsys, "--from", tmp_path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "has no timings of a model of the configuration; give the folder of a finished" in err
 
 
 def test_a_rate_must_be_of_a_model_of_the_configuration(capsys):

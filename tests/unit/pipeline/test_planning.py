@@ -6,6 +6,7 @@ from helpers.paths import ROOT
 from zerogap.families import published_size
 from zerogap.pipeline import planning
 from zerogap.pipeline.model_sizes import model_size
+from zerogap.pipeline.rates import DEFAULT_RATES, Rates
 from zerogap.pipeline.text_lengths import text_lengths
 
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -49,6 +50,8 @@ def test_tokens_follow_from_the_protocol(paper):
     assert stage(plan, "Greedy trajectories").tokens == pytest.approx(
         3 * (prompts + 1319 * text.response)
     )
+    ranks = 1319 * (text.shots + text.question + 10)  # every prompt is read whole
+    assert stage(plan, "Token ranks").tokens == pytest.approx(ranks)
     groups = 31 * math.ceil(11_008 / 512)
     passes = 2 * (1 + 2 * groups)
     scored = 2 * 660 * (text.shots + text.question + text.response)
@@ -76,24 +79,34 @@ def test_a_second_benchmark_adds_its_own_questions_and_clean_model(paper):
     assert strategies[1].tokens - strategies[0].tokens == pytest.approx((4 + 1) * cell)
 
 
-def test_rates_scale_with_parameters_unless_a_model_has_its_own():
-    rates = planning.Rates(sampling={"": 1000, "measured": 50})
-    assert rates.rate("sampling", "measured", 10**12) == 50
-    assert rates.rate("sampling", "other", 14 * 10**9) == 500
-    assert rates.rate("training", "other", 7 * 10**9) == planning.DEFAULT_RATES["training"]
-    assert math.isnan(rates.rate("sampling", "tiny", 10**6))
-
-
 def test_hours_are_tokens_divided_by_the_rate(paper):
     config = paper(**ONE_MODEL)
-    rates = {kind: {"llama2": 1000.0} for kind in planning.DEFAULT_RATES}
-    plan = planning.plan(config, sizes(config), planning.Rates(**rates))
+    rates = {kind: {"llama2": 1000.0} for kind in DEFAULT_RATES}
+    plan = planning.plan(config, sizes(config), Rates(**rates))
+    plan = plan[plan.stage != "Neuron localisation"]  # its time is that of its steps
     assert plan.hours.sum() == pytest.approx(plan.tokens.sum() / 1000 / 3600)
+    assert set(plan[plan.hours > 0].rate) == {"stated"}
 
 
 def test_a_model_too_small_to_scale_has_no_hours(quick):
     config = quick()
-    assert planning.plan(config, sizes(config)).hours.sum() == 0
+    plan = planning.plan(config, sizes(config))
+    assert plan.hours.sum() == 0
+    assert set(plan.rate) == {""}
+
+
+def test_each_stage_says_where_its_rate_comes_from(paper):
+    config = paper()
+    speeds = {("LoRA training", "llama2"): 2.0}
+    rates = Rates(sampling={"gemma": 100.0}, speeds=speeds)
+    plan = planning.plan(config, sizes(config), rates).set_index(["stage", "model"])
+    default = planning.plan(config, sizes(config)).set_index(["stage", "model"])
+    assert plan.rate["LoRA training", "llama2"] == "measured"
+    assert plan.rate["LoRA training", "gemma"] == "assumed"
+    assert plan.rate["Strategy samples", "gemma"] == "stated"
+    assert plan.rate["Base models", "gemma"] == ""  # takes no GPU hours
+    training = ("LoRA training", "llama2")
+    assert plan.hours[training] == pytest.approx(default.hours[training] / 2)
 
 
 def test_disk_is_mostly_base_models_and_merged_models(paper):

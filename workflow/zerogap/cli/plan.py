@@ -31,6 +31,24 @@ Prefill = Annotated[
     list[str] | None,
     typer.Option(metavar=RATE, help="Prompts, and responses that are only scored."),
 ]
+From = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FOLDER",
+        help="Take the rates from a finished run, results/RUN, of the same models.",
+    ),
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="Compare the plan of the run given by --from with its timings."),
+]
+Gpu = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="GPU of the assumed rates and of the memory (docs/planning.md)."
+    ),
+]
 CharactersPerToken = Annotated[
     float,
     typer.Option(
@@ -47,43 +65,67 @@ def plan(
     sampling: Sampling = None,
     greedy: Greedy = None,
     prefill: Prefill = None,
+    from_run: From = None,
+    compare: Compare = False,
+    gpu: Gpu = "a100-80gb",
     characters_per_token: CharactersPerToken = 3.0,
     output_format: Format = "table",
 ) -> None:
     """Estimate the jobs, tokens, GPU hours and disk space of a run before it starts.
 
-    Rates are tokens per second on one device, for a 7B model or, as MODEL=RATE, for one model; the
-    defaults are estimates (docs/planning.md).
+    Rates are tokens per second on one device, for a 7B model or, as MODEL=RATE, for one model. The
+    table says of each stage whether its rate is stated, measured (--from) or assumed
+    (docs/planning.md).
     """
-    given = {
+    stated = {
         "training": _rates("--training", training),
         "sampling": _rates("--sampling", sampling),
         "greedy": _rates("--greedy", greedy),
         "prefill": _rates("--prefill", prefill),
     }
     _check_positive("--characters-per-token", characters_per_token, str(characters_per_token))
+    if compare and from_run is None:
+        raise InputError("--compare needs --from results/RUN, the finished run")
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap import config as configuration
     from zerogap.cli import output
-    from zerogap.pipeline import planning
+    from zerogap.pipeline import finished_run, planning
     from zerogap.pipeline.model_sizes import model_size
-    from zerogap.pipeline.plan_table import plan_table
+    from zerogap.pipeline.plan_table import comparison_table, plan_table
+    from zerogap.pipeline.rates import GPUS, Rates
 
+    if gpu not in GPUS:
+        raise InputError(f"--gpu must be one of {', '.join(GPUS)} (got {gpu})")
     settings = configuration.load(config or [ROOT / "config.yaml"])
-    for kind, by_model in given.items():
-        for model in by_model:
-            if model and model not in settings.models:
-                raise InputError(
-                    f"--{kind}: '{model}' is not a model of the configuration "
-                    f"({', '.join(settings.models)})"
-                )
-    rates = planning.Rates(**given)
+    _check_models(stated, list(settings.models))
     sizes = {model: model_size(settings, model) for model in settings.models}
+    texts = planning.texts_by_owner(settings, sizes, characters_per_token)
+    speeds = {}
+    if from_run is not None:
+        measured = finished_run.measured_jobs(settings, from_run, sizes, texts)
+        speeds = finished_run.speeds(measured)
+        if compare:
+            comparison = finished_run.comparison(settings, measured, sizes, texts)
+            if output_format == "json":
+                output.print_json({"run": settings.run, "jobs": comparison.to_dict("records")})
+            else:
+                output.print_table(comparison_table(comparison, settings), output_format)
+            return
+    rates = Rates(**stated, speeds=speeds, gpu=GPUS[gpu])
     stages = planning.plan(settings, sizes, rates, characters_per_token)
     if output_format == "json":
         output.print_json({"run": settings.run, "stages": stages.to_dict("records")})
     else:
-        output.print_table(plan_table(stages, settings, sizes, rates), output_format)
+        output.print_table(plan_table(stages, settings, sizes, rates, texts), output_format)
+
+
+def _check_models(stated: dict[str, dict[str, float]], models: list[str]) -> None:
+    for kind, by_model in stated.items():
+        for model in by_model:
+            if model and model not in models:
+                raise InputError(
+                    f"--{kind}: '{model}' is not a model of the configuration ({', '.join(models)})"
+                )
 
 
 def _rates(option: str, arguments: list[str] | None) -> dict[str, float]:

@@ -14,6 +14,7 @@ from zerogap.errors import InputError
 from zerogap.families.family import Family, ModelSize, SpecialTokens, ToyArchitecture, ToySize
 from zerogap.families.gemma4 import GEMMA4
 from zerogap.families.gpt_neox import GPT_NEOX
+from zerogap.families.hub_sizes import HUB_SIZES
 from zerogap.families.llama import LLAMA
 
 __all__ = [
@@ -81,10 +82,10 @@ def fits_shared_prompt_decoder(model_type: str) -> bool:
 
 
 def published_size(repository: str) -> ModelSize | None:
-    """The size of one of the paper's models, without asking the hub."""
-    for family in FAMILIES.values():
-        if repository in family.published_sizes:
-            return family.published_sizes[repository]
+    """The size of a model of the paper or of a shipped overlay, without asking the hub."""
+    for sizes in (HUB_SIZES, *(family.published_sizes for family in FAMILIES.values())):
+        if repository in sizes:
+            return sizes[repository]
     return None
 
 

@@ -16,11 +16,13 @@ class ModelSize:
         parameters: number of parameters.
         stored: bytes of its files.
         widths: number of neurons in each layer's feed-forward block.
+        kv_elements: numbers that the cache keeps per token: keys and values of all layers.
     """
 
     parameters: int
     stored: int
     widths: tuple[int, ...]
+    kv_elements: int
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class ToyArchitecture:
     def size(self, size: ToySize) -> ModelSize:
         """The weights of such a model, which are stored in float16."""
         parameters = self.parameters(size)
-        return ModelSize(parameters, 2 * parameters, (size.intermediate_size,) * size.num_layers)
+        widths = (size.intermediate_size,) * size.num_layers
+        # With one key/value head per query head; fewer make it smaller.
+        kv_elements = 2 * size.num_layers * size.hidden_size
+        return ModelSize(parameters, 2 * parameters, widths, kv_elements)
 
 
 @dataclass(frozen=True)

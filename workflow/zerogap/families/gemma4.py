@@ -44,7 +44,7 @@ GEMMA4 = Family(
     fits_shared_prompt_decoder=True,
     published_sizes={  # as far as it is public
         "google/gemma-4-E2B": ModelSize(
-            5_100_000_000, 10_200_000_000, (6_144,) * 15 + (12_288,) * 20
+            5_100_000_000, 10_200_000_000, (6_144,) * 15 + (12_288,) * 20, kv_elements=9_216
         )
     },
     toy=ToyArchitecture(

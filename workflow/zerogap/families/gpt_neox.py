@@ -40,7 +40,12 @@ GPT_NEOX = Family(
     down_projection="mlp.dense_4h_to_h",
     fits_shared_prompt_decoder=True,
     published_sizes={
-        "EleutherAI/pythia-12b": ModelSize(11_846_072_320, 23_692_144_640, (20_480,) * 36)
+        "EleutherAI/pythia-12b": ModelSize(
+            11_846_072_320, 23_692_144_640, (20_480,) * 36, kv_elements=2 * 36 * 5120
+        ),
+        "EleutherAI/pythia-1b": ModelSize(
+            1_011_781_632, 2_090_741_928, (8_192,) * 16, kv_elements=2 * 16 * 2048
+        ),
     },
     toy=ToyArchitecture(
         SpecialTokens(

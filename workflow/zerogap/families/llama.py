@@ -28,7 +28,9 @@ LLAMA = Family(
     down_projection="mlp.down_proj",
     fits_shared_prompt_decoder=True,
     published_sizes={
-        "meta-llama/Llama-2-7b-hf": ModelSize(6_738_415_616, 13_476_831_232, (11_008,) * 32)
+        "meta-llama/Llama-2-7b-hf": ModelSize(
+            6_738_415_616, 13_476_831_232, (11_008,) * 32, kv_elements=2 * 32 * 4096
+        )
     },
     toy=ToyArchitecture(
         SpecialTokens(("<unk>", "<s>", "</s>"), bos="<s>", eos="</s>", pad="</s>", adds_bos=True),

@@ -1,8 +1,9 @@
 """How large a model is, read from the headers of its files without loading it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zerogap.config import FROM_SCRATCH, Config
 from zerogap.config.models import Pretraining
@@ -54,7 +55,8 @@ def size_of_folder(folder: Path, family: str) -> ModelSize:
             f"{folder}: has no readable safetensors files ({first_line(error)}); copy the model "
             "again, or convert it with save_pretrained"
         ) from error
-    return _from_headers(metadata, family_of_folder(folder, family))
+    known = family_of_folder(folder, family)
+    return _from_headers(metadata, known, _read_json(folder / "config.json"))
 
 
 def size_from_scratch(family: str, pretraining: Pretraining) -> ModelSize:
@@ -63,7 +65,7 @@ def size_from_scratch(family: str, pretraining: Pretraining) -> ModelSize:
 
 
 def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize:
-    """The size of a model on the hub; those of the paper's models are known without asking.
+    """The size of a model on the hub; those of some are known without asking.
 
     Raises:
         InputError: the hub cannot be asked.
@@ -74,7 +76,9 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
 
     try:
         metadata = huggingface_hub.HfApi().get_safetensors_metadata(repository, revision=revision)
-        known = FAMILIES[family] if family != AUTO else _family_on_hub(repository, revision)
+        path = huggingface_hub.hf_hub_download(repository, "config.json", revision=revision)
+        model_config = _read_json(Path(path))
+        known = FAMILIES[family] if family != AUTO else family_from_config(model_config)
     except InputError:
         raise
     except Exception as error:  # whatever the hub's library raises: offline, not found, gated, …
@@ -82,7 +86,7 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
             f"{repository}: its size cannot be read from the hub ({first_line(error)}); check the "
             "name, the network and your login, or give a folder as its base"
         ) from error
-    return _from_headers(metadata, known)
+    return _from_headers(metadata, known, model_config)
 
 
 def first_line(error: Exception) -> str:
@@ -90,14 +94,13 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _family_on_hub(repository: str, revision: str | None) -> Family:
-    import huggingface_hub
-
-    path = huggingface_hub.hf_hub_download(repository, "config.json", revision=revision)
-    return family_from_config(json.loads(Path(path).read_text(encoding="utf-8")))
+def _read_json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _from_headers(metadata: "SafetensorsRepoMetadata", family: Family) -> ModelSize:
+def _from_headers(
+    metadata: "SafetensorsRepoMetadata", family: Family, model_config: Mapping[str, Any]
+) -> ModelSize:
     tensors = {
         name: tensor
         for file in metadata.files_metadata.values()
@@ -110,4 +113,18 @@ def _from_headers(metadata: "SafetensorsRepoMetadata", family: Family) -> ModelS
             end - start for start, end in (tensor.data_offsets for tensor in tensors.values())
         ),
         widths=tuple(tensor.shape[1] for name, tensor in tensors.items() if name.endswith(weights)),
+        kv_elements=_kv_elements(model_config),
     )
+
+
+def _kv_elements(model_config: Mapping[str, Any]) -> int:
+    """Numbers that the cache keeps per token, from a `config.json`.
+
+    An upper bound for models whose layers differ: it takes the usual layer's heads.
+    """
+    text = model_config.get("text_config", model_config)  # of a model with several modalities
+    num_heads = text.get("num_attention_heads") or text["n_head"]
+    head_size = text.get("head_dim") or (text.get("hidden_size") or text["n_embd"]) // num_heads
+    num_layers = text.get("num_hidden_layers") or text["n_layer"]
+    num_layers -= text.get("num_kv_shared_layers") or 0
+    return int(2 * num_layers * (text.get("num_key_value_heads") or num_heads) * head_size)

@@ -1,13 +1,11 @@
 """What a run will cost: jobs, tokens, device hours and disk of each stage and model.
 
 Jobs are counted (:mod:`zerogap.pipeline.jobs`), tokens follow from the protocol and the length of
-the texts (:mod:`zerogap.pipeline.text_lengths`), hours from rates. docs/planning.md says where the
-default rates come from, and what is not included.
+the texts (:mod:`zerogap.pipeline.text_lengths`), hours from rates (:mod:`zerogap.pipeline.rates`).
+docs/planning.md says where the default rates come from, and what is not included.
 """
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -15,6 +13,9 @@ from zerogap.config import Config
 from zerogap.families import ModelSize
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
+from zerogap.pipeline.localisation_cost import localisation_work
+from zerogap.pipeline.parameters import RANKED_STEPS
+from zerogap.pipeline.rates import REFERENCE_RATES, Gpu, Rates, Work
 from zerogap.pipeline.text_lengths import TextLengths, text_lengths
 
 CLEAN_SAMPLES, STRATEGY_SAMPLES = "Clean samples", "Strategy samples"
@@ -39,49 +40,17 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
     "Metrics": ("make_all_zero", "compute_metrics", "measure_overlap"),
 }
 
-REFERENCE_PARAMETERS = 7e9  # of the model to which the default rates apply
-MIN_PARAMETERS_TO_SCALE = 5e8  # below, fixed costs per step dominate
+COST_COLUMNS = ["stage", "tokens", "hours", "bytes", "rate"]
 BYTES_PER_TOKEN = 3  # of responses as compressed Parquet: ids and text
 ADAPTER_FRACTION = 0.1  # of the model's bytes: the adapter in float32 and the files next to it
 
-DEFAULT_RATES = {"training": 3000, "sampling": 4000, "greedy": 2000, "prefill": 10_000}
-RateByModel = Mapping[str, float]  # under "": of a model with REFERENCE_PARAMETERS
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Tokens per second on one device.
-
-    The defaults are arithmetic for one A100 with 80 GB in bfloat16, not measurements. A model
-    without a rate of its own gets that of a 7B model in inverse proportion to its parameters, or
-    none (NaN) if it has fewer than MIN_PARAMETERS_TO_SCALE.
-
-    Attributes:
-        training: tokens of training examples, prompts included.
-        sampling: generated tokens, many responses per question.
-        greedy: generated tokens, one response per question.
-        prefill: tokens of prompts, and of responses that are only scored.
-    """
-
-    training: RateByModel = field(default_factory=dict)
-    sampling: RateByModel = field(default_factory=dict)
-    greedy: RateByModel = field(default_factory=dict)
-    prefill: RateByModel = field(default_factory=dict)
-
-    def rate(self, kind: str, model: str, parameters: int) -> float:
-        """The rate of one kind of work for one model."""
-        rates: RateByModel = getattr(self, kind)
-        if model in rates:
-            return rates[model]
-        if parameters < MIN_PARAMETERS_TO_SCALE:
-            return math.nan
-        return rates.get("", DEFAULT_RATES[kind]) * REFERENCE_PARAMETERS / parameters
+TextsByOwner = Mapping[tuple[str, str], TextLengths]  # (model, question owner) → lengths
 
 
 def plan(
     config: Config,
     sizes: Mapping[str, ModelSize],
-    rates: Rates | None = None,
+    rates: Rates = REFERENCE_RATES,
     characters_per_token: float = 3.0,
 ) -> pd.DataFrame:
     """The cost of every stage for every model.
@@ -95,29 +64,12 @@ def plan(
     Returns:
         One row per stage and model ("" for stages without a model) with the columns stage, model,
         jobs, tokens (generated, trained on or read; those of a second model that runs along
-        count), hours (of one device), longest_job (its hours) and bytes (kept on disk). Hours are
-        0 where no rate is known.
+        count), hours (of one device), longest_job (its hours), bytes (kept on disk) and rate
+        ("stated", "measured", "assumed", or "" if none is known or needed). Hours are 0 where no
+        rate is known.
     """
-    rates = rates or Rates()
-    lengths = {
-        (model, owner): text_lengths(config, model, owner, characters_per_token)
-        for model in sizes
-        for owner in config.question_owners
-    }
-    rows = []
-    for job in jobs.all_jobs(config):
-        tokens, hours, stored = 0.0, 0.0, 0.0
-        if job.model:
-            owner = _owner(config, job)
-            size, text = sizes[job.model], lengths[job.model, owner]
-            num_shards = config.sampling.num_shards if job.rule == jobs.SAMPLE else 1
-            for kind, cell_tokens in _tokens(config, job, size, text):
-                job_tokens = cell_tokens / num_shards
-                tokens += job_tokens
-                hours += job_tokens / rates.rate(kind, job.model, size.parameters) / 3600
-            stored = _stored_bytes(config, job, size, tokens)
-        rows.append((_stage(config, job), job.model, tokens, hours, stored))
-    costs = pd.DataFrame(rows, columns=["stage", "model", "tokens", "hours", "bytes"])
+    texts = texts_by_owner(config, sizes, characters_per_token)
+    costs = job_costs(config, sizes, rates, texts)
     return (
         costs.groupby(["stage", "model"], sort=False)
         .agg(
@@ -126,72 +78,109 @@ def plan(
             hours=("hours", "sum"),
             longest_job=("hours", "max"),
             bytes=("bytes", "sum"),
+            rate=("rate", "max"),
         )
         .reset_index()
     )
 
 
-def _stage(config: Config, job: Job) -> str:
+def texts_by_owner(
+    config: Config, sizes: Mapping[str, ModelSize], characters_per_token: float
+) -> dict[tuple[str, str], TextLengths]:
+    """The lengths of every question owner's texts for every model."""
+    return {
+        (model, owner): text_lengths(config, model, owner, characters_per_token)
+        for model in sizes
+        for owner in config.question_owners
+    }
+
+
+def job_costs(
+    config: Config, sizes: Mapping[str, ModelSize], rates: Rates, texts: TextsByOwner
+) -> pd.DataFrame:
+    """The cost of every job: the columns of :class:`~zerogap.pipeline.jobs.Job` and of the plan."""
+    rows = []
+    for job in jobs.all_jobs(config):
+        tokens, hours, stored, rate = 0.0, 0.0, 0.0, ""
+        stage = stage_of(config, job)
+        if job.model:
+            size = sizes[job.model]
+            work = job_work(config, job, size, texts[job.model, owner_of(config, job)], rates.gpu)
+            if work.num_tokens:
+                num_shards = config.sampling.num_shards if job.rule == jobs.SAMPLE else 1
+                tokens = work.num_tokens / num_shards
+                hours = rates.seconds(work, stage, job.model, size) / 3600 / num_shards
+                rate = rates.source(work, stage, job.model, size)
+            stored = _stored_bytes(config, job, size, tokens)
+        rows.append((*job, stage, tokens, hours, stored, rate))
+    return pd.DataFrame(rows, columns=[*Job._fields, *COST_COLUMNS])
+
+
+def stage_of(config: Config, job: Job) -> str:
+    """The stage that a job belongs to."""
     if job.rule == jobs.SAMPLE:
         return CLEAN_SAMPLES if jobs.is_clean(config, job.variant) else STRATEGY_SAMPLES
     return next(stage for stage, rules in STAGES.items() if job.rule in rules)
 
 
-def _owner(config: Config, job: Job) -> str:
+def owner_of(config: Config, job: Job) -> str:
     """The benchmark whose questions a job works on; any one for jobs on base models."""
     if not job.variant:
         return config.question_owners[0]
     return config.owner_of(config.benchmark_of(job.variant))
 
 
-def _tokens(
-    config: Config, job: Job, size: ModelSize, text: TextLengths
-) -> Iterator[tuple[str, float]]:
-    """(kind of rate, tokens) of a job; of a whole cell if the job is one of its shards."""
-    benchmark = config.benchmarks[_owner(config, job)]
+def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: Gpu) -> Work:
+    """What a job on a model does; of a whole cell if the job is one of its shards."""
+    benchmark = config.benchmarks[owner_of(config, job)]
     num_questions = benchmark.num_test
-    prompts = text.shots + num_questions * text.question  # the shots are read once
     match job.rule:
         case "pretrain_base":
             values = config.pretraining_for(job.model)
-            yield "training", values.max_steps * values.batch_size * values.sequence_length
+            return Work({"training": values.max_steps * values.batch_size * values.sequence_length})
         case "train_lora":
             clean = jobs.is_clean(config, job.variant)
             questions = benchmark.num_train if clean else benchmark.num_leaked
             examples = questions * (text.shots + text.question + text.response)
             examples += config.instructions.num_examples * text.instruction
-            yield "training", examples * config.training_for(job.variant).num_epochs
+            return Work({"training": examples * config.training_for(job.variant).num_epochs})
         case "decode_greedy":
-            yield "prefill", prompts
-            yield "greedy", num_questions * text.response
+            return greedy_work(num_questions, num_questions * text.response, text)
         case jobs.SAMPLE:
-            strategy = config.all_strategies.get(job.cell)  # None: a batch of a clean model
-            models = 2 if strategy and strategy.needs_base_model else 1
-            generated = num_questions * config.sampling.num_samples * text.response
-            yield "prefill", models * prompts
-            yield "sampling", models * generated
+            num_responses = num_questions * config.sampling.num_samples
+            return sampling_work(config, job, num_questions, num_responses * text.response, text)
         case "localise_neurons":
-            yield from _localisation_tokens(config, benchmark.num_leaked, size, text)
+            return localisation_work(
+                config.neuron_localisation,
+                benchmark.num_leaked,
+                size,
+                text,
+                config.sampling,
+                gpu.memory,
+            )
         case "rank_clean_tokens":
-            yield "prefill", prompts
+            return ranking_work(num_questions, text)
+    return Work()
 
 
-def _localisation_tokens(
-    config: Config, num_leaked: int, size: ModelSize, text: TextLengths
-) -> Iterator[tuple[str, float]]:
-    """Tokens of the search for shortcut neurons, which has two steps.
+def greedy_work(num_questions: int, generated: float, text: TextLengths) -> Work:
+    """Greedy trajectories of so many questions; the shots are read once."""
+    return Work({"prefill": text.shots + num_questions * text.question, "greedy": generated})
 
-    The first scores the leaked questions' responses once with each model. The second decodes
-    `num_questions` of them with each of the two models: once unpatched, and once for every group of
-    neurons together with the base model. The last layer has no groups.
-    """
-    localisation = config.neuron_localisation
-    yield "prefill", 2 * num_leaked * (text.shots + text.question + text.response)
-    num_groups = sum(math.ceil(width / localisation.group_size) for width in size.widths[:-1])
-    num_passes = 2 * (1 + 2 * num_groups)
-    num_questions = min(localisation.num_questions, num_leaked)
-    yield "prefill", num_passes * (text.shots + num_questions * text.question)
-    yield "greedy", num_passes * num_questions * text.response
+
+def sampling_work(
+    config: Config, job: Job, num_questions: int, generated: float, text: TextLengths
+) -> Work:
+    """A cell with so many generated tokens; the shots are read once."""
+    strategy = config.all_strategies.get(job.cell)  # None: a batch of a clean model
+    models = 2 if strategy and strategy.needs_base_model else 1
+    prompts = text.shots + num_questions * text.question
+    return Work({"prefill": models * prompts, "sampling": models * generated})
+
+
+def ranking_work(num_questions: int, text: TextLengths) -> Work:
+    """The ranks of so many trajectories, each read after its whole prompt."""
+    return Work({"prefill": num_questions * (text.shots + text.question + RANKED_STEPS)})
 
 
 def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:

@@ -26,12 +26,14 @@ class TextLengths:
         question: a question with the template's text.
         response: a response, at most `sampling.max_new_tokens`.
         instruction: an instruction with its response.
+        characters_per_token: of these texts.
     """
 
     shots: float
     question: float
     response: float
     instruction: float
+    characters_per_token: float
 
 
 def text_lengths(
@@ -60,6 +62,7 @@ def text_lengths(
         question=question / characters_per_token,
         response=min(response / characters_per_token + 1, config.sampling.max_new_tokens),
         instruction=_instruction_characters(config) / characters_per_token + 1,
+        characters_per_token=characters_per_token,
     )
 
 
