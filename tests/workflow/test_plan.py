@@ -22,6 +22,7 @@ OVERLAYS = {
     ),
     "quick": (ROOT / "profiles/quick/quick.yaml").read_text(),
     "full": (ROOT / "profiles/full/full.yaml").read_text(),
+    "workstation": (ROOT / "profiles/workstation/workstation.yaml").read_text(),
 }
 
 
