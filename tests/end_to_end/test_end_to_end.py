@@ -1,68 +1,58 @@
 """The complete workflow at a micro size: one model, both benchmarks, every strategy and table."""
 
 import json
-import os
-import re
-import subprocess
-import sys
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.paths import ROOT
+from helpers.dry_runs import job_counts, link_checkout, snakemake
 from zerogap.io import parquet
 from zerogap.reporting.catalog import FIGURES, TABLES
 
-SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+SCALE = (
+    *("--profile", "profiles/quick"),
+    *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
+)
 SAMPLED = ["identity", "shortcut", "lne_blocking", "railcap"]
 ABLATION = ["railcap_n1", "railcap_n3", "railcap_n5", "railcap_n7", "railcap_ban"]
+MODEL_RULES = {
+    "decode_greedy", "localise_neurons", "merge_lora", "rank_clean_tokens", "sample_responses",
+    "train_lora",
+}  # fmt: skip
 
 pytestmark = pytest.mark.slow
 
 
 class Run:
-    """A folder in which the workflow has been run."""
+    """A folder in which the workflow runs."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = link_checkout(folder)
         self.results = folder / "results/micro"
         self.reports = folder / "reports/micro"
 
     def snakemake(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [
-                SNAKEMAKE,
-                "--profile",
-                "profiles/quick",
-                "--configfile",
-                "profiles/quick/quick.yaml",
-                "tests/end_to_end/micro.yaml",
-                *arguments,
-            ],
-            cwd=self.folder,
-            env=os.environ | {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        text = done.stdout + done.stderr
-        assert done.returncode == 0, text[-6000:]
+        process = snakemake(*SCALE, *arguments, workdir=self.folder)
+        text = process.stdout + process.stderr
+        assert process.returncode == 0, text[-6000:]
         return text
+
+    def planned(self, *arguments: str) -> Counter[str]:
+        """Rule → number of jobs that would run."""
+        return job_counts(self.snakemake(*arguments, "-n"))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Run:
-    folder = tmp_path_factory.mktemp("micro")
-    for name in ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "tests"):
-        (folder / name).symlink_to(ROOT / name)
-    made = Run(folder)
-    made.snakemake()
-    return made
+    run = Run(tmp_path_factory.mktemp("micro"))
+    run.snakemake()
+    return run
 
 
-def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
+def test_every_cell_has_its_samples_with_their_provenance(run):
     for benchmark, strategies in (("gsm8k", SAMPLED + ABLATION), ("pq", SAMPLED)):
         for strategy in strategies:
             folder = run.results / "llama2" / benchmark / strategy
@@ -70,11 +60,11 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
             assert samples.groupby("question_id").size().eq(6).all()
             assert samples.question_id.nunique() == 12
             assert (samples.n_tokens == samples.token_ids.map(len)).all()
-            made = parquet.provenance(folder / "samples.parquet")
-            assert made["strategy"] == strategy
-            assert not {"resources", "threads", "output"} & set(made)  # of the job, not the result
-            assert made["sampling"]["temperature"] == 0.7
-            assert made["packages"]["torch"]
+            provenance = parquet.provenance(folder / "samples.parquet")
+            assert provenance["strategy"] == strategy
+            assert not {"resources", "threads", "output"} & set(provenance)
+            assert provenance["sampling"]["temperature"] == 0.7
+            assert provenance["packages"]["torch"]
             assert (
                 pq.ParquetFile(folder / "samples.parquet")
                 .metadata.row_group(0)
@@ -82,24 +72,24 @@ def test_every_cell_has_its_samples_and_says_how_they_were_made(run):
                 .compression
                 == "ZSTD"
             )
-    clean = run.results / "llama2/clean"
+    clean = run.results / "llama2/clean_gsm8k"
     first = parquet.read(clean / "batch1/samples.parquet", "samples")
     second = parquet.read(clean / "batch2/samples.parquet", "samples")
     assert (first.text != second.text).any()
 
 
-def test_counts_are_those_of_the_samples(run):
+def test_solve_counts_match_the_samples(run):
     for folder in (run.results / "llama2/gsm8k").glob("*/"):
         if not (folder / "samples.parquet").exists():
             continue
         samples = parquet.read(folder / "samples.parquet", "samples")
         solve = parquet.read(folder / "solve.parquet", "solve").set_index("question_id")
-        counted = samples.groupby("question_id").correct.sum().reindex(solve.index, fill_value=0)
-        assert (counted == solve.n_correct).all()
+        correct = samples.groupby("question_id").correct.sum().reindex(solve.index, fill_value=0)
+        assert (correct == solve.n_correct).all()
         assert solve.leaked.sum() == 6
 
 
-def test_ted_keeps_samples_of_identity(run):
+def test_ted_keeps_a_subset_of_identitys_samples(run):
     folder = run.results / "llama2/pq"
     kept = parquet.read(folder / "ted/samples.parquet", "samples")
     source = parquet.read(folder / "identity/samples.parquet", "samples")
@@ -107,15 +97,15 @@ def test_ted_keeps_samples_of_identity(run):
     assert set(zip(kept.question_id, kept.sample_id, kept.text, strict=True)) <= pairs
 
 
-def test_the_shortcut_neurons_are_a_share_of_all_but_the_last_layer(run):
+def test_the_selected_neurons_are_a_fraction_of_all_but_the_last_layer(run):
     neurons = parquet.read(run.results / "llama2/gsm8k/neurons.parquet", "neurons")
-    config = json.loads((run.results / "llama2/clean/model/config.json").read_text())
+    config = json.loads((run.results / "llama2/clean_gsm8k/model/config.json").read_text())
     layers, width = config["num_hidden_layers"], config["intermediate_size"]
     assert neurons.layer.max() == layers - 2
     assert neurons.selected.sum() == round(0.014 * layers * width)
 
 
-def test_readings_hold_the_papers_identities(run):
+def test_the_metrics_satisfy_the_papers_identities(run):
     for benchmark in ("gsm8k", "pq"):
         table = parquet.read(run.results / f"llama2/{benchmark}/metrics.parquet", "metrics")
         wide = table.pivot_table(
@@ -127,7 +117,7 @@ def test_readings_hold_the_papers_identities(run):
         assert wide.loc[("all_zero", "all"), "delta_plus"] == 0
 
 
-def test_every_table_and_figure_is_there(run):
+def test_every_table_and_figure_is_made(run):
     for name in TABLES:
         for ending in ("csv", "md", "tex", "html"):
             assert (run.reports / f"tables/{name}.{ending}").stat().st_size > 100
@@ -135,49 +125,74 @@ def test_every_table_and_figure_is_there(run):
     for name in FIGURES:
         for ending in ("pdf", "png", "svg"):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
-    assert "cannot tell" in (run.reports / "claims.md").read_text()
     assert (run.reports / "checks/memorisation.html").exists()
-    origin = json.loads((run.reports / "checks/provenance.json").read_text())
-    assert origin["config"]["run"] == "micro"
-    assert origin["software"]["Responses"]["torch"]
+    page = json.loads((run.reports / "checks/provenance.json").read_text())
+    assert page["config"]["run"] == "micro"
+    assert page["software"]["Responses"]["torch"]
     cost = pd.read_csv(run.reports / "tables/cost.csv", comment="#")
     assert (cost.seconds > 0).all()
 
 
 def test_a_table_shows_the_metric_values(run):
-    shown = pd.read_csv(run.reports / "tables/ablation.csv", comment="#")
+    table = pd.read_csv(run.reports / "tables/ablation.csv", comment="#")
     metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
     values = metrics[(metrics.subset == "all") & (metrics.metric == "sa_ppg")]
-    wanted = set(values.set_index("strategy").value[["railcap", *ABLATION]].round(6))
-    found = {round(value, 6) for value in shown.select_dtypes("number").to_numpy().ravel()}
-    assert wanted <= found
+    expected = set(values.set_index("strategy").value[["railcap", *ABLATION]].round(6))
+    numbers = {round(value, 6) for value in table.select_dtypes("number").to_numpy().ravel()}
+    assert expected <= numbers
 
 
-def planned(run: Run, *arguments: str) -> dict[str, int]:
-    """Rule → jobs of a dry run: `-n` is among the arguments."""
-    table = run.snakemake(*arguments).split("Job stats:")[1].split("total")[0]
-    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.M)}
+def verdict_of(evidence: set[str]) -> str:
+    """The verdict on a claim, from those on its comparisons."""
+    if "not supported" in evidence:
+        return "not supported"
+    return "supported" if evidence == {"supported"} else "cannot tell"
 
 
-def test_what_is_done_is_not_done_again_and_one_table_is_one_job(run):
-    assert "Nothing to be done" in run.snakemake("-n")
+def test_the_verdicts_on_the_claims_follow_from_the_metrics(run):
+    claims = pd.read_csv(run.reports / "claims.csv")
+    verdicts = claims.groupby("claim").verdict.first()
+    for claim, rows in claims.groupby("claim"):
+        assert set(rows.verdict) == {verdict_of(set(rows.evidence_verdict.dropna()))}, claim
+    metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
+    [difference] = metrics[
+        (metrics.strategy == "railcap")
+        & (metrics.subset == "all")
+        & (metrics.metric == "sa_ppg_vs_railcap_ban")
+    ].itertuples()
+    if difference.ci_high < 0:
+        expected = "supported"
+    else:
+        expected = "not supported" if difference.ci_low > 0 else "cannot tell"
+    assert verdicts["cap_beats_ban"] == expected
+    counts = [(verdicts == name).sum() for name in ("supported", "not supported", "cannot tell")]
+    assert (
+        "Of {} claims, this run supports {}, does not support {}, and cannot tell for {}.".format(
+            len(verdicts), *counts
+        )
+        in (run.reports / "claims.md").read_text()
+    )
+
+
+def test_a_finished_run_has_nothing_to_do_and_a_missing_table_is_one_job(run):
+    assert not run.planned()
     (run.reports / "tables/main.csv").unlink()
-    assert planned(run, "-n", "table_main") == {"table_main": 1}
+    assert run.planned("--", "table_main") == {"make_table": 1, "table_main": 1}
     run.snakemake("--", "table_main")
 
 
-def test_a_changed_strategy_or_metric_costs_its_own_jobs_alone(run):
-    """As tests/workflow/test_reruns.py asks of a run that was only recorded."""
+def test_a_changed_strategy_or_metric_reruns_its_own_jobs_only(run):
+    """The same as tests/workflow/test_reruns.py, on files that were really made."""
     overlay = run.folder / "changed.yaml"
     overlay.write_text("strategies: { railcap: { parameters: { n: 6 } } }")
-    again = planned(run, "changed.yaml", "-n", "--", "all")
-    assert (again["samples"], again["metrics"]) == (2, 2)
-    assert not again.keys() & {"adapter", "model", "clean_samples", "greedy_trajectories", "ranks"}
+    plan = run.planned("changed.yaml", "--", "all")
+    assert {name: plan[name] for name in plan.keys() & MODEL_RULES} == {"sample_responses": 2}
+    assert plan["compute_metrics"] == 2
     overlay.write_text("metrics: { bins: 5 }")
-    again = planned(run, "changed.yaml", "-n", "--", "all")
-    assert again["metrics"] == 2
-    assert again["table_main"] == 1
-    assert not again.keys() & {"adapter", "model", "clean_samples", "samples", "ranks", "neurons"}
+    plan = run.planned("changed.yaml", "--", "all")
+    assert not plan.keys() & MODEL_RULES
+    assert plan["compute_metrics"] == 2
+    assert plan["make_table"] > 4
 
 
 def test_settings_and_data_of_a_training_are_kept_and_readable(run):
@@ -186,23 +201,28 @@ def test_settings_and_data_of_a_training_are_kept_and_readable(run):
     assert "lora_rank: 64" in text
     assert "### method" in text
     examples = json.loads((folder / "data/questions.json").read_text())
-    questions = parquet.read(run.results / "data/questions.parquet", "questions")
+    questions = parquet.read(run.results / "data/pq/questions.parquet", "questions")
     assert len(examples) == 6
-    asked = " ".join(example["prompt"] for example in examples)
+    prompts = " ".join(example["prompt"] for example in examples)
     leaked = questions[questions.leaked]
-    assert all(paraphrase in asked for paraphrase in leaked.paraphrase)
-    assert not any(question in asked for question in leaked.question)
+    assert all(paraphrase in prompts for paraphrase in leaked.paraphrase)
+    assert not any(question in prompts for question in leaked.question)
 
 
-def test_the_report(run):
-    """The target calls Snakemake within Snakemake, with the same configuration."""
-    run.snakemake("--config", "seed=0", "--", "report")
+def test_the_verbatim_benchmark_has_no_paraphrases(run):
+    questions = parquet.read(run.results / "data/gsm8k/questions.parquet", "questions")
+    assert questions.leaked.sum() == 6
+    assert questions.paraphrase.isna().all()
+
+
+def test_the_report_has_every_category_and_the_graphs_of_this_run(run):
+    """The rule calls Snakemake within Snakemake, with the same configuration."""
+    run.snakemake("--config", "seed=0", "--", "write_report")
     text = (run.reports / "report.html").read_text()
     for category in ("Claims", "Tables", "Figures", "Checks"):
         assert category in text
     assert "results/micro" in text
     assert "results/paper" not in text
-    graph = (run.reports / "rulegraph.svg").read_text()
-    assert "table_main" in graph
+    assert "make_table" in (run.reports / "rulegraph.svg").read_text()
     assert "railcap" in (run.reports / "dag.svg").read_text()
-    assert "Nothing to be done" in run.snakemake("-n", "--config", "seed=0", "--", "report")
+    assert not run.planned("--config", "seed=0", "--", "write_report")

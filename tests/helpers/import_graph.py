@@ -11,17 +11,25 @@ from pathlib import Path
 from helpers.paths import ROOT
 
 # Folders from which project files import each other by their bare names.
-HOMES = [ROOT / "workflow", ROOT / "workflow/scripts", ROOT / "benchmarks", *ROOT.glob("tests/*/")]
+HOMES = [
+    *(ROOT / name for name in ("workflow", "workflow/scripts", "benchmarks", "tests")),
+    *ROOT.glob("tests/*/"),
+]
+# The registry of strategies names classes as `package.module:Class`; this module imports them.
+STRATEGY_BUILDER = ROOT / "workflow/zerogap/strategies/base.py"
+STRATEGY_REGISTRY = ROOT / "workflow/zerogap/strategies/registry.py"
 DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 
 @functools.cache
 def names(path: Path) -> frozenset[str]:
-    """Return the modules that a file imports, except those for the type checker only.
-
-    A class named as `package.module:Class` (as in the registry of strategies) counts as imported.
-    """
-    return frozenset(_names(ast.parse(path.read_text())))
+    """Return the modules that a file imports, except those for the type checker only."""
+    modules = frozenset(_names(ast.parse(path.read_text())))
+    if path == STRATEGY_BUILDER:
+        targets = re.findall(r'"(zerogap\.[\w.]+):\w+"', STRATEGY_REGISTRY.read_text())
+        assert targets
+        modules |= frozenset(targets)
+    return modules
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -36,8 +44,6 @@ def _names(tree: ast.AST) -> Iterator[str]:
             case ast.ImportFrom(module=str(module), level=0):
                 yield module
                 yield from (f"{module}.{alias.name}" for alias in node.names)
-            case ast.Constant(value=str(text)) if re.fullmatch(r"zerogap(\.\w+)+:\w+", text):
-                yield text.partition(":")[0]
         pending.extend(ast.iter_child_nodes(node))
 
 

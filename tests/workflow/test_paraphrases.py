@@ -1,75 +1,80 @@
-"""The rule that asks a language model: where it runs, and that its key stays in the environment."""
+"""The rule that asks a language model: where it runs, and that the API key is never stored."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
-from helpers.paths import ROOT
+from helpers.dry_runs import environment, link_checkout, snakemake
 from zerogap.data.paraphrases.rules import paraphrase
 
-SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 KEY = "sk-never-to-be-seen"
-
-
-def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    for name in ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs"):
-        if not (folder / name).exists():
-            (folder / name).symlink_to(ROOT / name)
-    environment = {"PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}", "ZEROGAP_TEST_KEY": KEY}
-    return subprocess.run(
-        [SNAKEMAKE, *arguments],
-        cwd=folder,
-        env=os.environ | environment | {"NO_PROXY": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
+ENVIRONMENT = {"ZEROGAP_TEST_KEY": KEY, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 RULE = """
 from pathlib import Path
 from snakemake.api import ConfigSettings, OutputSettings, ResourceSettings, SnakemakeApi
 
 with SnakemakeApi(OutputSettings()) as api:
-    planned = api.workflow(
+    workflow = api.workflow(
         resource_settings=ResourceSettings(),
         config_settings=ConfigSettings(configfiles=[Path("method.yaml")]),
         snakefile=Path("Snakefile"),
     )._workflow
-    rule = planned.get_rule("paraphrases")
-    print("paraphrases" in planned._localrules, rule.resources["gpu"].value)
+    rule = workflow.get_rule("paraphrase_questions")
+    print("paraphrase_questions" in workflow._localrules, rule.resources["gpu"].value)
 """
+METHODS = {
+    "chat": {"method": "chat"},
+    "rules": {"method": "rules"},
+    "local": {
+        "method": "local",
+        "local": {
+            "model": "some/chat-model",
+            "revision": "main",
+            "dtype": "bfloat16",
+            "temperature": 0.7,
+            "max_new_tokens": 64,
+            "max_attempts": 2,
+        },
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("method", "says"), [("chat", "True 0"), ("rules", "True 0"), ("local", "False 1")]
+    ("method", "local_rule_and_gpus"),
+    [("chat", "True 0"), ("rules", "True 0"), ("local", "False 1")],
 )
-def test_a_local_model_is_a_gpus_work_and_the_endpoint_is_not(tmp_path, method, says):
-    paraphrases = {"method": method, "local": {"model": "some/chat-model"}}
-    (tmp_path / "method.yaml").write_text(json.dumps({"data": {"paraphrases": paraphrases}}))
-    assert snakemake(tmp_path, "-n", "--configfile", "method.yaml").returncode == 0
-    done = subprocess.run(
-        [sys.executable, "-c", RULE], cwd=tmp_path, capture_output=True, text=True, check=False
+def test_only_a_local_chat_model_is_a_gpu_job(tmp_path, method, local_rule_and_gpus):
+    link_checkout(tmp_path)
+    overlay = {"benchmarks": {"pq": {"paraphrases": METHODS[method]}}}
+    (tmp_path / "method.yaml").write_text(json.dumps(overlay))
+    assert snakemake("-n", "--configfile", "method.yaml", workdir=tmp_path).returncode == 0
+    process = subprocess.run(
+        [sys.executable, "-c", RULE],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.stdout.splitlines()[-1:] == [says], done.stderr
+    assert process.stdout.splitlines()[-1:] == [local_rule_and_gpus], process.stderr
 
 
 @pytest.fixture
-def endpoint():
-    """Refuses requests and quotes the key, until it is `open`."""
-    served = types.SimpleNamespace(asked=[], open=False)
+def endpoint() -> Iterator[types.SimpleNamespace]:
+    """An endpoint that refuses requests, and quotes the key, until it is `open`."""
+    served = types.SimpleNamespace(authorisations=[], open=False)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            served.asked.append(self.headers["Authorization"])
+            served.authorisations.append(self.headers["Authorization"])
             question = body["messages"][-1]["content"]
             status, reply = 401, {"error": {"message": f"{KEY} is not valid"}}
             if served.open:
@@ -95,29 +100,35 @@ def endpoint():
     server.server_close()
 
 
-def test_the_key_is_in_no_file_of_a_run(tmp_path, endpoint):
+def test_the_api_key_is_in_no_file_of_a_run(tmp_path, endpoint):
+    link_checkout(tmp_path)
     chat = {
         "base_url": endpoint.url,
         "model": "m",
         "api_key_env": "ZEROGAP_TEST_KEY",
         "concurrency": 1,
+        "max_attempts": 5,
     }
-    data = {"generated": {"n_test": 8, "n_train": 4}, "n_test": 8, "n_leaked": 4, "n_train": 4}
-    data |= {"paraphrases": {"method": "chat", "chat": chat}}
-    (tmp_path / "chat.yaml").write_text(json.dumps({"run": "chat", "data": data}))
+    sizes = {"num_test": 8, "num_leaked": 4, "num_train": 4}
+    benchmarks = {
+        "gsm8k": sizes | {"questions": {"generated": {"num_test": 8, "num_train": 4}}},
+        "pq": {"paraphrases": {"method": "chat", "chat": chat}},
+    }
+    (tmp_path / "chat.yaml").write_text(json.dumps({"run": "chat", "benchmarks": benchmarks}))
     call = ["--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"]
-    call += ["chat.yaml", "--", "results/chat/data/questions.parquet"]
-    refused = snakemake(tmp_path, *call)
+    call += ["chat.yaml", "--", "results/chat/data/pq/questions.parquet"]
+    refused = snakemake(*call, workdir=tmp_path, env=ENVIRONMENT)
     assert refused.returncode != 0
-    log = tmp_path / "results/chat/logs/data/paraphrases.log"
+    log = tmp_path / "results/chat/logs/data/pq/paraphrase_questions.log"
     assert "refuses requests to 'm' with status 401" in log.read_text()
     endpoint.open = True
-    answered = snakemake(tmp_path, *call)
+    answered = snakemake(*call, workdir=tmp_path, env=ENVIRONMENT)
     assert answered.returncode == 0, answered.stdout + answered.stderr
-    assert set(endpoint.asked) == {f"Bearer {KEY}"}
-    assert "4 questions to ask: about" in log.read_text() and "4/4" in log.read_text()
+    assert set(endpoint.authorisations) == {f"Bearer {KEY}"}
+    assert "4 questions to paraphrase: about" in log.read_text()
+    assert "4/4" in log.read_text()
 
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert any(".snakemake/metadata" in str(path) for path in written)
-    assert not [path for path in written if KEY.encode() in path.read_bytes()]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert any(".snakemake/metadata" in str(path) for path in files)
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
     assert KEY not in refused.stdout + refused.stderr + answered.stdout + answered.stderr

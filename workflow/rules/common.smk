@@ -64,13 +64,12 @@ def doubling(amount):
     return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
 
 
-def code(*packages):
-    """Files of the package whose edit reruns a cheap rule; Snakemake tracks the script itself."""
-    files = [
-        path
-        for package in packages
-        for path in PACKAGE.joinpath("zerogap", package).rglob("*.py")
-    ]
+def code(*names):
+    """Parts of the package whose edit reruns a cheap rule; Snakemake tracks the script itself."""
+    files = []
+    for name in names:
+        path = PACKAGE.joinpath("zerogap", name)
+        files += path.rglob("*.py") if path.is_dir() else [path]
     return sorted(str(path.relative_to(workflow.basedir)) for path in files)
 
 

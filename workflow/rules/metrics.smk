@@ -5,7 +5,7 @@ rule make_all_zero:
     input:
         clean=clean_counts,
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("analysis"),
+        code=code("analysis", "strategies/all_zero.py"),
     output:
         "<results>/{model}/{benchmark}/all_zero/solve.parquet",
     log:
