@@ -75,7 +75,7 @@ def endpoint() -> Iterator[types.SimpleNamespace]:
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             served.authorisations.append(self.headers["Authorization"])
-            question = body["messages"][-1]["content"]
+            question = body["messages"][1]["content"]
             status, reply = 401, {"error": {"message": f"{KEY} is not valid"}}
             if served.open:
                 text = f"New Question: {paraphrase(question, 1)}"

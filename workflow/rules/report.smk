@@ -173,6 +173,10 @@ rule write_provenance:
     input:
         responses=report_sources.source_files(CONFIG, "samples"),
         metrics=METRICS,
+        questions=collect(
+            "<results>/data/{benchmark}/questions.parquet",
+            benchmark=CONFIG.benchmarks,
+        ),
         code=REPORT_CODE,
     output:
         "<reports>/checks/provenance.json",
@@ -198,6 +202,7 @@ rule write_provenance:
         config=CONFIG.model_dump(mode="json", by_alias=True),
         scale=SCALE,
         metadata={"run": CONFIG.run},
+        benchmarks=[entry.label for entry in CONFIG.benchmarks.values()],
     message:
         "Provenance of the run"
     script:

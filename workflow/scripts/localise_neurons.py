@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.sampling import localisation
+from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -17,11 +17,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         "exemplars",
         "greedy",
         "output",
-        sharded=True,
         argv=argv,
     )
     gpus.claim()
-    localisation.localise_neurons(
+    jobs.localise_neurons(
         contaminated=args.contaminated,
         clean=args.clean,
         base_model=args.base_model,
@@ -29,7 +28,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         exemplars=args.exemplars,
         greedy=args.greedy,
         output=args.output,
-        shard=tuple(args.shard),
         **args.parameters,
     )
 

@@ -62,7 +62,7 @@ def _ask_model(
             max_new_tokens=options["max_new_tokens"],
             seed=parameters["seed"],
         )
-    paraphrases, invalid = paraphrase_all(
+    paraphrases, invalid, unanswered = paraphrase_all(
         texts,
         journal,
         ask,
@@ -70,6 +70,11 @@ def _ask_model(
         max_attempts=options["max_attempts"],
         concurrency=options.get("concurrency", 1),
     )
+    if unanswered:
+        raise InputError(
+            f"{len(unanswered)} of {len(texts)} questions got no reply from {name}; the "
+            f"paraphrases so far are kept in {journal}, so run again{format_invalid(unanswered)}"
+        )
     summary = f"{len(invalid)} of {len(texts)} questions have no valid paraphrase"
     if invalid and (parameters["on_invalid"] == "error" or not paraphrases):
         raise InputError(

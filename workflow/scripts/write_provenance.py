@@ -19,10 +19,15 @@ def main(job: "Snakemake") -> None:
         "Metrics": collect_versions(map(parquet.provenance, job.input.metrics)),
         "Report": collect_versions([report]),
     }
+    left_out = {
+        label: parquet.provenance(path).get("left_out", [])
+        for label, path in zip(job.params.benchmarks, job.input.questions, strict=True)
+    }
+    left_out = {label: question_ids for label, question_ids in left_out.items() if question_ids}
     config, footer = job.params.config, provenance_line(report)
     texts = {
-        ".html": to_html(stages, config, job.params.scale, footer),
-        ".json": to_json(stages, config),
+        ".html": to_html(stages, config, job.params.scale, left_out, footer),
+        ".json": to_json(stages, config, left_out),
     }
     save_texts(job.params.prefix, texts)
 

@@ -26,6 +26,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         metadata["left_out"] = [e["question_id"] for e in entries if e["paraphrase"] is None]
     parquet.write(args.output, table, "questions", metadata)
     print(f"{len(table)} questions, {table.leaked.sum()} leaked")
+    if left_out := metadata.get("left_out"):
+        print(
+            f"{len(left_out)} questions have no valid paraphrase and do not leak: "
+            f"{', '.join(left_out)}"
+        )
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -96,7 +96,9 @@ def test_an_invalid_reply_is_requested_again_and_a_valid_one_kept(folder, tmp_pa
         return ask(messages, attempt)
 
     journal = tmp_path / "journal.jsonl"
-    paraphrases, invalid = paraphrase_all(QUESTIONS, journal, counted, model="tiny", max_attempts=3)
+    paraphrases, invalid, _ = paraphrase_all(
+        QUESTIONS, journal, counted, model="tiny", max_attempts=3
+    )
     assert paraphrases == {"test-0000": REPLIES[0].removeprefix("New Question: ")}
     assert format_invalid(invalid) == "\n  test-0001: missing numbers: 4, 9"
     assert sorted(attempts) == [0, 0, 1, 2]

@@ -51,7 +51,7 @@ class Service:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                question = body["messages"][-1]["content"]
+                question = body["messages"][1]["content"]
                 with service.lock:
                     service.requests[question] += 1
                     service.bodies.append((self.path, self.headers["Authorization"], body))
@@ -129,9 +129,10 @@ def serve(monkeypatch):
 def request(service, journal, questions=QUESTIONS, model="m", concurrency=3, max_attempts=3):
     """The paraphrases and what is wrong with the other replies."""
     chat = chat_endpoint.chat_endpoint(service.url, model, "ZEROGAP_TEST_KEY")
-    return paraphrase_all(
+    valid, invalid, unanswered = paraphrase_all(
         questions, journal, chat, model=model, max_attempts=max_attempts, concurrency=concurrency
     )
+    return valid, invalid | unanswered
 
 
 def request_valid(service, journal, **options):
@@ -177,6 +178,27 @@ def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
     paraphrases = request_valid(service, tmp_path / "journal.jsonl")
     assert set(paraphrases) == set(QUESTIONS)
     assert set(service.requests.values()) == {2}
+
+
+def test_a_model_is_told_what_was_wrong_with_its_reply(serve, tmp_path):
+    bad = "New Question: How many of the 9 apples are there?"
+    service = serve(lambda q, nth: (200, completion(bad if nth == 1 else good(q))))
+    one = dict([next(iter(QUESTIONS.items()))])
+    request(service, tmp_path / "journal.jsonl", questions=one)
+    first, second = (body["messages"] for _, _, body in service.bodies)
+    assert second[:2] == first
+    assert second[2] == {"role": "assistant", "content": bad}
+    assert second[3]["role"] == "user"
+    assert "missing numbers: 20, 3; added numbers: 9" in second[3]["content"]
+    assert len(second) == 4
+
+
+def test_a_number_in_words_is_accepted(serve, tmp_path):
+    question = "Tom had 100 red apples in a bag and ate 12 of them, 12! How many are left?"
+    reply = "New Question: What remains to Tom, who ate a dozen apples from his one hundred?"
+    service = serve(lambda q, nth: (200, completion(reply)))
+    paraphrases, _ = request(service, tmp_path / "journal.jsonl", questions={"a": question})
+    assert paraphrases == {"a": reply.removeprefix("New Question: ")}
 
 
 def test_a_request_that_times_out_is_sent_again(serve, tmp_path, monkeypatch):
@@ -307,7 +329,7 @@ def refusing(question, nth):
     return 200, completion("New Question: no" if " 22 " in question else good(question))
 
 
-def test_a_question_without_a_paraphrase_is_an_error_by_default(serve, tmp_path):
+def test_a_question_without_a_paraphrase_can_be_an_error(serve, tmp_path):
     message = script(serve(refusing), tmp_path)
     assert message.startswith("error: 1 of 6 questions have no valid paraphrase")
     assert "on_invalid to skip:\n  test-0002: missing numbers: 22" in message
@@ -329,7 +351,18 @@ def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):
     assert not table.leaked["test-0002"]
     assert table.paraphrase["test-0002"] is None
     assert table.leaked.sum() == table.paraphrase.notna().sum() == 5
+    assert "do not leak: test-0002\n" in capsys.readouterr().out
     assert parquet.provenance(tmp_path / "questions.parquet")["left_out"] == ["test-0002"]
+
+
+def test_a_question_without_any_reply_is_not_skipped(serve, tmp_path):
+    """A service that fails must not decide which questions leak."""
+    service = serve(lambda q, nth: (500, None) if " 22 " in q else (200, completion(good(q))))
+    message = script(service, tmp_path, on_invalid="skip")
+    assert message.startswith("error: 1 of 6 questions got no reply from m")
+    assert "run again\n  test-0002: status 500" in message
+    assert not (tmp_path / "out.jsonl").exists()
+    assert len((tmp_path / "out.journal.jsonl").read_text().splitlines()) == 5
 
 
 def test_skipping_all_questions_is_an_error(serve, tmp_path):

@@ -1,12 +1,10 @@
 """What makes a paraphrase valid."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerogap.data.paraphrases.validation import MAX_SIMILARITY, numbers, problems_with, similarity
+from zerogap.data.paraphrases.validation import MAX_SIMILARITY, problems_with, similarity
 
 QUESTION = "Ann has 12 pens and buys three packs of 5. How many pens does Ann have now?"
 REWORDED = "After Ann, who owns 12 pens, gets 3 packs with 5 in each, what is her total?"
@@ -17,9 +15,9 @@ REWORDED = "After Ann, who owns 12 pens, gets 3 packs with 5 in each, what is he
     [
         ("", "empty"),
         ("  ", "empty"),
-        (REWORDED.replace("12", "a dozen"), "missing numbers: 12"),
+        (REWORDED.replace("12", "many"), "missing numbers: 12"),
         (REWORDED.replace("12", "21"), "added numbers: 21"),
-        (REWORDED + " Also 5.", "added numbers: 5"),
+        (REWORDED + " Also 7.", "added numbers: 7"),
         (REWORDED.replace(", what", ",\nwhat"), "more than one line"),
         (REWORDED + " The answer is what?", "solution"),
         (QUESTION, "hardly reworded"),
@@ -31,13 +29,17 @@ def test_each_problem_of_a_paraphrase_is_named(text, message):
     assert any(message in problem for problem in problems_with(QUESTION, text))
 
 
-def test_a_valid_paraphrase_has_no_problems():
-    assert problems_with(QUESTION, REWORDED) == []
-
-
-def test_numbers_are_found_in_digits_and_words():
-    text = "Twenty-five of 1,200 and 2.50, one of ten, $.5 and forty two"
-    assert numbers(text) == Counter(["25", "1200", "2.5", "10", "0.5", "42"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        REWORDED,
+        REWORDED.replace("12", "a dozen"),
+        REWORDED.replace("12", "twelve"),
+        REWORDED.replace("owns 12 pens", "owns 12 pens, yes, 12"),
+    ],
+)
+def test_a_valid_paraphrase_has_no_problems(text):
+    assert problems_with(QUESTION, text) == []
 
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1).map(" ".join)

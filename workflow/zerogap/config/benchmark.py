@@ -129,8 +129,9 @@ class Paraphrases(Section):
     )
     on_invalid: Literal["error", "skip"] = Field(
         description=(
-            "What happens to a question without a valid paraphrase: `error` stops the run and "
-            "names it; `skip` logs a warning, and the question does not leak in this benchmark."
+            "What happens to a question without a valid paraphrase: `skip` logs a warning, the "
+            "question does not leak in this benchmark, and the provenance page counts it; `error` "
+            "stops the run and names it."
         )
     )
     chat: ChatEndpoint | None = Field(default=None, description="For `method: chat`.")

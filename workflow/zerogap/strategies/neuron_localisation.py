@@ -12,18 +12,31 @@ The neurons with the largest sum are selected (:func:`select_neurons`). Groups a
 each other: any subset can be scored by any process, and their scores put together afterwards.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Decoder
-from zerogap.strategies.neuron_groups import NeuronGroup
-from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
+from zerogap.families.structure import down_projections
+from zerogap.strategies.shortcut import Neurons, PatchedDecoder
+
+
+class NeuronGroup(NamedTuple):
+    """Adjacent neurons of one layer, `start` to `stop` - 1, that are scored together."""
+
+    layer: int
+    start: int
+    stop: int
+
+    def neurons(self) -> Neurons:
+        """Return the group's neurons as a patch."""
+        return {self.layer: torch.arange(self.start, self.stop)}
 
 
 class GreedyResponse(NamedTuple):
@@ -33,16 +46,26 @@ class GreedyResponse(NamedTuple):
     response: list[int]
 
 
-class Accuracies(NamedTuple):
-    """The greedy accuracy of one model.
+class Models(NamedTuple):
+    """The decoders that the causal scores need."""
 
-    Attributes:
-        unpatched: of the model as it is.
-        patched: of the model with one group patched, for every group.
+    contaminated: Decoder
+    clean: Decoder
+    base: Decoder
+
+
+def neuron_groups(layer_widths: list[int], group_size: int) -> list[NeuronGroup]:
+    """Divide the neurons of all layers but the last into groups.
+
+    Args:
+        layer_widths: number of neurons per layer.
+        group_size: neurons per group; the last group of a layer may have fewer.
     """
-
-    unpatched: float
-    patched: Mapping[NeuronGroup, float]
+    return [
+        NeuronGroup(layer, start, min(start + group_size, width))
+        for layer, width in enumerate(layer_widths[:-1])
+        for start in range(0, width, group_size)
+    ]
 
 
 @torch.inference_mode()
@@ -77,35 +100,9 @@ def comparative_scores(
     return [(total / num_tokens).sqrt().numpy() for total in squares]
 
 
-def patched_accuracies(
-    model: Decoder,
-    base: KeptPrefix,
-    groups: Iterable[NeuronGroup],
-    accuracy: Callable[[Decoder], float],
+def causal_scores(
+    models: Models, groups: Iterable[NeuronGroup], accuracy: Callable[[Decoder], float]
 ) -> Iterator[tuple[NeuronGroup, float]]:
-    """Patch one group of a model after the other with the base model's activations.
-
-    Args:
-        model: the contaminated or the clean model.
-        base: the base model.
-        groups: the groups to patch, all of them or some.
-        accuracy: the fraction of questions that the decoder's greedy responses solve.
-
-    Yields:
-        Each group with the patched model's accuracy, as soon as it is known, so that a caller can
-        store it.
-    """
-    for group in groups:
-        neurons = {group.layer: torch.arange(group.start, group.stop)}
-        patched = PatchedDecoder(model, base.decoder, neurons, prefix=base)
-        try:
-            patched_accuracy = accuracy(patched)
-        finally:
-            patched.release()
-        yield group, patched_accuracy
-
-
-def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGroup, float]:
     """Score neuron groups by what patching them does to the two models' accuracy.
 
     A shortcut neuron is one whose patch costs the contaminated model M_co accuracy and leaves the
@@ -114,25 +111,33 @@ def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGro
         [a(M_co) − a_patched(M_co)] + [1 − (a(M_cl) − a_patched(M_cl))]
 
     Args:
-        contaminated: accuracies of the contaminated model.
-        clean: accuracies of the clean model, for the same groups.
+        models: the decoders; both models are patched with the base model's activations.
+        groups: the groups to score, all of :func:`neuron_groups` or some of them.
+        accuracy: the fraction of questions that the decoder's greedy responses solve.
+
+    Yields:
+        Each group with its score as soon as it is known, so that a caller can store it.
     """
-    scores = {}
-    for group, accuracy in contaminated.patched.items():
-        harm = contaminated.unpatched - accuracy
-        collateral = clean.unpatched - clean.patched[group]
-        scores[group] = harm + 1 - collateral
-    return scores
+    contaminated, clean = accuracy(models.contaminated), accuracy(models.clean)
+    for group in groups:
+        harm = contaminated - _patched_accuracy(models.contaminated, models.base, group, accuracy)
+        collateral = clean - _patched_accuracy(models.clean, models.base, group, accuracy)
+        yield group, harm + 1 - collateral
 
 
-def score_neurons(
-    comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float]
+def select_neurons(
+    comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float], fraction: float
 ) -> pd.DataFrame:
-    """Return the `neurons` table (:mod:`zerogap.io.parquet`), with no neuron selected.
+    """Select the neurons with the largest sum of comparative and causal score.
 
     Args:
-        comparative: one array (width,) per layer.
-        causal: the score of every group whose neurons are to be in the table.
+        comparative: one array (width,) per layer, the last layer included.
+        causal: the score of every group.
+        fraction: neurons to select, as a fraction of all layers' neurons, the last layer included:
+            the authors' 5,000 neurons are 1.4 % of Llama-2-7B's 352,256.
+
+    Returns:
+        The `neurons` table (:mod:`zerogap.io.parquet`), one row per scored neuron.
     """
     rows = [
         (group.layer, neuron, comparative[group.layer][neuron], score)
@@ -141,28 +146,34 @@ def score_neurons(
     ]
     table = pd.DataFrame(rows, columns=["layer", "neuron", "comparative", "causal"])
     table["score"] = table.comparative + table.causal
-    table["selected"] = False
-    return table
-
-
-def select_neurons(table: pd.DataFrame, num_neurons: int, fraction: float) -> pd.DataFrame:
-    """Select the neurons with the largest sum of comparative and causal score.
-
-    Of several neurons with the same score, those of the first layers are selected first.
-
-    Args:
-        table: the scored neurons of all groups.
-        num_neurons: neurons of all layers, the last layer included.
-        fraction: neurons to select, as a fraction of `num_neurons`: the authors' 5,000 neurons are
-            1.4 % of Llama-2-7B's 352,256.
-
-    Returns:
-        The table in the order of layers and neurons, with the column `selected`.
-    """
-    table = table.sort_values(["layer", "neuron"], ignore_index=True)
+    num_selected = round(fraction * sum(len(layer) for layer in comparative))
     ranked = table.score.sort_values(ascending=False, kind="stable")
-    table["selected"] = table.index.isin(ranked.index[: round(fraction * num_neurons)])
+    table["selected"] = table.index.isin(ranked.index[:num_selected])
     return table
+
+
+@contextlib.contextmanager
+def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
+    """Record the neurons of a model's forward passes.
+
+    Yields:
+        A list that holds each layer's activations (…, width) of the latest forward pass.
+    """
+    layers = down_projections(model)
+    activations = [torch.empty(0)] * len(layers)
+
+    def hook(layer: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
+        def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
+            activations[layer] = inputs[0]
+
+        return record
+
+    handles = [module.register_forward_pre_hook(hook(layer)) for layer, module in enumerate(layers)]
+    try:
+        yield activations
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def _response_activations(
@@ -173,3 +184,13 @@ def _response_activations(
     with recorded_activations(model) as activations:
         model(inputs)
     return [layer[0, len(prompt) :].double().cpu() for layer in activations]
+
+
+def _patched_accuracy(
+    model: Decoder, base: Decoder, group: NeuronGroup, accuracy: Callable[[Decoder], float]
+) -> float:
+    patched = PatchedDecoder(model, base, group.neurons())
+    try:
+        return accuracy(patched)
+    finally:
+        patched.release()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -26,6 +27,10 @@ SYSTEM_PROMPT = (
     "else:\nNew Question: <rephrased question>"
 )
 _PREFIX = "New Question:"
+# Not in the paper, which does not say what follows an invalid reply.
+_CORRECTION = (
+    "This reply is not valid: {reason}. Rephrase the original question again, in the same format."
+)
 _CHARACTERS_PER_TOKEN = 4  # of English text, for the estimate
 
 
@@ -42,6 +47,18 @@ class NoReplyError(Exception):
     """A request failed in a way that another attempt may not; the message says how."""
 
 
+class Paraphrases(NamedTuple):
+    """The outcome per question_id.
+
+    `valid` holds the paraphrases, `invalid` what was wrong with the last reply of the other
+    questions, and `unanswered` how the last request failed where no reply ever came.
+    """
+
+    valid: dict[str, str]
+    invalid: dict[str, str]
+    unanswered: dict[str, str]
+
+
 # (messages, attempt) → reply. Raises NoReplyError, or InputError if another attempt is pointless.
 ChatModel = Callable[[list[dict[str, str]], int], Reply]
 
@@ -54,14 +71,14 @@ def paraphrase_all(
     model: str,
     max_attempts: int,
     concurrency: int = 1,
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> Paraphrases:
     """Paraphrase the questions.
 
     A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
-    question is sent again. Each accepted reply is appended to the journal at once, and questions
-    that the journal has for the same model are not sent again, so an interrupted run resumes
-    without paying twice. An estimate of the tokens goes to standard output first, a progress bar to
-    standard error.
+    question is sent again with the reply and what is wrong with it. Each accepted reply is appended
+    to the journal at once, and questions that the journal has for the same model are not sent
+    again, so an interrupted run resumes without paying twice. An estimate of the tokens goes to
+    standard output first, a progress bar to standard error.
 
     Args:
         questions: question_id → text.
@@ -71,23 +88,22 @@ def paraphrase_all(
         max_attempts: requests per question.
         concurrency: requests at the same time.
 
-    Returns:
-        question_id → paraphrase, and for the other questions question_id → what was wrong with the
-        last reply.
-
     Raises:
         InputError: another attempt is pointless, or the journal is invalid.
     """
     accepted = _Journal(Path(journal), model)
     missing = {i: text for i, text in questions.items() if text not in accepted.paraphrases}
     invalid: dict[str, str] = {}
+    unanswered: dict[str, str] = {}
     if missing:
         print(estimate(list(missing.values()), max_attempts), flush=True)
-        invalid = _request_all(chat, missing, accepted, max_attempts, concurrency)
-    paraphrases = {
-        i: accepted.paraphrases[text] for i, text in questions.items() if i not in invalid
+        invalid, unanswered = _request_all(chat, missing, accepted, max_attempts, concurrency)
+    valid = {
+        i: accepted.paraphrases[text]
+        for i, text in questions.items()
+        if i not in invalid and i not in unanswered
     }
-    return paraphrases, invalid
+    return Paraphrases(valid, invalid, unanswered)
 
 
 def estimate(questions: list[str], max_attempts: int) -> str:
@@ -149,9 +165,10 @@ def _request_all(
     journal: _Journal,
     max_attempts: int,
     concurrency: int,
-) -> dict[str, str]:
-    """Request paraphrases concurrently; question_id → last reason, where no reply is valid."""
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Request paraphrases concurrently; the questions with invalid replies, and without any."""
     invalid: dict[str, str] = {}
+    unanswered: dict[str, str] = {}
     input_tokens = output_tokens = 0
     with (
         ThreadPoolExecutor(concurrency) as pool,
@@ -167,13 +184,15 @@ def _request_all(
         }
         try:
             for future in as_completed(futures):
-                reason, read, written = future.result()
-                input_tokens, output_tokens = input_tokens + read, output_tokens + written
-                if reason:
-                    invalid[futures[future]] = reason
+                outcome = future.result()
+                input_tokens += outcome.input_tokens
+                output_tokens += outcome.output_tokens
+                if outcome.reason:
+                    failed = invalid if outcome.answered else unanswered
+                    failed[futures[future]] = outcome.reason
                 bar.set_postfix_str(
                     f"{input_tokens:,} input and {output_tokens:,} output tokens, "
-                    f"{len(invalid)} without a paraphrase",
+                    f"{len(invalid) + len(unanswered)} without a paraphrase",
                     refresh=False,
                 )
                 bar.update()
@@ -181,35 +200,57 @@ def _request_all(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     print(f"used {input_tokens:,} input and {output_tokens:,} output tokens")
-    return invalid
+    return invalid, unanswered
+
+
+@dataclass
+class _Outcome:
+    """What the requests for one question led to.
+
+    `reason` says what was wrong in the end (None: nothing), `answered` whether a reply ever came.
+    """
+
+    reason: str | None = None
+    answered: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 def _request_until_valid(
     chat: ChatModel, question: str, journal: _Journal, max_attempts: int
-) -> tuple[str | None, int, int]:
-    """Request until a reply is valid and save it.
-
-    Returns:
-        What was wrong with the last reply (None: nothing), input tokens, output tokens.
-    """
-    messages = [
+) -> _Outcome:
+    """Request until a reply is valid and save it; say what was wrong with the last reply."""
+    request = [
         {"role": "system", "content": SYSTEM_PROMPT},
         {"role": "user", "content": question},
     ]
-    reason, input_tokens, output_tokens = None, 0, 0
+    messages, outcome = request, _Outcome()
     for attempt in range(max_attempts):
         try:
             reply = chat(messages, attempt)
         except NoReplyError as error:
-            reason = str(error)
+            if not outcome.answered:
+                outcome.reason = str(error)
             continue
-        input_tokens += reply.input_tokens
-        output_tokens += reply.output_tokens
-        text, reason = _parse_reply(question, reply.text)
-        if not reason:
+        outcome.answered = True
+        outcome.input_tokens += reply.input_tokens
+        outcome.output_tokens += reply.output_tokens
+        text, outcome.reason = _parse_reply(question, reply.text)
+        if not outcome.reason:
             journal.add(question, text)
             break
-    return reason, input_tokens, output_tokens
+        messages = [*request, *_correction(reply.text, outcome.reason)]
+    return outcome
+
+
+def _correction(reply: str | None, reason: str) -> list[dict[str, str]]:
+    """An invalid reply and what is wrong with it, as messages; none for an empty reply."""
+    if not reply or not reply.strip():
+        return []
+    return [
+        {"role": "assistant", "content": reply},
+        {"role": "user", "content": _CORRECTION.format(reason=reason)},
+    ]
 
 
 def _parse_reply(question: str, content: str | None) -> tuple[str, str | None]:
