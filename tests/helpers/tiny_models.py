@@ -92,16 +92,16 @@ def gemma4(text: Gemma4TextConfig) -> Gemma4Config:
     return Gemma4Config(text_config=text, vision_config=vision, audio_config=audio, **outside)
 
 
-def traced(once: Callable[[], torch.Tensor]) -> Callable[[], object]:
+def traced(step: Callable[[], torch.Tensor]) -> Callable[[], object]:
     """Record a step on a CPU as a CUDA graph would: the kernels that ran, on the same tensors.
 
     Replaying it repeats the kernels with the Python values of the recording. A step that copies
     data between host and device cannot be recorded.
     """
-    recorded = make_fx(once)()
-    if sent := [node for node in recorded.graph.nodes if "lift_fresh" in str(node.target)]:
+    captured = make_fx(step)()
+    if sent := [node for node in captured.graph.nodes if "lift_fresh" in str(node.target)]:
         raise RuntimeError(f"sent from the host: {sent}")
-    return recorded
+    return captured
 
 
 FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")
@@ -114,7 +114,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     core = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<eos>")
-    fillers = [f"<filler_{i}>" for i in range(VOCABULARY - len(made))]
-    made.add_special_tokens({"additional_special_tokens": fillers})
-    return made
+    fast_tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<eos>")
+    fillers = [f"<filler_{i}>" for i in range(VOCABULARY - len(fast_tokenizer))]
+    fast_tokenizer.add_special_tokens({"additional_special_tokens": fillers})
+    return fast_tokenizer

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -14,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from helpers.dry_runs import SNAKEMAKE
 from helpers.paths import ROOT
 from helpers.slurm_node import Cluster, missing
 from zerogap.io import parquet
 from zerogap.reporting.catalog import TABLES
 
-SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 PATIENCE = 1200  # seconds for anything; the slowest takes some minutes on two slow cores
 MODEL = "results/micro/llama2/gsm8k/model"
 SAMPLES = "results/micro/llama2/gsm8k/identity/samples.parquet"
-CELL = ["preflight", "raw_questions", "split", "paraphrases", "questions", "exemplars"]
-CELL += ["greedy_trajectories", "samples", "merged_samples"]
+CELL = ["write_parameters", "fetch_questions", "split_questions", "write_questions"]
+CELL += ["prepare_exemplars", "decode_greedy", "sample_responses", "merge_shards"]
 
 
 class Run:
@@ -34,7 +33,7 @@ class Run:
         self.cluster, self.folder, self.overlay = cluster, folder, overlay
         for name in ("Snakefile", "config.yaml", "profiles", "slurm", "envs", "tests"):
             (folder / name).symlink_to(ROOT / name)
-        # A copy: a checkout that is worked in during the run is another commit in the results.
+        # A copy, so that edits during the run change neither its code nor its recorded commit.
         shutil.copytree(
             ROOT / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -49,26 +48,27 @@ class Run:
             return subprocess.Popen(
                 line,
                 cwd=self.folder,
-                env=self.cluster.environment | {"PATH": path},
+                env=self.cluster.environment
+                | {"PATH": path, "PYTHONPATH": f"{self.folder}/workflow"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
 
-    def finish(self, going: subprocess.Popen) -> None:
-        assert going.wait(PATIENCE) == 0, self.said()
+    def finish(self, process: subprocess.Popen) -> None:
+        assert process.wait(PATIENCE) == 0, self.log_tails()
 
-    def said(self) -> str:
+    def log_tails(self) -> str:
         logs = [self.folder / "snakemake.log", *self.folder.glob(".snakemake/slurm_logs/*/*/*.log")]
         return "\n".join(f"{path}:\n{path.read_text()[-2000:]}" for path in logs[:3])
 
-    def taken(self) -> tuple[bytes, bytes]:
-        """What is in the cell's two files, which are taken away."""
+    def take_cell(self) -> tuple[bytes, bytes]:
+        """The content of the cell's two files, which are deleted."""
         paths = [self.folder / SAMPLES, (self.folder / SAMPLES).with_name("solve.parquet")]
-        held = tuple(path.read_bytes() for path in paths)
+        samples, solve = (path.read_bytes() for path in paths)
         for path in paths:
             path.unlink()
-        return held
+        return samples, solve
 
 
 @pytest.fixture(scope="session")
@@ -89,27 +89,27 @@ def tables(cluster, tmp_path_factory) -> tuple[Run, list[dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def cell(cluster, tmp_path_factory) -> tuple[Run, tuple[bytes, bytes]]:
-    """All but one cell is there, and what the cell is without a disturbance.
+    """A run that lacks one cell, and that cell's content without interruptions.
 
-    Its model is the untrained base.
+    The model is the untrained base.
     """
     run = Run(cluster, tmp_path_factory.mktemp("cell"), "cell")
     shutil.copytree(ROOT / "workflow/resources/bases/llama2", run.folder / MODEL)
     run.finish(run.start(SAMPLES, "--allowed-rules", *CELL))
-    return run, run.taken()
+    return run, run.take_cell()
 
 
 def requests() -> dict[str, tuple[int, int, int]]:
-    """Rule → GPUs, MB and minutes of a first attempt, as the rule's text has them."""
-    found = {}
+    """Rule → GPUs, MB and minutes of a first attempt, as in the text of the rule."""
+    resources = {}
     for path in (ROOT / "workflow/rules").glob("*.smk"):
         for block in re.split(r"(?m)^ *(?=rule )", path.read_text()):
-            if memory := re.search(r"mem_mb=grown\((\d+)\)", block):
-                minutes = re.search(r"runtime=grown\((\d+)\)", block)
-                gpus = int("gpu=" in block)  # of a training: training.gpus, here 1
+            if memory := re.search(r"mem_mb=doubling\((\d+)\)", block):
+                minutes = re.search(r"runtime=doubling\((\d+)\)", block)
+                gpus = int("gpu=" in block)  # for trainings training.num_gpus, here 1
                 name = re.match(r"rule (\w+)", block).group(1)
-                found[name] = gpus, int(memory.group(1)), int(minutes.group(1))
-    return found
+                resources[name] = gpus, int(memory.group(1)), int(minutes.group(1))
+    return resources
 
 
 def rule(job: dict[str, str]) -> str:
@@ -128,101 +128,104 @@ def allocated(job: dict[str, str]) -> tuple[int, int, int]:
     )
 
 
-def test_every_table_is_there_with_every_strategy(tables):
+def test_every_table_is_made_with_every_strategy(tables):
     run, _ = tables
     for name in TABLES:
         for ending in ("csv", "md", "tex", "html"):
             assert (run.folder / f"reports/micro/tables/{name}.{ending}").stat().st_size > 100
     for benchmark in ("gsm8k", "pq"):
         path = run.folder / f"results/micro/llama2/{benchmark}/metrics.parquet"
-        read = {"identity", "ted", "shortcut", "lne_blocking", "railcap", "all_zero"}
-        assert read <= set(parquet.read(path, "metrics").strategy)
+        strategies = {"identity", "ted", "shortcut", "lne_blocking", "railcap", "all_zero"}
+        assert strategies <= set(parquet.read(path, "metrics").strategy)
 
 
-def test_what_was_submitted_is_the_heavy_rules_once_a_job(tables):
-    """Everything else ran where Snakemake runs: data, tables."""
+def test_only_the_heavy_rules_are_submitted_once_per_job(tables):
+    """Data and tables are made where Snakemake runs."""
     _, jobs = tables
     assert Counter(map(rule, jobs)) == {
-        "lora_data": 3, "adapter": 3, "model": 3, "greedy_trajectories": 3, "clean_samples": 2,
-        "samples": 2 * 4 + 1, "filtered_samples": 2, "neurons": 2, "ranks": 1, "metrics": 2,
+        "write_training_data": 3, "train_lora": 3, "merge_lora": 3, "decode_greedy": 3,
+        "sample_responses": 2 + 2 * 4 + 1, "filter_responses": 2, "localise_neurons": 2,
+        "rank_clean_tokens": 1, "compute_metrics": 2,
     }  # fmt: skip
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
 
 
-def test_every_job_was_given_what_its_rule_asks_for(tables):
+def test_every_job_gets_the_resources_that_its_rule_requests(tables):
     _, jobs = tables
-    asked = requests()
-    assert asked["samples"][0] == 1
-    assert asked["metrics"][0] == 0
+    requested = requests()
+    assert requested["sample_responses"][0] == 1
+    assert requested["compute_metrics"][0] == 0
     assert {(rule(job), allocated(job)) for job in jobs} == {
-        (name, asked[name]) for name in set(map(rule, jobs))
+        (name, requested[name]) for name in set(map(rule, jobs))
     }
 
 
-def until(ready: Callable[[], bool], going: subprocess.Popen, run: Run) -> None:
+def until(ready: Callable[[], bool], process: subprocess.Popen, run: Run) -> None:
     """Wait for something while the workflow runs."""
     end = time.monotonic() + PATIENCE
     while not ready():
-        assert going.poll() is None, f"Snakemake ended before it was disturbed: {run.said()}"
-        assert time.monotonic() < end, run.said()
+        assert process.poll() is None, f"Snakemake ended before it was disturbed: {run.log_tails()}"
+        assert time.monotonic() < end, run.log_tails()
         time.sleep(0.05)
 
 
-def test_a_job_preempted_and_cancelled_while_sampling_loses_nothing(cell, cluster):
-    """Requeued by Slurm, then retried by Snakemake: the bytes of an undisturbed run."""
-    run, undisturbed = cell
+def test_a_sampling_job_that_is_requeued_and_cancelled_resumes(cell, cluster):
+    """Requeued by Slurm, then retried by Snakemake: the same bytes as without interruptions."""
+    run, expected = cell
     before = len(cluster.jobs())
     work = run.folder / f"{SAMPLES}.work"
-    written: dict[str, set[int]] = {}  # chunk → when
+    write_times: dict[str, set[int]] = {}  # by chunk
 
     def finished() -> int:
         for path in work.glob("chunk-*.parquet"):
-            with contextlib.suppress(FileNotFoundError):  # the last is there: the parts go
-                written.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
-        return len(written)
+            with contextlib.suppress(FileNotFoundError):  # deleted once the cell is complete
+                write_times.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
+        return len(write_times)
 
     def state() -> str:
         return cluster.run("squeue", "--noheader", "--format=%T", f"--jobs={number}").strip()
 
-    going = run.start(SAMPLES, "--allowed-rules", *CELL)
-    until(lambda: finished() > 0, going, run)
+    process = run.start(SAMPLES, "--allowed-rules", *CELL)
+    until(lambda: finished() > 0, process, run)
     (job,) = cluster.jobs()[before:]
     number = job["JobId"]
     cluster.run("scontrol", "requeue", number)
-    # Were it started again before slurmctld has heard how it ended, that would end it again.
-    until(lambda: state() == "PENDING" and not cluster.steps(number), going, run)
-    cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now")  # not in two minutes
-    until(lambda: finished() > 1, going, run)
+    # If it started before slurmctld knows how the first attempt ended, it would be ended again.
+    until(lambda: state() == "PENDING" and not cluster.steps(number), process, run)
+    cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now")  # not two minutes later
+    until(lambda: finished() > 1, process, run)
     cluster.run("scancel", number)
-    while going.poll() is None:
+    while process.poll() is None:
         finished()
         time.sleep(0.05)
-    run.finish(going)
+    run.finish(process)
 
-    assert run.taken() == undisturbed
-    assert all(len(times) == 1 for times in written.values()), "a part was sampled again"
-    cancelled, again = cluster.jobs()[before:]
+    assert run.take_cell() == expected
+    assert all(len(times) == 1 for times in write_times.values()), "a chunk was sampled again"
+    cancelled, retried = cluster.jobs()[before:]
     assert (cancelled["JobState"], cancelled["Restarts"]) == ("CANCELLED", "1")
-    assert again["JobState"] == "COMPLETED"
-    gpus, memory, minutes = requests()["samples"]
+    assert retried["JobState"] == "COMPLETED"
+    gpus, memory, minutes = requests()["sample_responses"]
     assert allocated(cancelled) == (gpus, memory, minutes)
-    assert allocated(again) == (gpus, 2 * memory, 2 * minutes)
+    assert allocated(retried) == (gpus, 2 * memory, 2 * minutes)
 
 
-def test_shards_of_a_cell_are_tasks_of_one_array_and_merge(cell, cluster):
-    run, whole = cell
+def test_the_shards_of_a_cell_are_one_array_and_merge_to_the_same_cell(cell, cluster):
+    run, expected = cell
     before = len(cluster.jobs())
-    (run.folder / "shards.yaml").write_text("decoding: { shards: 3 }")
-    array = ("--slurm-array-jobs", "samples")
+    (run.folder / "shards.yaml").write_text("sampling: { num_shards: 3 }")
+    array = ("--slurm-array-jobs", "sample_responses")
     run.finish(run.start(SAMPLES, *array, "--allowed-rules", *CELL, overlays=("shards.yaml",)))
-    assert run.taken() == whole
+    assert run.take_cell() == expected
     *tasks, merging = cluster.jobs()[before:]
-    assert [rule(task) for task in tasks] == ["samples"] * 3
+    assert [rule(task) for task in tasks] == ["sample_responses"] * 3
     assert len({task["ArrayJobId"] for task in tasks}) == 1
-    assert rule(merging) == "merged_samples"
-    asked = requests()
-    assert allocated(merging) == asked["merged_samples"]
+    assert rule(merging) == "merge_shards"
+    requested = requests()
+    assert allocated(merging) == requested["merge_shards"]
     for task in tasks:
         gpus, memory, minutes = allocated(task)
-        assert (gpus, minutes) == (asked["samples"][0], asked["samples"][2])
-        assert asked["samples"][1] <= memory < asked["samples"][1] + 100  # and the array's own text
+        requested_gpus, requested_memory, requested_minutes = requested["sample_responses"]
+        assert (gpus, minutes) == (requested_gpus, requested_minutes)
+        # The plugin adds memory for the commands of the array, which travel in one line.
+        assert requested_memory <= memory < requested_memory + 100

@@ -1,6 +1,9 @@
 """From models and questions to trajectories, responses and solve counts."""
 
 CELL = "<results>/{model}/{variant}/{cell}"
+NEURONS = "<results>/{model}/{variant}/neurons.parquet"
+CELL_SHARDS = CONFIG.sampling.num_shards
+NEURON_SHARDS = CONFIG.neuron_localisation.num_shards
 
 
 rule decode_greedy:
@@ -44,14 +47,17 @@ rule sample_responses:
         greedy="<results>/{model}/{variant}/greedy.parquet",
         parameters="<results>/parameters/{model}/{variant}/{cell}/sample_responses.json",
     output:
-        samples=targets.shard_file(CONFIG, f"{CELL}/samples.parquet"),
-        solve=targets.shard_file(CONFIG, f"{CELL}/solve.parquet"),
+        samples=targets.shard_file(CELL_SHARDS, f"{CELL}/samples.parquet"),
+        solve=targets.shard_file(CELL_SHARDS, f"{CELL}/solve.parquet"),
     log:
         targets.shard_file(
-            CONFIG, "<results>/logs/{model}/{variant}/{cell}/sample_responses.log"
+            CELL_SHARDS, "<results>/logs/{model}/{variant}/{cell}/sample_responses.log"
         ),
     benchmark:
-        targets.shard_file(CONFIG, "<results>/timings/{model}/{variant}/{cell}.tsv")
+        targets.shard_file(
+            CELL_SHARDS,
+            "<results>/timings/{model}/{variant}/{cell}.tsv",
+        )
     conda:
         "../../envs/sample.yaml"
     threads: 8
@@ -63,7 +69,7 @@ rule sample_responses:
         strategy_inputs=lambda wildcards, input: targets.options(
             input, "base_model", "neurons"
         ),
-        shard=lambda wildcards: targets.shard_option(CONFIG, wildcards),
+        shard=lambda wildcards: targets.shard_option(CELL_SHARDS, wildcards),
     message:
         "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
@@ -73,13 +79,13 @@ rule sample_responses:
         " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
 
 
-if CONFIG.sampling.num_shards > 1:
+if CELL_SHARDS > 1:
 
     rule merge_shards:
         input:
             questions=questions,
-            samples=targets.shard_files(CONFIG, f"{CELL}/samples.parquet"),
-            solve=targets.shard_files(CONFIG, f"{CELL}/solve.parquet"),
+            samples=targets.shard_files(CELL_SHARDS, f"{CELL}/samples.parquet"),
+            solve=targets.shard_files(CELL_SHARDS, f"{CELL}/solve.parquet"),
         output:
             samples=f"{CELL}/samples.parquet",
             solve=f"{CELL}/solve.parquet",
@@ -134,11 +140,15 @@ rule localise_neurons:
         greedy="<results>/{model}/{variant}/greedy.parquet",
         parameters="<results>/parameters/{model}/{variant}/localise_neurons.json",
     output:
-        "<results>/{model}/{variant}/neurons.parquet",
+        targets.shard_file(NEURON_SHARDS, NEURONS),
     log:
-        "<results>/logs/{model}/{variant}/localise_neurons.log",
+        targets.shard_file(
+            NEURON_SHARDS, "<results>/logs/{model}/{variant}/localise_neurons.log"
+        ),
     benchmark:
-        "<results>/timings/{model}/{variant}/localise_neurons.tsv"
+        targets.shard_file(
+            NEURON_SHARDS, "<results>/timings/{model}/{variant}/localise_neurons.tsv"
+        )
     wildcard_constraints:
         variant="|".join(CONFIG.benchmarks),
     conda:
@@ -148,13 +158,39 @@ rule localise_neurons:
         gpu=1,
         mem_mb=doubling(96000),
         runtime=doubling(1440),
+    params:
+        shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
     message:
         "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/localise_neurons.py --parameters {input.parameters}"
         " --contaminated {input.contaminated} --clean {input.clean}"
         " --base-model {input.base_model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --greedy {input.greedy} --output {output} > {log} 2>&1"
+        " --exemplars {input.exemplars} --greedy {input.greedy} {params.shard}"
+        " --output {output} > {log} 2>&1"
+
+
+if NEURON_SHARDS > 1:
+
+    rule merge_neurons:
+        input:
+            targets.shard_files(NEURON_SHARDS, NEURONS),
+        output:
+            NEURONS,
+        log:
+            "<results>/logs/{model}/{variant}/merge_neurons.log",
+        wildcard_constraints:
+            variant="|".join(CONFIG.benchmarks),
+        conda:
+            "../../envs/sample.yaml"
+        resources:
+            mem_mb=doubling(8000),
+            runtime=doubling(30),
+        message:
+            "Shortcut neurons of {wildcards.model}/{wildcards.variant}, of all shards"
+        shell:
+            "python workflow/scripts/merge_neurons.py --shards {input}"
+            " --output {output} > {log} 2>&1"
 
 
 rule rank_clean_tokens:

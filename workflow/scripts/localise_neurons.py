@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.sampling import jobs
+from zerogap.sampling import localisation
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -17,10 +17,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         "exemplars",
         "greedy",
         "output",
+        sharded=True,
         argv=argv,
     )
     gpus.claim()
-    jobs.localise_neurons(
+    localisation.localise_neurons(
         contaminated=args.contaminated,
         clean=args.clean,
         base_model=args.base_model,
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         exemplars=args.exemplars,
         greedy=args.greedy,
         output=args.output,
+        shard=tuple(args.shard),
         **args.parameters,
     )
 

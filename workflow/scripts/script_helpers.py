@@ -33,7 +33,7 @@ def parse_arguments(
         optional: names of path options that default to None.
         lists: names of options with any number of paths.
         numbers: names of required integer options.
-        sharded: whether the script can work on a shard, `--shard K N`: every N-th question,
+        sharded: whether the script can work on a shard, `--shard K N`: every N-th item,
             starting from the K-th.
         argv: the command line; by default that of the process.
 

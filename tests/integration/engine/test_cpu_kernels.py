@@ -29,7 +29,7 @@ def attention_case(rows, heads, groups, prefix, dtype, seed=0):
         torch.randn(count, heads * groups, size).to(dtype) for count in (rows, rows, cells)
     )
     key, value = (torch.randn(rows + 2, width, heads, size).to(dtype) for _ in range(2))
-    known, cell = torch.randint(1, width + 1, (rows,)), torch.randperm(cells)[:rows]
+    num_own, cell = torch.randint(1, width + 1, (rows,)), torch.randperm(cells)[:rows]
     kind = torch.promote_types(dtype, torch.float32)
     to_prefix, to_question = (torch.randn(n, heads * groups, dtype=kind) for n in (rows, cells))
     if not prefix:
@@ -37,7 +37,7 @@ def attention_case(rows, heads, groups, prefix, dtype, seed=0):
     expected = []
     for row in range(rows):
         own_key, own_value = (
-            part[row, : known[row]].double().repeat_interleave(groups, 1) for part in (key, value)
+            part[row, : num_own[row]].double().repeat_interleave(groups, 1) for part in (key, value)
         )
         scores = torch.einsum("hd,thd->ht", query[row].double(), own_key)
         others = torch.stack([to_prefix[row], to_question[cell[row]]], 1).double()
@@ -46,7 +46,14 @@ def attention_case(rows, heads, groups, prefix, dtype, seed=0):
             [own_value, torch.stack([of_prefix[row], of_question[cell[row]]]).double()]
         )
         expected.append(torch.einsum("ht,thd->hd", weights, values))
-    arguments = query, (key, value), known, (of_prefix, to_prefix), (of_question, to_question), cell
+    arguments = (
+        query,
+        (key, value),
+        num_own,
+        (of_prefix, to_prefix),
+        (of_question, to_question),
+        cell,
+    )
     return arguments, torch.stack(expected)
 
 
@@ -71,11 +78,11 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
         threads(count)
         assert cpu_kernels.attend(*arguments).equal(whole)
         assert cpu_kernels.draw(logits, uniform, 0.7, row).equal(drawn)
-    query, own, known, (of_prefix, to_prefix), question, cell = arguments
+    query, own, num_own, (of_prefix, to_prefix), question, cell = arguments
     some = torch.tensor([41, 7, 99])
     own = tuple(part[some] for part in own)
     prefix = of_prefix[some], to_prefix[some]
-    few = cpu_kernels.attend(query[some], own, known[some], prefix, question, cell[some])
+    few = cpu_kernels.attend(query[some], own, num_own[some], prefix, question, cell[some])
     assert few.equal(whole[some])
     monkeypatch.setattr(cpu_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP
     assert cpu_kernels.attend(*arguments).equal(whole)
@@ -174,10 +181,10 @@ def test_the_exponential_is_accurate_alone_and_in_a_vectorised_loop():
 
     @numba.njit(fastmath=cpu_kernels_numba.FAST_SUMS)
     def many(values, scale):  # in a vectorised loop, next to another product
-        found = np.empty_like(values)
+        results = np.empty_like(values)
         for at in range(len(values)):
-            found[at] = cpu_kernels_numba.exp(values[at] * scale)
-        return found
+            results[at] = cpu_kernels_numba.exp(values[at] * scale)
+        return results
 
     steps = np.linspace(-87, 0, 10_001, dtype=np.float32)
     np.testing.assert_allclose(alone(steps), np.exp(steps.astype(np.float64)), rtol=3e-7)

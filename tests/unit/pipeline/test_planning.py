@@ -55,7 +55,8 @@ def test_tokens_follow_from_the_protocol(paper):
     groups = 31 * math.ceil(11_008 / 512)
     passes = 2 * (1 + 2 * groups)
     scored = 2 * 660 * (text.shots + text.question + text.response)
-    decoded = passes * (text.shots + 100 * (text.question + text.response))
+    shots = (2 + 2 * groups + 1) * text.shots  # the base model reads them once
+    decoded = shots + passes * 100 * (text.question + text.response)
     assert stage(plan, "Neuron localisation").tokens == pytest.approx(2 * (scored + decoded))
 
 

@@ -3,18 +3,21 @@ import pytest
 import torch
 
 from helpers.tiny_models import model
+from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.strategies.neuron_groups import NeuronGroup, groups_of_shard, neuron_groups
 from zerogap.strategies.neuron_localisation import (
+    Accuracies,
     GreedyResponse,
-    Models,
-    NeuronGroup,
     causal_scores,
     comparative_scores,
-    neuron_groups,
-    recorded_activations,
+    patched_accuracies,
+    score_neurons,
     select_neurons,
 )
-from zerogap.strategies.shortcut import PatchedDecoder
+from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
+
+GROUPS = neuron_groups([48, 48, 48], 24)
 
 
 def test_the_comparative_score_is_the_root_mean_square_difference_on_the_response():
@@ -35,30 +38,29 @@ def test_the_comparative_score_is_the_root_mean_square_difference_on_the_respons
     np.testing.assert_allclose(scores[layer], expected.numpy())
 
 
-def test_groups_cover_all_layers_but_the_last():
-    assert neuron_groups([5, 5, 5], group_size=2) == [
-        (0, 0, 2), (0, 2, 4), (0, 4, 5),
-        (1, 0, 2), (1, 2, 4), (1, 4, 5),
-    ]  # fmt: skip
-
-
 def greedy_tokens(decoder):
     """The first greedy token of a fixed prompt, as a stand-in for accuracy."""
     decoder.prefill_prefix([1])
     return decoder.prefill_prompts([[2, 3]])[0].argmax().item() / 300
 
 
+def decoder(seed):
+    return SharedPromptDecoder(model("llama", seed))
+
+
+def accuracies(seed, base, groups=GROUPS):
+    """The accuracies of the model of a seed, unpatched and patched with the base model."""
+    net = decoder(seed)
+    patched = patched_accuracies(net, base, groups, greedy_tokens)
+    return Accuracies(greedy_tokens(net), dict(patched))
+
+
 def test_the_causal_score_is_harm_plus_one_minus_collateral():
     """a(M_co) − a_patched(M_co) + 1 − (a(M_cl) − a_patched(M_cl)), from models patched by hand."""
-
-    def decoder(seed):
-        return SharedPromptDecoder(model("llama", seed))
-
-    groups = neuron_groups([48, 48, 48], 24)
-    models = Models(contaminated=decoder(1), clean=decoder(2), base=decoder(3))
-    scores = dict(causal_scores(models, groups, greedy_tokens))
-    assert list(scores) == groups
-    for layer, start, stop in groups:
+    base = KeptPrefix(decoder(3))
+    scores = causal_scores(contaminated=accuracies(1, base), clean=accuracies(2, base))
+    assert list(scores) == GROUPS
+    for layer, start, stop in GROUPS:
         patched = [
             greedy_tokens(
                 PatchedDecoder(decoder(seed), decoder(3), {layer: torch.arange(start, stop)})
@@ -71,14 +73,47 @@ def test_the_causal_score_is_harm_plus_one_minus_collateral():
     assert len(set(scores.values())) > 1  # patches do change the decoded token
 
 
-def test_groups_scored_in_shards_have_the_scores_of_the_whole():
-    nets = [SharedPromptDecoder(model("llama", seed)) for seed in (1, 2, 3)]
-    groups = neuron_groups([48, 48, 48], 24)
-    whole = dict(causal_scores(Models(*nets), groups, greedy_tokens))
+def test_groups_scored_in_shards_have_the_accuracies_of_the_whole():
+    whole = accuracies(1, KeptPrefix(decoder(3)))
     shards = {}
-    for start in range(2):
-        shards |= dict(causal_scores(Models(*nets), groups[start::2], greedy_tokens))
-    assert shards == whole
+    for shard in range(2):
+        groups = groups_of_shard(GROUPS, shard, 2)
+        shards |= accuracies(1, KeptPrefix(decoder(3)), groups).patched
+    assert shards == whole.patched
+
+
+@pytest.mark.parametrize("decoder_class", [SharedPromptDecoder, HFDecoder])
+def test_the_base_model_reads_the_prefix_once_for_all_patches(decoder_class, monkeypatch):
+    base = decoder_class(model("llama", 3))
+    prefixes = []
+    prefill_prefix = base.prefill_prefix
+    monkeypatch.setattr(
+        base, "prefill_prefix", lambda ids: prefixes.append(ids) or prefill_prefix(ids)
+    )
+    kept = KeptPrefix(base)
+    for seed in (1, 2):
+        net = decoder_class(model("llama", seed))
+        assert len(list(patched_accuracies(net, kept, GROUPS, greedy_tokens))) == len(GROUPS)
+    assert prefixes == [[1]]
+
+
+@pytest.mark.parametrize("decoder_class", [SharedPromptDecoder, HFDecoder])
+def test_a_kept_prefix_gives_the_logits_of_a_computed_one(decoder_class):
+    """For several patches in turn, several prompts, and after rows were left behind."""
+    kept = KeptPrefix(decoder_class(model("llama", 3)))
+    for layer in (0, 1, 0):
+        neurons = {layer: torch.arange(20)}
+        logits = []
+        for prefix in (None, kept):
+            base = decoder_class(model("llama", 3)) if prefix is None else kept.decoder
+            patched = PatchedDecoder(decoder_class(model("llama", 1)), base, neurons, prefix)
+            patched.prefill_prefix([5, 6, 7])
+            steps = [patched.prefill_prompts([[8, 9, layer]])]
+            patched.reorder(np.array([0, 0]))
+            steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
+            logits.append(torch.cat(steps))
+            patched.release()
+        assert torch.equal(*logits)
 
 
 def test_the_neurons_with_the_largest_summed_scores_are_selected():
@@ -86,7 +121,18 @@ def test_the_neurons_with_the_largest_summed_scores_are_selected():
     causal = dict.fromkeys(neuron_groups([5, 5, 5], group_size=2), 1.0)
     causal[NeuronGroup(1, 2, 4)] = 1.5
     comparative = [np.arange(5) / 100, np.arange(5) / 100, np.ones(5)]
-    table = select_neurons(comparative, causal, fraction=0.2)
+    scored = score_neurons(comparative, causal)
+    assert not scored.selected.any()
+    table = select_neurons(scored, num_neurons=15, fraction=0.2)
     assert len(table) == 10
     selected = table[table.selected]
     assert list(zip(selected.layer, selected.neuron, strict=True)) == [(0, 4), (1, 2), (1, 3)]
+
+
+def test_of_equal_neurons_those_of_the_first_layers_are_selected_in_any_order_of_the_groups():
+    groups = neuron_groups([4, 4, 4], group_size=2)
+    shuffled = [groups[index] for index in (3, 1, 0, 2)]
+    scored = score_neurons([np.zeros(4)] * 3, dict.fromkeys(shuffled, 1.0))
+    table = select_neurons(scored, num_neurons=12, fraction=0.25)
+    selected = table[table.selected]
+    assert list(zip(selected.layer, selected.neuron, strict=True)) == [(0, 0), (0, 1), (0, 2)]

@@ -42,3 +42,6 @@ class NeuronLocalisation(Section):
     )
     group_size: PositiveInt = Field(description="Adjacent neurons scored together.")
     num_questions: PositiveInt = Field(description="Leaked questions used for the causal step.")
+    num_shards: PositiveInt = Field(
+        description="Jobs that share the neuron groups of a model. It changes no score."
+    )

@@ -40,6 +40,10 @@ class HFDecoder:
             self._forward(torch.tensor([token_ids]), self._prefix)
         self._num_rows = 0
 
+    def drop_rows(self) -> None:
+        """Drop all rows and keep the shared prefix."""
+        self._num_rows = 0
+
     @torch.inference_mode()
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
         """Compute one prompt and add its first row; returns the logits (1, V).

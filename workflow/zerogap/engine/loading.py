@@ -8,6 +8,7 @@ from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -22,24 +23,29 @@ MAX_DIFFERENCE = 1e-3
 MAX_DIFFERENCE_LOW_PRECISION = 0.1
 
 
-def load(folder: str | Path, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model, on the GPU if there is one, and its tokenizer.
+def load(folder: str | Path, dtype: str) -> PreTrainedModel:
+    """Load a model, on the GPU if there is one.
 
     Args:
         folder: a model folder.
         dtype: "float32", "bfloat16", …
 
     Returns:
-        The model in evaluation mode, and its tokenizer.
+        The model in evaluation mode.
     """
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return model.to(device).eval(), AutoTokenizer.from_pretrained(folder)
+    return model.to(device).eval()
 
 
-def context_length(model: PreTrainedModel) -> int:
-    """The largest number of tokens that the model has positions for."""
-    return int(model.config.get_text_config().max_position_embeddings)
+def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a model folder."""
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def context_length(config: PreTrainedConfig) -> int:
+    """The largest number of tokens that a model of this configuration has positions for."""
+    return int(config.get_text_config().max_position_embeddings)
 
 
 def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPromptDecoder | HFDecoder:

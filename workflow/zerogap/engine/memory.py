@@ -1,12 +1,18 @@
-"""Memory helpers: free memory, detection of out-of-memory errors, host-to-device copies."""
+"""Memory helpers: free memory, smaller batches when memory runs out, host-to-device copies."""
 
+import gc
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from zerogap.errors import InputError
+
+Result = TypeVar("Result")
 
 
 def free_bytes(device: torch.device) -> int:
@@ -34,3 +40,52 @@ def is_exhausted(error: BaseException) -> bool:
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
+
+
+def release() -> None:
+    """Collect unreachable tensors, and return their memory to the device."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def within_memory(
+    attempt: Callable[[int], Result],
+    batch_size: int,
+    *,
+    num_samples: int = 1,
+    on_retry: Callable[[str], None],
+) -> tuple[Result, int]:
+    """Call a function, with half the batch size each time memory runs out.
+
+    Args:
+        attempt: what is called with the batch size.
+        batch_size: the first batch size to try.
+        num_samples: samples of one question, the smallest batch size.
+        on_retry: called with a message before every further attempt.
+
+    Returns:
+        What the function returned, and the batch size that it succeeded with.
+
+    Raises:
+        InputError: one question alone does not fit into memory.
+    """
+    while True:
+        try:
+            return attempt(batch_size), batch_size
+        except Exception as error:
+            if not is_exhausted(error):
+                raise
+            reason = str(error).partition("\n")[0] or type(error).__name__
+        # Outside the `except` block: the traceback there keeps the tensors alive.
+        if batch_size // 2 < num_samples:
+            samples, remedy = "", "fewer new tokens or a larger device"
+            if num_samples > 1:
+                samples = f", and one question takes {num_samples} samples"
+                remedy = f"fewer samples, {remedy}"
+            raise InputError(
+                f"out of memory with batch_size {batch_size}{samples}: use {remedy} ({reason})"
+            )
+        batch_size //= 2
+        on_retry(f"out of memory ({reason}); continuing with batch_size {batch_size}")
+        release()

@@ -111,6 +111,13 @@ class PromptCache:
             for store, new in zip(layer.prefix, (key, value), strict=True):
                 store.copy_(new)
 
+    def drop_rows(self) -> None:
+        """Drop all questions and rows; the prefix stays, and so does storage with a capacity."""
+        self._clear(len(self.question_length) if self.capacity else 0)
+        if self.capacity is None:
+            for layer in self.layers.values():
+                layer.question = layer.own = None
+
     # -- questions ----------------------------------------------------------------------------
 
     def add_questions(self, lengths: list[int], prefilled: dict[int, KeyValue]) -> None:

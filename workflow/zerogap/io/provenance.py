@@ -3,6 +3,7 @@
 import importlib.metadata
 import platform
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,13 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return describe.stdout.strip()
+
+
+def merged_provenance(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Provenance of a table merged from shards: that of the shards if they all have the same.
+
+    Shards differ if, for example, the package was updated between two of them.
+    """
+    if all(shard == shards[0] for shard in shards):
+        return dict(shards[0])
+    return {**shards[0], "shards": list(shards)}

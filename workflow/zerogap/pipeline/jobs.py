@@ -11,6 +11,8 @@ from zerogap.config import FROM_SCRATCH, Config
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
 SAMPLE = "sample_responses"
+LOCALISE = "localise_neurons"
+_MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
 
 
 class Job(NamedTuple):
@@ -94,18 +96,27 @@ def needs_neurons(config: Config, model: str, variant: str) -> bool:
 
 
 def model_jobs(config: Config) -> list[Job]:
-    """The long jobs, which use a GPU if there is one. A cell is one job even if it has shards."""
+    """The long jobs, which use a GPU if there is one. Shards are not counted."""
     jobs = []
     for model in config.models:
         for variant in config.variants:
             rules = ["train_lora", "decode_greedy"]
             if needs_neurons(config, model, variant):
-                rules.append("localise_neurons")
+                rules.append(LOCALISE)
             if is_primary(config, model, variant):
                 rules.append("rank_clean_tokens")
             jobs += [Job(rule, model, variant) for rule in rules]
             jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
     return jobs
+
+
+def num_shards(config: Config, job: Job) -> int:
+    """How many shards a long job has."""
+    shards = {
+        SAMPLE: config.sampling.num_shards,
+        LOCALISE: config.neuron_localisation.num_shards,
+    }
+    return shards.get(job.rule, 1)
 
 
 def all_jobs(config: Config) -> list[Job]:
@@ -114,11 +125,11 @@ def all_jobs(config: Config) -> list[Job]:
     A base model is fetched unless its folder exists (relative to the working directory).
     """
     jobs = [*_data_jobs(config), *_base_jobs(config)]
-    num_shards = config.sampling.num_shards
     for job in model_jobs(config):
-        jobs += [job] * (num_shards if job.cell else 1)
-        if job.cell and num_shards > 1:
-            jobs.append(job._replace(rule="merge_shards"))
+        shards = num_shards(config, job)
+        jobs += [job] * shards
+        if shards > 1:
+            jobs.append(job._replace(rule=_MERGE_RULES[job.rule]))
     for model in config.models:
         for variant in config.variants:
             rules = ("write_training_data", "merge_lora")

@@ -14,8 +14,8 @@ from zerogap.families import ModelSize
 from zerogap.pipeline.rates import Work
 from zerogap.pipeline.text_lengths import TextLengths
 
-RESIDENT_MODELS = 3  # whose weights are on the GPU: contaminated, clean and base
-DECODING_MODELS = 2  # whose keys and values are: the patched model and the base
+RESIDENT_MODELS = 2  # whose weights are on the GPU: the patched model and the base
+DECODING_MODELS = 2  # whose keys and values are
 # As in zerogap.engine.sampler.auto_batch_size, which decides the batch of the job.
 MEMORY_FRACTION = 0.8
 STORAGE_GROWTH = 1.5
@@ -48,7 +48,9 @@ def localisation_work(
     num_groups = sum(math.ceil(width / localisation.group_size) for width in size.widths[:-1])
     num_passes = 2 * (1 + DECODING_MODELS * num_groups)
     scored = 2 * num_leaked * (text.shots + text.question + text.response)
-    prompts = num_passes * (text.shots + num_questions * text.question)
+    # The base model reads the shots once for all groups.
+    shots = (num_passes - 2 * num_groups + 1) * text.shots
+    prompts = shots + num_passes * num_questions * text.question
     return Work(
         tokens={"prefill": scored + prompts},
         decode_steps=num_passes * decode_steps(num_questions, rows, text, sampling.max_new_tokens),

@@ -153,7 +153,7 @@ def _sample_responses(config: Config, model: str, variant: str, cell: str) -> Pa
 def _localise_neurons(config: Config, model: str, variant: str) -> Parameters:
     return {
         **_decode_greedy(config, model, variant),
-        "neuron_localisation": config.neuron_localisation.model_dump(),
+        "neuron_localisation": config.neuron_localisation.model_dump(exclude={"num_shards"}),
         "seed": config.seed,
     }
 

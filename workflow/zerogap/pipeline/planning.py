@@ -33,7 +33,7 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
     "Greedy trajectories": ("decode_greedy",),
     CLEAN_SAMPLES: (jobs.SAMPLE,),
     STRATEGY_SAMPLES: (jobs.SAMPLE,),
-    "Merging of shards": ("merge_shards",),
+    "Merging of shards": ("merge_shards", "merge_neurons"),
     "Neuron localisation": ("localise_neurons",),
     "Token ranks": ("rank_clean_tokens",),
     "Filters": ("filter_responses",),
@@ -107,7 +107,7 @@ def job_costs(
             size = sizes[job.model]
             work = job_work(config, job, size, texts[job.model, owner_of(config, job)], rates.gpu)
             if work.num_tokens:
-                num_shards = config.sampling.num_shards if job.rule == jobs.SAMPLE else 1
+                num_shards = jobs.num_shards(config, job)
                 tokens = work.num_tokens / num_shards
                 hours = rates.seconds(work, stage, job.model, size) / 3600 / num_shards
                 rate = rates.source(work, stage, job.model, size)

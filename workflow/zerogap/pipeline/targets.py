@@ -164,23 +164,22 @@ def options(files: Any, *names: str) -> str:
     return shlex.join(words)
 
 
-def shard_option(config: Config, wildcards: Any) -> str:
-    """Which questions of a cell a job samples: every N-th, starting from the K-th."""
-    num_shards = config.sampling.num_shards
+def shard_option(num_shards: int, wildcards: Any) -> str:
+    """Which questions or neuron groups a job works on: every N-th, starting from the K-th."""
     return f"--shard {wildcards.shard} {num_shards}" if num_shards > 1 else ""
 
 
-def shard_file(config: Config, path: str) -> str:
-    """The file of one shard of a cell, with the wildcard {shard}; the cell's own without shards."""
-    if config.sampling.num_shards == 1:
+def shard_file(num_shards: int, path: str) -> str:
+    """The file of one shard, with the wildcard {shard}; the path itself if there is one shard."""
+    if num_shards == 1:
         return path
     stem, dot, suffix = path.rpartition(".")
     return f"{stem}.shard-{{shard}}{dot}{suffix}"
 
 
-def shard_files(config: Config, path: str) -> list[str]:
-    """The files of all shards of a cell."""
-    pattern, shards = shard_file(config, path), range(config.sampling.num_shards)
+def shard_files(num_shards: int, path: str) -> list[str]:
+    """The files of all shards."""
+    pattern, shards = shard_file(num_shards, path), range(num_shards)
     return list(dict.fromkeys(pattern.replace("{shard}", str(shard)) for shard in shards))
 
 
@@ -197,7 +196,7 @@ class TimedJob(NamedTuple):
     """A long job, the file that it makes and the files with its time.
 
     Attributes:
-        job: the job; a cell is one job even if it has shards.
+        job: the job; it counts as one even if it has shards.
         output: what it makes.
         timings: Snakemake's benchmark files, one per shard.
     """
@@ -213,5 +212,5 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
         folder = f"{job.model}/{job.variant}"
         name = f"{job.cell}/samples.parquet" if job.cell else _RESULTS[job.rule]
         timing = f"{results(config)}/timings/{folder}/{job.cell or job.rule}.tsv"
-        timings = shard_files(config, timing) if job.cell else [timing]
+        timings = shard_files(jobs.num_shards(config, job), timing)
         yield TimedJob(job, f"{results(config)}/{folder}/{name}", timings)

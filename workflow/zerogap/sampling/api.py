@@ -14,13 +14,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
-from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import fingerprint, resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.responses import check_lengths
 from zerogap.strategies.base import Context, Intervention, Strategy
 from zerogap.strategies.filtering import filter_samples
@@ -89,7 +89,7 @@ def sample(
     ]
     encoded = tokenizer(list(texts.values()))["input_ids"]
     tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
-    check_lengths(tokenized, loading.context_length(model), max_new_tokens)
+    check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
     sampling = SamplingParams(
         temperature=temperature,
         top_p=top_p,
@@ -129,7 +129,7 @@ class _Job:
         params = SamplingParams(
             temperature=0, max_new_tokens=self.sampling.max_new_tokens, stop=self.sampling.stop
         )
-        trajectories = greedy(decoder, self.prompts, self.tokenizer, params)
+        trajectories, _ = decode_greedily(decoder, self.prompts, self.tokenizer, params)
         context = Context(
             trajectories=[trajectory.token_ids for trajectory in trajectories],
             entropies=[trajectory.entropy for trajectory in trajectories],

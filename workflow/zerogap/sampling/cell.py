@@ -5,7 +5,6 @@ is sampled again with half the batch size. A progress bar shows speed, batch siz
 """
 
 import dataclasses
-import gc
 import sys
 from collections.abc import Sequence
 
@@ -19,7 +18,6 @@ from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
 from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
 from zerogap.engine.sampler import auto_batch_size, sample
-from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.responses import sample_rows
@@ -98,26 +96,17 @@ class _Questions:
         self, chunk: Sequence[int], batch_size: int, progress: "_Progress"
     ) -> tuple[pd.DataFrame, int]:
         """Sample a chunk, halving the batch size while memory runs out; the table and that size."""
-        while True:
+
+        def attempt(batch_size: int) -> pd.DataFrame:
             progress.mark()
-            try:
-                return self._sample(chunk, batch_size, progress), batch_size
-            except Exception as error:
-                if not memory.is_exhausted(error):
-                    raise
-                reason = str(error).splitlines()[0]
-            # Outside the `except` block: the traceback there keeps the tensors alive.
-            if batch_size // 2 < self.sampling.num_samples:
-                raise InputError(
-                    f"out of memory with batch_size {batch_size}, and one question takes "
-                    f"{self.sampling.num_samples} samples: use fewer samples, fewer new tokens "
-                    f"or a larger device ({reason})"
-                )
-            batch_size //= 2
-            progress.rewind(f"out of memory ({reason}); continuing with batch_size {batch_size}")
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+            return self._sample(chunk, batch_size, progress)
+
+        return memory.within_memory(
+            attempt,
+            batch_size,
+            num_samples=self.sampling.num_samples,
+            on_retry=progress.rewind,
+        )
 
     def _sample(self, chunk: Sequence[int], batch_size: int, progress: "_Progress") -> pd.DataFrame:
         sampling = dataclasses.replace(self.sampling, batch_size=batch_size)

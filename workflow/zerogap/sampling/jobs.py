@@ -20,41 +20,30 @@ All of them raise InputError if an input is invalid; those that decode also if a
 model's context. The last line that a job prints says what it made.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 import torch
 import transformers
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.prompts import PromptTemplate
 from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
-from zerogap.engine.sampler import greedy as greedy_responses
+from zerogap.engine.decoder import Decoder, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.provenance import provenance
+from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import fingerprint, folder_state, resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.ranks import token_ranks
-from zerogap.sampling.responses import few_shot_prompts, response_texts
+from zerogap.sampling.responses import response_texts
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.filtering import filter_samples
-from zerogap.strategies.neuron_localisation import (
-    GreedyResponse,
-    Models,
-    causal_scores,
-    comparative_scores,
-    neuron_groups,
-    select_neurons,
-)
 
 
 def decode_greedy(
@@ -68,10 +57,10 @@ def decode_greedy(
     metadata: Mapping[str, Any],
 ) -> None:
     """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
-    inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
-    params = _greedy_params(sampling, benchmark)
-    decoder = loading.decoder(inputs.model)
-    trajectories = greedy_responses(decoder, inputs.prompts, inputs.tokenizer, params)
+    inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
+    params = greedy_params(sampling, benchmark)
+    decoder = loading.decoder(loading.load(model, sampling["dtype"]))
+    trajectories, _ = decode_greedily(decoder, inputs.prompts, inputs.tokenizer, params)
     rule = extraction_rule(benchmark["extraction"])
     texts = response_texts(trajectories, inputs.tokenizer, params.stop)
     rows = [
@@ -88,9 +77,7 @@ def decode_greedy(
         )
     ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
-    made_by = provenance(
-        **metadata, sampling=sampling, **benchmark, device=str(inputs.model.device)
-    )
+    made_by = provenance(**metadata, sampling=sampling, **benchmark, device=str(decoder.device))
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
 
@@ -124,10 +111,10 @@ def sample_cell(
         InputError: see the module; or memory is too small for one question, or another process is
             writing the same output.
     """
-    inputs = _Inputs.load(model, questions, exemplars, sampling, benchmark)
+    inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     context = inputs.context(greedy, base_model, neurons)
     intervention = base.build(strategy).prepare(context)
-    decoder: Decoder = loading.decoder(inputs.model)
+    decoder: Decoder = loading.decoder(loading.load(model, sampling["dtype"]))
     if intervention.wrap_decoder is not None:
         decoder = intervention.wrap_decoder(decoder)
     parameters = {
@@ -136,7 +123,7 @@ def sample_cell(
         "strategy_parameters": strategy,
         "seed": seed,
         "stream": stream,
-        "device": str(inputs.model.device),
+        "device": str(decoder.device),
     }
     made_by = provenance(**parameters, sampling=sampling)
     settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
@@ -176,15 +163,13 @@ def merge_shards(
         ("solve", solve, merged_solve),
     ):
         made_by = [parquet.provenance(path) for path in shards]
-        is_uniform = all(entry == made_by[0] for entry in made_by)
         table = pd.concat(parquet.read(path, contract) for path in shards)
         positions = table.question_id.map(pd.Series(range(len(question_ids)), question_ids))
         parquet.write(
             merged,
             table.iloc[positions.argsort(kind="stable")],
             contract,
-            # Shards differ if, for example, the package was updated between two of them.
-            made_by[0] if is_uniform else {**made_by[0], "shards": made_by},
+            merged_provenance(made_by),
         )
 
 
@@ -219,63 +204,6 @@ def filter_responses(
     print(f"{len(kept)} of {len(table)} responses kept; {num_empty} questions have none left")
 
 
-def localise_neurons(
-    *,
-    contaminated: Path,
-    clean: Path,
-    base_model: Path,
-    questions: Path,
-    exemplars: Path,
-    greedy: Path,
-    output: Path,
-    sampling: Mapping[str, Any],
-    neuron_localisation: Mapping[str, Any],
-    seed: int,
-    benchmark: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write the `neurons` table of a contaminated model, from its leaked questions.
-
-    `neuron_localisation` is the configuration's entry of that name; `seed` draws the questions of
-    the causal scores.
-    """
-    inputs = _Inputs.load(contaminated, questions, exemplars, sampling, benchmark, only_leaked=True)
-    clean_model, _ = loading.load(clean, sampling["dtype"])
-    base, _ = loading.load(base_model, sampling["dtype"])
-    trajectories = parquet.read(greedy, "greedy").set_index("question_id").token_ids
-    comparative = comparative_scores(
-        inputs.model,
-        clean_model,
-        [
-            GreedyResponse(prompt.token_ids, list(map(int, trajectories[prompt.question_id])))
-            for prompt in inputs.prompts
-        ],
-    )
-    # The decoders come second: they replace the attention of the models compared above.
-    models = Models(
-        contaminated=loading.decoder(inputs.model),
-        clean=loading.decoder(clean_model),
-        base=loading.decoder(base, with_logits=False),
-    )
-    groups = neuron_groups(
-        [len(scores) for scores in comparative], neuron_localisation["group_size"]
-    )
-    accuracy = _greedy_accuracy(
-        inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
-    )
-    causal = dict(causal_scores(models, groups, accuracy))
-    table = select_neurons(comparative, causal, neuron_localisation["fraction"])
-    made_by = provenance(
-        **metadata,
-        **benchmark,
-        neuron_localisation=neuron_localisation,
-        sampling=sampling,
-        seed=seed,
-    )
-    parquet.write(output, table, "neurons", made_by)
-    print(f"{len(groups)} groups scored, {int(table.selected.sum())} neurons selected")
-
-
 def rank_clean_tokens(
     *,
     model: Path,
@@ -292,14 +220,15 @@ def rank_clean_tokens(
 
     The first `steps` tokens of each trajectory in `clean_greedy` are ranked.
     """
-    inputs = _Inputs.load(
+    inputs = JobInputs.read(
         model, questions, exemplars, {**sampling, "max_new_tokens": steps}, benchmark
     )
     trajectories = parquet.read(clean_greedy, "greedy").set_index("question_id").token_ids
+    net = loading.load(model, sampling["dtype"])
     rows = []
     for prompt, leaked in zip(inputs.prompts, inputs.questions.leaked, strict=True):
         tokens = list(map(int, trajectories[prompt.question_id]))[:steps]
-        ranks = token_ranks(inputs.model, prompt.token_ids, tokens)
+        ranks = token_ranks(net, prompt.token_ids, tokens)
         rows += [
             (prompt.question_id, leaked, step, token, rank)
             for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
@@ -310,68 +239,20 @@ def rank_clean_tokens(
     print(f"the two models disagree at {num_different} of {len(table)} steps")
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """A loaded model and the questions that it is asked."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    questions: pd.DataFrame
-    prompts: list[Prompt]
-
-    @classmethod
-    def load(
-        cls,
-        model: Path,
-        questions: Path,
-        exemplars: Path,
-        sampling: Mapping[str, Any],
-        benchmark: Mapping[str, Any],
-        *,
-        only_leaked: bool = False,
-    ) -> Self:
-        loaded, tokenizer = loading.load(model, sampling["dtype"])
-        table = parquet.read(questions, "questions")
-        if only_leaked:
-            table = table[table.leaked].reset_index(drop=True)
-        prompts = few_shot_prompts(
-            table,
-            json.loads(exemplars.read_text()),
-            tokenizer,
-            loading.context_length(loaded),
-            sampling["max_new_tokens"],
-            PromptTemplate.of(benchmark["prompt"]),
-        )
-        return cls(loaded, tokenizer, table, prompts)
-
-    def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> base.Context:
-        """What a strategy may know of the model."""
-        table = parquet.read(greedy, "greedy").set_index("question_id")
-        table = table.loc[self.questions.question_id]
-        return base.Context(
-            trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
-            entropies=[list(map(float, entropy)) for entropy in table.entropy],
-            tokenizer=self.tokenizer,
-            base_model=base_model,
-            neurons=neurons,
-        )
-
-
 def _settings(
-    inputs: _Inputs, context: base.Context, parameters: Mapping[str, Any], model: Path
+    inputs: JobInputs, context: base.Context, parameters: Mapping[str, Any], model: Path
 ) -> dict[str, Any]:
     """Everything the samples depend on: a job with other settings does not resume this one.
 
     The batch size is left out, since no draw depends on it.
     """
     sampling = {k: v for k, v in parameters["sampling"].items() if k != "batch_size"}
-    prompts = [(prompt.question_id, prompt.token_ids) for prompt in inputs.prompts]
     return {
         **parameters,
         "sampling": sampling,
         "versions": [torch.__version__, transformers.__version__],
         "models": [folder_state(folder) for folder in (model, context.base_model) if folder],
-        "prompts": fingerprint(prompts),
+        "prompts": inputs.fingerprint(),
         "greedy": fingerprint([context.trajectories, context.entropies]),
         "neurons": context.neurons
         and fingerprint(parquet.read(context.neurons, "neurons").to_json()),
@@ -392,37 +273,3 @@ def _sampling_params(
         seed=seed,
         stream=stream,
     )
-
-
-def _greedy_params(sampling: Mapping[str, Any], benchmark: Mapping[str, Any]) -> SamplingParams:
-    return SamplingParams(
-        temperature=0,
-        max_new_tokens=sampling["max_new_tokens"],
-        stop=list(benchmark["stop"]),
-        batch_size=sampling["batch_size"],
-        batch_invariant=sampling["batch_invariant"],
-    )
-
-
-def _greedy_accuracy(
-    inputs: _Inputs,
-    sampling: Mapping[str, Any],
-    benchmark: Mapping[str, Any],
-    num_questions: int,
-    seed: int,
-) -> Callable[[Decoder], float]:
-    """Return a function that measures the greedy accuracy of a decoder on some of the questions."""
-    questions = inputs.questions.sample(
-        n=min(num_questions, len(inputs.questions)), random_state=seed
-    )
-    prompts = [inputs.prompts[index] for index in questions.index]
-    params = _greedy_params(sampling, benchmark)
-    rule = extraction_rule(benchmark["extraction"])
-
-    def accuracy(decoder: Decoder) -> float:
-        responses = greedy_responses(decoder, prompts, inputs.tokenizer, params)
-        texts = response_texts(responses, inputs.tokenizer, params.stop)
-        grades = [rule.grade(text, gold) for text, gold in zip(texts, questions.gold, strict=True)]
-        return sum(grade.correct is True for grade in grades) / len(grades)
-
-    return accuracy

@@ -12,31 +12,18 @@ The neurons with the largest sum are selected (:func:`select_neurons`). Groups a
 each other: any subset can be scored by any process, and their scores put together afterwards.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Decoder
-from zerogap.families.structure import down_projections
-from zerogap.strategies.shortcut import Neurons, PatchedDecoder
-
-
-class NeuronGroup(NamedTuple):
-    """Adjacent neurons of one layer, `start` to `stop` - 1, that are scored together."""
-
-    layer: int
-    start: int
-    stop: int
-
-    def neurons(self) -> Neurons:
-        """Return the group's neurons as a patch."""
-        return {self.layer: torch.arange(self.start, self.stop)}
+from zerogap.strategies.neuron_groups import NeuronGroup
+from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
 
 
 class GreedyResponse(NamedTuple):
@@ -46,26 +33,16 @@ class GreedyResponse(NamedTuple):
     response: list[int]
 
 
-class Models(NamedTuple):
-    """The decoders that the causal scores need."""
+class Accuracies(NamedTuple):
+    """The greedy accuracy of one model.
 
-    contaminated: Decoder
-    clean: Decoder
-    base: Decoder
-
-
-def neuron_groups(layer_widths: list[int], group_size: int) -> list[NeuronGroup]:
-    """Divide the neurons of all layers but the last into groups.
-
-    Args:
-        layer_widths: number of neurons per layer.
-        group_size: neurons per group; the last group of a layer may have fewer.
+    Attributes:
+        unpatched: of the model as it is.
+        patched: of the model with one group patched, for every group.
     """
-    return [
-        NeuronGroup(layer, start, min(start + group_size, width))
-        for layer, width in enumerate(layer_widths[:-1])
-        for start in range(0, width, group_size)
-    ]
+
+    unpatched: float
+    patched: Mapping[NeuronGroup, float]
 
 
 @torch.inference_mode()
@@ -100,9 +77,35 @@ def comparative_scores(
     return [(total / num_tokens).sqrt().numpy() for total in squares]
 
 
-def causal_scores(
-    models: Models, groups: Iterable[NeuronGroup], accuracy: Callable[[Decoder], float]
+def patched_accuracies(
+    model: Decoder,
+    base: KeptPrefix,
+    groups: Iterable[NeuronGroup],
+    accuracy: Callable[[Decoder], float],
 ) -> Iterator[tuple[NeuronGroup, float]]:
+    """Patch one group of a model after the other with the base model's activations.
+
+    Args:
+        model: the contaminated or the clean model.
+        base: the base model.
+        groups: the groups to patch, all of them or some.
+        accuracy: the fraction of questions that the decoder's greedy responses solve.
+
+    Yields:
+        Each group with the patched model's accuracy, as soon as it is known, so that a caller can
+        store it.
+    """
+    for group in groups:
+        neurons = {group.layer: torch.arange(group.start, group.stop)}
+        patched = PatchedDecoder(model, base.decoder, neurons, prefix=base)
+        try:
+            patched_accuracy = accuracy(patched)
+        finally:
+            patched.release()
+        yield group, patched_accuracy
+
+
+def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGroup, float]:
     """Score neuron groups by what patching them does to the two models' accuracy.
 
     A shortcut neuron is one whose patch costs the contaminated model M_co accuracy and leaves the
@@ -111,33 +114,25 @@ def causal_scores(
         [a(M_co) − a_patched(M_co)] + [1 − (a(M_cl) − a_patched(M_cl))]
 
     Args:
-        models: the decoders; both models are patched with the base model's activations.
-        groups: the groups to score, all of :func:`neuron_groups` or some of them.
-        accuracy: the fraction of questions that the decoder's greedy responses solve.
-
-    Yields:
-        Each group with its score as soon as it is known, so that a caller can store it.
+        contaminated: accuracies of the contaminated model.
+        clean: accuracies of the clean model, for the same groups.
     """
-    contaminated, clean = accuracy(models.contaminated), accuracy(models.clean)
-    for group in groups:
-        harm = contaminated - _patched_accuracy(models.contaminated, models.base, group, accuracy)
-        collateral = clean - _patched_accuracy(models.clean, models.base, group, accuracy)
-        yield group, harm + 1 - collateral
+    scores = {}
+    for group, accuracy in contaminated.patched.items():
+        harm = contaminated.unpatched - accuracy
+        collateral = clean.unpatched - clean.patched[group]
+        scores[group] = harm + 1 - collateral
+    return scores
 
 
-def select_neurons(
-    comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float], fraction: float
+def score_neurons(
+    comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float]
 ) -> pd.DataFrame:
-    """Select the neurons with the largest sum of comparative and causal score.
+    """Return the `neurons` table (:mod:`zerogap.io.parquet`), with no neuron selected.
 
     Args:
-        comparative: one array (width,) per layer, the last layer included.
-        causal: the score of every group.
-        fraction: neurons to select, as a fraction of all layers' neurons, the last layer included:
-            the authors' 5,000 neurons are 1.4 % of Llama-2-7B's 352,256.
-
-    Returns:
-        The `neurons` table (:mod:`zerogap.io.parquet`), one row per scored neuron.
+        comparative: one array (width,) per layer.
+        causal: the score of every group whose neurons are to be in the table.
     """
     rows = [
         (group.layer, neuron, comparative[group.layer][neuron], score)
@@ -146,34 +141,28 @@ def select_neurons(
     ]
     table = pd.DataFrame(rows, columns=["layer", "neuron", "comparative", "causal"])
     table["score"] = table.comparative + table.causal
-    num_selected = round(fraction * sum(len(layer) for layer in comparative))
-    ranked = table.score.sort_values(ascending=False, kind="stable")
-    table["selected"] = table.index.isin(ranked.index[:num_selected])
+    table["selected"] = False
     return table
 
 
-@contextlib.contextmanager
-def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
-    """Record the neurons of a model's forward passes.
+def select_neurons(table: pd.DataFrame, num_neurons: int, fraction: float) -> pd.DataFrame:
+    """Select the neurons with the largest sum of comparative and causal score.
 
-    Yields:
-        A list that holds each layer's activations (…, width) of the latest forward pass.
+    Of several neurons with the same score, those of the first layers are selected first.
+
+    Args:
+        table: the scored neurons of all groups.
+        num_neurons: neurons of all layers, the last layer included.
+        fraction: neurons to select, as a fraction of `num_neurons`: the authors' 5,000 neurons are
+            1.4 % of Llama-2-7B's 352,256.
+
+    Returns:
+        The table in the order of layers and neurons, with the column `selected`.
     """
-    layers = down_projections(model)
-    activations = [torch.empty(0)] * len(layers)
-
-    def hook(layer: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
-        def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            activations[layer] = inputs[0]
-
-        return record
-
-    handles = [module.register_forward_pre_hook(hook(layer)) for layer, module in enumerate(layers)]
-    try:
-        yield activations
-    finally:
-        for handle in handles:
-            handle.remove()
+    table = table.sort_values(["layer", "neuron"], ignore_index=True)
+    ranked = table.score.sort_values(ascending=False, kind="stable")
+    table["selected"] = table.index.isin(ranked.index[: round(fraction * num_neurons)])
+    return table
 
 
 def _response_activations(
@@ -184,13 +173,3 @@ def _response_activations(
     with recorded_activations(model) as activations:
         model(inputs)
     return [layer[0, len(prompt) :].double().cpu() for layer in activations]
-
-
-def _patched_accuracy(
-    model: Decoder, base: Decoder, group: NeuronGroup, accuracy: Callable[[Decoder], float]
-) -> float:
-    patched = PatchedDecoder(model, base, group.neurons())
-    try:
-        return accuracy(patched)
-    finally:
-        patched.release()

@@ -9,8 +9,11 @@ Which neurons are selected is decided beforehand (:mod:`zerogap.strategies.neuro
 The method's paper and its code differ in details; docs/choices.md lists what is done here.
 """
 
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -54,6 +57,47 @@ class Shortcut:
         return Intervention(wrap_decoder=wrap_decoder)
 
 
+class PrefixKeepingDecoder(Decoder, Protocol):
+    """A decoder that can start over behind the prefix that it has computed."""
+
+    def drop_rows(self) -> None:
+        """Drop all rows and keep the shared prefix."""
+
+
+class KeptPrefix:
+    """The base model's pass over the shared prefix, computed once for any number of patches.
+
+    The base model is never patched itself, so its keys, values and neurons on the prefix are the
+    same for every patch. The neurons of all layers are kept on the host.
+
+    Args:
+        decoder: the decoder of the base model.
+    """
+
+    def __init__(self, decoder: PrefixKeepingDecoder) -> None:
+        self.decoder = decoder
+        self._token_ids: list[int] | None = None
+        self._activations: list[Tensor] = []
+
+    def prefill(self, token_ids: list[int]) -> None:
+        """Drop all rows; compute the prefix unless it is the one that is in place."""
+        if token_ids == self._token_ids:
+            self.decoder.drop_rows()
+            return
+        self._token_ids = None
+        self.decoder.reserve(None)
+        with recorded_activations(self.decoder.model) as activations:
+            self.decoder.prefill_prefix(token_ids)
+            self._activations = [layer.cpu() for layer in activations]
+        self._token_ids = list(token_ids)
+
+    def activations(self, layer: int, indices: Tensor) -> Tensor:
+        """Return neurons (1, P, n) of one layer on the prefix, on the device of `indices`."""
+        if not self._token_ids:  # nothing was computed
+            return torch.empty(0)
+        return self._activations[layer][..., indices.cpu()].to(indices.device)
+
+
 class PatchedDecoder:
     """A model that decodes with some neurons of a base model; a `Decoder` like the two it drives.
 
@@ -61,28 +105,43 @@ class PatchedDecoder:
         patched: the decoder of the model whose neurons are overwritten and whose logits are used.
         base: the decoder of the base model.
         neurons: layer → indices of the neurons to overwrite.
+        prefix: the pass of the same base model over the shared prefix, if several patches share it.
     """
 
     preallocates = False
 
-    def __init__(self, patched: Decoder, base: Decoder, neurons: Neurons) -> None:
+    def __init__(
+        self,
+        patched: Decoder,
+        base: Decoder,
+        neurons: Neurons,
+        prefix: KeptPrefix | None = None,
+    ) -> None:
         self.model: PreTrainedModel = patched.model
         self.device = patched.device
         self.single_prompt_only = patched.single_prompt_only
-        self._patched, self._base = patched, base
+        self._patched, self._base, self._prefix = patched, base, prefix
+        self._neurons = {layer: indices.to(self.device) for layer, indices in neurons.items()}
+        self._activations: dict[int, Tensor] = {}  # of these neurons, in the latest forward pass
         self._handles: list[RemovableHandle] = []
         patched_layers, base_layers = down_projections(patched.model), down_projections(base.model)
-        for layer, indices in neurons.items():
-            self._patch(patched_layers[layer], base_layers[layer], indices.to(self.device))
+        for layer in self._neurons:
+            self._patch(layer, patched_layers[layer], base_layers[layer])
 
     def reserve(self, capacity: Capacity | None) -> None:
         """Reserve nothing: the hooks run in Python at every step, so no step can be recorded."""
-        self._base.reserve(None)
+        if self._prefix is None:
+            self._base.reserve(None)
         self._patched.reserve(None)
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix in both models, the base model first."""
-        self._base.prefill_prefix(token_ids)
+        if self._prefix is None:
+            self._base.prefill_prefix(token_ids)
+        else:
+            self._prefix.prefill(token_ids)
+            for layer, indices in self._neurons.items():
+                self._activations[layer] = self._prefix.activations(layer, indices)
         self._patched.prefill_prefix(token_ids)
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
@@ -109,21 +168,44 @@ class PatchedDecoder:
         for handle in self._handles:
             handle.remove()
 
-    def _patch(self, patched_layer: nn.Module, base_layer: nn.Module, indices: Tensor) -> None:
+    def _patch(self, layer: int, patched: nn.Module, base: nn.Module) -> None:
         """Overwrite neurons of one layer with those that the base model has just computed."""
-        activations = torch.empty(0)
+        indices = self._neurons[layer]
 
         def remember(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            nonlocal activations
-            activations = inputs[0][..., indices]
+            self._activations[layer] = inputs[0][..., indices]
 
         def overwrite(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-            return (inputs[0].index_copy(-1, indices, activations),)
+            return (inputs[0].index_copy(-1, indices, self._activations[layer]),)
 
         self._handles += [
-            base_layer.register_forward_pre_hook(remember),
-            patched_layer.register_forward_pre_hook(overwrite),
+            base.register_forward_pre_hook(remember),
+            patched.register_forward_pre_hook(overwrite),
         ]
+
+
+@contextlib.contextmanager
+def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
+    """Record the neurons of a model's forward passes.
+
+    Yields:
+        A list that holds each layer's activations (…, width) of the latest forward pass.
+    """
+    layers = down_projections(model)
+    activations = [torch.empty(0)] * len(layers)
+
+    def hook(layer: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
+        def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
+            activations[layer] = inputs[0]
+
+        return record
+
+    handles = [module.register_forward_pre_hook(hook(layer)) for layer, module in enumerate(layers)]
+    try:
+        yield activations
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def selected_neurons(path: Path) -> Neurons:

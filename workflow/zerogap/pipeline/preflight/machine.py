@@ -110,8 +110,8 @@ def _largest_job(config: Config, model: str) -> tuple[str, float]:
     """A model's job that needs most memory, and its bytes per parameter."""
     bytes_decoding = 4 if config.sampling.dtype == "float32" else 2
     bytes_training = 2 if config.training.clean.bf16 else 4
-    # The search for shortcut neurons holds three copies of a model.
-    copies, job = (3, "3 × its weights") if _localises_neurons(config, model) else (1, "decoding")
+    # The search for shortcut neurons holds two models of the same size.
+    copies, job = (2, "2 × its weights") if _localises_neurons(config, model) else (1, "decoding")
     needs = {
         job: copies * bytes_decoding * DECODING_FACTOR,
         "training": bytes_training * TRAINING_FACTOR,

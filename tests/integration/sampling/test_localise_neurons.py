@@ -1,0 +1,190 @@
+"""The search for shortcut neurons: the neurons of a fixed example, kills, shards and memory."""
+
+import gc
+import json
+import signal
+import subprocess
+import sys
+import time
+import weakref
+
+import pandas as pd
+import pytest
+import torch
+
+from helpers.paths import ROOT
+from helpers.tiny_models import model, tokenizer
+from zerogap.engine import loading
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.io import parquet
+from zerogap.sampling import localisation
+
+QUESTIONS = 40
+GROUPS = 10
+PARAMETERS = {
+    "sampling": {
+        "max_new_tokens": 12, "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
+    },
+    "benchmark": {
+        "prompt": {
+            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
+            "separator": "\n\n",
+        },
+        "stop": [],
+        "extraction": "helpers.rules:parity",
+    },
+    "neuron_localisation": {"fraction": 0.1, "group_size": 10, "num_questions": 20},
+    "seed": 5,
+    "metadata": {},
+}  # fmt: skip
+# From the first version of the search, which held all three models in memory.
+CAUSAL = {
+    (0, 0): 0.70, (0, 10): 1.35, (0, 20): 0.30, (0, 30): 0.80, (0, 40): 0.45,
+    (1, 0): 1.20, (1, 10): 0.60, (1, 20): 0.85, (1, 30): 0.35, (1, 40): 1.00,
+}  # fmt: skip
+SELECTED = [(0, neuron) for neuron in range(10, 20)] + [(1, 4), (1, 5), (1, 7), (1, 9)]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    for seed, name in ((1, "contaminated"), (2, "clean"), (3, "base")):
+        model("llama", seed).float().save_pretrained(folder / name)
+        tokenizer().save_pretrained(folder / name)
+    names = [f"test-{i:04d}" for i in range(QUESTIONS)]
+    questions = pd.DataFrame(
+        {
+            "question_id": names, "question": [f"{i} and {i}?" for i in range(QUESTIONS)],
+            "rationale": "", "gold": "1", "leaked": [i % 4 != 3 for i in range(QUESTIONS)],
+            "paraphrase": None,
+        }
+    )  # fmt: skip
+    parquet.write(folder / "questions.parquet", questions, "questions", {})
+    greedy = pd.DataFrame(
+        {
+            "question_id": names, "token_ids": [[i + 1, 2 * i + 2, 3] for i in range(QUESTIONS)],
+            "text": "", "answer": None, "extractor": None, "correct": False,
+            "entropy": [[0.1] * 3] * QUESTIONS, "finish_reason": "eos",
+        }
+    )  # fmt: skip
+    parquet.write(folder / "greedy.parquet", greedy, "greedy", {})
+    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
+    return folder
+
+
+def localise(inputs, output, **changed):
+    localisation.localise_neurons(
+        contaminated=inputs / "contaminated",
+        clean=inputs / "clean",
+        base_model=inputs / "base",
+        questions=inputs / "questions.parquet",
+        exemplars=inputs / "exemplars.json",
+        greedy=inputs / "greedy.parquet",
+        output=output,
+        **PARAMETERS | changed,
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(inputs, tmp_path_factory):
+    output = tmp_path_factory.mktemp("whole") / "neurons.parquet"
+    localise(inputs, output)
+    return output
+
+
+def test_the_neurons_are_those_of_the_first_version(whole):
+    table = parquet.read(whole, "neurons")
+    selected = table[table.selected]
+    assert list(zip(selected.layer, selected.neuron, strict=True)) == SELECTED
+    for (layer, start), score in CAUSAL.items():
+        group = table[(table.layer == layer) & (table.neuron // 10 == start // 10)]
+        assert group.causal.to_numpy() == pytest.approx(score)
+
+
+def test_at_most_two_models_are_in_memory(inputs, whole, tmp_path, monkeypatch):
+    alive, counts = weakref.WeakSet(), []
+    load = loading.load
+
+    def counting_load(folder, dtype):
+        gc.collect()
+        net = load(folder, dtype)
+        alive.add(net)
+        counts.append(len(alive))
+        return net
+
+    monkeypatch.setattr(loading, "load", counting_load)
+    localise(inputs, tmp_path / "neurons.parquet")
+    assert counts == [1, 2, 1, 2, 2]  # contaminated, clean; base, contaminated; clean
+    assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
+
+
+def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, whole, tmp_path):
+    shards = [tmp_path / f"neurons.shard-{shard}.parquet" for shard in range(3)]
+    for shard, output in enumerate(shards):
+        localise(inputs, output, shard=(shard, 3))
+        assert not parquet.read(output, "neurons").selected.any()
+    localisation.merge_neurons(shards=shards, output=tmp_path / "neurons.parquet")
+    assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
+
+
+def test_out_of_memory_makes_the_batches_smaller(inputs, whole, tmp_path, monkeypatch, capsys):
+    """A device with room for four rows, for a model whose patched passes start with twenty."""
+    step = SharedPromptDecoder.step
+
+    def small_step(decoder, tokens):
+        if len(tokens) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(decoder, tokens)
+
+    monkeypatch.setattr(SharedPromptDecoder, "step", small_step)
+    localise(inputs, tmp_path / "neurons.parquet")
+    # 20, 10, 5, 2: three attempts in vain for each model unpatched, and three patched.
+    assert capsys.readouterr().err.count("out of memory (CUDA out of memory.)") == 2 * 2 * 3
+    table, expected = (
+        parquet.read(path, "neurons") for path in (tmp_path / "neurons.parquet", whole)
+    )
+    pd.testing.assert_frame_equal(table, expected)
+
+
+def start(inputs, folder):
+    """Start a localisation that writes into the folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "parameters.json").write_text(json.dumps(PARAMETERS))
+    command = [
+        sys.executable, "workflow/scripts/localise_neurons.py",
+        "--parameters", folder / "parameters.json",
+        "--contaminated", inputs / "contaminated", "--clean", inputs / "clean",
+        "--base-model", inputs / "base", "--questions", inputs / "questions.parquet",
+        "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
+        "--output", folder / "neurons.parquet",
+    ]  # fmt: skip
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": "workflow:tests", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
+    )
+
+
+@pytest.mark.slow
+def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(
+    inputs, whole, tmp_path
+):
+    journal = tmp_path / "neurons.parquet.work/accuracies.jsonl"
+    for num_entries in (1, GROUPS // 2, GROUPS + 3):  # the last one is among the clean model's
+        job = start(inputs, tmp_path)
+        while job.poll() is None:
+            if journal.exists() and journal.read_text().count("\n") >= num_entries:
+                break
+            time.sleep(0.002)
+        job.send_signal(signal.SIGKILL)
+        assert job.wait() == -signal.SIGKILL, job.stderr.read()
+        assert not (tmp_path / "neurons.parquet").exists()
+    num_measured = journal.read_text().count("\n")
+    assert GROUPS + 3 <= num_measured < 2 * (GROUPS + 1)
+    last = start(inputs, tmp_path)
+    assert last.wait() == 0, last.stderr.read()
+    assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
+    assert not journal.parent.exists()

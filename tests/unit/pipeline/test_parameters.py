@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.config import load
+from zerogap.pipeline.parameters import job_parameters
+
+
+def parameters(tmp_path, job: str, overlay: str = "{}"):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(overlay)
+    return job_parameters(load([ROOT / "config.yaml", path]), job)
+
+
+JOBS = [
+    "data/gsm8k/fetch_questions",
+    "data/gsm8k/split_questions",
+    "data/gsm8k/prepare_exemplars",
+    "data/gsm8k/write_questions",
+    "data/pq/paraphrase_questions",
+    "data/prepare_instructions",
+    "llama2/fetch_base",
+    "llama2/gsm8k/write_training_data",
+    "llama2/gsm8k/train_lora",
+    "llama2/gsm8k/merge_lora",
+    "llama2/gsm8k/decode_greedy",
+    "llama2/gsm8k/localise_neurons",
+    "llama2/gsm8k/rank_clean_tokens",
+    "llama2/gsm8k/railcap/sample_responses",
+    "llama2/clean_gsm8k/batch1/sample_responses",
+]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_the_parameters_of_every_job_are_json(tmp_path, job):
+    assert json.loads(json.dumps(parameters(tmp_path, job)))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_shards_change_no_parameter(tmp_path, job):
+    sharded = parameters(tmp_path, job, "sampling: { num_shards: 3 }")
+    assert sharded == parameters(tmp_path, job)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "changed"),
+    [
+        (
+            "strategies: { railcap: { parameters: { n: 6 } } }",
+            {"llama2/gsm8k/railcap/sample_responses"},
+        ),
+        (
+            "neuron_localisation: { fraction: 0.02 }",
+            {"llama2/gsm8k/localise_neurons"},
+        ),
+        (
+            "sampling: { num_samples: 8 }",
+            {"llama2/gsm8k/railcap/sample_responses", "llama2/clean_gsm8k/batch1/sample_responses"},
+        ),
+        (
+            "training: { contaminated: { num_epochs: 7 } }",
+            {"llama2/gsm8k/train_lora"},
+        ),
+        (
+            "benchmarks: { pq: { paraphrases: { on_invalid: skip } } }",
+            {"data/pq/paraphrase_questions"},
+        ),
+        ("metrics: { bins: 5 }", set()),
+    ],
+)
+def test_a_value_reaches_the_jobs_that_use_it_only(tmp_path, overlay, changed):
+    before = {job: parameters(tmp_path, job) for job in JOBS}
+    after = {job: parameters(tmp_path, job, overlay) for job in JOBS}
+    assert {job for job in JOBS if before[job] != after[job]} == changed
+
+
+def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on(tmp_path):
+    for batch in ("batch1", "batch2"):
+        clean = parameters(tmp_path, f"llama2/clean_gsm8k/{batch}/sample_responses")
+        assert clean["stream"] == f"clean-{batch}"
+        assert clean["strategy"] == {"class": "identity", "parameters": {}}
+    strategy = parameters(tmp_path, "llama2/gsm8k/railcap/sample_responses")
+    assert strategy["stream"] == "strategies"
+    assert strategy["strategy"] == {
+        "class": "railcap",
+        "parameters": {"n": 4, "suppression": "cap"},
+    }
+
+
+def test_only_the_source_in_use_is_a_parameter(tmp_path):
+    hub = parameters(tmp_path, "data/gsm8k/fetch_questions")["questions"]
+    assert set(hub) == {"source", "hub"}
+    assert hub["hub"]["repository"] == "openai/gsm8k"

@@ -1,0 +1,104 @@
+from types import SimpleNamespace
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.config import load
+from zerogap.pipeline import targets
+
+TWO_OWNERS = """
+benchmarks:
+  riddles: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Riddles }
+sampling: { num_shards: 3 }
+"""
+
+
+@pytest.fixture
+def two_owners(tmp_path):
+    """Three benchmarks: gsm8k with pq, and riddles with questions of its own."""
+    (tmp_path / "overlay.yaml").write_text(TWO_OWNERS)
+    return load([ROOT / "config.yaml", tmp_path / "overlay.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("variant", "questions", "training_questions", "starting_model"),
+    [
+        ("clean_gsm8k", "gsm8k/split", "gsm8k/train", "base"),
+        ("gsm8k", "gsm8k/questions", "gsm8k/questions", "clean_gsm8k/model"),
+        ("pq", "pq/questions", "pq/questions", "clean_gsm8k/model"),
+        ("clean_riddles", "riddles/split", "riddles/train", "base"),
+        ("riddles", "riddles/questions", "riddles/questions", "clean_riddles/model"),
+    ],
+)
+def test_a_variant_has_the_questions_and_starting_model_of_its_owner(
+    two_owners, variant, questions, training_questions, starting_model
+):
+    data = "results/paper/data"
+    assert targets.questions(two_owners, variant) == f"{data}/{questions}.parquet"
+    assert targets.training_questions(two_owners, variant) == f"{data}/{training_questions}.parquet"
+    path = targets.starting_model(two_owners, "gemma", variant)
+    assert path == f"results/paper/gemma/{starting_model}"
+
+
+def test_only_a_paraphrased_benchmark_needs_paraphrases(two_owners):
+    assert targets.paraphrases(two_owners, "gsm8k") == []
+    [path] = targets.paraphrases(two_owners, "pq")
+    assert path == "results/paper/data/pq/paraphrases.jsonl"
+
+
+def test_a_base_model_in_a_folder_is_used_where_it_is(tmp_path):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(f"models: {{ llama2: {{ base: {tmp_path}, revision: null }} }}")
+    config = load([ROOT / "config.yaml", overlay])
+    assert targets.base_model(config, "llama2") == str(tmp_path)
+    assert targets.base_model(config, "gemma") == "results/paper/gemma/base"
+
+
+def test_only_a_strategy_that_patches_needs_the_base_model_and_neurons(two_owners):
+    assert targets.strategy_inputs(two_owners, "llama2", "pq", "shortcut") == {
+        "base_model": "results/paper/llama2/base",
+        "neurons": "results/paper/llama2/pq/neurons.parquet",
+    }
+    assert targets.strategy_inputs(two_owners, "llama2", "pq", "railcap") == {}
+    assert targets.strategy_inputs(two_owners, "llama2", "clean_gsm8k", "batch1") == {}
+
+
+def test_shards_have_files_and_questions_of_their_own(two_owners):
+    path = "results/paper/llama2/pq/railcap/samples.parquet"
+    stem = path.removesuffix(".parquet")
+    assert targets.shard_file(two_owners, path) == f"{stem}.shard-{{shard}}.parquet"
+    assert targets.shard_files(two_owners, path) == [
+        f"{stem}.shard-{shard}.parquet" for shard in range(3)
+    ]
+    assert targets.shard_option(two_owners, SimpleNamespace(shard=2)) == "--shard 2 3"
+    undivided = load([ROOT / "config.yaml"])
+    assert targets.shard_file(undivided, path) == path
+    assert targets.shard_files(undivided, path) == [path]
+    assert targets.shard_option(undivided, SimpleNamespace()) == ""
+
+
+def test_input_files_become_options_and_absent_ones_do_not():
+    files = {"base_model": "a folder/base", "excluded": ["x", "y"]}
+    assert targets.options(files, "base_model", "neurons") == "--base-model 'a folder/base'"
+    assert targets.options(files, "excluded") == "--excluded x y"
+    assert targets.options(files, "gsm8k") == ""
+
+
+def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners):
+    tables = targets.solve_tables(two_owners, "llama2", "pq")
+    assert list(tables)[-2:] == ["all_zero", "clean_batch2"]
+    assert tables["clean_batch2"] == "results/paper/llama2/clean_gsm8k/batch2/solve.parquet"
+    assert "railcap_ban" not in tables
+    assert "railcap_ban" in targets.solve_tables(two_owners, "llama2", "gsm8k")
+
+
+def test_long_jobs_have_a_timing_per_shard(two_owners):
+    timed = {job.job: job for job in targets.timed_jobs(two_owners)}
+    by_output = {job.output: job.timings for job in timed.values()}
+    folder = "results/paper/llama2/riddles"
+    assert by_output[f"{folder}/greedy.parquet"] == [
+        "results/paper/timings/llama2/riddles/decode_greedy.tsv"
+    ]
+    assert by_output[f"{folder}/railcap/samples.parquet"] == [
+        f"results/paper/timings/llama2/riddles/railcap.shard-{shard}.tsv" for shard in range(3)
+    ]

@@ -1,0 +1,214 @@
+"""The workflow's jobs that find shortcut neurons, from files to files.
+
+The arguments and errors are those of the other jobs: :mod:`zerogap.sampling.jobs`. The method is
+:mod:`zerogap.strategies.neuron_localisation`. At most two models are in memory at the same time.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+
+from zerogap.data.extraction import extraction_rule
+from zerogap.engine import loading, memory
+from zerogap.engine.decoder import Decoder
+from zerogap.io import parquet
+from zerogap.io.provenance import merged_provenance, provenance
+from zerogap.io.resume import fingerprint, folder_state, resumable_dir
+from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.inputs import JobInputs, greedy_params
+from zerogap.sampling.neuron_journal import NeuronJournal
+from zerogap.sampling.responses import response_texts
+from zerogap.strategies.neuron_groups import NeuronGroup, groups_of_shard, neuron_groups
+from zerogap.strategies.neuron_localisation import (
+    GreedyResponse,
+    causal_scores,
+    comparative_scores,
+    patched_accuracies,
+    score_neurons,
+    select_neurons,
+)
+from zerogap.strategies.shortcut import KeptPrefix
+
+PATCHED = ("contaminated", "clean")  # the models that are patched with the base model
+
+
+def localise_neurons(
+    *,
+    contaminated: Path,
+    clean: Path,
+    base_model: Path,
+    questions: Path,
+    exemplars: Path,
+    greedy: Path,
+    output: Path,
+    sampling: Mapping[str, Any],
+    neuron_localisation: Mapping[str, Any],
+    seed: int,
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    shard: tuple[int, int] = (0, 1),
+) -> None:
+    """Write the `neurons` table of a contaminated model, from its leaked questions.
+
+    An interrupted job resumes after the last group that it has scored when it is run again with the
+    same arguments; the batch size may differ.
+
+    `neuron_localisation` is the configuration's entry of that name, without `num_shards`; `seed`
+    draws the questions of the causal scores. A `shard` (k, n) scores every n-th group, starting
+    from the k-th (counted from 0), and selects no neurons: :func:`merge_neurons` does.
+
+    Raises:
+        InputError: see :mod:`zerogap.sampling.jobs`; or memory is too small for one question, or
+            another process is writing the same output.
+    """
+    inputs = JobInputs.read(
+        contaminated, questions, exemplars, sampling, benchmark, only_leaked=True
+    )
+    trajectories = parquet.read(greedy, "greedy").set_index("question_id").token_ids
+    responses = [
+        GreedyResponse(prompt.token_ids, list(map(int, trajectories[prompt.question_id])))
+        for prompt in inputs.prompts
+    ]
+    parameters = {
+        **metadata,
+        **benchmark,
+        "neuron_localisation": neuron_localisation,
+        "sampling": sampling,
+        "seed": seed,
+    }
+    models = {"contaminated": contaminated, "clean": clean, "base": base_model}
+    settings = {
+        **parameters,
+        "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
+        "shard": shard,
+        "versions": [torch.__version__, transformers.__version__],
+        "device": "cuda" if torch.cuda.is_available() else "cpu",
+        "models": [folder_state(folder) for folder in models.values()],
+        "prompts": inputs.fingerprint(),
+        "greedy": fingerprint(responses),
+    }
+    with resumable_dir(output, settings) as folder:
+        journal = NeuronJournal(folder)
+        comparative = journal.comparative_scores()
+        if comparative is None:
+            comparative = _compare(contaminated, clean, sampling["dtype"], responses)
+            journal.add_comparative_scores(comparative)
+        all_groups = neuron_groups(
+            [len(scores) for scores in comparative], neuron_localisation["group_size"]
+        )
+        groups = groups_of_shard(all_groups, *shard)
+        passes = _GreedyPasses(
+            inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
+        )
+        _measure(models, sampling["dtype"], groups, passes, journal)
+        causal = causal_scores(*(journal.accuracies(name, groups) for name in PATCHED))
+        table = score_neurons(comparative, causal)
+        num_neurons = sum(len(scores) for scores in comparative)
+        if shard[1] == 1:
+            table = select_neurons(table, num_neurons, neuron_localisation["fraction"])
+        parquet.write(output, table, "neurons", provenance(**parameters, num_neurons=num_neurons))
+    print(f"{len(groups)} groups scored, {int(table.selected.sum())} neurons selected")
+
+
+def merge_neurons(*, shards: Sequence[Path], output: Path) -> None:
+    """Concatenate the `neurons` tables of all shards and select the neurons."""
+    made_by = [parquet.provenance(path) for path in shards]
+    table = select_neurons(
+        pd.concat([parquet.read(path, "neurons") for path in shards]),
+        made_by[0]["num_neurons"],
+        made_by[0]["neuron_localisation"]["fraction"],
+    )
+    parquet.write(output, table, "neurons", merged_provenance(made_by))
+    print(f"{len(shards)} shards, {int(table.selected.sum())} neurons selected")
+
+
+class _GreedyPasses:
+    """Greedy passes over the questions of the causal scores.
+
+    Args:
+        inputs: the leaked questions.
+        sampling: see :mod:`zerogap.sampling.jobs`.
+        benchmark: see there.
+        num_questions: how many of the questions are decoded, at most.
+        seed: draws them.
+
+    Attributes:
+        batch_size: of the latest pass; None for as many questions as fit into memory. Later passes
+            continue with it.
+    """
+
+    def __init__(
+        self,
+        inputs: JobInputs,
+        sampling: Mapping[str, Any],
+        benchmark: Mapping[str, Any],
+        num_questions: int,
+        seed: int,
+    ) -> None:
+        questions = inputs.questions.sample(
+            n=min(num_questions, len(inputs.questions)), random_state=seed
+        )
+        self._golds = list(questions.gold)
+        self._prompts = [inputs.prompts[index] for index in questions.index]
+        self._tokenizer = inputs.tokenizer
+        self._params = greedy_params(sampling, benchmark)
+        self._rule = extraction_rule(benchmark["extraction"])
+        self.batch_size: int | None = None
+
+    def accuracy(self, decoder: Decoder) -> float:
+        """Return the fraction of the questions that the decoder's greedy responses solve."""
+        params = dataclasses.replace(
+            self._params, batch_size=self.batch_size or self._params.batch_size
+        )
+        responses, self.batch_size = decode_greedily(
+            decoder, self._prompts, self._tokenizer, params
+        )
+        texts = response_texts(responses, self._tokenizer, params.stop)
+        grades = [
+            self._rule.grade(text, gold) for text, gold in zip(texts, self._golds, strict=True)
+        ]
+        return sum(grade.correct is True for grade in grades) / len(grades)
+
+
+def _compare(
+    contaminated: Path, clean: Path, dtype: str, responses: list[GreedyResponse]
+) -> list[np.ndarray]:
+    """Return the comparative scores; both models are dropped afterwards."""
+    scores = comparative_scores(
+        loading.load(contaminated, dtype), loading.load(clean, dtype), responses
+    )
+    memory.release()
+    return scores
+
+
+def _measure(
+    models: Mapping[str, Path],
+    dtype: str,
+    groups: Sequence[NeuronGroup],
+    passes: _GreedyPasses,
+    journal: NeuronJournal,
+) -> None:
+    """Measure what the journal lacks: one model after the other, each with the base model."""
+    base: KeptPrefix | None = None
+    for name in PATCHED:
+        remaining = [group for group in groups if not journal.has(name, group)]
+        if not remaining and journal.has(name, None):
+            continue
+        if base is None:
+            net = loading.load(models["base"], dtype)
+            base = KeptPrefix(loading.decoder(net, with_logits=False))
+        decoder = loading.decoder(loading.load(models[name], dtype))
+        if not journal.has(name, None):
+            passes.batch_size = None
+            journal.add(name, None, passes.accuracy(decoder), passes.batch_size)
+        passes.batch_size = journal.batch_size(name)
+        for group, accuracy in patched_accuracies(decoder, base, remaining, passes.accuracy):
+            journal.add(name, group, accuracy, passes.batch_size)
+        del decoder
+        memory.release()

@@ -1,0 +1,108 @@
+"""The journal of a neuron localisation: an interrupted job resumes after its last finished group.
+
+A group's accuracies do not depend on which groups an earlier attempt has scored, so a resumed job
+writes the same table as one that was never interrupted.
+"""
+
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zerogap.io import parquet
+from zerogap.strategies.neuron_groups import NeuronGroup
+from zerogap.strategies.neuron_localisation import Accuracies
+
+_Key = tuple[str, NeuronGroup | None]
+
+
+class NeuronJournal:
+    """What one localisation job has measured so far.
+
+    Args:
+        folder: where it is kept: the folder from :func:`zerogap.io.resume.resumable_dir`, which
+            also makes sure that it comes from a job with the same settings.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "accuracies.jsonl"
+        self._comparative_path = folder / "comparative.npz"
+        self._accuracies: dict[_Key, float] = {}
+        self._batch_sizes: dict[str, int] = {}
+        self._read()
+
+    def has(self, model: str, group: NeuronGroup | None) -> bool:
+        """Return whether a model's accuracy is known.
+
+        Args:
+            model: "contaminated" or "clean".
+            group: the patched group; None for the unpatched model.
+        """
+        return (model, group) in self._accuracies
+
+    def accuracies(self, model: str, groups: Sequence[NeuronGroup]) -> Accuracies:
+        """Return a model's accuracies on these groups, all of which must be known."""
+        patched = {group: self._accuracies[model, group] for group in groups}
+        return Accuracies(self._accuracies[model, None], patched)
+
+    def batch_size(self, model: str) -> int | None:
+        """Return the batch size of the model's latest patched pass.
+
+        A resumed job continues with it, since an earlier attempt may have reduced it when it ran
+        out of memory.
+        """
+        return self._batch_sizes.get(model)
+
+    def add(
+        self, model: str, group: NeuronGroup | None, accuracy: float, batch_size: int | None
+    ) -> None:
+        """Store an accuracy; it is on disk when this returns."""
+        entry = {"model": model, "group": group, "accuracy": accuracy, "batch_size": batch_size}
+        with self._path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._remember(entry)
+
+    def comparative_scores(self) -> list[np.ndarray] | None:
+        """Return the comparative scores of every layer, if they are known."""
+        if not self._comparative_path.exists():
+            return None
+        try:
+            with np.load(self._comparative_path) as arrays:
+                return [arrays[f"arr_{layer}"] for layer in range(len(arrays.files))]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            _report(self._comparative_path, f"not readable ({error}); computing it again")
+            return None
+
+    def add_comparative_scores(self, scores: list[np.ndarray]) -> None:
+        """Store the comparative scores of every layer."""
+        with parquet.atomic(self._comparative_path) as temporary, temporary.open("wb") as file:
+            np.savez(file, *scores)
+
+    def _read(self) -> None:
+        """Read the entries; what follows an unreadable line is dropped and measured again."""
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        for number, line in enumerate(lines):
+            try:
+                self._remember(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                _report(self._path, f"line {number + 1} is not readable; measuring from there")
+                with parquet.atomic(self._path) as temporary:
+                    temporary.write_text("".join(f"{kept}\n" for kept in lines[:number]))
+                return
+
+    def _remember(self, entry: dict[str, Any]) -> None:
+        group = None if entry["group"] is None else NeuronGroup(*entry["group"])
+        self._accuracies[entry["model"], group] = float(entry["accuracy"])
+        if group is not None and entry["batch_size"] is not None:
+            self._batch_sizes[entry["model"]] = int(entry["batch_size"])
+
+
+def _report(path: Path, problem: str) -> None:
+    print(f"{path}: {problem}", file=sys.stderr, flush=True)
