@@ -1,33 +1,63 @@
 """Fetch a base model from the hub: weights, configuration and tokenizer of one revision."""
 
 import json
+import shutil
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from huggingface_hub import HfApi, snapshot_download
 
 from script_helpers import parse_arguments, run
 from zerogap.errors import InputError
+from zerogap.io import hub
+from zerogap.io.resume import resumable_dir
 
 PATTERNS = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
+MAX_ATTEMPTS = 4
+FIRST_WAIT, MAX_WAIT = 2.0, 300.0  # seconds between attempts; the first doubles
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "output", argv=argv)
     repository, revision = args.parameters["repository"], args.parameters["revision"]
-
-    try:
-        commit = HfApi().model_info(repository, revision=revision).sha
-        snapshot_download(
-            repository, revision=commit, local_dir=args.output, allow_patterns=PATTERNS
-        )
-    except Exception as error:  # offline, not found, gated: the hub's libraries raise many types
-        raise InputError(
-            f"models: '{repository}' at '{revision}' cannot be downloaded ({error}). It must be a "
-            "folder or a model on the hub; a gated model needs your hub login (HF_TOKEN)"
-        ) from error
+    # Snakemake deletes the output of a failed job. The working folder keeps the complete files.
+    with resumable_dir(args.output, args.parameters) as folder:
+        commit = download(repository, revision, folder / "model")
+        shutil.rmtree(folder / "model/.cache", ignore_errors=True)
+        shutil.rmtree(args.output, ignore_errors=True)
+        shutil.move(folder / "model", args.output)
     origin = {"repository": repository, "revision": revision, "commit": commit}
     (args.output / "origin.json").write_text(json.dumps(origin, indent=2) + "\n")
     print(f"{repository} at {commit}")
+
+
+def download(repository: str, revision: str, folder: Path) -> str:
+    """Download what is not in the folder yet; errors that pass are tried again.
+
+    Returns:
+        The commit.
+
+    Raises:
+        InputError: the model cannot be downloaded.
+    """
+    wait = FIRST_WAIT
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        try:
+            commit = str(HfApi().model_info(repository, revision=revision).sha)
+            snapshot_download(
+                repository, revision=commit, local_dir=folder, allow_patterns=PATTERNS
+            )
+            return commit
+        except Exception as error:  # the hub's libraries raise many types
+            problem = hub.hub_problem(error, repository, revision)
+            seconds = hub.retry_after(error) or wait
+            if attempt == MAX_ATTEMPTS or not hub.is_passing(error) or seconds > MAX_WAIT:
+                raise InputError(f"models: {problem}") from error
+            print(f"{problem}\ntrying again in {seconds:.0f} s", flush=True)
+            time.sleep(seconds)
+            wait *= 2
+    raise AssertionError("unreachable")
 
 
 if __name__ == "__main__":

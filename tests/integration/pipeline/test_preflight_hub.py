@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from helpers.configurations import PAPER, nested
+from helpers.fake_hub import BROKEN, LIMITED, FakeHub
 from helpers.paths import ROOT
 from zerogap.config import load
 
@@ -146,6 +147,25 @@ def test_a_hub_that_allows_everything_passes(preflight, hub):
         ),
     ):
         assert f"ok       hub, {key}: '{repository}' at '{revision}' can be read" in output
+
+
+def test_a_hub_that_limits_requests_is_reported_once_with_the_time_to_wait(preflight):
+    with FakeHub({}).running() as limited:
+        limited.failures = {"api": [LIMITED] * 20}
+        code, output = preflight(limited.endpoint)
+    assert code != 0
+    assert output.count("FAILED   hub") == 1
+    assert "FAILED   hub: the hub limits your requests for 'meta-llama/Llama-2-7b-hf'" in output
+    assert "wait 1 seconds and run the same command again, or log in with" in output
+
+
+def test_a_hub_that_fails_is_reported_once(preflight):
+    with FakeHub({}).running() as broken:
+        broken.failures = {"api": [BROKEN] * 20}
+        code, output = preflight(broken.endpoint)
+    assert code != 0
+    assert output.count("FAILED   hub") == 1
+    assert "the hub fails for 'meta-llama/Llama-2-7b-hf' (HTTP 503)" in output
 
 
 def test_a_hub_that_does_not_answer_is_reported_once(preflight):

@@ -104,7 +104,7 @@ def test_other_columns_and_an_unreachable_hub_are_errors(hub):
     with pytest.raises(InputError, match="has no column 'question'"):
         from_hub(pinned)
     hub.splits = {}
-    with pytest.raises(InputError, match=r"could not be loaded from the hub .no network.*local"):
+    with pytest.raises(InputError, match=r"could not be loaded from the hub: .*no network.*local"):
         from_hub(pinned)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.hub import hub_problem
 
 KEYS = ("system", "question", "response")
 _SHUFFLE_BUFFER = 20_000  # rows of the stream among which the seed chooses
@@ -77,8 +78,8 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
         raise InputError(f"{name}: {error}") from error
     except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
         raise InputError(
-            f"{name}: could not be loaded from the hub ({error}); check name, revision and "
-            "network, or use a local file"
+            f"{name}: could not be loaded from the hub: "
+            f"{hub_problem(error, repository, revision, 'dataset')}, or use a local file"
         ) from error
     _check_number(len(examples), num_examples, repository)
     return examples

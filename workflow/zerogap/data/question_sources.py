@@ -16,6 +16,7 @@ from zerogap.data.gsm8k_format import Entry
 from zerogap.data.questions import Question
 from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
+from zerogap.io.hub import hub_problem
 
 SPLITS = ("train", "test")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -77,7 +78,7 @@ def from_hub(repository: str, revision: str, split: str) -> list[Entry]:
     try:
         table = datasets.load_dataset(repository, "main", revision=revision, split=split)
     except Exception as error:  # offline, not found, not allowed: the remedy is the same
-        raise _not_loaded(f"{name}, split {split}", error) from error
+        raise _not_loaded(f"{name}, split {split}", error, repository, revision) from error
     try:
         return [{"question": row["question"], "answer": row["answer"]} for row in table]
     except KeyError as error:
@@ -99,7 +100,7 @@ def resolve_commit(repository: str, revision: str) -> str:
     try:
         info = huggingface_hub.HfApi().dataset_info(repository, revision=revision)
     except Exception as error:  # as above
-        raise _not_loaded(f"{repository}@{revision}", error) from error
+        raise _not_loaded(f"{repository}@{revision}", error, repository, revision) from error
     return str(info.sha)
 
 
@@ -156,8 +157,6 @@ def _compare_with_original(
         print(f"the files are the original data set (sha256 {hub['sha256']})")
 
 
-def _not_loaded(name: str, error: Exception) -> InputError:
-    return InputError(
-        f"{name}: could not be loaded from the hub ({error}); check name, revision and network, "
-        "or use local files"
-    )
+def _not_loaded(name: str, error: Exception, repository: str, revision: str) -> InputError:
+    problem = hub_problem(error, repository, revision, "dataset")
+    return InputError(f"{name}: could not be loaded from the hub: {problem}, or use local files")

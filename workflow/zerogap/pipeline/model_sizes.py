@@ -19,6 +19,7 @@ from zerogap.families import (
     published_size,
     toy_architecture,
 )
+from zerogap.io.hub import first_line, hub_problem
 from zerogap.pipeline import jobs
 
 if TYPE_CHECKING:
@@ -83,15 +84,10 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
         raise
     except Exception as error:  # whatever the hub's library raises: offline, not found, gated, …
         raise InputError(
-            f"{repository}: its size cannot be read from the hub ({first_line(error)}); check the "
-            "name, the network and your login, or give a folder as its base"
+            f"{repository}: its size cannot be read from the hub: "
+            f"{hub_problem(error, repository, revision)}, or give a folder as its base"
         ) from error
     return _from_headers(metadata, known, model_config)
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

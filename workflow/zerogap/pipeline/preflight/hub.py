@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zerogap.config import Config
+from zerogap.io.hub import access_problem, hub_problem
 from zerogap.pipeline import jobs, targets
-from zerogap.pipeline.model_sizes import first_line
 from zerogap.pipeline.preflight.result import OK, CheckResult, failed
 
 HUB = "hub"
@@ -134,45 +134,22 @@ def check_hub_access(resources: list[HubResource], offline: bool) -> list[CheckR
 
 
 def _check_resource(resource: HubResource) -> CheckResult:
-    from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import HfApi
 
     check, repository = f"{HUB}, {resource.key}", resource.repository
-    prefix = "datasets/" if resource.kind == "dataset" else ""
-    page = f"{constants.ENDPOINT}/{prefix}{repository}"
     api = HfApi()
     try:
         api.auth_check(repository, repo_type=resource.kind)
         info = api.repo_info(
             repository, revision=resource.revision, repo_type=resource.kind, timeout=10
         )
-    except GatedRepoError:
-        return failed(
-            check,
-            f"'{repository}' is gated, and your login has no access; accept its licence on {page} "
-            "and log in with `hf auth login` or HF_TOKEN",
-        )
-    except (RepositoryNotFoundError, HFValidationError):
-        return failed(
-            check,
-            f"'{repository}' is neither a local folder nor on the hub; correct the name, or log "
-            "in with `hf auth login` or HF_TOKEN if it is private",
-        )
-    except RevisionNotFoundError:
-        return failed(
-            check, f"'{repository}' has no revision '{resource.revision}'; {page} lists them"
-        )
-    except Exception as error:  # no network, a proxy, an outage
-        return failed(
-            HUB,
-            f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(error)}); check "
-            f"network and proxy, or avoid the hub: {resource.alternative}",
-        )
+    except Exception as error:  # the hub's library raises many types
+        place = (repository, resource.revision, resource.kind)
+        if problem := access_problem(error, *place):
+            return failed(check, problem)
+        # Whatever else it is, the next resource would meet the same.
+        problem = hub_problem(error, *place)
+        return failed(HUB, f"{problem}, or avoid the hub: {resource.alternative}")
     files = [file.rfilename for file in getattr(info, "siblings", None) or []]
     if resource.kind == "model" and not any(file.endswith(".safetensors") for file in files):
         return failed(

@@ -11,8 +11,8 @@ from zerogap.config.benchmark import Benchmark
 from zerogap.data import gsm8k_format, openorca, prompts
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
+from zerogap.io.hub import first_line
 from zerogap.pipeline import jobs, targets
-from zerogap.pipeline.model_sizes import first_line
 from zerogap.pipeline.preflight.result import OK, CheckResult, failed, input_errors_as_failures
 
 

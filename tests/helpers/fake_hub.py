@@ -1,0 +1,162 @@
+"""A local server that answers as the Hugging Face hub does, and fails as it does.
+
+The failures are planned per file: each request takes the next one of the list, and a request
+without a planned failure is answered properly.
+"""
+
+import contextlib
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+COMMIT = "1" * 40
+LIMITED, BROKEN, REFUSED = "limited", "broken", "refused"  # by status
+DROPPED, INCOMPLETE, HANGS = "dropped", "incomplete", "hangs"
+RETRY_AFTER = 1  # seconds
+
+
+class FakeHub:
+    """One model repository on a server on the loopback interface.
+
+    Attributes:
+        files: name → content.
+        api_error: (status, X-Error-Code) with which the API refuses, or None.
+        failures: name of a file, or "api" → failures of the next requests.
+        requests: (method, name, Range header) of every request so far.
+        hang: seconds that a request hangs.
+    """
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+        self.api_error: tuple[int, str] | None = None
+        self.failures: dict[str, list[str]] = {}
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.hang = 3.0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+
+    @property
+    def endpoint(self) -> str:
+        """The value of HF_ENDPOINT."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def downloads(self, name: str) -> list[str | None]:
+        """The Range header of every download of a file."""
+        return [part for method, file, part in self.requests if (method, file) == ("GET", name)]
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["FakeHub"]:
+        """Serve until the block ends."""
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+
+
+def etag(content: bytes) -> str:
+    """The hub's name for a file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def environment(endpoint: str, home: object) -> dict[str, str]:
+    """The variables of a process that uses this hub, without a login."""
+    return {
+        "HF_ENDPOINT": endpoint,
+        "HF_HOME": str(home),
+        "HF_TOKEN": "",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "1",
+        "HF_HUB_ETAG_TIMEOUT": "1",
+        "NO_PROXY": "127.0.0.1",
+    }
+
+
+def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = unquote(self.path.partition("?")[0])
+            name = path.partition("/resolve/")[2].partition("/")[2] or "api"
+            if name == "api" and not path.startswith(("/api/models/", "/api/datasets/")):
+                self.answer(b"", 404)
+                return
+            hub.requests.append((self.command, name, self.headers.get("Range")))
+            planned = hub.failures.get(name, [])
+            is_counted = self.command == "GET" or name == "api"
+            failure = planned.pop(0) if planned and is_counted else None
+            if failure == HANGS:
+                time.sleep(hub.hang)
+            if failure == LIMITED:
+                self.answer(b"", 429, {"Retry-After": str(RETRY_AFTER)})
+            elif failure == BROKEN:
+                self.answer(b"", 503)
+            elif failure == REFUSED:
+                self.answer(b"", 403)
+            elif name == "api":
+                self.answer_api()
+            else:
+                self.answer_file(name, failure)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def answer_api(self) -> None:
+            if hub.api_error:
+                status, code = hub.api_error
+                self.answer(b"", status, {"X-Error-Code": code} if code else {})
+                return
+            answer: object = {
+                "id": "someone/model",
+                "sha": COMMIT,
+                "siblings": [{"rfilename": name} for name in hub.files],
+            }
+            if "/tree/" in self.path:
+                answer = [
+                    {"type": "file", "path": name, "size": len(content), "oid": etag(content)}
+                    for name, content in hub.files.items()
+                ]
+            self.answer(json.dumps(answer).encode(), 200)
+
+        def answer_file(self, name: str, failure: str | None) -> None:
+            content = hub.files[name]
+            headers = {
+                "ETag": f'"{etag(content)}"',
+                "X-Repo-Commit": COMMIT,
+                "X-Linked-Size": str(len(content)),
+            }
+            start = int((self.headers.get("Range") or "bytes=0-")[6:].partition("-")[0])
+            body = content[start:]
+            if start:
+                headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+            if failure == INCOMPLETE:
+                body = body[: len(body) // 2]
+            self.answer(body, 206 if start else 200, headers, dropped=failure == DROPPED)
+
+        def answer(
+            self,
+            body: bytes,
+            status: int,
+            headers: dict[str, str] | None = None,
+            *,
+            dropped: bool = False,
+        ) -> None:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self.send_response(status)
+                for key, value in (headers or {}).items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body[: len(body) // 2] if dropped else body)
+                if dropped:
+                    self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler

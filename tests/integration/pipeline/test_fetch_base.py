@@ -1,0 +1,144 @@
+"""Downloads from a hub that is gated, limited, slow, broken or cuts files short."""
+
+import json
+
+import pytest
+
+from helpers.fake_hub import (
+    BROKEN,
+    COMMIT,
+    DROPPED,
+    HANGS,
+    INCOMPLETE,
+    LIMITED,
+    REFUSED,
+    FakeHub,
+    environment,
+)
+from helpers.scripts import run_script
+
+WEIGHTS = bytes(range(256)) * 4000
+FILES = {
+    "config.json": b'{"model_type": "llama"}',
+    "model-00001-of-00002.safetensors": WEIGHTS,
+    "model-00002-of-00002.safetensors": WEIGHTS[::-1],
+    "model.bin": b"another format",
+}
+FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+
+
+@pytest.fixture
+def hub():
+    with FakeHub(FILES).running() as hub:
+        yield hub
+
+
+@pytest.fixture
+def fetch(hub, tmp_path):
+    """Run the script on the fake hub: exit code, output, and the model's folder."""
+    output = tmp_path / "base"
+    parameters = {"repository": "someone/model", "revision": "main"}
+
+    def run(endpoint=hub.endpoint):
+        process = run_script(
+            "fetch_base",
+            tmp_path,
+            parameters,
+            output=output,
+            env=environment(endpoint, tmp_path / "home"),
+        )
+        return process.returncode, process.stdout + process.stderr, output
+
+    return run
+
+
+def is_complete(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        **{name: content for name, content in FILES.items() if name != "model.bin"},
+        "origin.json": (folder / "origin.json").read_bytes(),
+    }
+
+
+def one_line_error(code, text):
+    assert code == 1
+    assert "Traceback" not in text
+    (line,) = (line for line in text.splitlines() if line.startswith("error: "))
+    assert text.splitlines()[-1] == line
+    return line
+
+
+def test_the_model_and_its_commit_are_stored_and_nothing_else(fetch):
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert is_complete(folder)
+    assert json.loads((folder / "origin.json").read_text())["commit"] == COMMIT
+    assert not folder.with_name("base.work").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "error_code", "message"),
+    [
+        (403, "GatedRepo", "'someone/model' is gated, and your login has no access; accept its "),
+        (401, "GatedRepo", "and log in with `hf auth login` or HF_TOKEN"),
+        (401, "RepoNotFound", "is neither a local folder nor on the hub; correct the name, or log"),
+        (404, "RevisionNotFound", "'someone/model' has no revision 'main'; "),
+        (403, "", "the hub refuses 'someone/model' (HTTP 403); log in"),
+    ],
+)
+def test_a_refusal_is_reported_at_once_with_its_remedy(hub, fetch, status, error_code, message):
+    hub.api_error = (status, error_code)
+    code, text, _ = fetch()
+    line = one_line_error(code, text)
+    assert line.startswith("error: models: ")
+    assert message in line
+    assert len(hub.requests) == 1
+
+
+@pytest.mark.parametrize("failure", [LIMITED, BROKEN, DROPPED, INCOMPLETE, HANGS])
+def test_a_download_survives_a_failure_that_passes(hub, fetch, failure):
+    hub.failures = {FIRST: [failure]}
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert is_complete(folder)
+
+
+def test_a_dropped_connection_resumes_in_the_middle_of_the_file(hub, fetch):
+    from huggingface_hub.constants import DOWNLOAD_CHUNK_SIZE  # a part of a chunk is not kept
+
+    hub.files = FILES | {FIRST: bytes(3 * DOWNLOAD_CHUNK_SIZE)}
+    hub.failures = {FIRST: [DROPPED]}
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert (folder / FIRST).read_bytes() == hub.files[FIRST]
+    assert hub.downloads(FIRST) == [None, f"bytes={DOWNLOAD_CHUNK_SIZE}-"]
+
+
+def test_the_hub_is_asked_again_when_it_says_so(hub, fetch):
+    hub.failures = {"api": [LIMITED]}
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert "the hub limits your requests for 'someone/model' (HTTP 429); wait 1 seconds" in text
+    assert "trying again in 1 s" in text
+    assert is_complete(folder)
+
+
+def test_an_interrupted_download_keeps_the_complete_files(hub, fetch):
+    hub.failures = {SECOND: [REFUSED] * 100}
+    code, text, folder = fetch()
+    line = one_line_error(code, text)
+    assert "the hub refuses 'someone/model' (HTTP 403)" in line
+    assert not folder.exists()
+    hub.failures = {}
+    hub.requests.clear()
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert is_complete(folder)
+    assert hub.downloads(FIRST) == []
+    assert hub.downloads(SECOND) == [None]
+
+
+def test_a_hub_that_does_not_answer_is_named(fetch):
+    code, text, _ = fetch(endpoint="http://127.0.0.1:9")
+    line = one_line_error(code, text)
+    assert "http://127.0.0.1:9 does not answer for 'someone/model'" in line
+    assert "check network and proxy" in line
