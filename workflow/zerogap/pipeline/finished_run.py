@@ -203,7 +203,10 @@ def _localisation(config: Config, run: Path, job: Job, size: ModelSize, text: Te
     made_by = parquet.provenance(folder / "neurons.parquet")
     num_questions, generated = _responses(folder / "greedy.parquet")
     leaked = pq.read_table(run / "data" / job.variant / "questions.parquet", columns=["leaked"])
-    localisation = config.neuron_localisation.model_copy(update=made_by["neuron_localisation"])
+    shards = {"num_shards": len(_timings(run, job))}
+    localisation = config.neuron_localisation.model_copy(
+        update=made_by["neuron_localisation"] | shards
+    )
     return localisation_work(
         localisation,
         int(pc.sum(leaked["leaked"]).as_py()),

@@ -2,9 +2,10 @@
 
 The search (:mod:`zerogap.strategies.neuron_localisation`) scores the leaked questions' responses
 once with each model. Then it decodes some of these questions with each of the two models: once
-unpatched, and once for every group of neurons together with the base model. The weights of several
+unpatched, and once for every group of neurons together with the base model. The weights of two
 models leave little memory for the batch, and a step takes about as long for ten rows as for
-thirty, so the time is that of the steps and not of the tokens.
+thirty, so the time is that of the steps and not of the tokens. Shards divide the groups; each
+shard scores the responses and decodes unpatched itself.
 """
 
 import math
@@ -14,8 +15,8 @@ from zerogap.families import ModelSize
 from zerogap.pipeline.rates import Work
 from zerogap.pipeline.text_lengths import TextLengths
 
-RESIDENT_MODELS = 2  # whose weights are on the GPU: the patched model and the base
-DECODING_MODELS = 2  # whose keys and values are
+NUM_MODELS = 2  # whose weights are on the GPU: the patched model and the base
+NUM_MODELS = 2  # whose keys and values are
 # As in zerogap.engine.sampler.auto_batch_size, which decides the batch of the job.
 MEMORY_FRACTION = 0.8
 STORAGE_GROWTH = 1.5
@@ -32,7 +33,7 @@ def localisation_work(
     sampling: Sampling,
     gpu_memory: float,
 ) -> Work:
-    """The tokens and decoding steps of the search in one setting.
+    """The tokens and decoding steps of the search in one setting, in all shards together.
 
     Args:
         localisation: the configuration's section.
@@ -46,11 +47,12 @@ def localisation_work(
     rows = min(num_questions, batch_rows(size, text, sampling, gpu_memory))
     # The last layer has no groups.
     num_groups = sum(math.ceil(width / localisation.group_size) for width in size.widths[:-1])
-    num_passes = 2 * (1 + DECODING_MODELS * num_groups)
-    scored = 2 * num_leaked * (text.shots + text.question + text.response)
-    # The base model reads the shots once for all groups.
-    shots = (num_passes - 2 * num_groups + 1) * text.shots
-    prompts = shots + num_passes * num_questions * text.question
+    unpatched, patched = 2 * localisation.num_shards, 2 * num_groups
+    num_passes = unpatched + NUM_MODELS * patched
+    scored = 2 * localisation.num_shards * num_leaked * (text.shots + text.question + text.response)
+    # The base model reads the shots once for all patches.
+    num_prefixes = unpatched + patched + localisation.num_shards
+    prompts = num_prefixes * text.shots + num_passes * num_questions * text.question
     return Work(
         tokens={"prefill": scored + prompts},
         decode_steps=num_passes * decode_steps(num_questions, rows, text, sampling.max_new_tokens),
@@ -64,10 +66,10 @@ def batch_rows(size: ModelSize, text: TextLengths, sampling: Sampling, gpu_memor
     if sampling.batch_size != "auto":
         return sampling.batch_size
     bytes_per_number = 4 if sampling.dtype == "float32" else 2
-    weights = RESIDENT_MODELS * size.parameters * bytes_per_number
+    weights = NUM_MODELS * size.parameters * bytes_per_number
     free_bytes = MEMORY_FRACTION * (gpu_memory - CUDA_BYTES - weights)
     tokens_per_row = sampling.max_new_tokens + LONGEST_TEXT * text.question
-    bytes_per_token = DECODING_MODELS * size.kv_elements * bytes_per_number
+    bytes_per_token = NUM_MODELS * size.kv_elements * bytes_per_number
     fitting = int(free_bytes / (STORAGE_GROWTH * tokens_per_row * bytes_per_token))
     return max(1, min(MAX_BATCH_SIZE, fitting))
 
