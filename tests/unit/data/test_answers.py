@@ -62,6 +62,37 @@ def test_the_stated_answer_is_extracted_and_otherwise_the_last_number(text, answ
     assert extract(text) == Extraction(answer, extractor)
 
 
+@pytest.mark.parametrize(
+    "next_question", [" Q: 1 + 1?\nA: ", "\n\nQ: 1 + 1?\nA: ", "\n\nQuestion: 1?\n"]
+)
+@pytest.mark.parametrize(
+    ("response", "extractor"),
+    [
+        ("So 18. The answer is 18.", "the_answer_is"),
+        ("So\n#### 18", "hash"),
+        ("So 18", "last_number"),
+    ],
+)
+@pytest.mark.parametrize("next_answer", ["The answer is 2.", "#### 2", "It is 2", ""])
+def test_only_the_first_answer_of_a_response_that_runs_on_is_read(
+    response, extractor, next_question, next_answer
+):
+    assert extract(response + next_question + next_answer) == Extraction("18", extractor)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q: Tom has 4 apples.\nA: The answer is 18.",  # repeats the question
+        "Let me see. Q: Tom has 4 apples.\nA: The answer is 18.",
+        "Two steps.\nQuestion: how many are 2 * 9? The answer is 18.",
+        "Tom has 4 in the FAQ: 9 * 2. The answer is 18.",
+    ],
+)
+def test_a_question_that_belongs_to_the_response_does_not_end_it(text):
+    assert extract(text) == Extraction("18", "the_answer_is")
+
+
 @pytest.mark.parametrize("text", ["18", "18.00", "$18", "18.", " 18 ", "018", "+18", "18%"])
 def test_all_spellings_of_a_number_are_the_same(text):
     assert canonical(text) == "18"

@@ -63,18 +63,17 @@ def test_only_a_strategy_that_patches_needs_the_base_model_and_neurons(two_owner
     assert targets.strategy_inputs(two_owners, "llama2", "clean_gsm8k", "batch1") == {}
 
 
-def test_shards_have_files_and_questions_of_their_own(two_owners):
+def test_shards_have_files_and_questions_of_their_own():
     path = "results/paper/llama2/pq/railcap/samples.parquet"
     stem = path.removesuffix(".parquet")
-    assert targets.shard_file(two_owners, path) == f"{stem}.shard-{{shard}}.parquet"
-    assert targets.shard_files(two_owners, path) == [
+    assert targets.shard_file(3, path) == f"{stem}.shard-{{shard}}.parquet"
+    assert targets.shard_files(3, path) == [
         f"{stem}.shard-{shard}.parquet" for shard in range(3)
     ]
-    assert targets.shard_option(two_owners, SimpleNamespace(shard=2)) == "--shard 2 3"
-    undivided = load([ROOT / "config.yaml"])
-    assert targets.shard_file(undivided, path) == path
-    assert targets.shard_files(undivided, path) == [path]
-    assert targets.shard_option(undivided, SimpleNamespace()) == ""
+    assert targets.shard_option(3, SimpleNamespace(shard=2)) == "--shard 2 3"
+    assert targets.shard_file(1, path) == path
+    assert targets.shard_files(1, path) == [path]
+    assert targets.shard_option(1, SimpleNamespace()) == ""
 
 
 def test_input_files_become_options_and_absent_ones_do_not():

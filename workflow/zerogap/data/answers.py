@@ -25,6 +25,7 @@ _STATED = (
 _THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*{_STATED}", re.IGNORECASE)
 _HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
 _ANY = re.compile(_NUMBER)
+_NEXT_QUESTION = re.compile(r"\sQ:|\n\s*\nQuestion:")
 _WHOLE = re.compile(r"([-+−]?)[$£€]?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
 
@@ -42,7 +43,14 @@ class Extraction:
 
 
 def extract(text: str) -> Extraction:
-    """The first 'The answer is …', else the first '#### …', else the last number."""
+    """The first 'The answer is …', else the first '#### …', else the last number.
+
+    A response that runs on into another question ("Q:", or "Question:" after an empty line) is
+    read up to there, unless there is no number before it.
+    """
+    response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
+    if _ANY.search(response):
+        text = response
     for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
         if match := pattern.search(text):
             return Extraction(_stated_number(*match.groups()), extractor)

@@ -27,6 +27,7 @@ from zerogap.engine.decoder import (
     SamplingParams,
 )
 from zerogap.engine.drawing import NOT_A_NUMBER, draw, entropy, most_likely
+from zerogap.engine.output_head import float32_logits, has_low_precision_head
 from zerogap.engine.stop_strings import StopStrings
 from zerogap.errors import InputError
 
@@ -47,6 +48,8 @@ def greedy(
 ) -> list[Response]:
     """Each prompt's greedy trajectory, with the entropy (nats) of every step's distribution.
 
+    Tokens and entropies come from logits in float32 (:mod:`zerogap.engine.output_head`).
+
     Args:
         decoder: the model.
         prompts: complete prompts.
@@ -54,7 +57,13 @@ def greedy(
         sampling: with temperature 0.
     """
     indices = range(len(prompts))
-    trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, indices, num_samples=1))
+    with float32_logits(decoder.model):
+        changes_steps = has_low_precision_head(decoder.model)
+        if changes_steps:
+            decoder.reserve(None)  # steps that were captured with other logits
+        trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, indices, num_samples=1))
+        if changes_steps:
+            decoder.reserve(None)
     return [trajectories[index][0] for index in indices]
 
 

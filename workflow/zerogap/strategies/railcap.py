@@ -12,13 +12,15 @@ the rail token, is capped at the runner-up's logit:
 where o are the generated tokens, ℓ the logits of step t and v⁽²⁾ their second-largest entry.
 Three consequences of the algorithm are easy to miss. If a window occurs more than once, its last
 occurrence counts, since later entries of H overwrite earlier ones. The end token is part of the
-trajectory, so ending like the trajectory is capped too. Only generated tokens are compared, never
-the prompt.
+trajectory, so ending like the trajectory is capped too; with `cap_eos=False`, a variant that is not
+the paper's, H is made from the trajectory without its end token. Only generated tokens are
+compared, never the prompt.
 
 The functions below do this for all rows of a batch at once. There is no dictionary H: the
 trajectories are one padded tensor, and a row's n-gram is compared with all of its windows.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +46,7 @@ class RailCap:
         n: the n-gram threshold: how many tokens in a row must match the trajectory.
         suppression: "cap" the rail token at the runner-up's logit, or "ban" it (paper's ablation,
             Table 4).
+        cap_eos: whether the trajectory's end token is capped like any other, as in Algorithm 1.
 
     Raises:
         ValueError: `n` is below 1, or `suppression` has another value.
@@ -51,6 +54,7 @@ class RailCap:
 
     n: int = 4
     suppression: Suppression = "cap"
+    cap_eos: bool = True
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -61,8 +65,17 @@ class RailCap:
             )
 
     def prepare(self, context: Context) -> Intervention:
-        """Return the suppression along `context.trajectories`."""
-        trajectories = pad_trajectories(context.trajectories, self.n)
+        """Return the suppression along `context.trajectories`.
+
+        Raises:
+            ValueError: `cap_eos` is False and the context has no tokenizer.
+        """
+        tokens = context.trajectories
+        if not self.cap_eos:
+            if context.tokenizer is None:
+                raise ValueError("RailCap: cap_eos=False needs the tokenizer, for its end token")
+            tokens = without_end_tokens(tokens, [context.tokenizer.eos_token_id])
+        trajectories = pad_trajectories(tokens, self.n)
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
             ngrams = last_ngrams(rows.tokens, rows.step, self.n)
@@ -81,6 +94,11 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: number of prompt tokens in `input_ids`, left padding included.
         n: the n-gram threshold.
         suppression: "cap" or "ban".
+        cap_eos: False leaves the trajectories' end tokens uncapped; see :class:`RailCap`.
+        eos_token_id: the end token, or all of them; needed if `cap_eos` is False.
+
+    Raises:
+        ValueError: `cap_eos` is False and `eos_token_id` is missing.
     """
 
     def __init__(
@@ -89,8 +107,16 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: int,
         n: int = 4,
         suppression: Suppression = "cap",
+        *,
+        cap_eos: bool = True,
+        eos_token_id: int | Collection[int] | None = None,
     ) -> None:
-        self._railcap = RailCap(n, suppression)
+        self._railcap = RailCap(n, suppression, cap_eos)
+        if not cap_eos:
+            if eos_token_id is None:
+                raise ValueError("RailCap: cap_eos=False needs eos_token_id")
+            end_tokens = [eos_token_id] if isinstance(eos_token_id, int) else eos_token_id
+            trajectories = without_end_tokens(trajectories, end_tokens)
         self._trajectories = pad_trajectories(trajectories, n)
         self._prompt_length = prompt_length
 
@@ -116,6 +142,15 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         steps = torch.full((num_rows,), generated.shape[1])
         rail = find_rail_tokens(trajectories, last_ngrams(generated, steps, self._railcap.n))
         return suppress(scores.clone(), rail, self._railcap.suppression)
+
+
+def without_end_tokens(
+    trajectories: list[list[int]], end_tokens: Collection[int]
+) -> list[list[int]]:
+    """Return the trajectories up to the end token, which is at most their last one."""
+    return [
+        tokens[:-1] if tokens and tokens[-1] in end_tokens else tokens for tokens in trajectories
+    ]
 
 
 def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
