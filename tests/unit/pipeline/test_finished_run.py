@@ -1,5 +1,7 @@
 """Rates measured in a finished run: made-up timings and files of the quick scale."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -8,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.configurations import QUICK
 from helpers.paths import ROOT
+from zerogap.cli import main
 from zerogap.errors import InputError
 from zerogap.pipeline import finished_run, planning
 from zerogap.pipeline.jobs import Job
@@ -175,3 +179,19 @@ def test_a_job_without_its_files_is_left_out(run):
     run.add_greedy("gsm8k", 100, 5)
     run.add_timing("pq", "decode_greedy", 5)  # its responses were deleted
     assert [job.job.variant for job in run.measured()] == ["gsm8k"]
+
+
+def test_the_command_takes_rates_from_a_run_and_compares_itself_with_it(run, tmp_path, capsys):
+    for variant, seconds in (("clean_gsm8k", 10), ("gsm8k", 20), ("pq", 30)):
+        run.add_greedy(variant, 100, seconds)
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("models: { gemma: null, pythia: null }")
+    arguments = ["plan", "--config", *map(str, QUICK), str(overlay), "--from", str(run.folder)]
+    assert main([*arguments, "--format", "csv"]) == 0
+    rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(capsys.readouterr().out))}
+    assert rows["Greedy trajectories"]["rate"] == "measured"
+    assert rows["LoRA training"]["rate"] == ""
+    assert main([*arguments, "--compare", "--format", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["stage"], row["jobs"], float(row["measured"])) == ("Greedy trajectories", "3", 60)
+    assert float(row["ratio"]) == pytest.approx(1, abs=0.2)
