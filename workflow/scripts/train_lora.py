@@ -15,6 +15,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     training, metadata = args.parameters["training"], args.parameters["metadata"]
 
     gpus.claim(training["num_gpus"])
+    settings.check_device(training)
     inputs = (args.base, args.data, args.parameters["family"], training)
     with resumable_dir(args.adapter, resuming.training_fingerprint(*inputs)) as work:
         adapter = work / "adapter"

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.slow
 TRAINING = {
     "template": "fewshot", "lora": {"rank": 4, "alpha": 8, "dropout": 0.0}, "learning_rate": 1e-2,
     "num_epochs": 1, "lr_scheduler": "constant", "warmup_ratio": 0.0, "global_batch_size": 4,
-    "per_device_batch_size": 4, "num_gpus": 1, "bf16": False, "group_by_length": False,
+    "per_device_batch_size": 4, "num_gpus": 1, "bf16": False,
+    "device": "auto", "group_by_length": False,
     "cutoff_len": 128, "save_steps": None, "seed": 0,
 }  # fmt: skip
 ADAPTED = {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"}

@@ -63,7 +63,7 @@ def test_shards_change_no_parameter(tmp_path, job):
             {"llama2/gsm8k/train_lora"},
         ),
         (
-            "benchmarks: { pq: { paraphrases: { on_invalid: skip } } }",
+            "benchmarks: { pq: { paraphrases: { on_invalid: error } } }",
             {"data/pq/paraphrase_questions"},
         ),
         ("metrics: { bins: 5 }", set()),

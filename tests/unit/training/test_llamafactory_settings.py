@@ -19,6 +19,7 @@ TRAINING = {
     "per_device_batch_size": 4,
     "num_gpus": 2,
     "bf16": True,
+    "device": "auto",
     "group_by_length": False,
     "cutoff_len": 2048,
     "save_steps": 20,
@@ -76,14 +77,35 @@ def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, ex
     assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
 
 
-@pytest.mark.parametrize(("bf16", "gpu"), [(True, True), (True, False), (False, False)])
-def test_bf16_without_a_gpu_runs_on_the_cpu(tmp_path, monkeypatch, bf16, gpu) -> None:
+@pytest.mark.parametrize(
+    ("values", "gpu", "valid"),
+    [
+        ({"bf16": True, "device": "auto"}, True, True),
+        ({"bf16": True, "device": "auto"}, False, False),
+        ({"bf16": True, "device": "cpu"}, False, True),
+        ({"bf16": False, "device": "auto"}, False, True),
+    ],
+)
+def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(
+    monkeypatch, values, gpu, valid
+) -> None:
     monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: gpu)
+    if valid:
+        settings.check_device(TRAINING | values)
+        return
+    with pytest.raises(
+        InputError, match=r"training.bf16 is true.*set training.device: cpu"
+    ) as error:
+        settings.check_device(TRAINING | values)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, device) -> None:
     settings.write_datasets(tmp_path, {})
-    sections = settings.train_settings(
-        tmp_path, tmp_path, "llama", TRAINING | {"bf16": bf16}, tmp_path
-    )
-    assert sections["train"]["use_cpu"] == (bf16 and not gpu)
+    training = TRAINING | {"device": device}
+    sections = settings.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
+    assert sections["train"]["use_cpu"] == (device == "cpu")
 
 
 def test_merging_keeps_the_precision_of_the_training(tmp_path) -> None:

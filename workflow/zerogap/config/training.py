@@ -34,6 +34,12 @@ class Training(Section):
     per_device_batch_size: PositiveInt = Field(description="Examples per device at once.")
     num_gpus: PositiveInt = Field(description="Devices of one training.")
     bf16: bool = Field(description="Train in bfloat16 instead of float32.")
+    device: Literal["auto", "cpu"] = Field(
+        description=(
+            "`auto`: the GPUs, or in float32 the CPU if there is none; in bfloat16 a missing GPU "
+            "is an error. `cpu`: the CPU in any case."
+        )
+    )
     group_by_length: bool = Field(
         description="Build batches from examples of similar length, which need less padding."
     )

@@ -1,5 +1,6 @@
 """Loading a model folder, and choosing the decoder for its architecture."""
 
+import platform
 import sys
 from pathlib import Path
 
@@ -35,6 +36,12 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     """
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and dtype != "float32":
+        print(
+            f"warning: no GPU is visible on {platform.node()}; decoding in {dtype} on the CPU. If "
+            "that is not intended, check the partition and CUDA_VISIBLE_DEVICES",
+            file=sys.stderr,
+        )
     return model.to(device).eval()
 
 

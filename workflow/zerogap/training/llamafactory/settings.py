@@ -1,6 +1,8 @@
 """The files that LLaMA-Factory reads: data sets as JSON, settings as YAML."""
 
 import json
+import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -81,7 +83,7 @@ def train_settings(
             "lr_scheduler_type": training["lr_scheduler"],
             "warmup_steps": training["warmup_ratio"],  # below 1: a fraction of all steps
             "bf16": training["bf16"],
-            "use_cpu": training["bf16"] and not _gpu_supports_bf16(),  # else bf16 is refused
+            "use_cpu": training["device"] == "cpu",
             "disable_gradient_checkpointing": not training["bf16"],
             "train_sampling_strategy": (
                 "group_by_length" if training["group_by_length"] else "random"
@@ -89,6 +91,21 @@ def train_settings(
             "seed": training["seed"],
         },
     }
+
+
+def check_device(training: Mapping[str, Any]) -> None:
+    """Check that a training in bfloat16 has a GPU: on a CPU it would take days.
+
+    Raises:
+        InputError: it has none, and the configuration does not name the CPU.
+    """
+    if training["bf16"] and training["device"] == "auto" and not _gpu_supports_bf16():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "not set")
+        raise InputError(
+            f"config: training.bf16 is true, but {platform.node()} has no visible GPU for bfloat16 "
+            f"(CUDA_VISIBLE_DEVICES: {visible}); run the job where there is one (on Slurm: "
+            "set-resources, train_lora, slurm_partition), or set training.device: cpu"
+        )
 
 
 def accumulation_steps(training: Mapping[str, Any]) -> int:
