@@ -59,7 +59,7 @@ lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
-	-$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/check_prose.py
 	$(SNAKEMAKE) --lint
 
 docs: .venv/ready ## regenerate the configuration reference

@@ -105,7 +105,7 @@ def trained(request, tmp_path_factory) -> Trained:
     rows = [questions.Question(p.question, p.rationale, p.gold) for p in problems(8, 0, "test")]
     table = questions.split_test_questions(rows, None, 4, 1)
     parquet.write(folder / "questions.parquet", table, "questions", {})
-    long = {"system": "Be\u2028brief.", "question": "Go on:\n- one", "response": "so " * 500}
+    long = {"system": "Be\u2028brief.", "question": "Continue:\n- one", "response": "so " * 500}
     short = {"system": "", "question": "Name a colour.", "response": "Red.\nYes."}
     openorca.write(folder / "instructions.jsonl", [long, short])
     (folder / "exemplars.json").write_text(json.dumps(prompts.exemplars("toy", 2)))

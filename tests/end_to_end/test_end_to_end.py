@@ -42,7 +42,7 @@ class Run:
 
     def planned(self, *arguments: str) -> Counter[str]:
         """Rule → number of jobs that would run."""
-        return job_counts(self.snakemake(*arguments, "-n"))
+        return job_counts(self.snakemake("-n", *arguments))
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,7 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
     _check_columns(table.column_names, CONTRACTS[contract], path, contract)
-    frame = table.select(CONTRACTS[contract].names).to_pandas()
+    frame: pd.DataFrame = table.select(CONTRACTS[contract].names).to_pandas()
     _check_keys(frame, path, contract)
     return frame
 

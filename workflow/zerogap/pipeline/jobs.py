@@ -132,8 +132,7 @@ def all_jobs(config: Config) -> list[Job]:
             jobs.append(job._replace(rule=_MERGE_RULES[job.rule]))
     for model in config.models:
         for variant in config.variants:
-            rules = ("write_training_data", "merge_lora")
-            jobs += [Job(rule, model, variant) for rule in rules]
+            jobs += [Job("write_training_data", model, variant), Job("merge_lora", model, variant)]
         for benchmark in config.benchmarks:
             rules = ("make_all_zero", "compute_metrics", "measure_overlap")
             jobs += [Job(rule, model, benchmark) for rule in rules]

@@ -7,6 +7,8 @@ a comment is edited. Where an edit of the code changes results, raise the versio
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import BaseModel
+
 from zerogap.config import Config
 from zerogap.config.benchmark import Benchmark
 from zerogap.errors import InputError
@@ -177,7 +179,7 @@ def strategy(config: Config, name: str) -> Parameters:
 def _source(section: Any) -> Parameters:
     """The source of data that is used, with its own options only."""
     options = getattr(section, section.source, None)
-    if hasattr(options, "model_dump"):
+    if isinstance(options, BaseModel):
         options = options.model_dump()
     return {"source": section.source, "options": options}
 

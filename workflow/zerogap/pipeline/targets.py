@@ -83,8 +83,9 @@ def question_files(config: Config, owner: str) -> list[str]:
 def instruction_files(config: Config) -> list[str]:
     """The user's own file of instructions, if they are read from one."""
     instructions = config.instructions
-    is_file = instructions.source == "files" and instructions.files is not None
-    return [instructions.files] if is_file else []
+    if instructions.source != "files" or instructions.files is None:
+        return []
+    return [instructions.files]
 
 
 def needs_gpu_to_paraphrase(config: Config) -> bool:
