@@ -90,7 +90,9 @@ def gemma() -> PreTrainedTokenizerBase:
 
 
 def gpt_neox() -> PreTrainedTokenizerBase:
-    return GPTNeoXTokenizer(**train_bpe(["<|endoftext|>", "<|padding|>"], True))
+    bpe = train_bpe(["<|endoftext|>", "<|padding|>"], True)
+    bpe["vocab"]["ĊĊ"] = len(bpe["vocab"])  # an empty line is one token, as in GPT-NeoX
+    return GPTNeoXTokenizer(vocab=bpe["vocab"], merges=[*bpe["merges"], ("Ċ", "Ċ")])
 
 
 TOKENIZERS = {

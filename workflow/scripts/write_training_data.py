@@ -31,16 +31,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines = args.instructions.read_text(encoding="utf-8").split("\n")
     instructions = [json.loads(line) for line in lines if line]
     template = PromptTemplate.of(args.parameters["prompt"])
-    pairs = {
-        "instructions": examples.instruction_pairs(instructions),
-        "questions": examples.question_pairs(questions, exemplars, column, template),
-    }
     cutoff_len = args.parameters["cutoff_len"]
     datasets = {
-        name: examples.training_examples(
-            entries, tokenizer, cutoff_len, truncate=name == "instructions"
-        )
-        for name, entries in pairs.items()
+        "instructions": examples.instruction_examples(
+            examples.instruction_pairs(instructions), tokenizer, cutoff_len
+        ),
+        "questions": examples.question_examples(
+            examples.question_pairs(questions, exemplars, column, template), tokenizer, cutoff_len
+        ),
     }
     write_datasets(args.output, datasets)
 

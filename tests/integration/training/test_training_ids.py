@@ -9,7 +9,12 @@ from helpers import shared_data
 from helpers.toy_tokenizers import TOKENIZERS
 from zerogap import training
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
-from zerogap.training.examples import AFTER_RESPONSE, instruction_pairs, training_examples
+from zerogap.training.examples import (
+    AFTER_RESPONSE,
+    instruction_examples,
+    instruction_pairs,
+    question_examples,
+)
 
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
 # The first token of a prompt; Llama tokenizers begin with <s>.
@@ -80,11 +85,17 @@ INSTRUCTION = instruction_pairs(
 )[0]
 
 
+def example_of(pair, tokenizer):
+    write = question_examples if pair is QUESTION else instruction_examples
+    [example] = write([pair], tokenizer, 4096)
+    return example
+
+
 @pytest.mark.parametrize("pair", [QUESTION, INSTRUCTION], ids=["question", "instruction"])
 def test_training_sees_what_inference_sees(loaded, supervised, pair):
     name, tokenizer = loaded
     prompt, response = pair
-    [example] = training_examples([pair], tokenizer, 4096)
+    example = example_of(pair, tokenizer)
     ids, labels = supervised(tokenizer, example)
 
     prompt_ids = tokenizer(prompt)["input_ids"]  # as `responses.few_shot_prompts` asks
@@ -104,7 +115,7 @@ def test_training_sees_what_inference_sees(loaded, supervised, pair):
 
 def test_each_tokenizer_class_needs_its_own_spelling(loaded):
     name, tokenizer = loaded
-    one, other = training_examples([QUESTION, INSTRUCTION], tokenizer, 4096)
+    one, other = (example_of(pair, tokenizer) for pair in (QUESTION, INSTRUCTION))
     bos = BOS_TEXT.get(name, "<s>")
     assert one["prompt"] == bos + QUESTION[0]
     assert other["prompt"] == bos + INSTRUCTION[0]
@@ -115,7 +126,7 @@ def test_each_tokenizer_class_needs_its_own_spelling(loaded):
 def test_training_ids_are_those_of_the_whole_text(loaded, supervised):
     """They are the ids of prompt and response tokenised together, with one EOS."""
     _, tokenizer = loaded
-    [example] = training_examples([QUESTION], tokenizer, 4096)
+    example = example_of(QUESTION, tokenizer)
     ids, labels = supervised(tokenizer, example)
     whole = tokenizer(QUESTION[0] + QUESTION[1] + AFTER_RESPONSE)["input_ids"]
     assert ids == [*whole, tokenizer.eos_token_id]

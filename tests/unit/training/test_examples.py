@@ -9,11 +9,11 @@ from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 from zerogap.training.examples import (
+    instruction_examples,
     instruction_pairs,
     instruction_prompt,
+    question_examples,
     question_pairs,
-    training_example,
-    training_examples,
 )
 from zerogap.training.toy import tokenizers
 
@@ -51,35 +51,34 @@ def test_each_part_of_an_instruction_ends_with_an_empty_line() -> None:
 
 def test_a_question_that_would_be_truncated_is_an_error() -> None:
     pairs = question_pairs(QUESTIONS, EXEMPLARS, "question", DEFAULT_TEMPLATE)
-    [example] = training_examples(pairs, TOKENIZER, 512)
+    [example] = question_examples(pairs, TOKENIZER, 512)
     tokens = len(
         TOKENIZER(example["prompt"] + example["response"] + "\n\n", add_special_tokens=False)[
             "input_ids"
         ]
     )
-    assert training_examples(pairs, TOKENIZER, tokens + 1)  # with EOS it just fits
+    assert question_examples(pairs, TOKENIZER, tokens + 1)  # with EOS it just fits
     with pytest.raises(InputError, match=rf"has {tokens + 1} tokens.*cutoff_len is {tokens}"):
-        training_examples(pairs, TOKENIZER, tokens)
+        question_examples(pairs, TOKENIZER, tokens)
 
 
 def test_truncated_instructions_are_counted(capsys) -> None:
     pairs = [("Say it.\n\n", "so " * 60), ("Say it.\n\n", "So.")]
-    assert len(training_examples(pairs, TOKENIZER, 40, truncate=True)) == 2
+    assert len(instruction_examples(pairs, TOKENIZER, 40)) == 2
     assert capsys.readouterr().out == "1 of 2 examples are truncated to 40 tokens\n"
 
 
 @pytest.mark.parametrize(("family", "first"), [("llama", "<s>"), ("gemma4", "<bos>")])
 def test_bos_is_written_out_if_the_tokenizer_adds_it(family: str, first: str) -> None:
     tokenizer = tokenizers.train(TEXTS, family, 400, 256)
-    prompt, response, tokens = training_example(tokenizer, PROMPT, " It is 7.")
-    assert prompt == first + PROMPT
-    assert response == " It is 7."
-    assert tokens == len(tokenizer(PROMPT + " It is 7.\n\n")["input_ids"]) + 1
+    [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
+    assert example == {"prompt": first + PROMPT, "response": " It is 7."}
 
 
 def test_bos_is_not_written_if_the_tokenizer_adds_none() -> None:
     tokenizer = tokenizers.train(TEXTS, "gpt_neox", 400, 256)
-    assert training_example(tokenizer, PROMPT, " It is 7.")[:2] == (PROMPT, " It is 7.")
+    [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
+    assert example == {"prompt": PROMPT, "response": " It is 7."}
 
 
 def metaspace(scheme: str) -> PreTrainedTokenizerFast:
@@ -99,23 +98,58 @@ def metaspace(scheme: str) -> PreTrainedTokenizerFast:
 def test_the_space_is_left_to_a_tokenizer_that_adds_it() -> None:
     core = metaspace("always")
     assert core.tokenize(" one") == core.tokenize("one")  # the premise
-    assert training_example(core, "Q: how", " one")[0] == "<s>Q: how"
+    [example] = question_examples([("Q: how", " one")], core, 512)
+    assert example["prompt"] == "<s>Q: how"
 
 
-def test_an_instruction_may_end_in_line_breaks_that_merge() -> None:
+def gpt2_like() -> PreTrainedTokenizerFast:
     """GPT-2's way of splitting text: an empty line is one token, unless a word follows."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=257, initial_alphabet=alphabet, show_progress=False)
     core.train_from_iterator(["\n\n"] * 10, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="!")
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="!")
+
+
+def test_an_instruction_may_end_in_line_breaks_that_merge() -> None:
+    tokenizer = gpt2_like()
     assert len(tokenizer("\n\n")["input_ids"]) == 1
     assert tokenizer("\n\nRed")["input_ids"][:2] == tokenizer("\n")["input_ids"] * 2
-    assert training_example(tokenizer, "Go.\n\n", "Red.")[:2] == ("Go.\n\n", "Red.")
+    [example] = instruction_examples([("Go.\n\n", "Red.")], tokenizer, 512)
+    assert example == {"prompt": "Go.\n\n", "response": "Red."}
+
+
+def test_a_question_must_not_end_in_line_breaks_that_merge() -> None:
+    with pytest.raises(InputError, match="training example 0: the tokenizer gives it other ids"):
+        question_examples([("Go.\n\n", "Red.")], gpt2_like(), 512)
+
+
+def test_an_instruction_whose_prompt_has_other_ids_is_skipped_and_counted(capsys) -> None:
+    tokenizer = RewritesAfterBos(metaspace("always"))
+    pairs = [("Q: how", "one"), ("how how", "one"), ("A: one", "one")]
+    examples = instruction_examples(pairs, tokenizer, 512)
+    assert [example["prompt"] for example in examples] == ["<s>Q: how", "<s>A: one"]
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("instruction 1 is skipped: the tokenizer gives its prompt other ids")
+    assert last == "1 of 3 instructions are skipped"
+    with pytest.raises(InputError, match="the prompt of every instruction"):
+        instruction_examples(pairs[1:2], tokenizer, 512)
+
+
+class RewritesAfterBos:
+    """A tokenizer that treats one prompt differently where BOS is part of the text."""
+
+    def __init__(self, core: PreTrainedTokenizerFast) -> None:
+        self.core = core
+        self.bos_token, self.bos_token_id = core.bos_token, core.bos_token_id
+
+    def __call__(self, texts: list[str], *, add_special_tokens: bool) -> dict[str, list]:
+        texts = [text.replace("<s>how", "<s>one").replace("<s> how", "<s> A:") for text in texts]
+        return self.core(texts, add_special_tokens=add_special_tokens)
 
 
 def test_ids_that_differ_from_inference_are_an_error_with_both_lists() -> None:
     tokenizer = tokenizers.train(TEXTS, "llama", 400, 256)
     with pytest.raises(InputError, match=r"(?s)training, response.*inference, all"):
-        training_example(tokenizer, "How man", "y apples")  # splits a token
+        question_examples([("How man", "y apples")], tokenizer, 512)  # splits a token

@@ -2,10 +2,13 @@
 
 Training must see exactly the token ids that inference sees. LLaMA-Factory tokenises prompt and
 response separately and adds no BOS token, whereas inference tokenises the prompt alone and lets the
-tokenizer add what it adds. The examples are spelled so that the ids agree, or it is an error.
+tokenizer add what it adds. The examples are spelled so that the ids agree. For a question anything
+else is an error. Instructions are never decoded, so that only their prompts must agree, and one
+that does not is skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -61,102 +64,152 @@ def question_pairs(
     ]
 
 
-def training_examples(
-    pairs: Sequence[tuple[str, str]],
-    tokenizer: "PreTrainedTokenizerBase",
-    cutoff_len: int,
-    *,
-    truncate: bool = False,
+def question_examples(
+    pairs: Sequence[tuple[str, str]], tokenizer: "PreTrainedTokenizerBase", cutoff_len: int
 ) -> list[Example]:
-    """The pairs as LLaMA-Factory's `fewshot` template must find them, each checked id by id.
+    """The questions as LLaMA-Factory's `fewshot` template must find them.
+
+    Training tokenises prompt and response separately; the concatenated ids must equal those of the
+    whole text. A sentencepiece tokenizer puts a space before the response by itself and a
+    byte-level one does not, so the response is tried with and without its leading space.
 
     Args:
         pairs: prompts and responses as at inference.
         tokenizer: the tokenizer of the model that is trained.
-        cutoff_len: maximum length of an example in tokens.
-        truncate: accept examples longer than `cutoff_len` tokens, which LLaMA-Factory truncates;
-            their number is printed.
+        cutoff_len: maximum length of an example in tokens, EOS included.
 
     Raises:
-        InputError: training would see other ids than inference, or an example that must not be
-            truncated is too long.
+        InputError: training would see other ids than inference, or an example is too long.
     """
-    examples, num_truncated = [], 0
-    for index, (prompt, response) in enumerate(pairs):
-        training_text, response_text, num_tokens = training_example(tokenizer, prompt, response)
-        if num_tokens > cutoff_len and truncate:
-            num_truncated += 1
-        elif num_tokens > cutoff_len:
+    prompts = _training_prompts(tokenizer, [prompt for prompt, _ in pairs])
+    whole_ids = _token_ids(tokenizer, [prompt + text + AFTER_RESPONSE for prompt, text in pairs])
+    as_written = [text for _, text in pairs]
+    spellings = [as_written, [text.removeprefix(" ") for text in as_written]]
+    response_ids = [
+        _token_ids(tokenizer, [text + AFTER_RESPONSE for text in texts], special=False)
+        for texts in spellings
+    ]
+    examples = []
+    for index, prompt in enumerate(prompts):
+        for texts, ids in zip(spellings, response_ids, strict=True):
+            if prompt.agrees and prompt.ids + ids[index] == whole_ids[index]:
+                examples.append({"prompt": prompt.text, "response": texts[index]})
+                break
+        else:
+            raise InputError(
+                f"training example {index}: the tokenizer gives it other ids than inference sees; "
+                f"use a model with another tokenizer\n  training, prompt:    {prompt.ids}\n"
+                f"  inference, prompt:   {prompt.inference_ids}\n"
+                f"  training, response:  {response_ids[0][index]}\n"
+                f"  inference, all:      {whole_ids[index]}\n"
+                f"  prompt: {pairs[index][0]!r}\n  response: {pairs[index][1]!r}"
+            )
+        num_tokens = len(whole_ids[index]) + 1
+        if num_tokens > cutoff_len:
             raise InputError(
                 f"training example {index} has {num_tokens} tokens, but training.cutoff_len is "
-                f"{cutoff_len}; raise it or use fewer shots ({response[:60]!r}…)"
+                f"{cutoff_len}; raise it or use fewer shots ({pairs[index][1][:60]!r}…)"
             )
-        examples.append({"prompt": training_text, "response": response_text})
-    if num_truncated:
-        print(f"{num_truncated} of {len(examples)} examples are truncated to {cutoff_len} tokens")
     return examples
 
 
-def training_prompt(tokenizer: "PreTrainedTokenizerBase", prompt: str) -> str:
-    """The prompt as it must be written for LLaMA-Factory's `fewshot` template.
+def instruction_examples(
+    pairs: Sequence[tuple[str, str]], tokenizer: "PreTrainedTokenizerBase", cutoff_len: int
+) -> list[Example]:
+    """The instructions as LLaMA-Factory's `fewshot` template must find them.
+
+    Only the prompt's ids must be those of inference. The ids at its end may differ from those of
+    prompt and response in one text: GPT-2's way of splitting text, for one, merges line breaks only
+    if no word follows. An instruction whose prompt has other ids is skipped; one that is longer
+    than `cutoff_len` tokens is truncated by LLaMA-Factory. Both are printed.
+
+    Args:
+        pairs: prompts and responses.
+        tokenizer: the tokenizer of the model that is trained.
+        cutoff_len: maximum length of an example in tokens, EOS included.
+
+    Raises:
+        InputError: all instructions would be skipped.
+    """
+    prompts = _training_prompts(tokenizer, [prompt for prompt, _ in pairs])
+    responses = [text + AFTER_RESPONSE for _, text in pairs]
+    response_ids = _token_ids(tokenizer, responses, special=False)
+    examples, num_truncated = [], 0
+    for index, (prompt, (text, response)) in enumerate(zip(prompts, pairs, strict=True)):
+        if not prompt.agrees:
+            print(
+                f"instruction {index} is skipped: the tokenizer gives its prompt other ids in "
+                f"training than at inference ({text[:60]!r}…)"
+            )
+            continue
+        num_truncated += len(prompt.ids) + len(response_ids[index]) + 1 > cutoff_len
+        examples.append({"prompt": prompt.text, "response": response})
+    if num_skipped := len(pairs) - len(examples):
+        print(f"{num_skipped} of {len(pairs)} instructions are skipped")
+    if num_truncated:
+        print(f"{num_truncated} of {len(examples)} examples are truncated to {cutoff_len} tokens")
+    if pairs and not examples:
+        raise InputError(
+            "the tokenizer gives the prompt of every instruction other ids in training than at "
+            "inference; use a model with another tokenizer"
+        )
+    return examples
+
+
+@dataclass
+class _Prompt:
+    """A prompt as it must be written for training, its ids there, and its ids at inference."""
+
+    text: str
+    ids: list[int]
+    inference_ids: list[int]
+
+    @property
+    def agrees(self) -> bool:
+        return self.ids == self.inference_ids
+
+
+def _training_prompts(
+    tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[str]
+) -> list[_Prompt]:
+    """The prompts as they must be written for LLaMA-Factory's `fewshot` template.
 
     The template adds no BOS token. If the tokenizer adds one at inference, its text is put in
     front, and tokenising the text gives the token again. Llama 2's tokenizer puts a space before a
     text, but not after a BOS that is part of the text; there the space is written out.
     """
-    inference_ids = tokenizer(prompt)["input_ids"]
+    inference_ids = _token_ids(tokenizer, prompts)
     bos = tokenizer.bos_token
-    if not bos or inference_ids[0] != tokenizer.bos_token_id:
-        return prompt
-    for spelling in (bos + prompt, f"{bos} {prompt}"):
-        if tokenizer(spelling, add_special_tokens=False)["input_ids"] == inference_ids:
-            return spelling
-    return str(bos) + prompt
+    adds_bos = bool(bos) and all(ids[:1] == [tokenizer.bos_token_id] for ids in inference_ids)
+    first, *others = [str(bos), f"{bos} "] if adds_bos else [""]
+    results = _spelled(tokenizer, first, prompts, inference_ids)
+    for start in others:
+        wrong = [i for i, result in enumerate(results) if not result.agrees]
+        again = _spelled(
+            tokenizer, start, [prompts[i] for i in wrong], [inference_ids[i] for i in wrong]
+        )
+        for i, result in zip(wrong, again, strict=True):
+            if result.agrees:
+                results[i] = result
+    return results
 
 
-def training_example(
-    tokenizer: "PreTrainedTokenizerBase", prompt: str, response: str
-) -> tuple[str, str, int]:
-    """An example spelled so that training sees the ids of inference.
+def _spelled(
+    tokenizer: "PreTrainedTokenizerBase",
+    start: str,
+    prompts: Sequence[str],
+    inference_ids: Sequence[list[int]],
+) -> list[_Prompt]:
+    texts = [start + prompt for prompt in prompts]
+    ids = _token_ids(tokenizer, texts, special=False)
+    return [_Prompt(*row) for row in zip(texts, ids, inference_ids, strict=True)]
 
-    Training tokenises prompt and response separately; the concatenated ids must equal those of the
-    whole text. A sentencepiece tokenizer puts a space before the response by itself and a
-    byte-level one does not, so the response is tried with and without its leading space. After a
-    line break (instructions) the whole text may have that space too, because such a tokenizer
-    cannot begin a response without it, and the ids of the whole text may differ at the break.
 
-    Args:
-        tokenizer: the tokenizer of the model that is trained.
-        prompt: the prompt as at inference.
-        response: the response, with the space that separates it from the prompt, if any.
-
-    Returns:
-        The prompt and the response to write, and the example's number of tokens including EOS.
-
-    Raises:
-        InputError: no spelling agrees; the message has both lists of ids.
-    """
-    inference_ids = tokenizer(prompt)["input_ids"]
-    training_text = training_prompt(tokenizer, prompt)
-    prompt_ids = tokenizer(training_text, add_special_tokens=False)["input_ids"]
-    spellings = [(response, response), (response, response.removeprefix(" "))]
-    if prompt.endswith("\n"):
-        spellings.append((f" {response}", response))
-    for continuation, spelling in spellings:
-        whole_ids = tokenizer(prompt + continuation + AFTER_RESPONSE)["input_ids"]
-        text = spelling + AFTER_RESPONSE
-        response_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        if prompt_ids == inference_ids and prompt_ids + response_ids == whole_ids:
-            return training_text, spelling, len(whole_ids) + 1
-    if prompt.endswith("\n") and prompt_ids == inference_ids:
-        # GPT-2's way of splitting text merges line breaks only if no word follows. Inference
-        # tokenises the prompt alone, so it sees the same ids as training.
-        response_ids = tokenizer(response + AFTER_RESPONSE, add_special_tokens=False)["input_ids"]
-        return training_text, response, len(prompt_ids) + len(response_ids) + 1
-    raise InputError(
-        "the tokenizer gives a training example other ids than inference sees; use a model with "
-        "another tokenizer\n"
-        f"  training, prompt:    {prompt_ids}\n  inference, prompt:   {inference_ids}\n"
-        f"  training, response:  {response_ids}\n  inference, all:      {whole_ids}\n"
-        f"  prompt: {prompt!r}\n  response: {response!r}"
-    )
+def _token_ids(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, special: bool = True
+) -> list[list[int]]:
+    """Ids of many texts at once, which is several times as fast as one by one."""
+    if not texts:
+        return []
+    ids: list[list[int]] = tokenizer(list(texts), add_special_tokens=special)["input_ids"]
+    return ids
