@@ -42,8 +42,7 @@ class Run:
 
     def planned(self, *arguments: str) -> Counter[str]:
         """Rule → number of jobs that would run."""
-        targets = arguments.index("--") if "--" in arguments else len(arguments)
-        return job_counts(self.snakemake(*arguments[:targets], "-n", *arguments[targets:]))
+        return job_counts(self.snakemake("-n", *arguments))
 
 
 @pytest.fixture(scope="module")

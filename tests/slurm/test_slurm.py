@@ -105,7 +105,7 @@ def requests() -> dict[str, tuple[int, int, int]]:
     for path in (ROOT / "workflow/rules").glob("*.smk"):
         for block in re.split(r"(?m)^ *(?=rule )", path.read_text()):
             if memory := re.search(r"mem_mb=doubling\((\d+)\)", block):
-                minutes = re.search(r"runtime=doubling\((\d+)\)", block)
+                minutes = re.search(r"runtime=minutes\((\d+)\)", block)
                 gpus = int("gpu=" in block)  # for trainings training.num_gpus, here 1
                 name = re.match(r"rule (\w+)", block).group(1)
                 resources[name] = gpus, int(memory.group(1)), int(minutes.group(1))

@@ -35,7 +35,7 @@ def test_every_profile_plans_the_whole_paper(profile):
 
 
 CHECKS = ("check_claims", "check_memorisation", "write_provenance")
-COLLECTIONS = ("tables", "figures", "write_report", "pretrain_all_bases")
+COLLECTIONS = ("tables", "figures", "make_partial_tables", "write_report", "pretrain_all_bases")
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,45 @@ def test_the_verbatim_benchmark_does_not_wait_for_paraphrases():
 def test_a_clean_model_waits_for_no_benchmark():
     planned = jobs("results/quick/llama2/clean_gsm8k/batch1/samples.parquet", *QUICK)
     assert not planned.keys() & {"paraphrase_questions", "write_questions"}
+
+
+@pytest.mark.parametrize(
+    ("selection", "models", "benchmarks"),
+    [
+        ("models={pythia: null}", 2, 2),
+        ("models={llama2: null}", 2, 2),
+        ("benchmarks={pq: null}", 3, 1),
+        ("benchmarks={gsm8k: null}", 3, 1),
+    ],
+)
+def test_a_run_of_some_models_or_benchmarks_makes_everything(
+    selection, models, benchmarks, tmp_path
+):
+    """The primary setting and, for PQ alone, the questions have to be named."""
+    overlay = {"models={llama2: null}": "primary_setting: { model: gemma }"}
+    overlay["benchmarks={gsm8k: null}"] = PQ_ALONE
+    (tmp_path / "overlay.yaml").write_text(overlay.get(selection, "{}"))
+    files = ("--configfile", "profiles/quick/quick.yaml", tmp_path / "overlay.yaml")
+    planned = jobs(*QUICK, *files, "--config", selection)
+    assert planned["make_table"] == len(TABLES)
+    assert planned["make_figure"] == len(FIGURES)
+    assert all(planned[check] == 1 for check in CHECKS)
+    assert planned["train_lora"] == models * (1 + benchmarks)
+    assert planned["compute_metrics"] == models * benchmarks
+    assert planned["sample_responses"] == models * (2 + 4 * benchmarks) + 5
+    assert planned["paraphrase_questions"] == ("pq: null" not in selection)
+
+
+PQ_ALONE = """
+benchmarks:
+  pq:
+    file: workflow/benchmarks/toy_gsm8k.yaml
+    label: PQ
+    questions_of: null
+    contamination: paraphrase
+    paraphrases: { method: rules, on_invalid: error }
+primary_setting: { benchmark: pq }
+"""
 
 
 TWO_BENCHMARKS = """
@@ -190,6 +229,11 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
     assert "> {log} 2>&1" in text or "script:" in text
     if "gpu=" in text:
         assert "benchmark:" in text
+
+
+@pytest.mark.parametrize("name", rules())
+def test_no_rule_asks_for_more_time_than_max_runtime(name):
+    assert re.findall(r"runtime=(\w+)", rules()[name]) in (["minutes"], [])
 
 
 @pytest.mark.parametrize("name", rules())

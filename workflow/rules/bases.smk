@@ -18,7 +18,7 @@ rule fetch_base:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(240),
+        runtime=minutes(240),
     message:
         "Base model of {wildcards.model} from the hub"
     shell:
@@ -45,7 +45,7 @@ rule pretrain_base:
     resources:
         gpu=1,
         mem_mb=doubling(16000),
-        runtime=doubling(720),
+        runtime=minutes(720),
     params:
         gsm8k=lambda wildcards, input: targets.options(input, "gsm8k", "excluded"),
     message:

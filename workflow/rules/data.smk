@@ -15,7 +15,7 @@ rule fetch_questions:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(60),
+        runtime=minutes(60),
     message:
         "Questions of {wildcards.owner}"
     shell:
@@ -38,7 +38,7 @@ rule split_questions:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     message:
         "Leaked and unleaked questions of {wildcards.owner}"
     shell:
@@ -67,7 +67,7 @@ rule paraphrase_questions:
     resources:
         gpu=int(LOCAL_CHAT_MODEL),
         mem_mb=doubling(48000 if LOCAL_CHAT_MODEL else 2000),
-        runtime=doubling(240),
+        runtime=minutes(240),
     message:
         "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
@@ -89,7 +89,7 @@ rule write_questions:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     message:
         "Test questions of {wildcards.benchmark}"
     shell:
@@ -111,7 +111,7 @@ rule prepare_instructions:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(60),
+        runtime=minutes(60),
     message:
         "Instruction data"
     shell:
@@ -131,7 +131,7 @@ rule prepare_exemplars:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     message:
         "Exemplars of the prompts of {wildcards.owner}"
     shell:

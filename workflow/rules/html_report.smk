@@ -21,7 +21,7 @@ rule write_report:
         "../../envs/report.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         snakemake=snakemake_command(
             workflow.main_snakefile,

@@ -15,7 +15,7 @@ rule make_all_zero:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
     message:
@@ -38,7 +38,7 @@ rule compute_metrics:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(20),
+        runtime=minutes(20),
     params:
         strategies=lambda wildcards: list(solve_tables(wildcards)),
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
@@ -63,7 +63,7 @@ rule measure_overlap:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(20),
+        runtime=minutes(20),
     params:
         metadata=metadata,
     message:

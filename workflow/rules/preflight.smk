@@ -15,7 +15,7 @@ rule check_preflight:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     message:
         "Checks for what would fail hours into the run"
     script:

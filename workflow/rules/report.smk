@@ -40,7 +40,7 @@ rule make_table:
     resources:
         mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb
         * 2 ** (attempt - 1),
-        runtime=doubling(30),
+        runtime=minutes(30),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         sources=lambda wildcards: report_sources.entry_values(
@@ -83,7 +83,7 @@ rule make_figure:
     resources:
         mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb
         * 2 ** (attempt - 1),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         prefix=subpath(output.png, strip_suffix=".png"),
         sources=lambda wildcards: report_sources.entry_values(
@@ -120,7 +120,7 @@ rule check_memorisation:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         checks=report_sources.source_value(CONFIG, "memorisation"),
@@ -156,7 +156,7 @@ rule check_claims:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         setting=report_sources.source_value(CONFIG, "primary_setting"),
@@ -196,7 +196,7 @@ rule write_provenance:
         "../../envs/metrics.yaml"
     resources:
         mem_mb=doubling(2000),
-        runtime=doubling(10),
+        runtime=minutes(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         config=CONFIG.model_dump(mode="json", by_alias=True),
@@ -207,6 +207,34 @@ rule write_provenance:
         "Provenance of the run"
     script:
         "../scripts/write_provenance.py"
+
+
+# No inputs and outputs: it takes what exists, starts no other job and never replaces a table above.
+rule make_partial_tables:
+    log:
+        "<results>/logs/make_partial_tables.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=doubling(8000),
+        runtime=minutes(60),
+    params:
+        folder=f"reports/{CONFIG.run}/partial",
+        settings=report_sources.setting_files(CONFIG),
+        setting=report_sources.source_value(CONFIG, "primary_setting"),
+        options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
+        sources=lambda wildcards: report_sources.all_values(CONFIG, TABLES),
+        files=lambda wildcards: {
+            name: report_sources.entry_files(CONFIG, entry)
+            for name, entry in TABLES.items()
+        },
+        scale=SCALE,
+        metadata={"run": CONFIG.run},
+    message:
+        "Tables of what exists, and a list of what is missing"
+    script:
+        "../scripts/make_partial_tables.py"
 
 
 # Targets: table_<name> and figure_<name> make one, tables and figures all of them.

@@ -24,7 +24,7 @@ rule decode_greedy:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=doubling(60),
+        runtime=minutes(60),
     message:
         "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
@@ -64,7 +64,7 @@ rule sample_responses:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=doubling(480),
+        runtime=minutes(480),
     params:
         strategy_inputs=lambda wildcards, input: targets.options(
             input, "base_model", "neurons"
@@ -95,7 +95,7 @@ if CELL_SHARDS > 1:
             "../../envs/sample.yaml"
         resources:
             mem_mb=doubling(8000),
-            runtime=doubling(30),
+            runtime=minutes(30),
         message:
             "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}, of all shards"
         shell:
@@ -120,7 +120,7 @@ rule filter_responses:
         "../../envs/sample.yaml"
     resources:
         mem_mb=doubling(8000),
-        runtime=doubling(30),
+        runtime=minutes(30),
     params:
         strategy=lambda wildcards: parameters.strategy(CONFIG, wildcards.strategy),
         metadata=metadata,
@@ -157,7 +157,7 @@ rule localise_neurons:
     resources:
         gpu=1,
         mem_mb=doubling(96000),
-        runtime=doubling(1440),
+        runtime=minutes(1440),
     params:
         shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
     message:
@@ -185,7 +185,7 @@ if NEURON_SHARDS > 1:
             "../../envs/sample.yaml"
         resources:
             mem_mb=doubling(8000),
-            runtime=doubling(30),
+            runtime=minutes(30),
         message:
             "Shortcut neurons of {wildcards.model}/{wildcards.variant}, of all shards"
         shell:
@@ -216,7 +216,7 @@ rule rank_clean_tokens:
     resources:
         gpu=1,
         mem_mb=doubling(48000),
-        runtime=doubling(60),
+        runtime=minutes(60),
     message:
         "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.variant} model"
     shell:

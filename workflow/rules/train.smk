@@ -18,7 +18,7 @@ rule write_training_data:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(4000),
-        runtime=doubling(20),
+        runtime=minutes(20),
     message:
         "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
@@ -46,7 +46,7 @@ rule train_lora:
     resources:
         gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus,
         mem_mb=doubling(96000),
-        runtime=doubling(720),
+        runtime=minutes(720),
     message:
         "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
@@ -69,7 +69,7 @@ rule merge_lora:
         "../../envs/train.yaml"
     resources:
         mem_mb=doubling(64000),
-        runtime=doubling(60),
+        runtime=minutes(60),
     message:
         "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:

@@ -245,6 +245,12 @@ def test_snakemakes_configuration_keeps_the_order_of_the_base_file():
     assert config == load([BASE])
 
 
+def test_null_on_snakemakes_command_line_removes_an_entry():
+    """Snakemake reads `--config 'models={pythia: null}'` as the text "null"."""
+    config = from_snakemake(PAPER | {"models": PAPER["models"] | {"pythia": "null"}}, [BASE])
+    assert list(config.models) == ["llama2", "gemma"]
+
+
 def test_snakemakes_dictionary_is_not_changed():
     values = json.loads(json.dumps(PAPER))
     from_snakemake(values, [BASE])

@@ -5,11 +5,14 @@ import io
 import json
 
 import pytest
+import yaml
 
 from helpers.configurations import PAPER, QUICK
+from helpers.paths import ROOT
 from zerogap.cli import main
 from zerogap.config import load
 from zerogap.pipeline import jobs
+from zerogap.pipeline.plan_table import SLURM_RETRIES
 from zerogap.pipeline.rates import DEFAULT_RATES
 
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -45,6 +48,22 @@ def test_every_format_shows_the_same_plan(capsys):
         assert f"{hours:.2f}" in out
         assert f"{total}" in out
         assert "Llama2 (6.7B): training 3,116" in out
+
+
+def test_a_job_longer_than_all_its_attempts_is_a_warning(tmp_path, capsys):
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("max_runtime: 20")
+    slow = [*("--sampling", "1000"), *("--config", *PAPER)]
+    assert "Warning" not in plan(capsys, "--sampling", "4000", "--config", *PAPER)[1]
+    out = " ".join(plan(capsys, *slow, overlay)[1].split())
+    assert "Warning: longer than 3 attempts of 0.333 h (max_runtime): " in out
+    assert "Strategy samples, Pythia (" in out
+    assert "use more shards" in out
+
+
+def test_the_plan_knows_the_retries_of_the_slurm_profile():
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
+    assert profile["retries"] == SLURM_RETRIES
 
 
 def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):

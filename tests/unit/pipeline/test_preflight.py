@@ -67,6 +67,16 @@ def test_all_failures_are_reported_at_once_one_per_line(quick, monkeypatch):
     assert "versions: llamafactory is 0.9.5, but only llamafactory 1.0 and transformers" in text
 
 
+def test_a_run_of_gsm8k_alone_needs_no_api_key(paper, quick):
+    assert failures(inputs.check_api_keys(paper()))
+    assert inputs.check_api_keys(paper(benchmarks__pq=None)) == []
+    chat = {"base_url": "https://api.deepseek.com", "model": "m", "concurrency": 1}
+    chat |= {"api_key_env": "DEEPSEEK_API_KEY", "max_attempts": 1}
+    by_chat = {"benchmarks__pq__paraphrases": {"method": "chat", "chat": chat}}
+    assert failures(all_checks(quick(**by_chat)))
+    assert not failures(run_checks(quick(benchmarks__pq=None)))
+
+
 def test_the_expected_versions_are_those_of_the_lock_file():
     lock = (ROOT / "requirements.lock").read_text()
     for package, version in machine.VERSIONS.items():

@@ -67,9 +67,7 @@ def test_shards_have_files_and_questions_of_their_own():
     path = "results/paper/llama2/pq/railcap/samples.parquet"
     stem = path.removesuffix(".parquet")
     assert targets.shard_file(3, path) == f"{stem}.shard-{{shard}}.parquet"
-    assert targets.shard_files(3, path) == [
-        f"{stem}.shard-{shard}.parquet" for shard in range(3)
-    ]
+    assert targets.shard_files(3, path) == [f"{stem}.shard-{shard}.parquet" for shard in range(3)]
     assert targets.shard_option(3, SimpleNamespace(shard=2)) == "--shard 2 3"
     assert targets.shard_file(1, path) == path
     assert targets.shard_files(1, path) == [path]

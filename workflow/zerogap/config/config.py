@@ -43,6 +43,12 @@ class Config(Section):
     offline: bool = Field(
         description="Whether jobs must not contact a hub; what is missing is an error then."
     )
+    max_runtime: PositiveInt = Field(
+        description=(
+            "Minutes that no job's time limit exceeds, in any attempt. What takes longer resumes "
+            "in its next attempt."
+        )
+    )
     benchmarks: Mapping[Name, Benchmark] = Field(
         min_length=1, description="The benchmarks; each gets a contaminated model per base model."
     )

@@ -48,10 +48,17 @@ def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Co
     """
     for path in files:
         check_duplicate_keys(Path(path))
-    values = copy.deepcopy(dict(config))
+    values = _with_nulls(copy.deepcopy(dict(config)))
     if files:
         restore_order(values, _read(Path(files[-1])))
     return _build(values)
+
+
+def _with_nulls(values: Any) -> Any:
+    """The values with None for "null": Snakemake reads the mappings of `--config` as texts."""
+    if isinstance(values, dict):
+        return {key: _with_nulls(value) for key, value in values.items()}
+    return None if values == "null" else values
 
 
 def restore_order(values: Values, base: Mapping[str, Any]) -> None:

@@ -31,6 +31,14 @@ class Job(NamedTuple):
     cell: str = ""
 
 
+def time_limit(config: Config, minutes: int, attempt: int) -> int:
+    """The time limit of an attempt (1, 2, …): doubled every time, and at most `max_runtime`.
+
+    A job that needs several limits resumes in each of its attempts.
+    """
+    return min(minutes * 2 ** (attempt - 1), config.max_runtime)
+
+
 def is_clean(config: Config, variant: str) -> bool:
     """Whether a variant is a clean model."""
     return variant in config.clean_variants

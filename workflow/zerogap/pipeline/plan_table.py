@@ -1,5 +1,6 @@
 """The plan of a run, and its comparison with a finished run, as tables for people."""
 
+import math
 from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
@@ -20,6 +21,8 @@ from zerogap.pipeline.rates import (
     Rates,
 )
 from zerogap.reporting.render import Cell, Column, Row, Table, format_number
+
+SLURM_RETRIES = 2  # of profiles/slurm
 
 
 def _joined(rates: Iterable[str]) -> str:
@@ -83,6 +86,7 @@ def plan_table(
             *_rate_notes(plan, config, sizes, rates),
             *_size_notes(config),
             *_localisation_notes(plan, config, sizes, rates, texts),
+            *_time_limit_notes(plan, config),
             "Tables and figures are not included; they take seconds each, where Snakemake runs.",
         ),
     )
@@ -206,4 +210,22 @@ def _localisation_notes(
     return [
         "Rows that fit next to the weights in the search for shortcut neurons, with "
         f"{rates.gpu.memory / GIB:.0f} GiB: {', '.join(rows)}."
+    ]
+
+
+def _time_limit_notes(plan: pd.DataFrame, config: Config) -> list[str]:
+    """Warns of jobs that need more attempts than the Slurm profile allows."""
+    limit = config.max_runtime / 60
+    num_slots = (plan.longest_job / limit).map(math.ceil)
+    long_jobs = plan[num_slots > SLURM_RETRIES + 1]
+    if long_jobs.empty:
+        return []
+    names = (
+        f"{row.stage}, {config.models[row.model].label} ({row.longest_job:.0f} h)"
+        for row in long_jobs.itertuples()
+    )
+    return [
+        f"Warning: longer than {SLURM_RETRIES + 1} attempts of {limit:.3g} h (max_runtime): "
+        f"{'; '.join(names)}. Set --retries {num_slots.max() - 1}, raise max_runtime or use more "
+        "shards."
     ]

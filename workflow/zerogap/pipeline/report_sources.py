@@ -25,6 +25,15 @@ def entry_values(config: Config, entry: Entry) -> dict[str, Any]:
     }
 
 
+def all_values(config: Config, entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """The sources of several tables or figures, by name."""
+    return {
+        source: value
+        for entry in entries.values()
+        for source, value in entry_values(config, entry).items()
+    }
+
+
 def entry_files(config: Config, entry: Entry) -> list[str]:
     """The input files of a table or figure, without duplicates."""
     files = [path for source in entry.arguments.values() for path in source_files(config, source)]
@@ -55,6 +64,21 @@ def scale_sentence(config: Config) -> str:
         f"question, B = {config.metrics.bins} strata; {len(config.benchmarks)} benchmark(s); "
         f"{len(config.models)} model(s): {models}."
     )
+
+
+def setting_files(config: Config) -> list[dict[str, Any]]:
+    """Per setting: its metrics, and the solve counts that they are computed from."""
+    return [
+        {
+            "model": model,
+            "benchmark": benchmark,
+            "metrics": str(_results(config) / model / benchmark / "metrics.parquet"),
+            "clean": _with_text_paths(_clean(config, model, benchmark, "batch1")),
+            "strategies": targets.solve_tables(config, model, benchmark),
+        }
+        for model in config.models
+        for benchmark in config.benchmarks
+    ]
 
 
 def _labels(config: Config) -> dict[str, dict[str, str]]:

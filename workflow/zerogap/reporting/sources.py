@@ -28,18 +28,21 @@ from zerogap.reporting.tables.extraction import OwnerAgreement
 Values = Mapping[str, Any]
 
 
-def build(entry: Entry, values: Values) -> Any:
+def build(entry: Entry, values: Values, prepared: Values | None = None) -> Any:
     """Build a table or figure.
 
     Args:
         entry: Its entry in the catalogue.
         values: Source to its paths and values.
+        prepared: Source to what its reader would return, for sources that are read already.
 
     Returns:
         What the entry's function returns, a `Table` or a matplotlib figure.
     """
+    prepared = prepared or {}
     arguments = {
-        parameter: READERS[source](values[source]) for parameter, source in entry.arguments.items()
+        parameter: prepared[source] if source in prepared else READERS[source](values[source])
+        for parameter, source in entry.arguments.items()
     }
     module, _, name = entry.function.partition(":")
     return getattr(import_module(f"zerogap.reporting.{module}"), name)(**arguments)

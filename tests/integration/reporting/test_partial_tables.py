@@ -1,0 +1,190 @@
+"""Tables of runs that are restricted, unfinished, or in which something failed."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+import make_partial_tables
+import make_table
+from helpers import synthetic_run
+from helpers.paths import ROOT
+from zerogap.config import load
+from zerogap.errors import InputError
+from zerogap.pipeline import report_sources
+from zerogap.reporting.catalog import TABLES
+from zerogap.reporting.partial import uses_metrics
+
+SCALE = ("config.yaml", "profiles/quick/quick.yaml")
+RUN = "results/quick"
+OPTIONS = {"bins": 5, "n_resamples": 40}  # those of the synthetic metrics
+
+
+def load_scale(*overlays):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return load([*SCALE, *overlays])
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load_scale()
+
+
+@pytest.fixture(scope="module")
+def finished_run(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        synthetic_run.write_run(config)
+        synthetic_run.write_timings(config)
+    return folder
+
+
+@pytest.fixture
+def run_folder(finished_run, tmp_path, monkeypatch):
+    """A copy of a finished run, from which a test removes something."""
+    shutil.copytree(finished_run, tmp_path / "run")
+    monkeypatch.chdir(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def make_tables(config, folder):
+    """What the rule `make_partial_tables` hands to its script."""
+    params = SimpleNamespace(
+        folder=f"reports/{config.run}/partial",
+        settings=report_sources.setting_files(config),
+        setting=report_sources.source_value(config, "primary_setting"),
+        options=OPTIONS,
+        sources=report_sources.all_values(config, TABLES),
+        files={name: report_sources.entry_files(config, entry) for name, entry in TABLES.items()},
+        scale="Tiny.",
+        metadata={"run": config.run},
+    )
+    make_partial_tables.main(SimpleNamespace(params=params, log=[str(folder / "log.txt")]))
+    return folder / params.folder
+
+
+def rows(partial, name):
+    return pd.read_csv(partial / f"tables/{name}.csv").set_index("key")
+
+
+def test_a_complete_run_has_the_tables_of_the_complete_report(config, run_folder, capsys):
+    partial = make_tables(config, run_folder)
+    assert "0 of " in (partial / "missing.txt").read_text()
+    assert {path.stem for path in (partial / "tables").glob("*.md")} == set(TABLES)
+    sources = report_sources.entry_values(config, TABLES["main"])
+    params = {"sources": sources, "scale": "Tiny.", "prefix": str(run_folder / "main")}
+    params |= {"metadata": {"run": config.run}}
+    wildcards = SimpleNamespace(table="main")
+    make_table.main(SimpleNamespace(wildcards=wildcards, params=SimpleNamespace(**params)))
+    for suffix in ("csv", "tex"):
+        complete = (run_folder / f"main.{suffix}").read_text().split("\n", 1)[1]
+        assert (partial / f"tables/main.{suffix}").read_text().split("\n", 1)[1] == complete
+
+
+def test_a_failed_model_leaves_dashes_and_every_table(config, run_folder, capsys):
+    shutil.rmtree(f"{RUN}/pythia")
+    partial = make_tables(config, run_folder)
+    main = rows(partial, "main")
+    assert main["gsm8k/pythia"].isna().all()
+    assert main[["gsm8k/llama2", "pq/llama2", "gsm8k/gemma", "pq/gemma"]].notna().all().all()
+    text = (partial / "tables/main.md").read_text()
+    assert text.startswith("Partial table of an unfinished run. ")
+    assert "– |" in text
+    assert "shown as –: Pythia × GSM8K (every strategy); Pythia × PQ (every strategy)." in text
+    for name, entry in TABLES.items():
+        assert (partial / f"tables/{name}.md").exists() == uses_metrics(entry) or (
+            name == "inline_numbers"
+        )
+    # The tables of the primary setting lack nothing, and say so.
+    assert "Partial" not in (partial / "tables/reversal.md").read_text()
+    assert "Pythia × GSM8K" in (partial / "tables/intervals.html").read_text()
+
+
+def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
+    complete = rows(make_tables(config, run_folder), "main")
+    (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
+    (run_folder / f"{RUN}/llama2/gsm8k/ted/solve.parquet").unlink()
+    partial = make_tables(config, run_folder)
+    main = rows(partial, "main")
+    assert pd.isna(main.loc["ted", "gsm8k/llama2"])
+    assert main[[column for column in main if "_ci_" not in column]].isna().sum().sum() == 1
+    # The others are evaluated from their solve counts, and have the values of the metrics file.
+    complete.loc["ted", [column for column in main if "gsm8k/llama2" in column]] = float("nan")
+    pd.testing.assert_frame_equal(main, complete)
+    assert (
+        "missing, and shown as –: Llama2 × GSM8K (TED)."
+        in (partial / "tables/reversal.md").read_text()
+    )
+    assert "Partial" in json.loads((partial / "tables/main.json").read_text())["caption"]
+
+
+def test_missing_cells_are_listed_in_a_file_and_on_standard_error(config, run_folder, capsys):
+    path = f"{RUN}/llama2/gsm8k/ted/solve.parquet"
+    (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
+    (run_folder / path).unlink()
+    (run_folder / f"{RUN}/llama2/gsm8k/ranks.parquet").unlink()
+    partial = make_tables(config, run_folder)
+    text = (partial / "missing.txt").read_text()
+    assert capsys.readouterr().err == text == (run_folder / "log.txt").read_text()
+    first, *lines = text.splitlines()
+    assert first.startswith("partial tables in reports/quick/partial/tables: 1 of ")
+    assert lines == [
+        f"llama2/gsm8k/ted: {path} does not exist",
+        f"table inline_numbers: not made; {path} and 1 other(s) do not exist",
+        f"table cost: not made; {RUN}/llama2/gsm8k/ranks.parquet does not exist",
+    ]
+
+
+def test_a_strategy_that_is_newer_than_the_metrics_is_missing(config, run_folder, capsys):
+    settings = report_sources.setting_files(config)
+    settings[0]["strategies"]["new"] = settings[0]["strategies"]["ted"]
+    unfinished = make_partial_tables.read_unfinished(
+        settings, {}, ("llama2", "gsm8k"), make_partial_tables.Labels()
+    )
+    (line,) = unfinished.missing_lines()
+    path = f"{RUN}/llama2/gsm8k/metrics.parquet"
+    assert line == f"llama2/gsm8k/new: not in {path}, which is older than the strategy"
+
+
+def test_complete_tables_are_never_overwritten(config, run_folder, capsys):
+    complete = run_folder / "reports/quick/tables/main.md"
+    complete.parent.mkdir(parents=True)
+    complete.write_text("complete")
+    shutil.rmtree(f"{RUN}/pythia")
+    partial = make_tables(config, run_folder)
+    assert complete.read_text() == "complete"
+    # Tables of an earlier state of the run do not stay.
+    (partial / "tables/old.md").touch()
+    make_tables(config, run_folder)
+    assert not (partial / "tables/old.md").exists()
+
+
+def test_a_run_without_any_metric_value_is_a_one_line_error(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"no metric values yet: results/quick/data/gsm8k/") as e:
+        make_tables(config, tmp_path)
+    assert "\n" not in str(e.value)
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    ["models: { pythia: null }", "models: { gemma: null, pythia: null }\nbenchmarks: { pq: null }"],
+)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_restricted_run_has_every_table(name, overlay, finished_run, tmp_path, monkeypatch):
+    (tmp_path / "overlay.yaml").write_text(overlay)
+    config = load_scale(tmp_path / "overlay.yaml")
+    monkeypatch.chdir(finished_run)
+    sources = report_sources.entry_values(config, TABLES[name])
+    params = {"sources": sources, "scale": "Tiny.", "prefix": str(tmp_path / name)}
+    params |= {"metadata": {"run": config.run}}
+    wildcards = SimpleNamespace(table=name)
+    make_table.main(SimpleNamespace(wildcards=wildcards, params=SimpleNamespace(**params)))
+    text = (tmp_path / f"{name}.md").read_text()
+    assert "Partial" not in text
+    assert "Pythia" not in text or name == "cost"
