@@ -36,7 +36,7 @@ def time_limit(config: Config, minutes: int, attempt: int) -> int:
 
     A job that needs several limits resumes in each of its attempts.
     """
-    return min(minutes * 2 ** (attempt - 1), config.max_runtime)
+    return min(minutes << (attempt - 1), config.max_runtime)
 
 
 def is_clean(config: Config, variant: str) -> bool:

@@ -221,7 +221,7 @@ def _time_limit_notes(plan: pd.DataFrame, config: Config) -> list[str]:
     if long_jobs.empty:
         return []
     names = (
-        f"{row.stage}, {config.models[row.model].label} ({row.longest_job:.0f} h)"
+        f"{row.stage}, {config.models[str(row.model)].label} ({row.longest_job:.0f} h)"
         for row in long_jobs.itertuples()
     )
     return [
