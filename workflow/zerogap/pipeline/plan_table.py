@@ -1,10 +1,10 @@
 """The plan of a run, and its comparison with a finished run, as tables for people."""
 
-import math
 from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from zerogap.config import Config
@@ -216,7 +216,7 @@ def _localisation_notes(
 def _time_limit_notes(plan: pd.DataFrame, config: Config) -> list[str]:
     """Warns of jobs that need more attempts than the Slurm profile allows."""
     limit = config.max_runtime / 60
-    num_slots = (plan.longest_job / limit).map(math.ceil)
+    num_slots = np.ceil(plan.longest_job / limit)  # NaN, so no warning, where no rate is known
     long_jobs = plan[num_slots > SLURM_RETRIES + 1]
     if long_jobs.empty:
         return []
@@ -226,6 +226,6 @@ def _time_limit_notes(plan: pd.DataFrame, config: Config) -> list[str]:
     )
     return [
         f"Warning: longer than {SLURM_RETRIES + 1} attempts of {limit:.3g} h (max_runtime): "
-        f"{'; '.join(names)}. Set --retries {num_slots.max() - 1}, raise max_runtime or use more "
-        "shards."
+        f"{'; '.join(names)}. Set --retries {num_slots.max() - 1:.0f}, raise max_runtime or use "
+        "more shards."
     ]
