@@ -159,14 +159,26 @@ def test_a_csv_without_the_column_is_a_one_line_error(tmp_path):
 
 
 def test_provenance_lists_the_versions_recorded_in_the_files(config, run_folder, tmp_path):
+    questions = pd.DataFrame(
+        [("7", "How many?", "One.", "1", False, None)],
+        columns=parquet.CONTRACTS["questions"].names,
+    )
+    parquet.write(tmp_path / "questions.parquet", questions, "questions", {"left_out": ["7"]})
     inputs = {
         "responses": report_sources.source_files(config, "samples"),
         "metrics": report_sources.source_files(config, "metrics"),
+        "questions": [tmp_path / "questions.parquet"],
     }
-    params = {"config": config.model_dump(mode="json", by_alias=True), "scale": "Tiny."}
+    params = {
+        "config": config.model_dump(mode="json", by_alias=True),
+        "scale": "Tiny.",
+        "benchmarks": ["PQ"],
+    }
     write_provenance.main(job(None, inputs, **params, prefix=str(tmp_path / "provenance")))
     page = json.loads((tmp_path / "provenance.json").read_text())
     assert page["config"] == params["config"]
     assert page["software"]["Responses"] == {"commit": "abc", "torch": "1"}
     assert page["software"]["Report"]["python"]
+    assert "PQ" in json.dumps(page)
+    assert '["7"]' in json.dumps(page)
     assert "abc" in (tmp_path / "provenance.html").read_text()
