@@ -42,7 +42,8 @@ class Run:
 
     def planned(self, *arguments: str) -> Counter[str]:
         """Rule → number of jobs that would run."""
-        return job_counts(self.snakemake("-n", *arguments))
+        targets = arguments.index("--") if "--" in arguments else len(arguments)
+        return job_counts(self.snakemake(*arguments[:targets], "-n", *arguments[targets:]))
 
 
 @pytest.fixture(scope="module")

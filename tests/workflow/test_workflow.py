@@ -156,8 +156,8 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
 
 SUBMITTED = {
     "compute_metrics", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
-    "merge_lora", "merge_shards", "pretrain_base", "rank_clean_tokens", "sample_responses",
-    "train_lora", "write_training_data",
+    "merge_lora", "merge_neurons", "merge_shards", "pretrain_base", "rank_clean_tokens",
+    "sample_responses", "train_lora", "write_training_data",
 }  # fmt: skip
 
 

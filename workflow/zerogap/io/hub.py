@@ -33,12 +33,18 @@ def access_problem(
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,
+        OfflineModeIsEnabled,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
 
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{repository}"
     causes = list(_causes(error))
+    if any(isinstance(cause, OfflineModeIsEnabled) for cause in causes):
+        return (
+            f"'{repository}' is not a local folder, and offline mode forbids contacting the hub; "
+            "give a local folder, or check the key `offline` and HF_HUB_OFFLINE"
+        )
     if any(isinstance(cause, GatedRepoError) for cause in causes):
         return (
             f"'{repository}' is gated, and your login has no access; accept its licence on {page} "
@@ -109,14 +115,17 @@ def _transfer_problem(error: BaseException, repository: str) -> str | None:
         if _is_unanswered(cause):
             return (
                 f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(cause)}); "
-                "check network and proxy"
+                "check network and proxy, or give a local folder"
             )
     return None
 
 
 def _is_unanswered(error: BaseException) -> bool:
     import httpx
+    from huggingface_hub.errors import OfflineModeIsEnabled  # a ConnectionError, but it stays
 
+    if isinstance(error, OfflineModeIsEnabled):
+        return False
     return isinstance(error, (httpx.TransportError, ConnectionError))
 
 
