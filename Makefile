@@ -13,7 +13,7 @@ full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if 
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k full report pretrain test test-fast slurm-test lint docs docs-site lock clean
+.PHONY: help quick gsm8k full report pretrain test test-fast slurm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 12
@@ -48,6 +48,9 @@ test: .venv/ready lint ## run every test except those on Slurm, and print the co
 
 test-fast: .venv/ready ## run the unit tests
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) tests/unit
+
+test-architectures: .venv/ready ## rehearse a run with every published architecture that is tested (half an hour)
+	$(PYTEST) $(PARALLEL) -m matrix tests/integration/pipeline
 
 slurm-test: .venv/ready ## test on a one-node Slurm that is started for it (Debian: slurmctld slurmd slurm-client munge)
 	$(PYTEST) tests/slurm

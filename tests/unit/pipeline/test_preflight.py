@@ -178,6 +178,25 @@ def test_the_end_token_must_be_in_the_vocabulary(quick, tokenizer_config, text):
     assert (text or "") in result.text
 
 
+def test_a_chat_template_is_refused_unless_it_is_ignored(quick):
+    copy_model("copy", eos_token="</s>")
+    plain = quick(models__llama2__base="copy")
+    assert inputs.check_chat_template(plain, "llama2").status == OK
+    Path("copy/chat_template.jinja").write_text("{{ messages }}")
+    refused = inputs.check_chat_template(plain, "llama2")
+    assert refused in all_checks(plain)
+    assert refused.status == FAILED
+    assert "set models.llama2.chat_template: ignore" in refused.text
+    overlay = {"models__llama2__base": "copy", "models__llama2__chat_template": "ignore"}
+    assert inputs.check_chat_template(quick(**overlay), "llama2").status == OK
+
+
+def test_a_chat_template_in_the_tokenizer_configuration_is_refused(quick):
+    copy_model("copy", eos_token="</s>", chat_template="{{ messages }}")
+    result = inputs.check_chat_template(quick(models__llama2__base="copy"), "llama2")
+    assert "has a chat template, and benchmark prompts are plain text" in result.text
+
+
 def test_a_folder_without_a_readable_model_is_reported(quick):
     Path("empty").mkdir()
     text = "\n".join(failures(all_checks(quick(models__llama2__base="empty"))))

@@ -1,4 +1,4 @@
-"""The command line: `zerogap score` and `zerogap plan`; neither loads torch."""
+"""The command line: `zerogap score`, `plan` and `rehearse`; only the last loads torch."""
 
 from zerogap.cli.app import main
 

@@ -9,11 +9,12 @@ import typer
 
 import zerogap
 from zerogap.cli.plan import plan
+from zerogap.cli.rehearse import rehearse
 from zerogap.cli.score import score
 from zerogap.errors import InputError
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
-MULTIPLE_VALUES = ("--config", "--training", "--sampling", "--greedy", "--prefill")
+MULTIPLE_VALUES = ("--config", "--training", "--sampling", "--greedy", "--prefill", "--models")
 
 app = typer.Typer(
     add_completion=False,
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(score)
 app.command()(plan)
+app.command()(rehearse)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

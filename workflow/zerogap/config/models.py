@@ -1,5 +1,7 @@
 """The base models, and how a base is pretrained from scratch."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from zerogap.config.section import Fraction, PositiveFloat, PositiveInt, Section
@@ -57,6 +59,13 @@ class ModelEntry(Section):
     )
     revision: str | None = Field(
         default=None, description="Branch, tag or commit on the hub; null for a folder."
+    )
+    chat_template: Literal["ignore"] | None = Field(
+        default=None,
+        description=(
+            "A model whose tokenizer has a chat template is refused, because prompts are plain "
+            "text. `ignore` uses it nevertheless: for a base model that ships a template."
+        ),
     )
     pretraining: Pretraining | None = Field(
         default=None,

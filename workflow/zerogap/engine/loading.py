@@ -69,7 +69,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     if tested and model.device.type == "cpu":
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_attention = model.config._attn_implementation
-    problem = _misfit(model)
+    problem = shared_prompt_misfit(model)
     if problem is None:
         return SharedPromptDecoder(model, with_logits=with_logits)
     model.set_attn_implementation(own_attention)
@@ -81,7 +81,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     return HFDecoder(model)
 
 
-def _misfit(model: PreTrainedModel) -> str | None:
+def shared_prompt_misfit(model: PreTrainedModel) -> str | None:
     """Why the shared prompt cache cannot be used for a model, if it cannot."""
     expected = _trial_logits(HFDecoder(model))
     try:

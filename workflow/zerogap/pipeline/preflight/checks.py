@@ -42,6 +42,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         is_readable = is_local or failed_checks.isdisjoint({hub.HUB, f"{hub.HUB}, models.{model}"})
         if is_readable and (is_local or entry.base != FROM_SCRATCH):
             results.append(inputs.check_end_token(config, model))
+            results.append(inputs.check_chat_template(config, model))
         if is_readable or published_size(entry.base):
             with input_errors_as_failures(results, f"weights of {model}"):
                 sizes[model] = model_size(config, model)

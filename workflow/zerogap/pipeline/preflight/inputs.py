@@ -12,8 +12,14 @@ from zerogap.data import gsm8k_format, openorca, prompts
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io.hub import first_line
-from zerogap.pipeline import jobs, targets
-from zerogap.pipeline.preflight.result import OK, CheckResult, failed, input_errors_as_failures
+from zerogap.pipeline import base_files, jobs, targets
+from zerogap.pipeline.preflight.result import (
+    OK,
+    SKIPPED,
+    CheckResult,
+    failed,
+    input_errors_as_failures,
+)
 
 
 def check_data_files(config: Config) -> list[CheckResult]:
@@ -114,10 +120,30 @@ def check_end_token(config: Config, model: str) -> CheckResult:
     return CheckResult(OK, check, repr(token))
 
 
+def check_chat_template(config: Config, model: str) -> CheckResult:
+    """Whether the tokenizer has a chat template, as that of a chat model has."""
+    check, entry = f"chat template of {model}", config.models[model]
+    try:
+        path = _tokenizer_config(entry, jobs.base_folder(config, model))
+        base_files.check_chat_template(model, entry, path)
+    except InputError as error:
+        return failed(check, str(error))
+    except Exception as error:  # the check of the end token says how to fix it
+        return CheckResult(SKIPPED, check, f"not checked: {first_line(error)}")
+    return CheckResult(OK, check, "ignored" if entry.chat_template else "the tokenizer has none")
+
+
 def _tokenizer_config(entry: ModelEntry, folder: Path | None) -> Path:
-    """A model's tokenizer_config.json: a few kilobytes, downloaded if the model is on the hub."""
+    """A model's tokenizer_config.json: a few kilobytes, downloaded if the model is on the hub.
+
+    Newer models have their chat template in a file of its own, which is downloaded to the same
+    folder if it exists.
+    """
     if folder:
         return folder / "tokenizer_config.json"
     from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
 
+    with contextlib.suppress(EntryNotFoundError):
+        hf_hub_download(entry.base, base_files.CHAT_TEMPLATE, revision=entry.revision)
     return Path(hf_hub_download(entry.base, "tokenizer_config.json", revision=entry.revision))

@@ -1,0 +1,89 @@
+"""Small models keep what differs between architectures."""
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from helpers import published_models
+from zerogap.families import structure
+from zerogap.pipeline.rehearsal.shrinking import shrunk
+
+NAMES = list(published_models.CONFIGS)
+
+
+def text(config):
+    return config.get_text_config()
+
+
+def head_size(config):
+    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+
+
+def heads_per_group(config):
+    heads = config.num_attention_heads
+    return heads // (getattr(config, "num_key_value_heads", None) or heads)
+
+
+def attention_width(config):
+    """Width of all heads together, relative to the hidden size."""
+    return config.num_attention_heads * head_size(config) / config.hidden_size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_small_model_keeps_proportions_windows_and_vocabulary(name):
+    config = published_models.config(name)
+    real, small = text(config), text(shrunk(config))
+    assert 2 <= small.num_hidden_layers <= 4
+    assert small.hidden_size <= 320
+    assert heads_per_group(small) == heads_per_group(real)
+    assert attention_width(small) == pytest.approx(attention_width(real), rel=0.05)
+    for key in ("vocab_size", "sliding_window", "tie_word_embeddings", "max_position_embeddings"):
+        assert getattr(small, key, None) == getattr(real, key, None)
+    if width := getattr(real, "intermediate_size", None):
+        ratio = small.intermediate_size / small.hidden_size
+        assert ratio == pytest.approx(width / real.hidden_size, rel=0.05)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_small_model_has_the_modules_of_the_real_one(name):
+    config = published_models.config(name)
+    with torch.device("meta"):
+        models = [AutoModelForCausalLM.from_config(entry) for entry in (config, shrunk(config))]
+    real, small = map(structure.family_of, models)
+    assert small.down_projection == real.down_projection
+    names = [{name.rpartition(".")[2] for name in family.lora_targets} for family in (real, small)]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gemma3", "gemma4"])
+def test_the_first_and_last_layer_of_each_kind_are_kept(name):
+    config = published_models.config(name)
+    real, small = text(config), text(shrunk(config))
+    assert set(small.layer_types) == set(real.layer_types)
+    assert small.layer_types[0] == real.layer_types[0]
+    assert small.layer_types[-1] == real.layer_types[-1]
+    assert len(small.layer_types) == small.num_hidden_layers
+
+
+def test_shared_keys_and_values_and_both_head_sizes_of_gemma_4_are_kept():
+    small = text(shrunk(published_models.config("gemma4")))
+    assert 0 < small.num_kv_shared_layers < small.num_hidden_layers
+    assert small.global_head_dim == 2 * small.head_dim
+
+
+def test_real_width_reduces_the_layers_only():
+    config = published_models.config("mistral")
+    expected = config.to_dict() | {"num_hidden_layers": 2}
+    assert shrunk(config, real_width=True).to_dict() == expected
+
+
+def test_long_context_rotary_factors_fit_the_smaller_heads():
+    rope = {
+        "rope_type": "longrope", "rope_theta": 10_000.0, "original_max_position_embeddings": 4096,
+        "short_factor": [1.0] * 48, "long_factor": [2.0] * 48,
+    }  # fmt: skip
+    config = published_models.config("phi3", rope_parameters=rope)
+    small = shrunk(config)
+    half = head_size(small) // 2
+    assert small.rope_parameters["short_factor"] == [1.0] * half
+    assert small.rope_parameters["long_factor"] == [2.0] * half

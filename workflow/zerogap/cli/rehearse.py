@@ -1,0 +1,59 @@
+"""The command `zerogap rehearse`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zerogap.cli.plan import ROOT, Config
+from zerogap.errors import InputError
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME...", help="Models of the configuration; default: all."),
+]
+RealWidth = Annotated[
+    bool, typer.Option("--real-width", help="Reduce the number of layers only (more memory).")
+]
+RealWeights = Annotated[
+    bool,
+    typer.Option(
+        "--real-weights", help="Use the models as they are; those on the hub are downloaded."
+    ),
+]
+
+
+def rehearse(
+    config: Config = None,
+    models: Models = None,
+    real_width: RealWidth = False,
+    real_weights: RealWeights = False,
+) -> int:
+    """Run every stage of a run on small copies of its models, in minutes.
+
+    The copies have the real tokenizers and architectures, few layers and random weights. One line
+    per stage; exit status 1 if one failed (docs/planning.md).
+    """
+    if real_width and real_weights:
+        raise InputError("--real-width and --real-weights exclude each other; give one of them")
+    from zerogap import config as configuration
+
+    settings = configuration.load(config or [ROOT / "config.yaml"])
+    try:  # imported late: torch takes seconds
+        from zerogap.pipeline import rehearsal
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"zerogap rehearse needs the packages of the whole workflow ({error}); install them "
+            "as in docs/install.md"
+        ) from error
+    folder = Path("results", settings.run, "rehearsal")
+    results = []
+    for result in rehearsal.rehearse(
+        settings, folder, models or [], real_width=real_width, real_weights=real_weights
+    ):
+        print(result, flush=True)
+        results.append(result)
+    failed = [result for result in results if result.status == rehearsal.FAILED]
+    num_models = len({result.model for result in results})
+    print(f"{len(failed)} of {num_models} models failed" if failed else "the rehearsal passed")
+    return 1 if failed else 0

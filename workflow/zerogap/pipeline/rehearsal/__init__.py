@@ -1,0 +1,5 @@
+"""The dress rehearsal: every stage of a run with each configured model, shrunk, in minutes."""
+
+from zerogap.pipeline.rehearsal.runner import FAILED, OK, SKIPPED, StageResult, rehearse
+
+__all__ = ["FAILED", "OK", "SKIPPED", "StageResult", "rehearse"]
