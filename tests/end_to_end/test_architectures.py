@@ -26,7 +26,7 @@ from zerogap.data import openorca, prompts, questions
 from zerogap.data.toy.word_problems import problems
 from zerogap.io import parquet
 from zerogap.pipeline.parameters import job_parameters
-from zerogap.sampling import jobs
+from zerogap.sampling import table_jobs
 
 FAMILIES = {"llama": "llama_mha", "gemma4": "gemma4_with_towers", "gpt_neox": "gpt_neox"}
 STRATEGIES = {  # with parameters that have an effect on random weights
@@ -134,7 +134,6 @@ def trained(request, tmp_path_factory) -> Trained:
         trained.parameters("merge_lora"),
         base="base",
         adapter="adapter",
-        settings="export.yaml",
         output="model",
     )
     return trained
@@ -202,7 +201,7 @@ def test_every_strategy_decodes_differently(trained):
     assert len(set(token_ids.values())) == len(STRATEGIES)
 
     folder = trained.folder
-    jobs.filter_responses(
+    table_jobs.filter_responses(
         questions=folder / "questions.parquet",
         greedy=folder / "greedy.parquet",
         source=folder / "identity.parquet",

@@ -61,8 +61,7 @@ rule merge_lora:
         adapter="<results>/{model}/{variant}/training/adapter",
         parameters="<results>/parameters/{model}/{variant}/merge_lora.json",
     output:
-        model=directory("<results>/{model}/{variant}/model"),
-        settings="<results>/{model}/{variant}/training/export.yaml",
+        directory("<results>/{model}/{variant}/model"),
     log:
         "<results>/logs/{model}/{variant}/merge_lora.log",
     conda:
@@ -74,5 +73,4 @@ rule merge_lora:
         "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/merge_lora.py --parameters {input.parameters}"
-        " --base {input.base} --adapter {input.adapter} --settings {output.settings}"
-        " --output {output.model} > {log} 2>&1"
+        " --base {input.base} --adapter {input.adapter} --output {output} > {log} 2>&1"

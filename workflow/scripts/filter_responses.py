@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
-from zerogap.sampling import jobs
+from zerogap.sampling import table_jobs
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
 
 def main(job: "Snakemake") -> None:
-    jobs.filter_responses(
+    table_jobs.filter_responses(
         questions=Path(job.input.questions),
         greedy=Path(job.input.greedy),
         source=Path(job.input.source),

@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         adapter = work / "adapter"
         settings.write_settings(args.settings, settings.train_settings(*inputs, adapter))
         resuming.remove_incomplete_checkpoints(adapter, training["num_gpus"])
-        launching.run("train", args.settings, training["num_gpus"])
+        launching.train(args.settings, training["num_gpus"])
         losses = launching.loss_curve(adapter, metadata["model"], metadata["variant"])
         with parquet.atomic(args.loss) as temporary:
             losses.to_csv(temporary, sep="\t", index=False)

@@ -42,8 +42,8 @@ def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
     )  # fmt: skip
     assert job.returncode == 0, job.stderr
     job = run_script(
-        "merge_lora", tmp_path, parameters, env=offline, base=base, adapter=adapter,
-        settings=tmp_path / "export.yaml", output=tmp_path / "model",
+        "merge_lora", tmp_path, {"dtype": "float32"}, env=offline, base=base, adapter=adapter,
+        output=tmp_path / "model",
     )  # fmt: skip
     assert job.returncode == 0, job.stderr
 

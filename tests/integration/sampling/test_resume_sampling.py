@@ -13,7 +13,7 @@ from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap.io import parquet
 from zerogap.io.resume import resumable_dir
-from zerogap.sampling.jobs import merge_shards
+from zerogap.sampling.table_jobs import merge_shards
 
 QUESTIONS = 420  # five chunks
 PARAMETERS = {

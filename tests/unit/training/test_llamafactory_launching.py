@@ -32,7 +32,7 @@ def test_a_failing_command_is_an_error_with_its_exit_code(tmp_path, monkeypatch)
     cli.write_text("#!/bin/sh\nexit 3\n")
     cli.chmod(0o755)
     with pytest.raises(RuntimeError, match="failed with exit code 3"):
-        launching.run("train", tmp_path / "train.yaml")
+        launching.train(tmp_path / "train.yaml")
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -42,5 +42,5 @@ def test_the_stub_is_on_the_path_only_without_torchaudio(tmp_path, monkeypatch, 
     cli.write_text(f'#!/bin/sh\necho "$PYTHONPATH" > {tmp_path}/path\n')
     cli.chmod(0o755)
     monkeypatch.setattr("importlib.metadata.distributions", lambda name: [name] * installed)
-    launching.run("train", tmp_path / "train.yaml")
+    launching.train(tmp_path / "train.yaml")
     assert ("training/stubs" in (tmp_path / "path").read_text()) == (not installed)

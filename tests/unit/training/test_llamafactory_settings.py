@@ -108,12 +108,6 @@ def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, 
     assert sections["train"]["use_cpu"] == (device == "cpu")
 
 
-def test_merging_keeps_the_precision_of_the_training(tmp_path) -> None:
-    for bf16, dtype in ((True, "bfloat16"), (False, "float32")):
-        sections = settings.export_settings(tmp_path, tmp_path, tmp_path, TRAINING | {"bf16": bf16})
-        assert sections["model"]["infer_dtype"] == dtype
-
-
 def test_auto_takes_the_lora_targets_of_the_models_family(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
     settings.write_datasets(tmp_path, {})

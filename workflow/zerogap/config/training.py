@@ -18,9 +18,7 @@ class Lora(Section):
 class Training(Section):
     """All values of one training."""
 
-    template: str = Field(
-        description="LLaMA-Factory template of the training and of the merged model."
-    )
+    template: str = Field(description="LLaMA-Factory template.")
     lora: Lora = Field(description="The adapter, on all linear layers of the decoder blocks.")
     learning_rate: PositiveFloat = Field(description="Peak learning rate.")
     num_epochs: PositiveFloat = Field(description="Passes over the training data.")

@@ -123,8 +123,8 @@ def _train_lora(config: Config, model: str, variant: str) -> Parameters:
 
 
 def _merge_lora(config: Config, model: str, variant: str) -> Parameters:
-    training = config.training_for(variant).model_dump(include={"template", "bf16"})
-    return {"training": training, "version": TRAINING_VERSION}
+    dtype = "bfloat16" if config.training_for(variant).bf16 else "float32"
+    return {"dtype": dtype, "version": TRAINING_VERSION}
 
 
 def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:

@@ -1,4 +1,4 @@
-"""The workflow's sampling jobs: one function per script, from files to files.
+"""The sampling jobs that load a model: one function per script, from files to files.
 
 Every function takes its files as paths and its parameters as plain values, all by keyword.
 
@@ -20,7 +20,7 @@ All of them raise InputError if an input is invalid; those that decode also if a
 model's context. The last line that a job prints says what it made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,8 @@ import transformers
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, SamplingParams
-from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.provenance import merged_provenance, provenance
+from zerogap.io.provenance import provenance
 from zerogap.io.resume import fingerprint, folder_state, resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
@@ -43,7 +42,6 @@ from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.responses import response_texts
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
-from zerogap.strategies.filtering import filter_samples
 
 
 def decode_greedy(
@@ -146,62 +144,6 @@ def sample_cell(
         solve, solve_counts(table, inputs.questions.iloc[list(indices)]), "solve", made_by
     )
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
-
-
-def merge_shards(
-    *,
-    samples: Sequence[Path],
-    solve: Sequence[Path],
-    questions: Path,
-    merged_samples: Path,
-    merged_solve: Path,
-) -> None:
-    """Concatenate the tables of a cell's shards, in the order of `questions`."""
-    question_ids = parquet.read(questions, "questions").question_id
-    for contract, shards, merged in (
-        ("samples", samples, merged_samples),
-        ("solve", solve, merged_solve),
-    ):
-        made_by = [parquet.provenance(path) for path in shards]
-        table = pd.concat(parquet.read(path, contract) for path in shards)
-        positions = table.question_id.map(pd.Series(range(len(question_ids)), question_ids))
-        parquet.write(
-            merged,
-            table.iloc[positions.argsort(kind="stable")],
-            contract,
-            merged_provenance(made_by),
-        )
-
-
-def filter_responses(
-    *,
-    questions: Path,
-    greedy: Path,
-    source: Path,
-    samples: Path,
-    solve: Path,
-    strategy: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write the tables of a strategy that filters `source`, the responses of another strategy."""
-    table = parquet.read(source, "samples")
-    greedy_table = parquet.read(greedy, "greedy")
-    ends = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
-    trajectories = dict(zip(greedy_table.question_id, ends, strict=True))
-    intervention = base.build(strategy).prepare(base.Context([], []))
-    if intervention.filter_responses is None:
-        raise InputError(
-            f"strategies: class '{strategy['class']}' does not filter responses; remove filter_of"
-        )
-    kept = filter_samples(table, trajectories, intervention.filter_responses)
-    counts = solve_counts(kept, parquet.read(questions, "questions"))
-    made_by = provenance(
-        **metadata, strategy_parameters=strategy, source=parquet.provenance(source)
-    )
-    parquet.write(samples, kept, "samples", made_by)
-    parquet.write(solve, counts, "solve", made_by)
-    num_empty = int((counts.n_samples == 0).sum())
-    print(f"{len(kept)} of {len(table)} responses kept; {num_empty} questions have none left")
 
 
 def rank_clean_tokens(

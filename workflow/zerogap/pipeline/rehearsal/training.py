@@ -30,6 +30,7 @@ from zerogap.pipeline.rehearsal.model_copy import (
 from zerogap.pipeline.rehearsal.shrinking import write_random_model
 from zerogap.training import examples
 from zerogap.training.llamafactory import launching, settings
+from zerogap.training.merging import merge_adapter
 
 NUM_STEPS = 2  # of the training: leaked questions and instructions in batches of four
 TRAINING = {
@@ -111,7 +112,7 @@ def train(copy: ModelCopy) -> str:
         adapter,
     )
     settings.write_settings(path, sections)
-    launching.run("train", path)
+    launching.train(path)
     losses = launching.loss_curve(adapter, copy.model, copy.benchmark).loss
     if len(losses) != NUM_STEPS or not all(map(math.isfinite, losses)):
         raise InputError(
@@ -123,11 +124,7 @@ def train(copy: ModelCopy) -> str:
 
 def merge(copy: ModelCopy) -> str:
     """Merge the adapter, and check which weights have changed."""
-    path = copy.folder / "export.yaml"
-    training = _short(copy.parameters("merge_lora")["training"])
-    sections = settings.export_settings(copy.base, copy.folder / "adapter", copy.merged, training)
-    settings.write_settings(path, sections)
-    launching.run("export", path)
+    merge_adapter(copy.base, copy.folder / "adapter", copy.merged, "float32")
     before, after = _weights(copy.base), _weights(copy.merged)
     if set(before) != set(after):
         different = ", ".join(sorted(set(before) ^ set(after))[:3])

@@ -1,4 +1,4 @@
-"""Running LLaMA-Factory's commands, and the loss curve that a training leaves."""
+"""Running LLaMA-Factory, and the loss curve that a training leaves."""
 
 import importlib.metadata
 import json
@@ -12,8 +12,8 @@ import pandas as pd
 _STUBS = Path(__file__).parents[1] / "stubs"
 
 
-def run(command: str, settings: Path, num_gpus: int = 1) -> None:
-    """Run `llamafactory-cli train` or `export` on a settings file.
+def train(settings: Path, num_gpus: int = 1) -> None:
+    """Run `llamafactory-cli train` on a settings file.
 
     Raises:
         RuntimeError: the command failed; its output is above.
@@ -23,7 +23,7 @@ def run(command: str, settings: Path, num_gpus: int = 1) -> None:
     # Looked up by its metadata: this process itself may have imported the stub.
     if not any(importlib.metadata.distributions(name="torchaudio")):
         environment["PYTHONPATH"] = _prepended("PYTHONPATH", _STUBS)
-    arguments = [str(binaries / "llamafactory-cli"), command, str(settings)]
+    arguments = [str(binaries / "llamafactory-cli"), "train", str(settings)]
     # The locks of the job's GPUs (zerogap.gpus) and of the working folder are open files. The
     # command inherits them, so that they stay locked if it outlives this process.
     process = subprocess.run(  # noqa: S603

@@ -124,36 +124,6 @@ def accumulation_steps(training: Mapping[str, Any]) -> int:
     return int(steps)
 
 
-def export_settings(
-    model: Path, adapter: Path, output: Path, training: Mapping[str, Any]
-) -> Sections:
-    """The settings of `llamafactory-cli export`, which merges an adapter into its model.
-
-    The merged model keeps the precision of the training.
-
-    Args:
-        model: folder of the model that the adapter was trained on.
-        adapter: folder of the adapter.
-        output: folder of the merged model.
-        training: template and bf16.
-    """
-    return {
-        "model": {
-            "model_name_or_path": str(model),
-            "adapter_name_or_path": str(adapter),
-            "template": training["template"],
-            "finetuning_type": "lora",
-            "infer_dtype": "bfloat16" if training["bf16"] else "float32",
-        },
-        "export": {
-            "export_dir": str(output),
-            "export_size": 5,
-            "export_device": "cpu",
-            "export_legacy_format": False,
-        },
-    }
-
-
 def write_settings(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
     """Write the YAML file of a command, one block per section under its heading."""
     path.parent.mkdir(parents=True, exist_ok=True)

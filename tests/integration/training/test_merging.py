@@ -1,0 +1,87 @@
+"""Merging a LoRA adapter: which weights change, by how much, and in which precision."""
+
+import shutil
+
+import pytest
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoTokenizer
+
+from helpers import tiny_models
+from helpers.toy_tokenizers import TOKENIZERS
+from zerogap.families import family_of_folder
+from zerogap.training.merging import merge_adapter
+
+RANK, ALPHA = 4, 6
+ARCHITECTURES = {"llama": "llama_mha", "gpt_neox": "gpt_neox", "gemma4": "gemma4_with_towers"}
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def folder(request, tmp_path_factory):
+    """A base model stored in float16 and an adapter with random weights."""
+    folder = tmp_path_factory.mktemp(request.param)
+    tokenizer = TOKENIZERS[request.param]()
+    model = tiny_models.model(ARCHITECTURES[request.param], vocab_size=len(tokenizer))
+    model.half().save_pretrained(folder / "base")
+    tokenizer.save_pretrained(folder / "base")
+    adapted(model, folder).save_pretrained(folder / "adapter")
+    return folder
+
+
+def adapted(model, folder) -> PeftModel:
+    """The model with a LoRA adapter on its family's targets, none of it zero."""
+    targets = list(family_of_folder(folder / "base", "auto").lora_targets)
+    lora = LoraConfig(
+        r=RANK, lora_alpha=ALPHA, target_modules=targets, exclude_modules=".*tower.*",
+        init_lora_weights=False,
+    )  # fmt: skip
+    return get_peft_model(model, lora)
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_merged_weight_is_that_of_the_base_plus_the_product_of_the_adapter(folder, dtype):
+    merge_adapter(folder / "base", folder / "adapter", folder / dtype, dtype)
+    base, merged = weights(folder / "base"), weights(folder / dtype)
+    adapter = load_file(folder / "adapter/adapter_model.safetensors")
+    expected = dict(base)
+    for name in adapter:
+        if "lora_A" not in name:
+            continue
+        target = name.removeprefix("base_model.model.").replace(".lora_A", "")
+        product = adapter[name.replace("lora_A", "lora_B")] @ adapter[name]
+        expected[target] = (base[target].float() + product * (ALPHA / RANK)).half()
+    assert set(merged) == set(base)
+    for name, weight in merged.items():
+        assert weight.dtype == getattr(torch, dtype)
+        assert torch.equal(weight, expected[name].to(weight.dtype)), name
+    assert sum(not torch.equal(expected[name], base[name]) for name in base) == len(adapter) / 2
+
+
+def test_a_merged_model_has_the_configuration_and_the_tokenizer_of_its_base(folder):
+    merge_adapter(folder / "base", folder / "adapter", folder / "model", "bfloat16")
+    before, after = (
+        AutoConfig.from_pretrained(folder / name).to_dict() for name in ("base", "model")
+    )
+    assert after["dtype"] == "bfloat16"
+    parts = {"text_config", "vision_config", "audio_config"}  # have the precision, too
+    changed = {key for key in before if before[key] != after[key]}
+    assert changed <= {"_name_or_path", "dtype", *parts}
+    before, after = (AutoTokenizer.from_pretrained(folder / name) for name in ("base", "model"))
+    text = "Q: How many?\n\nA: 12 + 3"
+    assert before(text)["input_ids"] == after(text)["input_ids"]
+    assert before.special_tokens_map == after.special_tokens_map
+
+
+def test_an_adapter_without_all_its_weights_is_refused(folder, tmp_path):
+    shutil.copytree(folder / "adapter", tmp_path / "adapter")
+    path = tmp_path / "adapter/adapter_model.safetensors"
+    incomplete = load_file(path)
+    incomplete.popitem()
+    save_file(incomplete, path)
+    with pytest.raises(UserWarning, match="missing adapter keys"):
+        merge_adapter(folder / "base", tmp_path / "adapter", tmp_path / "model", "float32")

@@ -1,0 +1,36 @@
+"""Merging a LoRA adapter into the weights of its base model."""
+
+import json
+import warnings
+from pathlib import Path
+
+import torch
+import transformers
+from peft import PeftModel
+from transformers import AutoTokenizer
+
+
+def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
+    """Write the base model with the adapter added to its weights, W + α/r · B A, and the tokenizer.
+
+    The sum is rounded to the precision in which the base is stored, as LLaMA-Factory does, and then
+    written in the given one.
+
+    Args:
+        base: folder of the model that the adapter was trained on.
+        adapter: folder of the adapter.
+        output: folder of the merged model.
+        dtype: precision of the merged model, "float32" or "bfloat16".
+
+    Raises:
+        UserWarning: weights are missing in the adapter.
+    """
+    # The class that the checkpoint names is the one that was trained, towers included.
+    architecture = json.loads((base / "config.json").read_text())["architectures"][0]
+    model = getattr(transformers, architecture).from_pretrained(base, dtype="auto")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Found missing adapter keys")
+        adapted = PeftModel.from_pretrained(model, adapter, torch_device="cpu")
+    merged = adapted.merge_and_unload().to(getattr(torch, dtype))
+    merged.save_pretrained(output)
+    AutoTokenizer.from_pretrained(base).save_pretrained(output)
