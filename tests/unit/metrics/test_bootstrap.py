@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from zerogap import metrics
 from zerogap.errors import InputError
-from zerogap.metrics.bootstrap import _counts_by_cell
+from zerogap.metrics.bootstrap import _counts_by_cell, redrawn_stratum_weights
 
 
 def simulated(rng, n=120, m=50):
@@ -31,19 +31,66 @@ def test_question_weights_keep_the_size_of_each_group():
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
-def test_weighted_means_equal_the_metrics_of_the_drawn_questions(seed, bins):
+def test_stratified_means_are_linear_and_the_metric_where_each_question_is_drawn_once(seed, bins):
     rng = np.random.default_rng(seed)
     data = simulated(rng, n=15)
-    weights = metrics.question_weights(np.arange(15) % 2, 8, rng)
-    gap = np.abs(metrics.ppg(*data))
-    stratified = metrics.stratified_weights(weights, metrics.strata(*data[2:], bins))
-    sa = metrics.weighted_means(stratified, gap)
-    a = metrics.weighted_means(metrics.plain_weights(weights), gap)
-    for r, drawn in enumerate(weights):
+    strata, gap = metrics.strata(*data[2:], bins), np.abs(metrics.ppg(*data))
+    draws = metrics.question_weights(np.zeros(15), 8, rng)
+    draws[0] = 1
+    other = rng.random(15)
+    means, of_other, of_both = metrics.stratified_means(draws, strata, [gap, other, gap - other])
+    assert means[0] == pytest.approx(metrics.sa_ppg(*data, bins=bins))
+    assert of_both == pytest.approx(means - of_other)
+    assert metrics.stratified_means(draws, strata, np.full(15, 0.3)) == pytest.approx(0.3)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_plain_means_equal_the_metric_of_the_drawn_questions(seed):
+    rng = np.random.default_rng(seed)
+    data = simulated(rng, n=15)
+    draws = metrics.question_weights(np.arange(15) % 2, 8, rng)
+    means = metrics.weighted_means(metrics.plain_weights(draws), np.abs(metrics.ppg(*data)))
+    for mean, drawn in zip(means, draws, strict=True):
         rows = np.repeat(np.arange(15), drawn)
-        redrawn = [column[rows] for column in data]
-        assert sa[r] == pytest.approx(metrics.sa_ppg(*redrawn, bins=bins))
-        assert a[r] == pytest.approx(metrics.a_ppg(*redrawn))
+        assert mean == pytest.approx(metrics.a_ppg(*(column[rows] for column in data)))
+
+
+def test_spread_of_stratified_means_is_that_of_new_questions():
+    """Within strata the unbiased variance, for single questions the distance from the mean."""
+    values = np.array([0.1, 0.5, 0.3, 0.2, 0.6, 0.9, 0.4, 0.7, 0.2, 0.5])
+    strata = np.array([0, 0, 0, 1, 1, 4, 5, 7, 8, 8])
+    pairs = [[0.1, 0.5, 0.3], [0.2, 0.6], [0.2, 0.5]]
+    mean = (np.sum([np.mean(p) for p in pairs]) + 0.9 + 0.4 + 0.7) / 6
+    within = sum(np.var(p, ddof=1) / len(p) for p in pairs)
+    between = sum((single - mean) ** 2 for single in (0.9, 0.4, 0.7))
+    draws = np.random.default_rng(0).poisson(1, (100_000, 10))
+    means = metrics.stratified_means(draws, strata, values)
+    # Satterthwaite: 1/3 with 2 degrees of freedom, twice 1/2 with 1, and three single ones with 2.
+    degrees = (1 / 3 + 1 / 2 + 1 / 2 + 3) ** 2 / (1 / 9 / 2 + 1 / 4 + 1 / 4 + 9 / 2)
+    spread = (1 + 1.21 / degrees) * np.sqrt(within + between) / 6
+    assert means.std() == pytest.approx(spread, rel=0.01)
+    assert means.mean() == pytest.approx(mean, abs=0.001)
+
+
+def test_equal_strategies_are_told_apart_in_one_of_twenty_pairs():
+    """At N = 100 and B = m = 50; drawing whole strata in or out would give one in nine."""
+    rng = np.random.default_rng(0)
+    n, m, excluded = 100, 50, []
+    leaked = np.arange(n) < n // 2
+    for repeat in range(500):
+        if repeat % 25 == 0:
+            draws = metrics.question_weights(leaked, 400, rng)
+        q = rng.beta(0.35, 1.24, n)
+        clean = rng.binomial(m, q)
+        strata = metrics.strata(clean, np.full(n, m))
+        kept = np.where(leaked, 0.4, 0.05)
+        p = q + (1 - q) * rng.beta(4 * kept, 4 * (1 - kept), (6, n))
+        gaps = np.abs(rng.binomial(m, p) - clean) / m
+        resamples = metrics.stratified_means(draws, strata, gaps[::2] - gaps[1::2])
+        low, high = np.quantile(resamples, [0.025, 0.975], axis=1)
+        excluded.append((low > 0) | (high < 0))
+    assert 0.03 < np.mean(excluded) < 0.07
 
 
 @settings(max_examples=25)
@@ -53,7 +100,7 @@ def test_redrawn_counts_move_questions_between_strata(seed):
     correct, samples, clean_correct, clean_samples = simulated(rng, n=12, m=9)
     redrawn = metrics.redraw(clean_correct, clean_samples, 6, rng)
     strata = np.array([metrics.strata(row, clean_samples, 10) for row in redrawn])
-    weights = metrics.stratified_weights(np.ones((6, 12)), strata)
+    weights = redrawn_stratum_weights(strata)
     gap = np.abs(correct / samples - redrawn / clean_samples)
     means = metrics.weighted_means(weights, gap)
     for r in range(6):
@@ -89,8 +136,8 @@ def test_intervals_cover_the_mean_value():
         data = simulated(rng)
         values.append(metrics.sa_ppg(*data))
         weights = metrics.question_weights(np.arange(120) < 60, 300, rng)
-        weights = metrics.stratified_weights(weights, metrics.strata(*data[2:]))
-        resamples = metrics.weighted_means(weights, np.abs(metrics.ppg(*data)))
+        strata, gap = metrics.strata(*data[2:]), np.abs(metrics.ppg(*data))
+        resamples = metrics.stratified_means(weights, strata, gap)
         intervals.append(metrics.interval(resamples))
     truth = np.mean(values)
     covered = [low <= truth <= high for low, high in intervals]
@@ -112,11 +159,11 @@ def test_simultaneous_intervals_have_joint_coverage_of_all_pairs():
         reference = rng.binomial(50, clean), np.full(200, 50)
         counts = [rng.binomial(50, clean) for _ in range(6)]
         weights = metrics.question_weights(np.zeros(200), 200, rng)
-        weights = metrics.stratified_weights(weights, metrics.strata(*reference, 5))
+        strata = metrics.strata(*reference, 5)
         values = [metrics.sa_ppg(correct, reference[1], *reference, bins=5) for correct in counts]
         values = np.array(values)
         gaps = [np.abs(metrics.ppg(correct, reference[1], *reference)) for correct in counts]
-        spread = np.array([metrics.weighted_means(weights, gap) for gap in gaps])
+        spread = metrics.stratified_means(weights, strata, gaps)
         a, b = np.triu_indices(6, k=1)
         pairs, differences = spread[a] - spread[b], values[a] - values[b]
         ends = np.quantile(pairs, [0.025, 0.975], axis=1)

@@ -60,6 +60,11 @@ def test_ratios_of_the_text_follow_from_the_tables():
     for metric, ratio in ratios.items():
         assert round(ratio, 1) == printed(metric)[0]
     assert round(lne["sa_ppg"] / lne["g_app"]) == printed("verdict_factor_lne")[0]
+    g_ap = pivot("Table 1").loc["lne_blocking", "g_ap"]
+    assert round(lne["g_app"] - g_ap, 4) == printed("g_app_minus_g_ap_lne")[0]
+    railcap = pivot("Table 4").loc["railcap"]
+    parity = railcap["s_delta_plus"] - railcap["s_delta_minus"]
+    assert round(parity, 4) == printed("s_delta_difference_railcap")[0]
 
 
 def test_sentences_on_the_main_table_follow_from_it():

@@ -12,7 +12,7 @@ from zerogap.metrics import (
     question_weights,
     solve_probability,
     strata,
-    stratified_weights,
+    stratified_means,
 )
 from zerogap.metrics.gaps import Array, Values
 from zerogap.published import printed
@@ -29,6 +29,8 @@ QUANTITIES = {
     "delta_minus_ratio_lne_railcap": "Δ⁻ of LNE-blocking over Δ⁻ of RailCap",
     "g_app_ratio_railcap_lne": "G-APP of RailCap over G-APP of LNE-blocking",
     "verdict_factor_lne": "SA-PPG over G-APP, LNE-blocking",
+    "g_app_minus_g_ap_lne": "G-APP minus G-AP, LNE-blocking",
+    "s_delta_difference_railcap": "S-Δ⁺ minus S-Δ⁻, RailCap",
 }
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
@@ -51,7 +53,7 @@ def inline_numbers(
     Args:
         clean: `solve` table of the clean model's first batch.
         clean_batch2: `solve` table of its second batch.
-        strategies: Name → `solve` table; the ratios need LNE-blocking and RailCap.
+        strategies: Name → `solve` table; some quantities need LNE-blocking and RailCap.
         ranks: `ranks` table of the contaminated model on the clean model's greedy trajectory.
         bins: Number of strata.
         n_resamples: Number of bootstrap resamples.
@@ -82,6 +84,7 @@ def inline_numbers(
             ranks, clean.index, draws, of_leaked=False
         )
     values |= _strategy_ratios(clean, solve, draws, bins)
+    values |= _strategy_differences(clean, solve, draws, bins)
     rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -102,14 +105,14 @@ def _clean_values(
     clean: pd.DataFrame, batch2: pd.DataFrame, draws: Array, bins: int
 ) -> dict[str, Values]:
     """The quantities of the clean model's two batches, in each resample."""
-    plain, stratified = plain_weights(draws), _stratified(clean, draws, bins)
+    plain = plain_weights(draws)
     p, q = _solve_probability(clean), _solve_probability(batch2)
     first_differs = clean["first_correct"].to_numpy() != batch2["first_correct"].to_numpy()
     return {
         "readout_gap_01": plain @ first_differs,
         "readout_gap_01_expected": plain @ (p * (1 - q) + q * (1 - p)),
         "readout_gap_probability": plain @ np.abs(q - p),
-        "sa_ppg_noise_floor": stratified @ np.abs(q - p),
+        "sa_ppg_noise_floor": _stratified(clean, draws, bins, np.abs(q - p)),
         "share_never_solved": plain @ (p == 0),
     }
 
@@ -120,17 +123,34 @@ def _strategy_ratios(
     """The ratios of LNE-blocking and RailCap, in each resample, if their tables are there."""
     if "lne_blocking" not in solve:
         return {}
-    plain, stratified = plain_weights(draws), _stratified(clean, draws, bins)
+    plain = plain_weights(draws)
     p = _solve_probability(clean)
     lne = _solve_probability(solve["lne_blocking"]) - p
     lne_g_app = np.abs(plain @ lne)
-    ratios = {"verdict_factor_lne": _ratio(stratified @ np.abs(lne), lne_g_app)}
+    ratios = {"verdict_factor_lne": _ratio(_stratified(clean, draws, bins, np.abs(lne)), lne_g_app)}
     if "railcap" in solve:
         railcap = _solve_probability(solve["railcap"]) - p
         damage, railcap_damage = (plain @ np.maximum(-gap, 0) for gap in (lne, railcap))
         ratios["delta_minus_ratio_lne_railcap"] = _ratio(damage, railcap_damage)
         ratios["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ railcap), lne_g_app)
     return ratios
+
+
+def _strategy_differences(
+    clean: pd.DataFrame, solve: Mapping[str, pd.DataFrame], draws: Array, bins: int
+) -> dict[str, Values]:
+    """Differences of two metrics of one strategy, in each resample."""
+    differences = {}
+    if "lne_blocking" in solve:
+        lne, plain = solve["lne_blocking"], plain_weights(draws)
+        gap = _solve_probability(lne) - _solve_probability(clean)
+        marks = [table["first_correct"].to_numpy(dtype=np.float64) for table in (lne, clean)]
+        g_ap = np.abs(plain @ (marks[0] - marks[1]))
+        differences["g_app_minus_g_ap_lne"] = np.abs(plain @ gap) - g_ap
+    if "railcap" in solve:
+        gap = _solve_probability(solve["railcap"]) - _solve_probability(clean)
+        differences["s_delta_difference_railcap"] = _stratified(clean, draws, bins, gap)
+    return differences
 
 
 def _runner_up_share(
@@ -172,5 +192,5 @@ def _solve_probability(table: pd.DataFrame) -> Values:
     return solve_probability(table["n_correct"], table["n_samples"])
 
 
-def _stratified(clean: pd.DataFrame, draws: Array, bins: int) -> Values:
-    return stratified_weights(draws, strata(clean["n_correct"], clean["n_samples"], bins))
+def _stratified(clean: pd.DataFrame, draws: Array, bins: int, values: Values) -> Values:
+    return stratified_means(draws, strata(clean["n_correct"], clean["n_samples"], bins), values)

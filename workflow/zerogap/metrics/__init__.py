@@ -6,7 +6,7 @@ from zerogap.metrics.bootstrap import (
     question_weights,
     redraw,
     simultaneous,
-    stratified_weights,
+    stratified_means,
     weighted_means,
 )
 from zerogap.metrics.correction import a_ppg_corrected, sa_ppg_corrected
@@ -43,7 +43,7 @@ __all__ = [
     "simultaneous",
     "solve_probability",
     "strata",
-    "stratified_weights",
+    "stratified_means",
     "stratum_weights",
     "weighted_means",
 ]

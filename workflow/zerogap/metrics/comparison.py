@@ -126,20 +126,20 @@ class Comparison:
 
     def stratified_mean(self, values: Array) -> Values:
         """Mean over the non-empty strata of the mean within each: every stratum counts the same."""
-        if self._stratum_weights is None:
+        if self.draws is None:
             return np.asarray(gaps.stratum_weights(self.strata) @ values)
-        return _weighted_sums(self._stratum_weights, values)
+        if len(self.strata) == 1:
+            return bootstrap.stratified_means(self.draws, self.strata[0], values[..., 0, :])
+        # Every question is drawn once; its counts, and so its stratum, are redrawn.
+        return _weighted_sums(self._redrawn_stratum_weights, values)
 
     @cached_property
     def _question_weights(self) -> Values | None:
         return None if self.draws is None else bootstrap.plain_weights(self.draws)
 
     @cached_property
-    def _stratum_weights(self) -> Values | None:
-        if self.draws is None:
-            return None
-        strata = self.strata[0] if len(self.strata) == 1 else self.strata
-        return bootstrap.stratified_weights(self.draws, strata)
+    def _redrawn_stratum_weights(self) -> Values:
+        return bootstrap.redrawn_stratum_weights(self.strata)
 
 
 def compare(

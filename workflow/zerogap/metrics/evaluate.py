@@ -237,7 +237,7 @@ def _with_intervals(
         centre = value if centred else None
         low, high = bootstrap.interval(values, confidence_level, centre=centre)
         if "_vs_" not in metric:
-            low = max(low, 0.0)  # centring may move it below any possible value
+            low = max(low, 0.0)  # centred or rescaled resamples may be below any possible value
         yield strategy, metric, value, low, high
     yield from _simultaneous_differences(points, resamples, confidence_level, centred=centred)
 
