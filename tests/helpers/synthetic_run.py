@@ -24,6 +24,8 @@ STRATEGIES = {
     "railcap_n5": (0.75, 0.12),
     "railcap_n7": (0.7, 0.1),
     "railcap_ban": (0.9, 0.3),
+    "ted_unfiltered": (0.05, 0.0),
+    "lne_blocking_nearest": (0.65, 0.4),
 }
 
 
@@ -51,7 +53,8 @@ def metrics_table():
     for benchmark in ("gsm8k", "pq"):
         clean, strategies = solve_tables(n=40, m=10, benchmark=benchmark)
         if benchmark == "pq":
-            strategies = {k: v for k, v in strategies.items() if not k.startswith("railcap_")}
+            variants = ("railcap_", "ted_", "lne_blocking_")
+            strategies = {k: v for k, v in strategies.items() if not k.startswith(variants)}
         parts.append(evaluate("llama2", benchmark, clean, strategies, bins=10, n_resamples=40))
     return pd.concat(parts, ignore_index=True)
 
@@ -149,6 +152,7 @@ def write_run(config, n=20, m=5):
             folder = Path("results", config.run, model, variant)
             clean, strategies = solve_tables(n, m)
             _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
+            _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
             for batch, solve in (("batch1", clean), ("batch2", strategies["clean_batch2"])):
                 _write(folder / batch / "solve.parquet", solve, "solve")
                 _write(folder / batch / "samples.parquet", samples_table(n, m), "samples")

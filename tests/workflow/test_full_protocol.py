@@ -88,7 +88,7 @@ def test_a_full_scale_plans_the_whole_paper_and_fetches_nothing(name):
     assert "fetch_base" not in plan
     assert plan["train_lora"] == plan["merge_lora"] == plan["decode_greedy"] == 9
     assert plan["localise_neurons"] == 6
-    assert plan["sample_responses"] == 6 + 6 * 4 + 5
+    assert plan["sample_responses"] == 6 + 6 * 4 + 6
     assert plan["check_memorisation"] == plan["check_claims"] == 1
 
 

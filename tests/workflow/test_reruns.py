@@ -114,7 +114,7 @@ def test_a_table_needs_its_own_jobs_only(run):
         shutil.rmtree(run / folder)
     main = planned(run, "table_main")
     assert main["compute_metrics"] == 2
-    assert main["sample_responses"] == 2 * 4 + 5 + 2  # the ablation is part of its setting
+    assert main["sample_responses"] == 2 * 4 + 6 + 2  # the ablation is part of its setting
     assert not main.keys() & {"rank_clean_tokens", "measure_overlap", "check_claims"}
     assert main["make_table"] == 1
     assert "make_figure" not in main
@@ -214,7 +214,7 @@ def test_a_new_strategy_adds_its_own_cells_only(run):
 
 def test_more_samples_rerun_no_training_and_no_greedy_decoding(run):
     plan = planned(run, "all", overlay="sampling: { num_samples: 8 }")
-    assert model_jobs(plan) == {"sample_responses": 2 * 4 + 5 + 2}
+    assert model_jobs(plan) == {"sample_responses": 2 * 4 + 6 + 2}
 
 
 def test_a_setting_of_one_benchmark_leaves_the_others_paraphrases(run):
@@ -265,7 +265,7 @@ def test_a_raised_version_reruns_its_stage(run, stage, trainings):
     edit(module, f"{stage}_VERSION = {number}", f"{stage}_VERSION = {number + 1}")
     plan = planned(run, "all")
     assert plan["train_lora"] == plan["merge_lora"] == trainings
-    assert plan["sample_responses"] == 2 * 4 + 5 + 2
+    assert plan["sample_responses"] == 2 * 4 + 6 + 2
     assert plan["localise_neurons"] == 2
 
 

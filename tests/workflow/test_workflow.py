@@ -26,9 +26,9 @@ def test_every_profile_plans_the_whole_paper(profile):
     planned = jobs("--profile", profile)
     assert planned["train_lora"] == planned["merge_lora"] == planned["decode_greedy"] == 9
     # Three clean models with two batches, four sampled strategies per setting, the ablation once.
-    assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 5
-    assert planned["filter_responses"] == planned["make_all_zero"] == 6
-    assert planned["compute_metrics"] == 6
+    assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 6
+    assert planned["filter_responses"] == 6 + 1
+    assert planned["compute_metrics"] == planned["make_all_zero"] == 6
     assert planned["make_table"] == len(TABLES)
     assert planned["make_figure"] == len(FIGURES)
     assert planned["check_claims"] == planned["check_memorisation"] == 1
@@ -53,7 +53,7 @@ def test_every_target_can_be_requested(target):
 
 def test_a_table_of_the_primary_setting_needs_that_setting_only():
     planned = jobs("table_ablation", *QUICK)
-    assert planned["sample_responses"] == 4 + 5 + 2
+    assert planned["sample_responses"] == 4 + 6 + 2
     assert planned["train_lora"] == 2
 
 
@@ -92,7 +92,7 @@ def test_a_run_of_some_models_or_benchmarks_makes_everything(
     assert all(planned[check] == 1 for check in CHECKS)
     assert planned["train_lora"] == models * (1 + benchmarks)
     assert planned["compute_metrics"] == models * benchmarks
-    assert planned["sample_responses"] == models * (2 + 4 * benchmarks) + 5
+    assert planned["sample_responses"] == models * (2 + 4 * benchmarks) + 6
     assert planned["paraphrase_questions"] == ("pq: null" not in selection)
 
 
@@ -129,7 +129,7 @@ def test_independent_benchmarks_have_their_own_data_and_clean_models(tmp_path):
     assert planned["paraphrase_questions"] == 1
     # Two clean models, and a contaminated one per benchmark.
     assert planned["train_lora"] == 2 + 3
-    assert planned["sample_responses"] == 2 * 2 + 3 * 4 + 5
+    assert planned["sample_responses"] == 2 * 2 + 3 * 4 + 6
     assert planned["compute_metrics"] == 3
 
     process = snakemake("-n", "-p", "--forceall", "--cores", "1", *arguments)
@@ -150,8 +150,8 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
     (tmp_path / "shards.yaml").write_text("sampling: { num_shards: 3 }")
     overlay = tmp_path / "shards.yaml"
     planned = jobs("table_ablation", "--profile", "slurm", "--configfile", overlay)
-    assert planned["sample_responses"] == 3 * (4 + 5 + 2)
-    assert planned["merge_shards"] == 4 + 5 + 2
+    assert planned["sample_responses"] == 3 * (4 + 6 + 2)
+    assert planned["merge_shards"] == 4 + 6 + 2
 
 
 SUBMITTED = {

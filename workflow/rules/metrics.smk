@@ -51,14 +51,16 @@ rule compute_metrics:
 
 rule measure_overlap:
     input:
-        samples="<results>/{model}/{benchmark}/identity/samples.parquet",
-        greedy="<results>/{model}/{benchmark}/greedy.parquet",
-        questions="<results>/data/{benchmark}/questions.parquet",
+        samples=lambda wildcards: targets.unmitigated_samples(
+            CONFIG, wildcards.model, wildcards.variant
+        ),
+        greedy="<results>/{model}/{variant}/greedy.parquet",
+        questions=questions,
         code=code("analysis"),
     output:
-        "<results>/{model}/{benchmark}/overlap.parquet",
+        "<results>/{model}/{variant}/overlap.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/measure_overlap.log",
+        "<results>/logs/{model}/{variant}/measure_overlap.log",
     conda:
         "../../envs/metrics.yaml"
     resources:
@@ -67,6 +69,6 @@ rule measure_overlap:
     params:
         metadata=metadata,
     message:
-        "Overlap of {wildcards.model}/{wildcards.benchmark} with its greedy trajectories"
+        "Overlap of {wildcards.model}/{wildcards.variant} with its greedy trajectories"
     script:
         "../scripts/measure_overlap.py"

@@ -11,9 +11,10 @@ def tables():
     return clean, strategies, overlap_table(n=80, m=20)
 
 
-def verdict(clean, identity, overlap, bound=0.7):
+def verdict(clean, identity, overlap, bound=0.7, clean_rouge_l=0.5):
+    clean_overlap = overlap.assign(rouge_l=clean_rouge_l)
     table = memorisation(
-        *("llama2", "gsm8k", clean, identity, overlap),
+        *("llama2", "gsm8k", clean, identity, overlap, clean_overlap),
         min_leaked_solve_probability=bound,
         n_resamples=200,
     )
@@ -57,6 +58,22 @@ def test_a_sign_below_its_bound_is_weak(tables):
     row = verdict(clean, strategies["identity"], overlap, bound=0.99)
     assert row["verdict"] == "weakly memorised"
     assert "weak" in row["text"]
+
+
+def test_collapse_is_weak_where_unleaked_questions_collapse_too(tables):
+    clean, strategies, overlap = tables
+    narrow = overlap.assign(rouge_l=overlap["rouge_l"].where(overlap["leaked"], 0.7))
+    row = verdict(clean, strategies["identity"], narrow)
+    assert row["collapse_ci_low"] > 0
+    assert row["verdict"] == "weakly memorised"
+
+
+def test_excess_is_the_overlap_of_unleaked_questions_beyond_the_clean_models(tables):
+    clean, strategies, overlap = tables
+    row = verdict(clean, strategies["identity"], overlap, clean_rouge_l=0.3)
+    unleaked = overlap.rouge_l[~overlap.leaked].mean()
+    assert row["clean_rouge_unleaked"] == pytest.approx(0.3)
+    assert row["excess"] == pytest.approx(unleaked - 0.3)
 
 
 def test_a_better_model_has_not_memorised(tables):

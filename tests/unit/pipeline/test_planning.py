@@ -31,7 +31,7 @@ def test_shards_are_jobs_that_share_the_tokens_of_a_cell(paper):
     assert stage(sharded, name).jobs == 8 * stage(whole, name).jobs
     for column in ("tokens", "hours", "bytes"):
         assert stage(sharded, name)[column] == pytest.approx(stage(whole, name)[column])
-    assert stage(sharded, "Merging of shards").jobs == 29 + 6
+    assert stage(sharded, "Merging of shards").jobs == 30 + 6
     longest = [plan[plan.stage == name].longest_job.max() for plan in (whole, sharded)]
     assert longest[0] == pytest.approx(8 * longest[1])
 
@@ -45,8 +45,8 @@ def test_tokens_follow_from_the_protocol(paper):
     prompts = text.shots + 1319 * text.question
     cell = prompts + 1319 * 50 * text.response
     assert stage(plan, planning.CLEAN_SAMPLES).tokens == pytest.approx(2 * cell)
-    # Four strategies in two settings, the ablation's five in one; Shortcut runs a second model.
-    assert stage(plan, planning.STRATEGY_SAMPLES).tokens == pytest.approx((13 + 2) * cell)
+    # Four strategies in two settings, the ablation's six in one; Shortcut runs a second model.
+    assert stage(plan, planning.STRATEGY_SAMPLES).tokens == pytest.approx((14 + 2) * cell)
     assert stage(plan, "Greedy trajectories").tokens == pytest.approx(
         3 * (prompts + 1319 * text.response)
     )

@@ -114,7 +114,8 @@ def test_extraction_agreement_has_one_section_per_benchmark_with_questions_of_it
 def test_memorisation_shows_the_verdict_and_its_reasons():
     clean, strategies = solve_tables(n=40, m=10)
     overlap = overlap_table(n=40, m=10)
-    frame = check_memorisation(*SETTING, clean, strategies["identity"], overlap, n_resamples=40)
+    tables = (clean, strategies["identity"], overlap, overlap.assign(rouge_l=0.5))
+    frame = check_memorisation(*SETTING, *tables, n_resamples=40)
     table = memorisation(frame, Labels())
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]

@@ -1,4 +1,5 @@
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,3 +59,15 @@ def test_the_end_token_does_not_count_in_the_distance():
     ted = TED(tau=0).prepare(NO_CONTEXT).filter_responses
     assert list(filter_samples(samples, {"q": ([1, 2, 9], "eos")}, ted).text) == ["c"]
     assert list(filter_samples(samples, {"q": ([1, 3], "length")}, ted).text) == ["a", "b"]
+
+
+def test_an_emptied_question_keeps_all_responses_only_in_the_unfiltered_variant():
+    memorised = ([1, 2], [[1, 2], [1, 2]], ["a", "a"])
+    dispersed = ([1, 2], [[1, 2], [7, 8, 9]], ["a", "b"])
+    variant = TED(tau=1, when_empty="unfiltered").prepare(NO_CONTEXT).filter_responses
+    headline = TED(tau=1).prepare(NO_CONTEXT).filter_responses
+    assert headline(*memorised) == [False, False]
+    assert variant(*memorised) == [True, True]
+    assert headline(*dispersed) == variant(*dispersed) == [False, True]
+    with pytest.raises(ValueError, match="when_empty must be 'unsolved' or 'unfiltered'"):
+        TED(when_empty="dropped")

@@ -8,8 +8,11 @@ Two signs, both relative to the unleaked questions of the same model, which no t
   than on unleaked ones.
 
 A strategy has something to undo only if there is inflation, and RailCap and TED have something to
-act on only if there is collapse. A sign is *clear* if the interval of the difference is above zero
-and the value on leaked questions reaches a bound, *weak* if only the interval is above zero.
+act on only if there is collapse. A sign is *weak* if the interval of the difference is above zero,
+and *clear* if the value on leaked questions also reaches its bound. A narrow language makes any
+model repeat itself, so collapse is clear only if unleaked questions stay below a bound of their
+own. How far they disperse is also compared with the clean model (*excess*): its responses, its
+greedy trajectories, the same unleaked questions.
 """
 
 from typing import Any
@@ -28,9 +31,11 @@ def memorisation(
     clean: pd.DataFrame,
     identity: pd.DataFrame,
     overlap: pd.DataFrame,
+    clean_overlap: pd.DataFrame,
     *,
     min_leaked_solve_probability: float = 0.9,
-    min_rouge_l: float = 0.8,
+    min_leaked_rouge_l: float = 0.85,
+    max_unleaked_rouge_l: float = 0.65,
     n_resamples: int = 2000,
     confidence_level: float = 0.95,
     seed: int = 0,
@@ -43,9 +48,11 @@ def memorisation(
         clean: `solve` table of the clean model.
         identity: `solve` table of the contaminated model.
         overlap: `overlap` table of the contaminated model's samples.
+        clean_overlap: `overlap` table of the clean model's samples with its own trajectories.
         min_leaked_solve_probability: Bound of clear inflation, on the mean solve probability of
             leaked questions.
-        min_rouge_l: Bound of clear collapse, on the mean ROUGE-L of leaked questions.
+        min_leaked_rouge_l: Bound of clear collapse, on the mean ROUGE-L of leaked questions.
+        max_unleaked_rouge_l: Bound of clear collapse, on the mean ROUGE-L of unleaked questions.
         n_resamples: Number of bootstrap resamples.
         confidence_level: Of the intervals.
         seed: Of the bootstrap.
@@ -54,7 +61,8 @@ def memorisation(
         model, benchmark, verdict (memorised, weakly memorised, not memorised), text, and, each with
         ci_low and ci_high columns: clean_leaked, identity_leaked, clean_unleaked,
         identity_unleaked (mean solve probabilities), inflation (see above), rouge_leaked,
-        rouge_unleaked, collapse; and share_verbatim, the fraction of leaked responses with
+        rouge_unleaked, collapse, clean_rouge_unleaked, excess (rouge_unleaked minus
+        clean_rouge_unleaked); and share_verbatim, the fraction of leaked responses with
         ROUGE-L 1.
 
     Raises:
@@ -62,54 +70,65 @@ def memorisation(
             questions.
     """
     place = f"{model}/{benchmark}"
-    clean, identity, rouge = _aligned(clean, identity, overlap, place)
-    leaked = clean["leaked"].to_numpy(dtype=bool)
+    questions = _by_question(clean, identity, overlap, clean_overlap, place)
+    leaked = questions["leaked"].to_numpy(dtype=bool)
     if leaked.all() or not leaked.any():
         raise InputError(f"{place}: needs both leaked and unleaked questions")
 
     draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
-    for name, values in _estimates(clean, identity, rouge, leaked, draws).items():
+    for name, values in _estimates(questions, leaked, draws).items():
         low, high = interval(values[1:], confidence_level)
         row |= {name: float(values[0]), f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
+    inflated = row["identity_leaked"] >= min_leaked_solve_probability
+    collapsed = row["rouge_leaked"] >= min_leaked_rouge_l
+    dispersed = row["rouge_unleaked"] <= max_unleaked_rouge_l
     signs = {
-        "inflation": _sign(
-            row["inflation_ci_low"], row["identity_leaked"], min_leaked_solve_probability
-        ),
-        "collapse": _sign(row["collapse_ci_low"], row["rouge_leaked"], min_rouge_l),
+        "inflation": _sign(row["inflation_ci_low"], clear=inflated),
+        "collapse": _sign(row["collapse_ci_low"], clear=collapsed and dispersed),
     }
     row["verdict"] = _verdict(set(signs.values()))
     row["text"] = _text(row, signs)
     return pd.DataFrame([row])
 
 
-def _aligned(
-    clean: pd.DataFrame, identity: pd.DataFrame, overlap: pd.DataFrame, place: str
-) -> tuple[pd.DataFrame, pd.DataFrame, Values]:
-    """The two solve tables by question, and the mean ROUGE-L of each question."""
-    clean, identity = clean.set_index("question_id"), identity.set_index("question_id")
-    rouge = overlap.groupby("question_id")["rouge_l"].mean()
-    for name, index in {"identity": identity.index, "overlap": rouge.index}.items():
-        differing = clean.index.symmetric_difference(index)
+def _by_question(
+    clean: pd.DataFrame,
+    identity: pd.DataFrame,
+    overlap: pd.DataFrame,
+    clean_overlap: pd.DataFrame,
+    place: str,
+) -> pd.DataFrame:
+    """One row per question: leaked, both solve probabilities, and both mean ROUGE-L."""
+    clean = clean.set_index("question_id")
+    columns = {
+        "identity": _solve_probability(identity.set_index("question_id")),
+        "rouge": overlap.groupby("question_id")["rouge_l"].mean(),
+        "clean_rouge": clean_overlap.groupby("question_id")["rouge_l"].mean(),
+    }
+    for name, column in columns.items():
+        differing = clean.index.symmetric_difference(column.index)
         if differing.size:
             raise InputError(f"{place} {name}: question {differing[0]!r} must be in both tables")
-    return clean, identity.loc[clean.index], rouge.loc[clean.index].to_numpy()
+    return pd.DataFrame({"leaked": clean["leaked"], "clean": _solve_probability(clean), **columns})
 
 
-def _estimates(
-    clean: pd.DataFrame, identity: pd.DataFrame, rouge: Values, leaked: Array, draws: Array
-) -> dict[str, Values]:
+def _solve_probability(solve: pd.DataFrame) -> "pd.Series[float]":
+    return pd.Series(solve_probability(solve["n_correct"], solve["n_samples"]), solve.index)
+
+
+def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str, Values]:
     """Every quantity: its point estimate, then its values in the resamples."""
     # The point estimate is the resample that draws every question once.
     draws = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), draws])
 
-    def mean(values: Array, mask: Array) -> Values:
-        means: Values = plain_weights(draws[:, mask]) @ values[mask]
+    def mean(column: "pd.Series[float]", mask: Array) -> Values:
+        means: Values = plain_weights(draws[:, mask]) @ column.to_numpy()[mask]
         return means
 
-    before = solve_probability(clean["n_correct"], clean["n_samples"])
-    after = solve_probability(identity["n_correct"], identity["n_samples"])
+    before, after = questions["clean"], questions["identity"]
+    rouge, clean_rouge = questions["rouge"], questions["clean_rouge"]
     return {
         "clean_leaked": mean(before, leaked),
         "identity_leaked": mean(after, leaked),
@@ -119,13 +138,15 @@ def _estimates(
         "rouge_leaked": mean(rouge, leaked),
         "rouge_unleaked": mean(rouge, ~leaked),
         "collapse": mean(rouge, leaked) - mean(rouge, ~leaked),
+        "clean_rouge_unleaked": mean(clean_rouge, ~leaked),
+        "excess": mean(rouge - clean_rouge, ~leaked),
     }
 
 
-def _sign(difference_low: float, value: float, bound: float) -> str:
+def _sign(difference_low: float, *, clear: bool) -> str:
     if not difference_low > 0:
         return "absent"
-    return "clear" if value >= bound else "weak"
+    return "clear" if clear else "weak"
 
 
 def _verdict(signs: set[str]) -> str:
@@ -145,6 +166,7 @@ def _text(row: dict[str, Any], signs: dict[str, str]) -> str:
         f"inflation {difference('inflation')}, {signs['inflation']}. The mean ROUGE-L with the "
         f"model's own greedy response is {row['rouge_leaked']:.2f} on leaked and "
         f"{row['rouge_unleaked']:.2f} on unleaked questions: collapse {difference('collapse')}, "
-        f"{signs['collapse']}; {row['share_verbatim']:.0%} of the leaked responses repeat it word "
-        "for word."
+        f"{signs['collapse']}. On the unleaked ones it is {row['clean_rouge_unleaked']:.2f} for "
+        f"the clean model: excess {difference('excess')}. {row['share_verbatim']:.0%} of the "
+        "leaked responses repeat the greedy response word for word."
     )

@@ -58,7 +58,7 @@ class Config(Section):
     )
     training: TrainingKinds = Field(description="LoRA training.")
     memorisation: Memorisation = Field(
-        description=("Above both bounds the check reports that a contaminated model has memorised.")
+        description="Bounds of the check whether a contaminated model has memorised."
     )
     sampling: Sampling = Field(description="How responses are sampled.")
     strategies: Mapping[Name, StrategyEntry] = Field(
@@ -69,7 +69,10 @@ class Config(Section):
         description="The model and benchmark of Tables 1, 2 and 4 and of Figures 1 and 2."
     )
     ablation: Mapping[Name, StrategyEntry] = Field(
-        description="Further strategies of Table 4, in its order; primary setting only."
+        description=(
+            "Further strategies, primary setting only: the rows of Table 4 in its order, and "
+            "variants of the baselines."
+        )
     )
     metrics: Metrics = Field(description="The metrics and their confidence intervals.")
 

@@ -67,11 +67,14 @@ class TrainingKinds(Section):
 
 
 class Memorisation(Section):
-    """Above both bounds the check reports that a contaminated model has memorised."""
+    """The check reports that a contaminated model has memorised if all three bounds are met."""
 
     min_leaked_solve_probability: Fraction = Field(
         description="Mean solve probability of the leaked questions."
     )
-    min_rouge_l: Fraction = Field(
-        description="Mean ROUGE-L of the leaked questions' samples to the greedy trajectory."
+    min_leaked_rouge_l: Fraction = Field(
+        description="Mean ROUGE-L of the leaked questions' samples with the greedy trajectory."
+    )
+    max_unleaked_rouge_l: Fraction = Field(
+        description="The same of the unleaked questions, which must stay at or below this."
     )

@@ -140,10 +140,12 @@ def all_jobs(config: Config) -> list[Job]:
             jobs.append(job._replace(rule=_MERGE_RULES[job.rule]))
     for model in config.models:
         for variant in config.variants:
-            jobs += [Job("write_training_data", model, variant), Job("merge_lora", model, variant)]
+            jobs += [
+                Job(rule, model, variant)
+                for rule in ("write_training_data", "merge_lora", "measure_overlap")
+            ]
         for benchmark in config.benchmarks:
-            rules = ("make_all_zero", "compute_metrics", "measure_overlap")
-            jobs += [Job(rule, model, benchmark) for rule in rules]
+            jobs += [Job(rule, model, benchmark) for rule in ("make_all_zero", "compute_metrics")]
             jobs += [
                 Job("filter_responses", model, benchmark, name)
                 for name in compared_strategies(config, model, benchmark)

@@ -13,6 +13,7 @@ from zerogap.config import Config
 from zerogap.pipeline import jobs, targets
 from zerogap.reporting.catalog import Entry
 from zerogap.reporting.labels import Labels
+from zerogap.strategies.registry import BUILT_IN
 
 # Contracts of the jobs that generate responses.
 _CONTRACTS = {"decode_greedy": "greedy", "sample_responses": "samples"}
@@ -114,6 +115,8 @@ def _memorisation(config: Config) -> dict[str, Any]:
             "clean": _clean(config, model, benchmark, "batch1"),
             "identity": _results(config) / model / benchmark / "identity/solve.parquet",
             "overlap": _results(config) / model / benchmark / "overlap.parquet",
+            "clean_overlap": Path(targets.clean_folder(config, model, benchmark))
+            / "overlap.parquet",
         }
         for model in config.models
         for benchmark in config.benchmarks
@@ -165,7 +168,12 @@ def _bootstrap(config: Config) -> dict[str, Any]:
 
 def _configurations(config: Config) -> dict[str, str]:
     """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
-    rows = {name: (entry.label, entry.parameters) for name, entry in config.ablation.items()}
+    baselines = set(BUILT_IN) - {"railcap"}  # their variants are in a table of their own
+    rows = {
+        name: (entry.label, entry.parameters)
+        for name, entry in config.ablation.items()
+        if entry.class_name not in baselines
+    }
     if railcap := config.strategies.get("railcap"):
         rows["railcap"] = (f"n={railcap.parameters['n']}", railcap.parameters)
 

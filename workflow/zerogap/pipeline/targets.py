@@ -155,6 +155,12 @@ def filtered_samples(config: Config, model: str, benchmark: str, strategy: str) 
     return f"{results(config)}/{model}/{benchmark}/{source}/samples.parquet"
 
 
+def unmitigated_samples(config: Config, model: str, variant: str) -> str:
+    """The responses of a model as it is: a clean model's first batch, or Identity's."""
+    cell = jobs.BATCHES[0] if jobs.is_clean(config, variant) else "identity"
+    return f"{results(config)}/{model}/{variant}/{cell}/samples.parquet"
+
+
 def options(files: Any, *names: str) -> str:
     """Named input files as options of a command line; inputs that a job lacks are left out."""
     words = []

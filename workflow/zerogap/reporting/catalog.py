@@ -103,6 +103,15 @@ TABLES = _by_name(
         caption="table_intervals.rst",
     ),
     Entry(
+        name="variants",
+        function="tables.beyond:variants",
+        arguments=_PRIMARY_SETTING,
+        label="variants",
+        shows="TED and LNE-blocking with both choices that their sources leave open",
+        section=BEYOND,
+        caption="table_variants.rst",
+    ),
+    Entry(
         name="subsets",
         function="tables.beyond:subsets",
         arguments=_ALL_SETTINGS,

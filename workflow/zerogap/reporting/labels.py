@@ -21,6 +21,8 @@ STRATEGIES = {
     "railcap_n5": "RailCap, n=5",
     "railcap_n7": "RailCap, n=7",
     "railcap_ban": "RailCap, ban",
+    "ted_unfiltered": "TED, empty unfiltered",
+    "lne_blocking_nearest": "LNE-blocking, nearest",
 }
 # Table 4 names its rows by configuration, between Identity and All-Zero.
 CONFIGURATIONS = {

@@ -63,6 +63,7 @@ def read_memorisation(values: Values) -> pd.DataFrame:
             read_clean(model["clean"]),
             parquet.read(model["identity"], "solve"),
             parquet.read(model["overlap"], "overlap"),
+            parquet.read(model["clean_overlap"], "overlap"),
             **values["options"],
         )
         for model in values["models"]

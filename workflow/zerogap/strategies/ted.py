@@ -4,13 +4,15 @@ The signal is edit distance: a model that has memorised a question samples respo
 from its greedy trajectory in a few tokens. A response is dropped if the Levenshtein distance
 between the first `max_length` tokens of the trajectory and as many tokens of the response is at
 most `tau`. Of several responses with the same text only the first is kept. A question without
-responses left has solve probability 0, as in the authors' scoring.
+responses left has solve probability 0, as in the authors' scoring; the variant `unfiltered` keeps
+all responses of such a question.
 
 Source: the authors' code (docs/choices.md). The strategy draws no responses of its own; it
 filters those of the strategy named by `filter_of` in the configuration.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
@@ -24,10 +26,21 @@ class TED:
     Attributes:
         tau: the largest edit distance, in tokens, at which a response counts as memorised.
         max_length: how many tokens of the greedy trajectory are compared.
+        when_empty: what a question counts as if no response is left, "unsolved" or "unfiltered".
+
+    Raises:
+        ValueError: `when_empty` has another value.
     """
 
     tau: int = 2
     max_length: int = 100
+    when_empty: Literal["unsolved", "unfiltered"] = "unsolved"
+
+    def __post_init__(self) -> None:
+        if self.when_empty not in ("unsolved", "unfiltered"):
+            raise ValueError(
+                f"TED: when_empty must be 'unsolved' or 'unfiltered' (got '{self.when_empty}')"
+            )
 
     def prepare(self, context: Context) -> Intervention:
         """Return the filter. It needs nothing from the context."""
@@ -42,6 +55,8 @@ class TED:
                 distance = Levenshtein.distance(reference, tokens[: len(reference)])
                 keep.append(distance > self.tau and text not in seen_texts)
                 seen_texts.add(text)
+            if self.when_empty == "unfiltered" and not any(keep):
+                return [True] * len(keep)
             return keep
 
         return Intervention(filter_responses=filter_responses)

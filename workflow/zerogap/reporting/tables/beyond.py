@@ -1,9 +1,17 @@
-"""Tables that the paper does not have: intervals, subsets of the questions, the noise floor."""
+"""Tables that the paper does not have: intervals, variants, subsets, the noise floor."""
 
 from zerogap.reporting.labels import METRICS, SUBSETS, Labels
 from zerogap.reporting.metric_table import MetricTable, ordered
 from zerogap.reporting.render import Column, Row, Table
-from zerogap.reporting.tables.rows import difference_notes, metric_row, rows_by_setting
+from zerogap.reporting.tables.rows import (
+    difference_notes,
+    fill_rows,
+    metric_row,
+    rows_by_setting,
+)
+
+# Strategies whose sources leave a choice open, each followed by its other choice.
+BASELINE_VARIANTS = ("ted", "ted_unfiltered", "lne_blocking", "lne_blocking_nearest")
 
 
 def intervals(values: MetricTable, labels: Labels) -> Table:
@@ -35,6 +43,36 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
         size="tiny",
         column_gap="3pt",
     )
+
+
+def variants(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
+    """Baselines with both choices where their sources leave one open."""
+    table = Table(
+        label="tab:variants",
+        caption=(
+            f"Baselines with both choices that their sources leave open, on "
+            f"{labels.setting(*setting)}. TED "
+            "counts a question without responses left as unsolved; the variant takes all of its "
+            "responses. No samples: the share of such questions. LNE-blocking rounds the number "
+            "of blocked steps down; the variant rounds to the nearest."
+        ),
+        index_label="",
+        columns=(
+            Column("sa_ppg", "SA-PPG"),
+            Column("sa_ppg_vs_identity", "SA-PPG − Identity"),
+            Column("a_ppg", "A-PPG"),
+            Column("delta_plus", "Δ⁺"),
+            Column("delta_minus", "Δ⁻"),
+            Column("share_empty", "No samples"),
+        ),
+        rows=(),
+        decimals=3,
+        intervals=True,
+        size="footnotesize",
+        column_gap="4pt",
+    )
+    names = {key: labels.strategy(key) for key in BASELINE_VARIANTS}
+    return fill_rows(table, values, setting, names)
 
 
 def subsets(values: MetricTable, labels: Labels) -> Table:

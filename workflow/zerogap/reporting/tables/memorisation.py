@@ -21,7 +21,9 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
         Column("inflation", "Inflation"),
         Column("rouge_leaked", "leaked", group="ROUGE-L"),
         Column("rouge_unleaked", "unleaked", group="ROUGE-L"),
+        Column("clean_rouge_unleaked", "unleaked, clean", group="ROUGE-L"),
         Column("collapse", "Collapse"),
+        Column("excess", "Excess"),
         Column("share_verbatim", "Verbatim"),
     )
     rows, notes = [], []
@@ -40,8 +42,9 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
             "Did the contaminated models memorise the leaked questions? Solved: mean solve "
             "probability. Inflation: its increase on leaked questions minus that on unleaked "
             "ones. ROUGE-L: mean overlap of a response with the model's own greedy response. "
-            "Collapse: its difference between leaked and unleaked questions. Verbatim: the share "
-            "of leaked responses that repeat the greedy response."
+            "Collapse: its difference between leaked and unleaked questions. Excess: its "
+            "difference from the clean model's overlap with its own greedy responses, on unleaked "
+            "questions. Verbatim: the share of leaked responses that repeat the greedy response."
         ),
         index_label="Contaminated model",
         columns=(Column("verdict", "Verdict", align="l"), *columns),
