@@ -19,14 +19,20 @@ from zerogap.reporting.render import Cell, optional_float
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
+MEMORISATION_COLUMNS = ("rouge_leaked", "rouge_unleaked", "collapse", "excess")
+
 
 def main(job: "Snakemake") -> None:
-    collapse = read_column(Path(job.input.memorisation), "collapse")
+    memorisation = Path(job.input.memorisation)
+    columns = {name: read_column(memorisation, name) for name in MEMORISATION_COLUMNS}
     results = RunResults(
         metrics=MetricTable(parquet.read(path, "metrics") for path in job.input.metrics),
         setting=tuple(job.params.setting),
         numbers=read_column(Path(job.input.inline_numbers), "value"),
-        collapse={tuple(key.split("/")): cell for key, cell in collapse.items()},
+        memorisation={
+            tuple(key.split("/")): {name: cells[key] for name, cells in columns.items()}
+            for key in columns["collapse"]
+        },
         labels=Labels.from_mapping(job.params.labels),
     )
     verdicts = evaluate_claims(CLAIMS, results)

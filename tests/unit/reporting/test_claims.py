@@ -12,6 +12,7 @@ from zerogap.reporting.claims.verdict import (
     SUPPORTED,
     RunResults,
     below_zero,
+    difference,
     evaluate_claims,
     within,
 )
@@ -21,6 +22,13 @@ from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
 KEYS = ["model", "benchmark", "metric"]
+PUBLISHED_NUMBERS = (
+    "readout_gap_probability",
+    "share_never_solved",
+    "share_runner_up",
+    "g_app_minus_g_ap_lne",
+    "s_delta_difference_railcap",
+)
 
 
 def paper_with_intervals(width):
@@ -40,12 +48,20 @@ def around(value, width):
     return Cell(value, value - width, value + width)
 
 
-def results(table=None, width=0.001, **numbers):
+def results(table=None, width=0.001, memorisation=None, **numbers):
     table = paper_with_intervals(width) if table is None else table
-    keys = ("readout_gap_01", "readout_gap_probability", "share_never_solved", "share_runner_up")
-    numbers = {key: around(printed(key)[0], width) for key in keys} | numbers
-    collapse = {SETTING: around(0.4, width)}
-    return RunResults(MetricTable([table]), SETTING, numbers, collapse, Labels())
+    published = {key: around(printed(key)[0], width) for key in PUBLISHED_NUMBERS}
+    published["readout_gap_01_expected"] = around(printed("readout_gap_01")[0], width)
+    # Figure 1 has no numbers: what it looks like.
+    looks = {"rouge_leaked": 0.95, "rouge_unleaked": 0.5, "collapse": 0.45, "excess": 0.0}
+    looks = {column: around(value, width) for column, value in looks.items()}
+    return RunResults(
+        MetricTable([table]),
+        SETTING,
+        published | numbers,
+        {SETTING: looks | (memorisation or {})},
+        Labels(),
+    )
 
 
 def by_claim(run_results):
@@ -67,7 +83,8 @@ def test_wide_intervals_cannot_tell():
 def test_missing_intervals_cannot_tell():
     table = paper_with_intervals(0.001).assign(ci_low=float("nan"), ci_high=float("nan"))
     found = verdicts(results(table, share_runner_up=Cell(0.5)))
-    assert found.pop("collapse") == found.pop("readout") == found.pop("never_solved") == SUPPORTED
+    from_numbers = ("collapse", "dispersion", "readout", "never_solved", "g_app_of_lne", "parity")
+    assert {found.pop(key) for key in from_numbers} == {SUPPORTED}
     assert set(found.values()) == {CANNOT_TELL}
 
 
@@ -76,7 +93,11 @@ def test_opposite_values_support_none_of_the_comparisons():
     table["value"] = -table["value"]
     table["ci_low"], table["ci_high"] = table["value"] - 0.0005, table["value"] + 0.0005
     found = verdicts(results(table, share_runner_up=around(0.2, 0.01)))
-    for key in ("reversal", "cancellation", "all_zero", "railcap_lowest", "lne_worse_on_pq"):
+    for key in (
+        *("reversal", "cancellation", "all_zero_a_ppg", "all_zero_sa_ppg", "railcap_lowest"),
+        *("shortcut_runner_up", "lne_behind", "lne_better_on_gsm8k", "lne_worse_on_pq"),
+        *("shortcut_lead_narrows", "trade_off", "cap_beats_ban"),
+    ):
         assert found[key] == NOT_SUPPORTED
     assert found["runner_up"] == NOT_SUPPORTED
 
@@ -97,8 +118,8 @@ def test_one_setting_against_a_claim_is_enough_to_not_support_it():
 
 def test_a_difference_stored_the_other_way_round_changes_its_sign():
     table = paper_with_intervals(0.0005)
-    cap = (table.strategy == "railcap") & (table.metric == "sa_ppg_vs_railcap_ban")
-    ban = (table.strategy == "railcap_ban") & (table.metric == "sa_ppg_vs_railcap")
+    cap = (table.strategy == "railcap") & table.metric.str.endswith("_vs_railcap_ban")
+    ban = (table.strategy == "railcap_ban") & table.metric.str.endswith("_vs_railcap")
     assert verdicts(results(table[~cap]))["cap_beats_ban"] == SUPPORTED
     assert verdicts(results(table[~ban]))["cap_beats_ban"] == SUPPORTED
     assert verdicts(results(table[~cap & ~ban]))["cap_beats_ban"] == CANNOT_TELL
@@ -111,6 +132,55 @@ def test_threshold_is_compared_with_the_best_of_the_run():
     verdict = by_claim(results(table))["threshold"]
     assert all("the best, n=7" in finding.sentence for finding in verdict.evidence)
     assert len(verdict.evidence) == 3
+
+
+def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
+    narrow = results(memorisation={"rouge_unleaked": around(0.8, 0.01)})
+    assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED
+    assert verdicts(narrow)["collapse"] == SUPPORTED
+    less_than_the_clean_model = results(memorisation={"excess": around(0.1, 0.01)})
+    assert verdicts(less_than_the_clean_model)["dispersion"] == NOT_SUPPORTED
+
+
+def test_readout_is_judged_by_its_numbers_not_by_their_order():
+    other_model = results(readout_gap_01_expected=around(0.28, 0.01))
+    assert verdicts(other_model)["readout"] == NOT_SUPPORTED
+
+
+def test_shortcut_may_miss_the_second_place_once_in_six_settings():
+    table = paper_with_intervals(0.0005)
+    verdict = by_claim(results(table))["shortcut_runner_up"]
+    assert [e.verdict for e in verdict.evidence].count(NOT_SUPPORTED) == 1
+    assert verdict.verdict == SUPPORTED
+    second = (table.model == "llama2") & (table.benchmark == "pq")
+    second &= (table.strategy == "shortcut") & (table.metric == "sa_ppg_vs_ted")
+    table.loc[second, ["value", "ci_low", "ci_high"]] = 0.02, 0.01, 0.03
+    assert verdicts(results(table))["shortcut_runner_up"] == NOT_SUPPORTED
+
+
+def test_one_model_judges_the_settings_that_it_has():
+    table = paper_with_intervals(0.0003)
+    found = by_claim(results(table[table.model == "llama2"]))
+    assert {verdict.verdict for verdict in found.values()} == {SUPPORTED}
+    assert len(found["shortcut_runner_up"].evidence) == 2
+    pythia = by_claim(results(table[table.model == "pythia"]))
+    assert pythia["shortcut_runner_up"].verdict == NOT_SUPPORTED
+    assert pythia["shortcut_lead_narrows"].verdict == CANNOT_TELL
+
+
+def test_difference_of_separate_estimates_adds_their_errors_in_squares():
+    change = difference(Cell(0.5, 0.2, 0.9), Cell(0.3, 0.0, 0.7))
+    assert change.value == pytest.approx(0.2)
+    assert change.low == pytest.approx(0.2 - 0.5)  # 0.3 and 0.4
+    assert change.high == pytest.approx(0.2 + 0.5)  # 0.4 and 0.3
+    assert difference(Cell(0.5), Cell(0.3, 0.0, 0.7)).low is None
+
+
+def test_every_claim_says_where_it_is_and_how_it_is_judged():
+    assert len({claim.key for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert claim.place.startswith("Section ")
+        assert claim.criterion
 
 
 def test_a_run_without_the_needed_results_cannot_tell():

@@ -3,10 +3,11 @@
 A claim makes one or more comparisons. A comparison is supported if its whole interval is on the
 claim's side, not supported if the whole interval is on the other side, and cannot tell otherwise,
 or without an interval. A claim is supported if all its comparisons are, and not supported if one of
-them is not.
+them is not; a claim about "five of six settings" allows one exception in six.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from zerogap.reporting.labels import Labels
@@ -25,15 +26,14 @@ class RunResults:
         metrics: Metric values of all models and benchmarks.
         setting: (model, benchmark) of the paper's single-setting experiments.
         numbers: Key to value, the table `inline_numbers` of that setting.
-        collapse: (model, benchmark) to the difference of ROUGE-L between leaked and unleaked
-            questions.
+        memorisation: (model, benchmark) to the numbers of the memorisation check, by column.
         labels: Names to show.
     """
 
     metrics: MetricTable
     setting: tuple[str, str]
     numbers: Mapping[str, Cell]
-    collapse: Mapping[tuple[str, str], Cell]
+    memorisation: Mapping[tuple[str, str], Mapping[str, Cell]]
     labels: Labels
 
 
@@ -53,15 +53,17 @@ class Claim:
         key: Name in the CSV file.
         place: Section, table or figure of the paper.
         text: The claim.
+        criterion: The test, stated before the run. The paper's own numbers pass it.
         check: Collects the evidence from a run; nothing if the run lacks what it needs.
-        criterion: How words that are not numbers ("about half") are checked here.
+        exception_in: Of this many comparisons, one may fail; None if none may.
     """
 
     key: str
     place: str
     text: str
+    criterion: str
     check: Callable[[RunResults], Iterable[Evidence]]
-    criterion: str = ""
+    exception_in: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,17 @@ def evaluate_claims(claims: Iterable[Claim], results: RunResults) -> list[ClaimV
     verdicts = []
     for claim in claims:
         evidence = tuple(claim.check(results))
-        verdicts.append(ClaimVerdict(claim, _combined({e.verdict for e in evidence}), evidence))
+        exceptions = len(evidence) // claim.exception_in if claim.exception_in else 0
+        verdict = combined([e.verdict for e in evidence], exceptions)
+        verdicts.append(ClaimVerdict(claim, verdict, evidence))
     return verdicts
+
+
+def combined(verdicts: Sequence[str], exceptions: int = 0) -> str:
+    """The verdict on several comparisons together, of which `exceptions` may fail."""
+    if verdicts and verdicts.count(SUPPORTED) >= len(verdicts) - exceptions:
+        return SUPPORTED
+    return NOT_SUPPORTED if verdicts.count(NOT_SUPPORTED) > exceptions else CANNOT_TELL
 
 
 def within(interval: Cell, low: float, high: float) -> str:
@@ -106,7 +117,19 @@ def negative(cell: Cell) -> Cell:
     return Cell(value, low, high)
 
 
-def _combined(verdicts: set[str]) -> str:
-    if verdicts == {SUPPORTED}:
-        return SUPPORTED
-    return NOT_SUPPORTED if NOT_SUPPORTED in verdicts else CANNOT_TELL
+def difference(first: Cell, second: Cell) -> Cell:
+    """`first` minus `second`, of two estimates with separate intervals.
+
+    The distance of each end from the difference is the root of the sum of the squared distances of
+    the estimates' ends from the estimates (Zou and Donner, Statistics in Medicine 27, 2008). Exact
+    for independent estimates; too wide for positively correlated ones, such as two benchmarks with
+    the same questions.
+    """
+    if first.value is None or second.value is None:
+        return Cell()
+    value = first.value - second.value
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return Cell(value)
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return Cell(value, value - below, value + above)

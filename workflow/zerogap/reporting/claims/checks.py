@@ -1,0 +1,99 @@
+"""Checks that several claims have in common, and the sentences of their evidence."""
+
+from collections.abc import Callable, Iterable
+
+from zerogap.reporting.claims.verdict import Evidence, RunResults, below_zero, negative, within
+from zerogap.reporting.labels import METRICS
+from zerogap.reporting.render import Cell
+
+Setting = tuple[str, str]  # (model, benchmark)
+Check = Callable[[RunResults], Iterable[Evidence]]
+
+
+def lower(
+    results: RunResults, setting: Setting, metric: str, strategy: str, reference: str
+) -> Iterable[Evidence]:
+    """Whether `strategy` has a lower value than `reference`; nothing if either was not run."""
+    gap = paired_difference(results, setting, metric, strategy, reference)
+    value = results.metrics.get(*setting, strategy, metric)
+    reference_value = results.metrics.get(*setting, reference, metric)
+    if gap is None or value is None or reference_value is None:
+        return
+    labels = results.labels
+    yield Evidence(
+        below_zero(gap),
+        f"{labels.setting(*setting)}, {METRICS[metric]}: "
+        f"{labels.strategy(strategy)} {number(value)}, "
+        f"{labels.strategy(reference)} {number(reference_value)}, "
+        f"difference {with_interval(gap)}.",
+    )
+
+
+def paired_difference(
+    results: RunResults, setting: Setting, metric: str, strategy: str, reference: str
+) -> Cell | None:
+    """The value of `strategy` minus that of `reference`; None if the run does not have it."""
+    stored = results.metrics.get(*setting, strategy, f"{metric}_vs_{reference}")
+    if stored is not None:
+        return stored
+    # Differences are stored for some references only; the sign of the opposite one is turned.
+    opposite = results.metrics.get(*setting, reference, f"{metric}_vs_{strategy}")
+    return opposite and negative(opposite)
+
+
+def lower_in_primary(*comparisons: tuple[str, str, str]) -> Check:
+    """Comparisons (metric, lower strategy, higher strategy) in the paper's single setting."""
+
+    def check(results: RunResults) -> Iterable[Evidence]:
+        for metric, strategy, reference in comparisons:
+            yield from lower(results, results.setting, metric, strategy, reference)
+
+    return check
+
+
+def lower_in_settings(*comparisons: tuple[str, str], benchmark: str | None = None) -> Check:
+    """Comparisons (lower, higher strategy) of SA-PPG in every setting, or those of a benchmark."""
+
+    def check(results: RunResults) -> Iterable[Evidence]:
+        for setting in settings(results, benchmark):
+            for strategy, reference in comparisons:
+                yield from lower(results, setting, "sa_ppg", strategy, reference)
+
+    return check
+
+
+def settings(results: RunResults, benchmark: str | None = None) -> list[Setting]:
+    """The settings of the run, or those of one benchmark."""
+    every = results.metrics.settings(results.labels)
+    return [setting for setting in every if benchmark in (None, setting[1])]
+
+
+def number_within(key: str, low: float, high: float, name: str) -> Check:
+    """Whether a number of the text lies in a range."""
+
+    def check(results: RunResults) -> Iterable[Evidence]:
+        cell = results.numbers.get(key)
+        if cell is not None:
+            yield Evidence(within(cell, low, high), f"{name}: {with_interval(cell)}.")
+
+    return check
+
+
+def every(*checks: Check) -> Check:
+    """The evidence of several checks."""
+
+    def check(results: RunResults) -> Iterable[Evidence]:
+        for one in checks:
+            yield from one(results)
+
+    return check
+
+
+def number(cell: Cell) -> str:
+    """A value as sentences show it."""
+    return cell.format(3)
+
+
+def with_interval(cell: Cell) -> str:
+    """A value with its interval as sentences show it."""
+    return f"{number(cell)} {cell.format_interval(3) or '(no interval)'}"
