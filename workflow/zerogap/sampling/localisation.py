@@ -103,7 +103,7 @@ def localise_neurons(
             [len(scores) for scores in comparative], neuron_localisation["group_size"]
         )
         groups = groups_of_shard(all_groups, *shard)
-        passes = _GreedyPasses(
+        passes = GreedyPasses(
             inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
         )
         _measure(models, sampling["dtype"], groups, passes, journal)
@@ -128,7 +128,7 @@ def merge_neurons(*, shards: Sequence[Path], output: Path) -> None:
     print(f"{len(shards)} shards, {int(table.selected.sum())} neurons selected")
 
 
-class _GreedyPasses:
+class GreedyPasses:
     """Greedy passes over the questions of the causal scores.
 
     Args:
@@ -163,6 +163,10 @@ class _GreedyPasses:
 
     def accuracy(self, decoder: Decoder) -> float:
         """Return the fraction of the questions that the decoder's greedy responses solve."""
+        return float(np.mean(self.solved(decoder)))
+
+    def solved(self, decoder: Decoder) -> list[bool]:
+        """Return which of the questions the decoder's greedy responses solve."""
         params = dataclasses.replace(
             self._params, batch_size=self.batch_size or self._params.batch_size
         )
@@ -170,10 +174,10 @@ class _GreedyPasses:
             decoder, self._prompts, self._tokenizer, params
         )
         texts = response_texts(responses, self._tokenizer, params.stop)
-        grades = [
-            self._rule.grade(text, gold) for text, gold in zip(texts, self._golds, strict=True)
+        return [
+            self._rule.grade(text, gold).correct is True
+            for text, gold in zip(texts, self._golds, strict=True)
         ]
-        return sum(grade.correct is True for grade in grades) / len(grades)
 
 
 def _compare(
@@ -191,7 +195,7 @@ def _measure(
     models: Mapping[str, Path],
     dtype: str,
     groups: Sequence[NeuronGroup],
-    passes: _GreedyPasses,
+    passes: GreedyPasses,
     journal: NeuronJournal,
 ) -> None:
     """Measure what the journal lacks: one model after the other, each with the base model."""

@@ -13,7 +13,7 @@ each other: any subset can be scored by any process, and their scores put togeth
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,8 @@ from transformers import PreTrainedModel
 from zerogap.engine.decoder import Decoder
 from zerogap.strategies.neuron_groups import NeuronGroup
 from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
+
+Outcome = TypeVar("Outcome")  # of a greedy pass: an accuracy, or one mark per question
 
 
 class GreedyResponse(NamedTuple):
@@ -81,8 +83,8 @@ def patched_accuracies(
     model: Decoder,
     base: KeptPrefix,
     groups: Iterable[NeuronGroup],
-    accuracy: Callable[[Decoder], float],
-) -> Iterator[tuple[NeuronGroup, float]]:
+    accuracy: Callable[[Decoder], Outcome],
+) -> Iterator[tuple[NeuronGroup, Outcome]]:
     """Patch one group of a model after the other with the base model's activations.
 
     Args:
