@@ -19,8 +19,8 @@ SCALE = (
 SAMPLED = ["identity", "shortcut", "lne_blocking", "railcap"]
 ABLATION = ["railcap_n1", "railcap_n3", "railcap_n5", "railcap_n7", "railcap_ban"]
 MODEL_RULES = {
-    "decode_greedy", "localise_neurons", "merge_lora", "rank_clean_tokens", "sample_responses",
-    "train_lora",
+    "decode_greedy", "localise_neurons", "measure_recovery", "merge_lora", "rank_clean_tokens",
+    "sample_responses", "train_lora",
 }  # fmt: skip
 
 pytestmark = pytest.mark.slow

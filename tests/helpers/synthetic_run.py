@@ -1,4 +1,4 @@
-"""Synthetic solve, overlap and rank tables for the tests of the reports.
+"""Synthetic tables of a finished run for the tests of the reports.
 
 The leaked half is inflated; each strategy removes some of the inflation and does some damage.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from zerogap.data.token_kinds import KINDS
 from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate
 from zerogap.pipeline import jobs, targets
@@ -89,6 +90,39 @@ def rank_table(n=120, steps=10, seed=0):
     )
 
 
+def rail_table(responses=("clean", "identity", "railcap"), n=120, m=50, seed=0):
+    """Responses of 40 steps, on the rail in about half of them where the question is leaked."""
+    rng = np.random.default_rng(seed)
+    leaked = np.arange(n) < n // 2
+    parts = []
+    for name in responses:
+        part = pd.DataFrame({"question_id": _ids(n), "leaked": leaked})
+        part = part.assign(
+            responses=name, n_responses=m, n_distinct=1 + rng.binomial(m - 1, 0.5, n)
+        )
+        part = part.assign(n_steps=40 * m, greedy_steps=40, greedy_entropy=rng.uniform(4, 20, n))
+        for kind, steps in zip(KINDS, (8, 4, 2, 6, 1), strict=True):
+            rail = rng.binomial(steps * m, np.where(leaked, 0.9, 0.5))
+            part[f"rail_{kind}"], part[f"drawn_{kind}"] = rail, rng.binomial(rail, 0.6)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def recovery_table(n=120, m=10, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat(_ids(n), m),
+            "sample_id": np.tile(np.arange(m), n),
+            "step": rng.integers(0, 40, n * m),
+            "kind": rng.choice(KINDS, n * m),
+            "token_ids": [[1, 2, 3]] * (n * m),
+            "text": " The answer is 1.",
+            "correct": rng.random(n * m) < 0.2,
+        }
+    )
+
+
 def _ids(n):
     return [f"test-{k}" for k in range(n)]
 
@@ -153,6 +187,7 @@ def write_run(config, n=20, m=5):
             clean, strategies = solve_tables(n, m)
             _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
             _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
+            _write(folder / "recovery.parquet", recovery_table(n), "recovery")
             for batch, solve in (("batch1", clean), ("batch2", strategies["clean_batch2"])):
                 _write(folder / batch / "solve.parquet", solve, "solve")
                 _write(folder / batch / "samples.parquet", samples_table(n, m), "samples")
@@ -181,6 +216,7 @@ def _write_setting(config, model, benchmark, n, m):
     _write(folder / "metrics.parquet", metrics, "metrics")
     _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
     _write(folder / "ranks.parquet", rank_table(n), "ranks")
+    _write(folder / "rail.parquet", rail_table(n=n, m=m), "rail")
     _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
     neurons = pd.DataFrame(
         {

@@ -28,7 +28,8 @@ def test_every_profile_plans_the_whole_paper(profile):
     # Three clean models with two batches, four sampled strategies per setting, the ablation once.
     assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 6
     assert planned["filter_responses"] == 6 + 1
-    assert planned["compute_metrics"] == planned["make_all_zero"] == 6
+    assert planned["compute_metrics"] == planned["make_all_zero"] == planned["replay_rail"] == 6
+    assert planned["measure_recovery"] == 3
     assert planned["make_table"] == len(TABLES)
     assert planned["make_figure"] == len(FIGURES)
     assert planned["check_claims"] == planned["check_memorisation"] == 1
@@ -156,8 +157,8 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
 
 SUBMITTED = {
     "compute_metrics", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
-    "merge_lora", "merge_neurons", "merge_shards", "pretrain_base", "rank_clean_tokens",
-    "sample_responses", "train_lora", "write_training_data",
+    "measure_recovery", "merge_lora", "merge_neurons", "merge_shards", "pretrain_base",
+    "rank_clean_tokens", "replay_rail", "sample_responses", "train_lora", "write_training_data",
 }  # fmt: skip
 
 

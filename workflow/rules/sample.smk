@@ -223,3 +223,67 @@ rule rank_clean_tokens:
         "python workflow/scripts/rank_clean_tokens.py --parameters {input.parameters}"
         " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
         " --clean-greedy {input.clean_greedy} --output {output} > {log} 2>&1"
+
+
+rule measure_recovery:
+    input:
+        questions=questions,
+        exemplars=exemplars,
+        model="<results>/{model}/{variant}/model",
+        greedy="<results>/{model}/{variant}/greedy.parquet",
+        parameters="<results>/parameters/{model}/{variant}/measure_recovery.json",
+    output:
+        "<results>/{model}/{variant}/recovery.parquet",
+    log:
+        "<results>/logs/{model}/{variant}/measure_recovery.log",
+    benchmark:
+        "<results>/timings/{model}/{variant}/measure_recovery.tsv"
+    wildcard_constraints:
+        variant="|".join(CONFIG.clean_variants),
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=doubling(48000),
+        runtime=minutes(240),
+    message:
+        "Responses of {wildcards.model}/{wildcards.variant} after a forced runner-up"
+    shell:
+        "python workflow/scripts/measure_recovery.py --parameters {input.parameters}"
+        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
+        " --greedy {input.greedy} --output {output} > {log} 2>&1"
+
+
+rule replay_rail:
+    input:
+        clean_samples=lambda wildcards: targets.clean_file(
+            CONFIG, wildcards, "batch1/samples.parquet"
+        ),
+        clean_greedy=lambda wildcards: targets.clean_file(
+            CONFIG, wildcards, "greedy.parquet"
+        ),
+        samples=collect(
+            "<results>/{{model}}/{{benchmark}}/{strategy}/samples.parquet",
+            strategy=jobs.rail_thresholds(CONFIG),
+        ),
+        greedy="<results>/{model}/{benchmark}/greedy.parquet",
+        questions="<results>/data/{benchmark}/questions.parquet",
+        model="<results>/{model}/{benchmark}/model",
+        code=code("analysis/rail.py", "data/token_kinds.py"),
+    output:
+        "<results>/{model}/{benchmark}/rail.parquet",
+    log:
+        "<results>/logs/{model}/{benchmark}/replay_rail.log",
+    conda:
+        "../../envs/sample.yaml"
+    resources:
+        mem_mb=doubling(8000),
+        runtime=minutes(30),
+    params:
+        thresholds=jobs.rail_thresholds(CONFIG),
+        metadata=metadata,
+    message:
+        "Steps of {wildcards.model}/{wildcards.benchmark} on its greedy trajectories"
+    script:
+        "../scripts/replay_rail.py"

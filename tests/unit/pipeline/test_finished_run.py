@@ -14,6 +14,7 @@ from helpers.configurations import QUICK
 from helpers.paths import ROOT
 from zerogap.cli import main
 from zerogap.errors import InputError
+from zerogap.io import parquet
 from zerogap.pipeline import finished_run, planning
 from zerogap.pipeline.jobs import Job
 from zerogap.pipeline.model_sizes import model_size
@@ -102,6 +103,18 @@ def test_a_plan_of_the_same_work_takes_what_was_measured(run):
     rates = Rates(speeds={("Greedy trajectories", "llama2"): speed})
     size = run.sizes["llama2"]
     assert rates.seconds(work, "Greedy trajectories", "llama2", size) == pytest.approx(7)
+
+
+def test_forced_responses_are_timed_by_their_tokens(run):
+    rows = {"question_id": ["a"] * 20, "sample_id": range(20), "step": 0, "kind": "word"}
+    table = pd.DataFrame(rows | {"token_ids": [[1] * 40] * 20, "text": "", "correct": False})
+    parquet.write(run.folder / "llama2/clean_gsm8k/recovery.parquet", table, "recovery", {})
+    run.add_timing("clean_gsm8k", "measure_recovery", 5)
+    (job,) = run.measured()
+    text = run.texts["llama2", "gsm8k"]
+    work = planning.recovery_work(20, 800, text)
+    nominal = Rates().nominal_seconds(work, "llama2", run.sizes["llama2"])
+    assert (job.stage, job.seconds, job.nominal_seconds) == ("Recovery", 5, pytest.approx(nominal))
 
 
 def test_a_pilot_with_fewer_questions_gives_the_rates_of_the_whole(run):

@@ -29,6 +29,7 @@ JOBS = [
     "llama2/gsm8k/rank_clean_tokens",
     "llama2/gsm8k/railcap/sample_responses",
     "llama2/clean_gsm8k/batch1/sample_responses",
+    "llama2/clean_gsm8k/measure_recovery",
 ]
 
 

@@ -52,6 +52,8 @@ def test_tokens_follow_from_the_protocol(paper):
     )
     ranks = 1319 * (text.shots + text.question + 10)  # every prompt is read whole
     assert stage(plan, "Token ranks").tokens == pytest.approx(ranks)
+    forced = 1319 * 10 * (text.question + text.response)
+    assert stage(plan, "Recovery").tokens == pytest.approx(text.shots + forced)
     groups = 31 * math.ceil(11_008 / 512)
     passes = 2 * (1 + 2 * groups)
     scored = 2 * 660 * (text.shots + text.question + text.response)

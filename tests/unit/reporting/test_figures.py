@@ -5,11 +5,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.synthetic_run import overlap_table, rank_table, solve_tables
+from helpers.synthetic_run import (
+    overlap_table,
+    rail_table,
+    rank_table,
+    recovery_table,
+    solve_tables,
+)
 from zerogap import metrics
+from zerogap.analysis.diagnostics import diagnostics
 from zerogap.errors import InputError
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
+from zerogap.reporting.figures.diagnostics import KIND_COLOURS, plot_diagnostics
 from zerogap.reporting.figures.loss import plot_loss
 from zerogap.reporting.figures.mechanism import RANKS, plot_mechanism
 from zerogap.reporting.figures.readout_variance import plot_readout_variance
@@ -18,7 +26,7 @@ from zerogap.reporting.figures.sensitivity import plot_sensitivity
 from zerogap.reporting.figures.strata import plot_strata
 from zerogap.reporting.figures.style import save
 from zerogap.reporting.figures.subsets import plot_subsets
-from zerogap.reporting.labels import METRICS
+from zerogap.reporting.labels import METRICS, Labels
 
 
 @pytest.fixture(autouse=True)
@@ -178,3 +186,26 @@ def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):
 
     assert hashes("first") == hashes("second")
     assert len(list(tmp_path.iterdir())) == 6
+
+
+def test_diagnostics_has_a_row_of_panels_per_setting(solves):
+    clean, strategies = solves
+    frame = diagnostics(
+        rail_table(n=30, m=10),
+        recovery_table(n=30),
+        clean,
+        strategies["clean_batch2"],
+        n_resamples=40,
+    )
+    parts = [frame.assign(model="llama2", benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
+    figure = plot_diagnostics(pd.concat(parts), Labels())
+    assert len(figure.axes) == 2 * 3
+    values = frame.set_index(["measure", "responses", "subset", "kind"]).value.sort_index()
+    widths = np.array([bar.get_width() for bar in figure.axes[0].patches])
+    bars = widths.reshape(5, len(KIND_COLOURS))
+    by_kind = values["rail_steps", "identity", "leaked"][list(KIND_COLOURS)]
+    assert bars[1].tolist() == pytest.approx(by_kind.tolist())
+    shown = " ".join(texts(figure))
+    assert f"{values['rail_share', 'railcap', 'unleaked', 'all']:.0%}" in shown
+    recovery = figure.axes[2].containers[0].lines[0].get_ydata()
+    assert recovery.tolist() == values["recovery", "clean", "all"][["all", *KIND_COLOURS]].tolist()

@@ -4,7 +4,14 @@ import re
 import pandas as pd
 import pytest
 
-from helpers.synthetic_run import overlap_table, rank_table, solve_tables
+from helpers.synthetic_run import (
+    overlap_table,
+    rail_table,
+    rank_table,
+    recovery_table,
+    solve_tables,
+)
+from zerogap.analysis import diagnostics as analysis_diagnostics
 from zerogap.analysis import inline_numbers as analysis_inline_numbers
 from zerogap.analysis.memorisation import memorisation as check_memorisation
 from zerogap.reporting import render
@@ -12,6 +19,7 @@ from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.beyond import intervals, noise_floor, subsets
 from zerogap.reporting.tables.cost import cost
+from zerogap.reporting.tables.diagnostics import diagnostics
 from zerogap.reporting.tables.extraction import OwnerAgreement, extraction_agreement
 from zerogap.reporting.tables.inline_numbers import inline_numbers
 from zerogap.reporting.tables.memorisation import memorisation
@@ -142,3 +150,32 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
     markdown = re.sub(" +", " ", render.to_markdown(table))
     assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
     assert "1 job(s) have no timing" in markdown
+
+
+def test_diagnostics_has_the_clean_model_and_leaked_and_unleaked_rows_per_setting():
+    clean, strategies = solve_tables(n=40, m=10)
+    frame = analysis_diagnostics.diagnostics(
+        rail_table(n=40, m=10),
+        recovery_table(n=40),
+        clean,
+        strategies["clean_batch2"],
+        n_resamples=40,
+    )
+    parts = [frame.assign(model="llama2", benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
+    table = diagnostics(pd.concat(parts), Labels())
+    assert [(row.section, row.name) for row in table.rows[:6:5]] == [
+        ("Llama2 × GSM8K", "Clean model"),
+        ("Llama2 × PQ", "Clean model"),
+    ]
+    assert [row.name for row in table.rows[1:5]] == [
+        "Identity, leaked", "Identity, unleaked", "RailCap, leaked", "RailCap, unleaked",
+    ]  # fmt: skip
+    rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index(["setting", "key"])
+    rows = rows.loc["Llama2 × PQ"]
+    expected = frame.set_index(["responses", "subset", "measure", "kind"])
+    wanted = expected.loc[("railcap", "leaked", "rail_steps", "digit")]
+    assert rows.loc["railcap@leaked", "rail_digit"] == wanted["value"]
+    assert rows.loc["railcap@leaked", "rail_digit_ci_low"] == wanted["ci_low"]
+    # The recovery rate is the clean model's.
+    assert rows["recovery"].notna().tolist() == [True, False, False, False, False]
+    assert f"Recovery rate of Llama2 × PQ: {rows['recovery'].iloc[0]:.2f} [" in table.notes[1]

@@ -21,6 +21,7 @@ from zerogap.errors import InputError
 
 _TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
 _TOKENS = pa.list_(pa.int32())
+_KINDS = ("digit", "operator", "space", "word", "end")  # of tokens: zerogap.data.token_kinds
 
 CONTRACTS: dict[str, pa.Schema] = {
     # One row per test question; `paraphrase` is set only for leaked questions of a paraphrased
@@ -91,6 +92,35 @@ CONTRACTS: dict[str, pa.Schema] = {
             ("rank", _INT),
         ]
     ),
+    # Per question and set of responses (a strategy's, or "clean"): steps in total, rail tokens met
+    # and drawn by kind of the rail token; steps of the greedy trajectory and their entropies' sum.
+    "rail": pa.schema(
+        [
+            ("responses", _TEXT),
+            ("question_id", _TEXT),
+            ("leaked", _FLAG),
+            ("n_responses", _INT),
+            ("n_distinct", _INT),
+            ("n_steps", _INT),
+            *((f"rail_{kind}", _INT) for kind in _KINDS),
+            *((f"drawn_{kind}", _INT) for kind in _KINDS),
+            ("greedy_steps", _INT),
+            ("greedy_entropy", _FLOAT),
+        ]
+    ),
+    # One response per row that follows the greedy trajectory up to `step` (from 0), takes the
+    # runner-up there and is sampled from then on; `kind` is that of the trajectory's token.
+    "recovery": pa.schema(
+        [
+            ("question_id", _TEXT),
+            ("sample_id", _INT),
+            ("step", _INT),
+            ("kind", _TEXT),
+            ("token_ids", _TOKENS),
+            ("text", _TEXT),
+            ("correct", _FLAG),
+        ]
+    ),
     # One row per neuron; `selected` neurons are patched by the Shortcut strategy.
     "neurons": pa.schema(
         [
@@ -125,6 +155,8 @@ KEYS: dict[str, list[str]] = {
     "solve": ["question_id"],
     "overlap": ["question_id", "sample_id"],
     "ranks": ["question_id", "step"],
+    "rail": ["responses", "question_id"],
+    "recovery": ["question_id", "sample_id"],
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }

@@ -174,6 +174,9 @@ def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLength
             case "rank_clean_tokens":
                 table = parquet.read(folder / "ranks.parquet", "ranks")
                 return planning.ranking_work(table.question_id.nunique(), text)
+            case "measure_recovery":
+                table = parquet.read(folder / "recovery.parquet", "recovery")
+                return planning.recovery_work(len(table), cost.tokens(table), text)
     except FileNotFoundError:
         return None
     return None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zerogap.config import FROM_SCRATCH, Config
+from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
 SAMPLE = "sample_responses"
@@ -103,6 +104,16 @@ def needs_neurons(config: Config, model: str, variant: str) -> bool:
     )
 
 
+def rail_thresholds(config: Config) -> dict[str, int]:
+    """Identity and the strategies that act on the rail, with the n of their n-grams."""
+    strategies = {
+        name: entry.parameters.get("n", RAIL_N)
+        for name, entry in config.strategies.items()
+        if entry.class_name in BUILT_IN and BUILT_IN[entry.class_name].acts_on_rail
+    }
+    return {"identity": RAIL_N} | strategies
+
+
 def model_jobs(config: Config) -> list[Job]:
     """The long jobs, which use a GPU if there is one. Shards are not counted."""
     jobs = []
@@ -113,6 +124,8 @@ def model_jobs(config: Config) -> list[Job]:
                 rules.append(LOCALISE)
             if is_primary(config, model, variant):
                 rules.append("rank_clean_tokens")
+            if is_clean(config, variant):
+                rules.append("measure_recovery")
             jobs += [Job(rule, model, variant) for rule in rules]
             jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
     return jobs
@@ -145,7 +158,8 @@ def all_jobs(config: Config) -> list[Job]:
                 for rule in ("write_training_data", "merge_lora", "measure_overlap")
             ]
         for benchmark in config.benchmarks:
-            jobs += [Job(rule, model, benchmark) for rule in ("make_all_zero", "compute_metrics")]
+            rules = ("make_all_zero", "compute_metrics", "replay_rail")
+            jobs += [Job(rule, model, benchmark) for rule in rules]
             jobs += [
                 Job("filter_responses", model, benchmark, name)
                 for name in compared_strategies(config, model, benchmark)

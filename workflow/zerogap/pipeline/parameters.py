@@ -20,6 +20,7 @@ SAMPLING_VERSION = 3
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
 RANKED_STEPS = 10  # tokens per trajectory (Figure 1)
+FORCED_RESPONSES = 10  # per question, of the recovery rate
 
 Parameters = dict[str, Any]
 
@@ -170,6 +171,17 @@ def _rank_clean_tokens(config: Config, model: str, variant: str) -> Parameters:
     }
 
 
+def _measure_recovery(config: Config, model: str, variant: str) -> Parameters:
+    sampling = config.sampling.model_dump(exclude={"num_shards"})
+    return {
+        "sampling": sampling | {"num_samples": FORCED_RESPONSES},
+        "benchmark": _benchmark_values(_benchmark(config, variant)),
+        "seed": config.seed,
+        "metadata": _metadata(config, model, variant),
+        "version": SAMPLING_VERSION,
+    }
+
+
 def strategy(config: Config, name: str) -> Parameters:
     """A strategy's class and parameters, without what concerns the workflow alone."""
     entry = config.all_strategies[name]
@@ -223,5 +235,6 @@ _PARAMETERS: dict[str, Callable[..., Parameters]] = {
         _sample_responses,
         _localise_neurons,
         _rank_clean_tokens,
+        _measure_recovery,
     )
 }

@@ -14,7 +14,7 @@ from zerogap.families import ModelSize
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
 from zerogap.pipeline.localisation_cost import localisation_work
-from zerogap.pipeline.parameters import RANKED_STEPS
+from zerogap.pipeline.parameters import FORCED_RESPONSES, RANKED_STEPS
 from zerogap.pipeline.rates import REFERENCE_RATES, Gpu, Rates, Work
 from zerogap.pipeline.text_lengths import TextLengths, text_lengths
 
@@ -36,8 +36,9 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
     "Merging of shards": ("merge_shards", "merge_neurons"),
     "Neuron localisation": ("localise_neurons",),
     "Token ranks": ("rank_clean_tokens",),
+    "Recovery": ("measure_recovery",),
     "Filters": ("filter_responses",),
-    "Metrics": ("make_all_zero", "compute_metrics", "measure_overlap"),
+    "Metrics": ("make_all_zero", "compute_metrics", "measure_overlap", "replay_rail"),
 }
 
 COST_COLUMNS = ["stage", "tokens", "hours", "bytes", "rate"]
@@ -160,6 +161,9 @@ def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: 
             )
         case "rank_clean_tokens":
             return ranking_work(num_questions, text)
+        case "measure_recovery":
+            num_responses = num_questions * FORCED_RESPONSES
+            return recovery_work(num_responses, num_responses * text.response, text)
     return Work()
 
 
@@ -183,6 +187,11 @@ def ranking_work(num_questions: int, text: TextLengths) -> Work:
     return Work({"prefill": num_questions * (text.shots + text.question + RANKED_STEPS)})
 
 
+def recovery_work(num_responses: int, generated: float, text: TextLengths) -> Work:
+    """So many forced responses; the shots are read once, the question for every response."""
+    return Work({"prefill": text.shots + num_responses * text.question, "sampling": generated})
+
+
 def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:
     """What a job leaves on disk."""
     match job.rule:
@@ -192,6 +201,6 @@ def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> f
             bytes_per_parameter = 2 if config.training_for(job.variant).bf16 else 4
             model = size.parameters * bytes_per_parameter
             return model * (ADAPTER_FRACTION if job.rule == "train_lora" else 1)
-        case jobs.SAMPLE | "decode_greedy":
+        case jobs.SAMPLE | "decode_greedy" | "measure_recovery":
             return tokens * BYTES_PER_TOKEN
     return 0.0

@@ -16,7 +16,11 @@ from zerogap.reporting.labels import Labels
 from zerogap.strategies.registry import BUILT_IN
 
 # Contracts of the jobs that generate responses.
-_CONTRACTS = {"decode_greedy": "greedy", "sample_responses": "samples"}
+_CONTRACTS = {
+    "decode_greedy": "greedy",
+    "sample_responses": "samples",
+    "measure_recovery": "recovery",
+}
 
 
 def entry_values(config: Config, entry: Entry) -> dict[str, Any]:
@@ -122,6 +126,23 @@ def _memorisation(config: Config) -> dict[str, Any]:
         for benchmark in config.benchmarks
     ]
     return {"models": models, "options": config.memorisation.model_dump() | _bootstrap(config)}
+
+
+def _diagnostics(config: Config) -> dict[str, Any]:
+    """The tables of every setting that the diagnostics are computed from."""
+    settings = [
+        {
+            "model": model,
+            "benchmark": benchmark,
+            "rail": _results(config) / model / benchmark / "rail.parquet",
+            "recovery": Path(targets.clean_folder(config, model, benchmark)) / "recovery.parquet",
+            "clean": _clean(config, model, benchmark, "batch1"),
+            "clean_batch2": _clean(config, model, benchmark, "batch2"),
+        }
+        for benchmark in config.benchmarks
+        for model in config.models
+    ]
+    return {"settings": settings, "options": _bootstrap(config)}
 
 
 def _paths(values: Any) -> Iterator[str]:
@@ -344,6 +365,7 @@ SOURCES: dict[str, Callable[[Config], Any]] = {
     "ranks": _primary_file("ranks.parquet"),
     "losses": _losses,
     "inline_numbers": _inline_numbers,
+    "diagnostics": _diagnostics,
     "sensitivity": _sensitivity,
     "protocol_differences": lambda config: _protocol(
         config, list(config.models), list(config.benchmarks)

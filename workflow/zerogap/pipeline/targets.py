@@ -14,6 +14,7 @@ _RESULTS = {
     "decode_greedy": "greedy.parquet",
     "localise_neurons": "neurons.parquet",
     "rank_clean_tokens": "ranks.parquet",
+    "measure_recovery": "recovery.parquet",
 }
 
 

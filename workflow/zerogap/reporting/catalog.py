@@ -130,6 +130,16 @@ TABLES = _by_name(
         caption="table_noise_floor.rst",
     ),
     Entry(
+        name="diagnostics",
+        function="tables.diagnostics:diagnostics",
+        arguments={"values": "diagnostics", "labels": "labels"},
+        label="diagnostics",
+        shows="steps on the rail, interventions, recovery rate",
+        section=BEYOND,
+        caption="table_diagnostics.rst",
+        mem_mb=4000,
+    ),
+    Entry(
         name="extraction_agreement",
         function="tables.extraction:extraction_agreement",
         arguments={"agreements": "extraction_agreements", "labels": "labels"},
@@ -239,6 +249,16 @@ FIGURES = _by_name(
         shows="SA-PPG against B and m",
         section=BEYOND,
         caption="figure_sensitivity.rst",
+    ),
+    Entry(
+        name="diagnostics",
+        function="figures.diagnostics:plot_diagnostics",
+        arguments={"values": "diagnostics", "labels": "labels"},
+        label="diagnostics",
+        shows="steps on the rail, interventions, recovery rate",
+        section=BEYOND,
+        caption="figure_diagnostics.rst",
+        mem_mb=4000,
     ),
     Entry(
         name="loss",

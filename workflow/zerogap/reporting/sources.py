@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from zerogap.analysis import cost
+from zerogap.analysis.diagnostics import diagnostics
 from zerogap.analysis.extraction_agreement import agreement
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.leaked_column import with_leaked_of
@@ -103,6 +104,21 @@ def _inline_numbers(values: Values) -> pd.DataFrame:
     )
 
 
+def _diagnostics(values: Values) -> pd.DataFrame:
+    """The diagnostics of all settings."""
+    tables = []
+    for setting in values["settings"]:
+        table = diagnostics(
+            parquet.read(setting["rail"], "rail"),
+            parquet.read(setting["recovery"], "recovery"),
+            read_clean(setting["clean"]),
+            read_clean(setting["clean_batch2"]),
+            **values["options"],
+        )
+        tables.append(table.assign(model=setting["model"], benchmark=setting["benchmark"]))
+    return pd.concat(tables, ignore_index=True)
+
+
 def _sensitivity(values: Values) -> pd.DataFrame:
     strategies = _strategies(values["strategies"])
     return sensitivity(read_clean(values["clean"]), strategies, **values["options"])
@@ -168,6 +184,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "ranks": _table("ranks"),
     "losses": _losses,
     "inline_numbers": _inline_numbers,
+    "diagnostics": _diagnostics,
     "sensitivity": _sensitivity,
     "protocol_differences": protocol_differences,
     "primary_protocol_differences": protocol_differences,

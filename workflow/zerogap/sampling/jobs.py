@@ -29,8 +29,9 @@ import torch
 import transformers
 
 from zerogap.data.extraction import extraction_rule
+from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import fingerprint, folder_state, resumable_dir
@@ -39,6 +40,7 @@ from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.ranks import token_ranks
+from zerogap.sampling.recovery import force_runner_up, forced_steps
 from zerogap.sampling.responses import response_texts
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
@@ -179,6 +181,51 @@ def rank_clean_tokens(
     parquet.write(output, table, "ranks", provenance(**metadata, steps=steps))
     num_different = int((table["rank"] > 1).sum())
     print(f"the two models disagree at {num_different} of {len(table)} steps")
+
+
+def measure_recovery(
+    *,
+    model: Path,
+    questions: Path,
+    exemplars: Path,
+    greedy: Path,
+    output: Path,
+    sampling: Mapping[str, Any],
+    seed: int,
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the `recovery` table: responses that take the runner-up at one random step.
+
+    `sampling.num_samples` is the number of responses per question; each has a step of its own.
+    """
+    inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
+    trajectories = inputs.context(greedy, None, None).trajectories
+    kind = token_kinds(inputs.tokenizer.decode, inputs.tokenizer.eos_token_id)
+    rows, prompts, golds = [], [], []
+    for prompt, gold, trajectory in zip(
+        inputs.prompts, inputs.questions.gold, trajectories, strict=True
+    ):
+        steps = forced_steps(prompt.question_id, len(trajectory), sampling["num_samples"], seed)
+        for sample_id, step in enumerate(steps):
+            rows.append((prompt.question_id, sample_id, step, kind(trajectory[step]), trajectory))
+            prompts.append(Prompt(f"{prompt.question_id}/{sample_id}", prompt.token_ids))
+            golds.append(gold)
+    table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "trajectory"])
+    responses = sample_questions(
+        loading.decoder(loading.load(model, sampling["dtype"])),
+        prompts,
+        golds,
+        inputs.tokenizer,
+        _sampling_params({**sampling, "num_samples": 1}, benchmark, seed=seed, stream="recovery"),
+        extraction_rule(benchmark["extraction"]),
+        force_runner_up(list(table.trajectory), list(table.step)),
+    )
+    columns = ["token_ids", "text", "correct"]
+    table[columns] = responses[columns]
+    made_by = provenance(**metadata, **benchmark, sampling=sampling, seed=seed)
+    parquet.write(output, table, "recovery", made_by)
+    print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
 
 
 def _settings(

@@ -18,12 +18,14 @@ class BuiltIn:
             `needs_base_model`).
         filters_responses: it draws no responses but filters those of another strategy (config key
             `filter_of`).
+        acts_on_rail: it acts where a response is on the rail, and nowhere else.
     """
 
     target: str
     label: str
     needs_base_model: bool = False
     filters_responses: bool = False
+    acts_on_rail: bool = False
 
 
 BUILT_IN: dict[str, BuiltIn] = {  # in the order of the paper's Table 3
@@ -31,7 +33,8 @@ BUILT_IN: dict[str, BuiltIn] = {  # in the order of the paper's Table 3
     "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
     "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
     "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
-    "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap"),
+    "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap", acts_on_rail=True),
 }
 
+RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)
 ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's (zerogap.strategies.all_zero)

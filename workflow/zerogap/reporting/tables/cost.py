@@ -11,6 +11,7 @@ JOBS = {
     "decode_greedy": "Greedy trajectories",
     "localise_neurons": "Shortcut neurons",
     "rank_clean_tokens": "Token ranks",
+    "measure_recovery": "Recovery",
     "batch1": "Samples, first batch",
     "batch2": "Samples, second batch",
     "samples": "Samples of the strategies",

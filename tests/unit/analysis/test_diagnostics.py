@@ -1,0 +1,116 @@
+import math
+
+import pandas as pd
+import pytest
+
+from helpers.synthetic_run import rail_table, recovery_table, solve_tables
+from zerogap.analysis.diagnostics import diagnostics
+from zerogap.data.token_kinds import KINDS
+
+N, M = 30, 10
+
+
+@pytest.fixture(scope="module")
+def tables():
+    clean, strategies = solve_tables(n=N, m=M)
+    return rail_table(n=N, m=M), recovery_table(n=N), clean, strategies["clean_batch2"]
+
+
+@pytest.fixture(scope="module")
+def values(tables):
+    return by_key(diagnostics(*tables, n_resamples=200))
+
+
+def by_key(frame):
+    return frame.set_index(["responses", "subset", "measure", "kind"]).sort_index()
+
+
+def literal(rows):
+    """The measures of some rows of a `rail` table, one question after the other."""
+    names = ["rail", "drawn", "steps", "responses", "distinct", "entropy", "greedy"]
+    total = dict.fromkeys(names, 0)
+    by_kind = {(name, kind): 0 for name in ("rail", "drawn") for kind in KINDS}
+    for row in rows.to_dict("records"):
+        for kind in KINDS:
+            for name in ("rail", "drawn"):
+                by_kind[name, kind] += row[f"{name}_{kind}"]
+                total[name] += row[f"{name}_{kind}"]
+        total["steps"] += row["n_steps"]
+        total["responses"] += row["n_responses"]
+        total["distinct"] += row["n_distinct"]
+        total["entropy"] += row["greedy_entropy"]
+        total["greedy"] += row["greedy_steps"]
+    measures = {
+        ("rail_share", "all"): total["rail"] / total["steps"],
+        ("rail_steps", "all"): total["rail"] / total["responses"],
+        ("drawn", "all"): total["drawn"] / total["rail"],
+        ("distinct", "all"): total["distinct"] / len(rows),
+        ("entropy", "all"): total["entropy"] / total["greedy"],
+    }
+    for kind in KINDS:
+        measures["rail_steps", kind] = by_kind["rail", kind] / total["responses"]
+        measures["drawn", kind] = by_kind["drawn", kind] / by_kind["rail", kind]
+    return measures
+
+
+@pytest.mark.parametrize(
+    ("responses", "subset"),
+    [("clean", "all"), ("identity", "leaked"), ("identity", "unleaked"), ("railcap", "unleaked")],
+)
+def test_measures_of_the_rail_equal_a_literal_computation(tables, values, responses, subset):
+    rows = tables[0][tables[0].responses == responses]
+    if subset != "all":
+        rows = rows[rows.leaked == (subset == "leaked")]
+    measured = values.loc[(responses, subset)].value
+    measured = measured[measured.index.get_level_values("measure") != "recovery"]
+    assert measured.to_dict() == pytest.approx(literal(rows))
+
+
+def test_the_recovery_rate_compares_with_the_second_batch_on_questions_solved_in_the_first(
+    tables, values
+):
+    _, recovery, clean, batch2 = tables
+    solved = set(clean.question_id[clean.n_correct > 0])
+    probability = dict(zip(batch2.question_id, batch2.n_correct / batch2.n_samples, strict=True))
+    for kind in ("all", *KINDS):
+        right = expected = 0.0
+        for row in recovery.itertuples():
+            if row.question_id in solved and kind in ("all", row.kind):
+                right += row.correct
+                expected += probability[row.question_id]
+        assert values.loc[("clean", "all", "recovery", kind), "value"] == pytest.approx(
+            right / expected
+        )
+
+
+def test_intervals_contain_their_values_and_are_not_empty(values):
+    assert (values.ci_low < values.value).all()
+    assert (values.value < values.ci_high).all()
+
+
+def test_a_ratio_over_identical_questions_has_an_interval_of_width_zero(tables):
+    rail, *others = tables
+    same = rail.assign(n_distinct=7)
+    rows = diagnostics(same, *others, n_resamples=20).query("measure == 'distinct'")
+    assert (rows[["value", "ci_low", "ci_high"]] == 7).all(axis=None)
+
+
+def test_without_any_step_or_solved_question_a_value_is_missing(tables):
+    rail, recovery, clean, batch2 = tables
+    none = rail.assign(rail_end=0, drawn_end=0)
+    unsolved = clean.assign(n_correct=0)
+    values = by_key(diagnostics(none, recovery, unsolved, batch2, n_resamples=20))
+    for key in (("railcap", "leaked", "drawn", "end"), ("clean", "all", "recovery", "all")):
+        assert all(map(math.isnan, values.loc[key]))
+    assert values.loc[("railcap", "leaked", "rail_steps", "end"), "value"] == 0
+
+
+def test_the_order_of_the_questions_does_not_matter(tables):
+    rail, recovery, clean, batch2 = tables
+    reversed_tables = (rail[::-1], recovery[::-1], clean, batch2[::-1])
+    keys = ["responses", "subset", "measure", "kind"]
+    first, second = (
+        diagnostics(*each, n_resamples=20).sort_values(keys, ignore_index=True)
+        for each in (tables, reversed_tables)
+    )
+    pd.testing.assert_frame_equal(first, second)

@@ -1,0 +1,35 @@
+"""Count the steps of responses on the greedy trajectory, by kind of the rail token."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from script_helpers import run_job
+from zerogap.analysis.rail import replay
+from zerogap.data.token_kinds import token_kinds
+from zerogap.engine.loading import load_tokenizer
+from zerogap.io import parquet
+from zerogap.io.provenance import provenance
+from zerogap.strategies.registry import RAIL_N
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import Snakemake
+
+
+def main(job: "Snakemake") -> None:
+    tokenizer = load_tokenizer(job.input.model)
+    kind = token_kinds(tokenizer.decode, tokenizer.eos_token_id)
+    leaked = parquet.read(job.input.questions, "questions").set_index("question_id").leaked
+    clean_samples = parquet.read(job.input.clean_samples, "samples")
+    clean_greedy = parquet.read(job.input.clean_greedy, "greedy")
+    greedy = parquet.read(job.input.greedy, "greedy")
+    tables = [replay("clean", clean_samples, clean_greedy, leaked, RAIL_N, kind)]
+    for (strategy, n), path in zip(job.params.thresholds.items(), job.input.samples, strict=True):
+        samples = parquet.read(path, "samples")
+        tables.append(replay(strategy, samples, greedy, leaked, n, kind))
+    made_by = provenance(**job.params.metadata, thresholds=job.params.thresholds)
+    parquet.write(job.output[0], pd.concat(tables), "rail", made_by)
+
+
+if __name__ == "__main__":
+    run_job(main, snakemake)  # noqa: F821 (Snakemake defines it)

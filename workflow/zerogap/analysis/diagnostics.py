@@ -1,0 +1,125 @@
+"""Why RailCap helps or harms in a setting: how often responses are on the rail, and what follows.
+
+Every measure is a ratio of two sums over questions; its interval is a bootstrap interval over
+questions, leaked and unleaked ones separately.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zerogap.data.token_kinds import KINDS
+from zerogap.metrics import question_weights, solve_probability
+from zerogap.metrics.bootstrap import interval
+from zerogap.metrics.gaps import Values
+
+CLEAN = "clean"
+COLUMNS = ["responses", "subset", "measure", "kind", "value", "ci_low", "ci_high"]
+ALL = "all"
+
+Ratios = Mapping[tuple[str, str], tuple[pd.Series, pd.Series]]  # (measure, kind) → two sums
+
+
+def diagnostics(
+    rail: pd.DataFrame,
+    recovery: pd.DataFrame,
+    clean: pd.DataFrame,
+    clean_batch2: pd.DataFrame,
+    *,
+    n_resamples: int = 2000,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The diagnostics of one setting.
+
+    Args:
+        rail: `rail` table.
+        recovery: `recovery` table of the clean model.
+        clean: `solve` table of the clean model's first batch. The recovery rate is over the
+            questions that it solves at least once.
+        clean_batch2: of its second batch, which gives their solve probability: in the first batch
+            it is too high, since the questions were selected by it.
+        n_resamples: Number of bootstrap resamples.
+        confidence_level: Of the intervals.
+        seed: Of the bootstrap.
+
+    Returns:
+        One row per value, `COLUMNS`. `responses` is a strategy or "clean", `subset` is "leaked" or
+        "unleaked", for the clean model "all". `kind` is "all" or a kind of token. Measures:
+
+        - rail_share: share of steps on the rail;
+        - rail_steps: steps on the rail per response, by kind of the rail token;
+        - drawn: share of these steps at which the rail token was drawn;
+        - distinct: distinct responses per question;
+        - entropy: mean entropy (nats) of a greedy step;
+        - recovery: share of the solve probability that responses keep after a forced runner-up, by
+          kind of the token that it replaced.
+
+        A value without any step or question is NaN.
+    """
+    clean, batch2 = clean.set_index("question_id"), clean_batch2.set_index("question_id")
+    leaked = clean["leaked"].to_numpy(dtype=bool)
+    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
+    # The point estimate is the resample that draws every question once, in the first row.
+    draws = np.vstack([np.ones((1, len(clean)), dtype=np.int64), draws])
+    everywhere = np.ones_like(leaked)
+    groups: list[tuple[str, str, NDArray[np.bool_], Ratios]] = []
+    for responses, table in rail.groupby("responses", sort=False):
+        ratios = _rail_ratios(table.set_index("question_id").loc[clean.index])
+        if responses == CLEAN:
+            groups.append((CLEAN, ALL, everywhere, ratios))
+        else:
+            groups.append((str(responses), "leaked", leaked, ratios))
+            groups.append((str(responses), "unleaked", ~leaked, ratios))
+    solved = (clean["n_correct"] > 0).to_numpy()
+    groups.append((CLEAN, ALL, solved, _recovery_ratios(recovery, batch2.loc[clean.index])))
+    rows = [
+        (responses, subset, measure, kind, *_estimate(draws[:, mask], *sums, confidence_level))
+        for responses, subset, mask, ratios in groups
+        for (measure, kind), (numerator, denominator) in ratios.items()
+        for sums in [(numerator.to_numpy()[mask], denominator.to_numpy()[mask])]
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _rail_ratios(table: pd.DataFrame) -> Ratios:
+    """The measures of one set of responses, by question."""
+    rail, drawn = (
+        {kind: table[f"{name}_{kind}"] for kind in KINDS}
+        | {ALL: table[[f"{name}_{kind}" for kind in KINDS]].sum(axis=1)}
+        for name in ("rail", "drawn")
+    )
+    questions = pd.Series(1, table.index)
+    return {
+        ("rail_share", ALL): (rail[ALL], table["n_steps"]),
+        ("distinct", ALL): (table["n_distinct"], questions),
+        ("entropy", ALL): (table["greedy_entropy"], table["greedy_steps"]),
+        **{("rail_steps", kind): (steps, table["n_responses"]) for kind, steps in rail.items()},
+        **{("drawn", kind): (drawn[kind], steps) for kind, steps in rail.items()},
+    }
+
+
+def _recovery_ratios(recovery: pd.DataFrame, clean: pd.DataFrame) -> Ratios:
+    """Right responses after a forced runner-up, and how many were to be expected without it."""
+    expected = pd.Series(solve_probability(clean["n_correct"], clean["n_samples"]), clean.index)
+    ratios = {}
+    for kind in (ALL, *KINDS):
+        rows = recovery if kind == ALL else recovery[recovery["kind"] == kind]
+        counts = rows.groupby("question_id")["correct"].agg(["sum", "size"])
+        counts = counts.reindex(clean.index, fill_value=0).astype(float)
+        ratios["recovery", kind] = (counts["sum"], counts["size"] * expected)
+    return ratios
+
+
+def _estimate(
+    draws: NDArray[np.int64], numerator: Values, denominator: Values, confidence_level: float
+) -> tuple[float, float, float]:
+    """A ratio of sums with its interval; NaN where the denominator is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = (draws @ numerator) / (draws @ denominator)
+    resamples = values[1:][np.isfinite(values[1:])]
+    if not np.isfinite(values[0]) or not resamples.size:
+        return (float("nan"),) * 3
+    return float(values[0]), *interval(resamples, confidence_level)

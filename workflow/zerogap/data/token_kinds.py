@@ -1,0 +1,43 @@
+"""Kinds of tokens: digit, operator, space, word and end, by what a token decodes to.
+
+A token with several kinds of characters has the first kind that applies:
+
+- end: the end token;
+- digit: it contains a digit ("4", " 20", "3rd");
+- space: nothing but white space, line breaks included, or nothing at all;
+- operator: nothing but signs of arithmetic and white space (" +", "=", ">>", "$");
+- word: everything else, punctuation and parts of characters included.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+KINDS = ("digit", "operator", "space", "word", "end")
+
+_DIGIT = re.compile(r"\d")
+_OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")
+
+
+def text_kind(text: str) -> str:
+    """Return the kind of a token that decodes to `text` and is not the end token."""
+    if _DIGIT.search(text):
+        return "digit"
+    if not text.strip():
+        return "space"
+    return "operator" if _OPERATOR.fullmatch(text) else "word"
+
+
+def token_kinds(decode: Callable[[list[int]], str], end_token: int) -> Callable[[int], str]:
+    """Return a function from token ids to kinds, which decodes each token once.
+
+    Args:
+        decode: the tokenizer's, with special tokens kept.
+        end_token: id of the end token.
+    """
+
+    @cache
+    def kind(token: int) -> str:
+        return "end" if token == end_token else text_kind(decode([token]))
+
+    return kind
