@@ -13,8 +13,8 @@ from transformers import AutoTokenizer
 def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     """Write the base model with the adapter added to its weights, W + α/r · B A, and the tokenizer.
 
-    The sum is rounded to the precision in which the base is stored, as LLaMA-Factory does, and then
-    written in the given one.
+    The sum is rounded to the precision that the configuration of the base names, as LLaMA-Factory
+    does, and then written in the given one.
 
     Args:
         base: folder of the model that the adapter was trained on.
