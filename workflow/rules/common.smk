@@ -60,8 +60,8 @@ wildcard_constraints:
 
 
 def doubling(amount):
-    """A resource that doubles with every attempt."""
-    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+    """Memory in MB: in a retry twice as much, and never more, since a long job is retried often."""
+    return lambda wildcards, attempt: amount * min(attempt, 2)
 
 
 def minutes(amount):
