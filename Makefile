@@ -53,7 +53,7 @@ test-architectures: .venv/ready ## rehearse a run with every published architect
 	$(PYTEST) $(PARALLEL) -m matrix tests/integration/pipeline
 
 slurm-test: .venv/ready ## test on a one-node Slurm that is started for it (Debian: slurmctld slurmd slurm-client munge)
-	$(PYTEST) tests/slurm
+	$(PYTEST) --numprocesses 2 --dist loadfile tests/slurm
 
 lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(BIN)/ruff check .

@@ -69,7 +69,7 @@ class Cluster:
         RuntimeError: a daemon did not start; the message contains its log.
     """
 
-    def __init__(self, folder: Path, gpus: int = 2) -> None:
+    def __init__(self, folder: Path, gpus: int = 3) -> None:
         self.folder = folder
         self.environment = os.environ | {
             "PATH": f"{folder}/bin{os.pathsep}{SEARCHED}",
