@@ -13,7 +13,7 @@ full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if 
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k full report pretrain test test-fast slurm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k full report pretrain test test-fast fuzz kill-test slurm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 12
@@ -54,6 +54,13 @@ test-architectures: .venv/ready ## rehearse a run with every published architect
 
 slurm-test: .venv/ready ## test on a one-node Slurm that is started for it (Debian: slurmctld slurmd slurm-client munge)
 	$(PYTEST) --numprocesses 2 --dist loadfile tests/slurm
+
+fuzz: .venv/ready ## give invalid input to everything that takes input, and print a table of the outcomes
+	$(PYTEST) $(PARALLEL) tests/fuzz
+
+kill-test: KILLS ?= 50
+kill-test: .venv/ready ## kill a run at random moments and compare its files with those of an undisturbed one (half an hour)
+	PYTHONPATH=tests:workflow $(BIN)/python tests/kill/campaign.py --kills $(KILLS)
 
 lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(BIN)/ruff check .

@@ -49,7 +49,7 @@ def fetch(folder: Path, questions: dict[str, Any], **options: Any) -> Any:
 FILES = {
     "empty": (b"", "no questions"),
     "a JSON array": (f"[{TEST.strip()}]".encode(), "line 1: is not a JSON object"),
-    "CSV": (b"question,answer\nWhat is 2 + 3?,5\n", "line 1: is not valid JSON"),
+    "CSV": (b"question,answer\nWhat is 2 + 3?,5\n", "line 1: invalid JSON"),
     "other keys": (b'{"prompt": "2 + 3?", "completion": "5"}', "line 1: 'question' is missing"),
     "answers as numbers": (b'{"question": "2 + 3?", "answer": 5}', "line 1: 'answer' is missing"),
     "no gold answer": (entry("2 + 3?", "It is 5.").encode(), "line 1: the answer has no '#### N'"),
@@ -58,9 +58,9 @@ FILES = {
     ),
     "a duplicate question": ((TEST + TEST).encode(), "line 2: duplicate question"),
     "a training question": (TRAIN.encode(), "is also a training question"),
-    "UTF-16": (TEST.encode("utf-16"), "is not valid UTF-8"),
-    "Parquet": (b"PAR1\x15\x04\x15\xf0\xff\xfePAR1", "is not valid UTF-8"),
-    "a truncated file": (TEST.encode() + b'{"question": "What', "line 2: is not valid JSON"),
+    "UTF-16": (TEST.encode("utf-16"), "is not UTF-8 text"),
+    "Parquet": (b"PAR1\x15\x04\x15\xf0\xff\xfePAR1", "is not UTF-8 text"),
+    "a truncated file": (TEST.encode() + b'{"question": "What', "line 2: invalid JSON"),
 }  # fmt: skip
 
 
@@ -275,4 +275,4 @@ def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_chunks(tmp_pat
         resumed = SampleCheckpoint(folder)
         assert list(resumed.load(0, few, 1).question_id) == few
         assert resumed.load(1, many, 1) is None
-        assert {path.name for path in folder.glob("*.parquet")} == {"chunk-00000.parquet"}
+        assert len(list(folder.glob("*.parquet"))) == 1

@@ -22,8 +22,8 @@ rule fetch_base:
     message:
         "Base model of {wildcards.model} from the hub"
     shell:
-        "python workflow/scripts/fetch_base.py --parameters {input.parameters} --output {output}"
-        " > {log} 2>&1"
+        "python workflow/scripts/fetch_base.py --parameters {input.parameters:q} --output {output:q}"
+        " > {log:q} 2>&1"
 
 
 rule pretrain_base:
@@ -51,8 +51,8 @@ rule pretrain_base:
     message:
         "Pretraining the base of {wildcards.model} from scratch"
     shell:
-        "python workflow/scripts/pretrain_base.py --parameters {input.parameters} {params.gsm8k}"
-        " --threads {threads} --output {output} > {log} 2>&1"
+        "python workflow/scripts/pretrain_base.py --parameters {input.parameters:q} {params.gsm8k}"
+        " --threads {threads} --output {output:q} > {log:q} 2>&1"
 
 
 # Includes the shipped bases: they are compared with these, and not overwritten.

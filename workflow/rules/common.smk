@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -40,7 +41,12 @@ if CONFIG.offline:
         "TRANSFORMERS_OFFLINE": 1,
         "HF_DATASETS_OFFLINE": 1,
     }
-shell.prefix("".join(f"export {name}={value}; " for name, value in ENVIRONMENT.items()))
+shell.prefix(
+    "".join(
+        f"export {name}={shlex.quote(str(value))}; "
+        for name, value in ENVIRONMENT.items()
+    )
+)
 
 
 pathvars:

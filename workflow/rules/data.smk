@@ -19,8 +19,8 @@ rule fetch_questions:
     message:
         "Questions of {wildcards.owner}"
     shell:
-        "python workflow/scripts/fetch_questions.py --parameters {input.parameters}"
-        " --train {output.train} --test {output.test} > {log} 2>&1"
+        "python workflow/scripts/fetch_questions.py --parameters {input.parameters:q}"
+        " --train {output.train:q} --test {output.test:q} > {log:q} 2>&1"
 
 
 rule split_questions:
@@ -42,9 +42,9 @@ rule split_questions:
     message:
         "Leaked and unleaked questions of {wildcards.owner}"
     shell:
-        "python workflow/scripts/split_questions.py --parameters {input.parameters}"
-        " --train {input.train} --test {input.test} --questions {output.questions}"
-        " --training {output.training} > {log} 2>&1"
+        "python workflow/scripts/split_questions.py --parameters {input.parameters:q}"
+        " --train {input.train:q} --test {input.test:q} --questions {output.questions:q}"
+        " --training {output.training:q} > {log:q} 2>&1"
 
 
 LOCAL_CHAT_MODEL = targets.needs_gpu_to_paraphrase(CONFIG)
@@ -71,8 +71,8 @@ rule paraphrase_questions:
     message:
         "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
-        "python workflow/scripts/paraphrase_questions.py --parameters {input.parameters}"
-        " --questions {input.questions} --output {output} > {log} 2>&1"
+        "python workflow/scripts/paraphrase_questions.py --parameters {input.parameters:q}"
+        " --questions {input.questions:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule write_questions:
@@ -93,9 +93,9 @@ rule write_questions:
     message:
         "Test questions of {wildcards.benchmark}"
     shell:
-        "python workflow/scripts/write_questions.py --parameters {input.parameters}"
-        " --split {input.split} --paraphrases {input.paraphrases} --output {output}"
-        " > {log} 2>&1"
+        "python workflow/scripts/write_questions.py --parameters {input.parameters:q}"
+        " --split {input.split:q} --paraphrases {input.paraphrases:q} --output {output:q}"
+        " > {log:q} 2>&1"
 
 
 rule prepare_instructions:
@@ -115,8 +115,8 @@ rule prepare_instructions:
     message:
         "Instruction data"
     shell:
-        "python workflow/scripts/prepare_instructions.py --parameters {input.parameters}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/prepare_instructions.py --parameters {input.parameters:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule prepare_exemplars:
@@ -135,5 +135,5 @@ rule prepare_exemplars:
     message:
         "Exemplars of the prompts of {wildcards.owner}"
     shell:
-        "python workflow/scripts/prepare_exemplars.py --parameters {input.parameters}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/prepare_exemplars.py --parameters {input.parameters:q}"
+        " --output {output:q} > {log:q} 2>&1"

@@ -32,6 +32,6 @@ rule write_report:
     message:
         "The HTML report, the graph of rules and the graph of jobs"
     shell:
-        "({params.snakemake} --report {output.html}"
-        " && {params.snakemake} --forceall --rulegraph dot | {params.draw} {output.rules}"
-        " && {params.snakemake} --forceall --dag dot | {params.draw} {output.jobs}) > {log} 2>&1"
+        "({params.snakemake} --report {output.html:q}"
+        " && {params.snakemake} --forceall --rulegraph dot | {params.draw} {output.rules:q}"
+        " && {params.snakemake} --forceall --dag dot | {params.draw} {output.jobs:q}) > {log:q} 2>&1"

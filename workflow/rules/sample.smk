@@ -28,9 +28,9 @@ rule decode_greedy:
     message:
         "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/decode_greedy.py --parameters {input.parameters}"
-        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/decode_greedy.py --parameters {input.parameters:q}"
+        " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 # A cell: the responses of a contaminated model under one strategy, or a clean model's batch.
@@ -73,10 +73,10 @@ rule sample_responses:
     message:
         "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
-        "python workflow/scripts/sample_responses.py --parameters {input.parameters}"
-        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
-        " --greedy {input.greedy} {params.strategy_inputs} {params.shard}"
-        " --samples {output.samples} --solve {output.solve} > {log} 2>&1"
+        "python workflow/scripts/sample_responses.py --parameters {input.parameters:q}"
+        " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
+        " --greedy {input.greedy:q} {params.strategy_inputs} {params.shard}"
+        " --samples {output.samples:q} --solve {output.solve:q} > {log:q} 2>&1"
 
 
 if CELL_SHARDS > 1:
@@ -99,9 +99,9 @@ if CELL_SHARDS > 1:
         message:
             "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}, of all shards"
         shell:
-            "python workflow/scripts/merge_shards.py --samples {input.samples}"
-            " --solve {input.solve} --questions {input.questions}"
-            " --merged-samples {output.samples} --merged-solve {output.solve} > {log} 2>&1"
+            "python workflow/scripts/merge_shards.py --samples {input.samples:q}"
+            " --solve {input.solve:q} --questions {input.questions:q}"
+            " --merged-samples {output.samples:q} --merged-solve {output.solve:q} > {log:q} 2>&1"
 
 
 rule filter_responses:
@@ -163,11 +163,11 @@ rule localise_neurons:
     message:
         "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/localise_neurons.py --parameters {input.parameters}"
-        " --contaminated {input.contaminated} --clean {input.clean}"
-        " --base-model {input.base_model} --questions {input.questions}"
-        " --exemplars {input.exemplars} --greedy {input.greedy} {params.shard}"
-        " --output {output} > {log} 2>&1"
+        "python workflow/scripts/localise_neurons.py --parameters {input.parameters:q}"
+        " --contaminated {input.contaminated:q} --clean {input.clean:q}"
+        " --base-model {input.base_model:q} --questions {input.questions:q}"
+        " --exemplars {input.exemplars:q} --greedy {input.greedy:q} {params.shard}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 if NEURON_SHARDS > 1:
@@ -189,8 +189,8 @@ if NEURON_SHARDS > 1:
         message:
             "Shortcut neurons of {wildcards.model}/{wildcards.variant}, of all shards"
         shell:
-            "python workflow/scripts/merge_neurons.py --shards {input}"
-            " --output {output} > {log} 2>&1"
+            "python workflow/scripts/merge_neurons.py --shards {input:q}"
+            " --output {output:q} > {log:q} 2>&1"
 
 
 rule rank_clean_tokens:
@@ -220,9 +220,9 @@ rule rank_clean_tokens:
     message:
         "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.variant} model"
     shell:
-        "python workflow/scripts/rank_clean_tokens.py --parameters {input.parameters}"
-        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
-        " --clean-greedy {input.clean_greedy} --output {output} > {log} 2>&1"
+        "python workflow/scripts/rank_clean_tokens.py --parameters {input.parameters:q}"
+        " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
+        " --clean-greedy {input.clean_greedy:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule measure_recovery:
@@ -250,9 +250,9 @@ rule measure_recovery:
     message:
         "Responses of {wildcards.model}/{wildcards.variant} after a forced runner-up"
     shell:
-        "python workflow/scripts/measure_recovery.py --parameters {input.parameters}"
-        " --model {input.model} --questions {input.questions} --exemplars {input.exemplars}"
-        " --greedy {input.greedy} --output {output} > {log} 2>&1"
+        "python workflow/scripts/measure_recovery.py --parameters {input.parameters:q}"
+        " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
+        " --greedy {input.greedy:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule replay_rail:

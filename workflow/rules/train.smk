@@ -22,9 +22,9 @@ rule write_training_data:
     message:
         "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/write_training_data.py --parameters {input.parameters}"
-        " --base {input.base} --questions {input.questions} --exemplars {input.exemplars}"
-        " --instructions {input.instructions} --output {output} > {log} 2>&1"
+        "python workflow/scripts/write_training_data.py --parameters {input.parameters:q}"
+        " --base {input.base:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
+        " --instructions {input.instructions:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule train_lora:
@@ -50,9 +50,9 @@ rule train_lora:
     message:
         "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/train_lora.py --parameters {input.parameters}"
-        " --base {input.base} --data {input.data} --settings {output.settings}"
-        " --adapter {output.adapter} --loss {output.loss} > {log} 2>&1"
+        "python workflow/scripts/train_lora.py --parameters {input.parameters:q}"
+        " --base {input.base:q} --data {input.data:q} --settings {output.settings:q}"
+        " --adapter {output.adapter:q} --loss {output.loss:q} > {log:q} 2>&1"
 
 
 rule merge_lora:
@@ -72,5 +72,5 @@ rule merge_lora:
     message:
         "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/merge_lora.py --parameters {input.parameters}"
-        " --base {input.base} --adapter {input.adapter} --output {output} > {log} 2>&1"
+        "python workflow/scripts/merge_lora.py --parameters {input.parameters:q}"
+        " --base {input.base:q} --adapter {input.adapter:q} --output {output:q} > {log:q} 2>&1"

@@ -25,5 +25,5 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
         )
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # importing runs code that may be anybody's
         raise InputError(f"{key}: cannot import '{target}': {error}") from error

@@ -1,8 +1,10 @@
 """Paraphrases by a chat endpoint, with local servers that misbehave on purpose."""
 
+import contextlib
 import json
 import logging
 import threading
+import tracemalloc
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -39,7 +41,8 @@ class Service:
     """A chat endpoint on this machine.
 
     `behave(question, nth)` gives a status and a reply; bytes are sent as they are. Status 0 drops
-    the connection without an answer, -1 does so in the middle of one, None answers when it ends.
+    the connection without an answer, -1 does so in the middle of one, -2 sends a space from time to
+    time and never ends, None answers when it ends.
     """
 
     def __init__(self, behave):
@@ -69,13 +72,19 @@ class Service:
                 if not isinstance(reply, bytes):
                     error = {"error": {"message": f"{KEY} is over its limit"}}
                     reply = json.dumps(reply if status in (200, -1) else error).encode()
-                self.send_response(200 if status == -1 else status)
+                self.send_response(200 if status < 0 else status)
                 self.send_header("Content-Type", "application/json")
+                if 300 <= status < 400:
+                    self.send_header("Location", reply.decode())
                 self.send_header("Content-Length", str(len(reply)))
                 if status == 429:
                     self.send_header("retry-after-ms", "1")
                 self.end_headers()
-                self.wfile.write(reply[:20] if status == -1 else reply)
+                with contextlib.suppress(ConnectionError):
+                    while status == -2 and not service.over.wait(0.1):
+                        self.wfile.write(b" ")
+                with contextlib.suppress(ConnectionError):  # the client has read enough
+                    self.wfile.write(reply[:20] if status == -1 else reply)
                 self.close_connection = status == -1
 
             def log_message(self, *args):
@@ -280,6 +289,33 @@ def test_a_refusal_is_an_error_without_the_key(serve, tmp_path, status, capsys):
     assert service.requests.total() < len(QUESTIONS)
     written = capsys.readouterr()
     assert KEY not in str(caught.value) + written.out + written.err
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_refused_and_its_target_gets_nothing(serve, tmp_path, status):
+    target = serve(lambda q, nth: (200, completion(good(q))))
+    service = serve(lambda q, nth: (status, f"{target.url}/chat/completions".encode()))
+    with pytest.raises(InputError, match=f"status {status}"):
+        request_valid(service, tmp_path / "journal.jsonl", concurrency=1)
+    assert service.requests.total() < len(QUESTIONS)
+    assert not target.requests
+
+
+def test_a_reply_of_100_megabytes_is_not_read(serve, tmp_path):
+    long = json.dumps(completion("x" * 100_000_000)).encode()
+    service = serve(lambda q, nth: (200, long if nth <= 2 else completion(good(q))))
+    tracemalloc.start()
+    request_valid(service, tmp_path / "journal.jsonl", questions=dict([*QUESTIONS.items()][:1]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_reply_that_never_ends_is_requested_again(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr(chat_endpoint, "_TIMEOUT", 0.5)
+    service = serve(lambda q, nth: (-2 if nth <= 2 else 200, completion(good(q))))
+    request_valid(service, tmp_path / "journal.jsonl", questions=dict([*QUESTIONS.items()][:1]))
+    assert service.requests.total() == 3
 
 
 def test_a_missing_key_is_an_error(serve, tmp_path, monkeypatch):

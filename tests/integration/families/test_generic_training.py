@@ -12,7 +12,7 @@ from zerogap.training.llamafactory.settings import write_datasets
 pytestmark = pytest.mark.slow
 
 TRAINING = {
-    "template": "fewshot", "lora": {"rank": 4, "alpha": 8, "dropout": 0.0}, "learning_rate": 1e-2,
+    "lora": {"rank": 4, "alpha": 8, "dropout": 0.0}, "learning_rate": 1e-2,
     "num_epochs": 1, "lr_scheduler": "constant", "warmup_ratio": 0.0, "global_batch_size": 4,
     "per_device_batch_size": 4, "num_gpus": 1, "bf16": False,
     "device": "auto", "group_by_length": False,

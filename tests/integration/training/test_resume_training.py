@@ -84,7 +84,7 @@ def test_a_killed_pretraining_ends_with_the_bytes_of_an_uninterrupted_one(tmp_pa
 
 
 LORA = {
-    "template": "fewshot", "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
+    "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
     "num_epochs": 10, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
     "per_device_batch_size": 2, "num_gpus": 1, "bf16": False,
     "device": "auto", "group_by_length": False,

@@ -140,7 +140,7 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("benchmarks.pq.num_test", 10, "pq.num_test cannot be set.*in benchmarks.gsm8k"),
         ("benchmarks.pq.questions_of", "pq", "pq.questions_of is 'pq'; it must name a benchmark"),
         ("benchmarks.gsm8k", None, "pq.questions_of is 'gsm8k'.*there are none"),
-        ("benchmarks.clean", {"file": "workflow/benchmarks/gsm8k.yaml"}, "reserved for clean"),
+        ("benchmarks.clean", {"file": "workflow/benchmarks/gsm8k.yaml"}, "reserved"),
         ("benchmarks.clean_x", {"file": "workflow/benchmarks/gsm8k.yaml"}, "reserved for clean"),
         ("instructions.source", "files", "instructions.files is None"),
         ("models.llama2.family", "bert", "models.llama2.family is 'bert'.*auto, llama"),

@@ -39,7 +39,7 @@ def test_another_parser_reads_gold_answers_that_are_not_numbers():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "is not valid JSON"),
+        ("{", "invalid JSON"),
         ("[1]", "is not a JSON object"),
         ({"answer": "r #### 1"}, "'question' is missing or empty"),
         ({"question": " ", "answer": "r #### 1"}, "'question' is missing or empty"),
@@ -61,7 +61,7 @@ def test_a_missing_an_empty_and_a_wrongly_encoded_file_are_errors(tmp_path):
     with pytest.raises(InputError, match="contains no questions"):
         gsm8k_format.load(written(tmp_path, ""))
     (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}')
-    with pytest.raises(InputError, match="is not valid UTF-8"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         gsm8k_format.load(tmp_path / "latin.jsonl")
 
 

@@ -22,7 +22,7 @@ def test_the_seed_draws_examples_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "is not valid JSON"),
+        ("{", "invalid JSON"),
         ("[]", "is not a JSON object"),
         ('{"question": "q"}', "'response' is missing"),
         ('{"question": " ", "response": "r"}', "'question' is missing or empty"),

@@ -61,6 +61,16 @@ def test_rows_keep_their_question_and_own_tokens_when_they_split_move_and_leave(
 
 
 @WITH_AND_WITHOUT_CAPACITY
+def test_a_new_row_without_storage_takes_the_number_of_a_row_that_left(capacity):
+    cache = filled(capacity)
+    write_step(cache, [1, 2])
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    cache.reorder(np.array([2, 0]))  # row 1 leaves; the new row 2 has no storage yet
+    assert row_questions(cache) == [30, 10]
+    assert own_keys(cache) == [[], [1]]
+
+
+@WITH_AND_WITHOUT_CAPACITY
 def test_a_question_enters_after_the_current_rows(capacity):
     cache = filled(capacity)
     write_step(cache, [1, 2])

@@ -42,8 +42,11 @@ def test_auto_takes_the_registered_family_of_the_model_type(tmp_path, model_type
     assert family_of_folder(tmp_path) is FAMILIES[name]
 
 
-def test_a_named_family_is_taken_whatever_the_folder(tmp_path):
-    assert family_of_folder(tmp_path / "none", "gpt_neox") is FAMILIES["gpt_neox"]
+def test_a_named_family_must_be_that_of_the_folder(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
+    assert family_of_folder(tmp_path, "gpt_neox") is FAMILIES["gpt_neox"]
+    with pytest.raises(InputError, match=r"model_type is 'gpt_neox', .* set family: auto"):
+        family_of_folder(tmp_path, "llama")
 
 
 @pytest.mark.parametrize("content", [None, "{"])

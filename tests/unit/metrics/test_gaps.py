@@ -180,8 +180,11 @@ def test_pandas_columns_are_accepted_whatever_their_index():
 
 
 def test_large_counts_do_not_overflow():
-    m = np.array([2**30], dtype=np.int32)
+    m = np.array([2**31 - 1], dtype=np.int32)
     assert metrics.strata(m - 1, m, bins=50).tolist() == [49]
+    assert metrics.strata(m - 1, m, bins=2**31 - 1).tolist() == [2**31 - 2]
+    with pytest.raises(InputError, match="question 0 has more than 2147483647"):
+        metrics.strata([2**58], [2**58])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +204,7 @@ def test_large_counts_do_not_overflow():
         (lambda: metrics.sa_ppg([0], [2], [0], [0]), "question 0 has no samples"),
         (
             lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0),
-            r"bins must be a positive integer \(got 0\)",
+            r"bins must be a positive integer, at most \d+ \(got 0\)",
         ),
         (lambda: metrics.strata([1], [2], bins=2.5), r"bins must be .* \(got 2.5\)"),
         (lambda: metrics.g_ap([2], [1]), "0/1 readout"),

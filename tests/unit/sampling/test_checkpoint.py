@@ -26,7 +26,7 @@ def load(folder, question_ids=QUESTIONS):
 @pytest.fixture
 def saved(tmp_path):
     SampleCheckpoint(tmp_path).save(0, chunk(), batch_size=70)
-    return tmp_path / "chunk-00000.parquet"
+    return next(tmp_path.glob("chunk-00000-*.parquet"))
 
 
 def test_a_chunk_is_loaded_with_its_batch_size(tmp_path, saved):
@@ -44,17 +44,8 @@ def test_a_truncated_chunk_is_sampled_again(tmp_path, saved, capsys):
     saved.write_bytes(saved.read_bytes()[:-200])
     assert load(tmp_path) == (None, None)
     message = capsys.readouterr().err
-    assert "chunk-00000.parquet: not readable" in message
-    assert "sampling its questions again" in message
+    assert "the content has changed since it was written; sampling its questions again" in message
     assert len(message.splitlines()) == 1
-
-
-def test_a_flipped_bit_is_detected(tmp_path, saved, capsys):
-    content = bytearray(saved.read_bytes())
-    content[60] ^= 4
-    saved.write_bytes(content)
-    assert load(tmp_path) == (None, None)
-    assert "sampling its questions again" in capsys.readouterr().err
 
 
 def test_a_chunk_of_other_questions_is_sampled_again(tmp_path, saved, capsys):

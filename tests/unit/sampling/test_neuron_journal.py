@@ -43,6 +43,12 @@ def test_a_line_cut_by_a_kill_is_dropped_and_measured_again(written, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_changed_number_is_measured_again(written, capsys):
+    written.write_text(written.read_text().replace("0.25", "0.75"))
+    assert not NeuronJournal(written.parent).has("contaminated", SECOND)
+    assert "accuracies.jsonl: line 3 is not readable" in capsys.readouterr().err
+
+
 def test_comparative_scores_are_read_back_exactly(tmp_path):
     journal = NeuronJournal(tmp_path)
     assert journal.comparative_scores() is None
@@ -55,7 +61,7 @@ def test_comparative_scores_are_read_back_exactly(tmp_path):
 def test_unreadable_comparative_scores_are_computed_again(tmp_path, capsys):
     journal = NeuronJournal(tmp_path)
     journal.add_comparative_scores([np.ones(2)])
-    path = tmp_path / "comparative.npz"
+    path = next(tmp_path.glob("comparative-*.npz"))
     path.write_bytes(path.read_bytes()[:-40])
     assert journal.comparative_scores() is None
-    assert "comparative.npz: not readable" in capsys.readouterr().err
+    assert "changed since it was written; computing it again" in capsys.readouterr().err

@@ -247,9 +247,9 @@ def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--bins", "0", "--bins must be a positive integer (got 0)"),
+        ("--bins", "0", "--bins must be from 1 to 1,000,000 (got 0)"),
         ("--bins", "many", "--bins"),
-        ("--resamples", "0", "--resamples must be a positive integer (got 0)"),
+        ("--resamples", "0", "--resamples must be from 1 to 1,000,000 (got 0)"),
         ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
         ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
         ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),

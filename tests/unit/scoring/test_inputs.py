@@ -289,7 +289,7 @@ def test_missing_and_unreadable_files_are_named(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         load(tmp_path / "none.csv")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is neither Parquet nor UTF-8"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         load(tmp_path / "binary")
     (tmp_path / "half.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match=r"is not a readable Parquet file .* regenerate it"):

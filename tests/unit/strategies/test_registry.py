@@ -55,7 +55,7 @@ def test_a_strategy_from_outside_is_named_by_module_and_class(monkeypatch):
         ({"class": "nowhere.at_all:thing"}, "cannot import"),
         ({"class": "zerogap.strategies.railcap:nothing"}, "cannot import"),
         ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),
-        ({"class": "railcap", "parameters": {"n": 0}}, r"railcap.*at least 1 \(got 0\)"),
+        ({"class": "railcap", "parameters": {"n": 0}}, r"railcap.*number from 1 \(got 0\)"),
     ],
 )
 def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):

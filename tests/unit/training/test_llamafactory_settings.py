@@ -9,7 +9,6 @@ from zerogap.errors import InputError
 from zerogap.training.llamafactory import settings
 
 TRAINING = {
-    "template": "fewshot",
     "lora": {"rank": 64, "alpha": 128, "dropout": 0.0},
     "learning_rate": 2e-4,
     "num_epochs": 5,
@@ -46,6 +45,8 @@ def test_gradient_accumulation_makes_up_the_global_batch() -> None:
 
 def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
     settings.write_datasets(tmp_path, {"instructions": [], "questions": []})
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/config.json").write_text('{"model_type": "gpt_neox"}')
     sections = settings.train_settings(
         tmp_path / "base", tmp_path, "gpt_neox", TRAINING, tmp_path / "out"
     )
@@ -70,6 +71,7 @@ def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
     ],
 )
 def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, expected) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     settings.write_datasets(tmp_path, {"instructions": []})
     output = settings.train_settings(
         tmp_path, tmp_path, "llama", TRAINING | {"save_steps": save_steps}, tmp_path
@@ -102,6 +104,7 @@ def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, device) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     settings.write_datasets(tmp_path, {})
     training = TRAINING | {"device": device}
     sections = settings.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)

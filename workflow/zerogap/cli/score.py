@@ -19,6 +19,7 @@ OUTPUT_SUFFIXES = (".csv", ".parquet")
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 RESERVED_NAMES = ("clean", "clean_batch2")
 MAX_PLOT_GROUPS = 10
+MAX_OPTION = 10**6  # strata or resamples: more would fill the memory
 
 
 Strategies = Annotated[
@@ -90,7 +91,7 @@ def score(
     Files are solve or samples Parquet files, JSON Lines, CSV, or sample logs of
     lm-evaluation-harness, recognised by content (docs/score.md).
     """
-    _check_options(bins, resamples, confidence_level, output, plot)
+    _check_options(bins, resamples, seed, confidence_level, output, plot)
     paths = _named_paths(strategies)
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import score as scoring
@@ -162,7 +163,12 @@ def _print(
 
 
 def _check_options(
-    bins: int, resamples: int, confidence_level: float, output: Path | None, plot: Path | None
+    bins: int,
+    resamples: int,
+    seed: int,
+    confidence_level: float,
+    output: Path | None,
+    plot: Path | None,
 ) -> None:
     """Reject options that would fail after the work is done.
 
@@ -170,8 +176,10 @@ def _check_options(
         InputError: An option has an invalid value.
     """
     for option, value in {"--bins": bins, "--resamples": resamples}.items():
-        if value < 1:
-            raise InputError(f"{option} must be a positive integer (got {value})")
+        if not 1 <= value <= MAX_OPTION:
+            raise InputError(f"{option} must be from 1 to {MAX_OPTION:,} (got {value})")
+    if seed < 0:
+        raise InputError(f"--seed must be 0 or greater (got {seed})")
     if not 0 < confidence_level < 1:
         raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
     for option, path, suffixes in (

@@ -14,7 +14,13 @@ from zerogap.errors import InputError
 from zerogap.families import FAMILIES, toy_architecture
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
-RESERVED_STRATEGIES = (ALL_ZERO, "clean_batch2")  # rows of the tables that are not strategies
+# Names that have another meaning in results/<run> (docs/workflow.md) or in the tables.
+RESERVED_NAMES = {
+    "models": ("data", "logs", "parameters", "timings"),
+    "benchmarks": ("base", "clean"),
+    "strategies": (ALL_ZERO, "batch1", "batch2", "clean_batch2", "model", "neurons", "training"),
+}
+RESERVED_NAMES["ablation"] = RESERVED_NAMES["strategies"]
 
 
 def check(config: Config) -> None:
@@ -25,11 +31,28 @@ def check(config: Config) -> None:
     """
     for name, benchmark in config.benchmarks.items():
         _check_benchmark(f"benchmarks.{name}", name, benchmark)
+    _check_names(config)
     _check_instructions(config.instructions)
     _check_models(config)
     _check_training(config)
+    _check_shards(config)
     _check_strategies(config)
     _check_primary_setting(config)
+
+
+def _check_names(config: Config) -> None:
+    for section, reserved in RESERVED_NAMES.items():
+        if taken := sorted(set(getattr(config, section)) & set(reserved)):
+            raise InputError(f"config: {section}.{taken[0]}: the name is reserved; rename it")
+    for section in ("models", "benchmarks", "all_strategies"):
+        labels: dict[str, str] = {}
+        for name, entry in getattr(config, section).items():
+            other = labels.setdefault(entry.label, name)
+            if other != name:
+                raise InputError(
+                    f"config: {name} has the label of {other} ('{entry.label}'); give each entry "
+                    "of models, of benchmarks and of strategies and ablation a label of its own"
+                )
 
 
 def config_warnings(config: Config) -> list[str]:
@@ -46,7 +69,7 @@ def config_warnings(config: Config) -> list[str]:
 
 
 def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
-    if name == "clean" or name.startswith(CLEAN_PREFIX):
+    if name.startswith(CLEAN_PREFIX):
         raise InputError(f"config: {key}: the name is reserved for clean models; rename it")
     if benchmark.contamination == "paraphrase" and benchmark.paraphrases is None:
         raise InputError(
@@ -185,6 +208,16 @@ def _check_training(config: Config) -> None:
             )
 
 
+def _check_shards(config: Config) -> None:
+    num_shards = config.sampling.num_shards
+    for name, benchmark in config.benchmarks.items():
+        if num_shards > benchmark.num_test:
+            raise InputError(
+                f"config: sampling.num_shards is {num_shards}, more than "
+                f"benchmarks.{name}.num_test ({benchmark.num_test}); lower it"
+            )
+
+
 def _check_strategies(config: Config) -> None:
     if "identity" not in config.strategies:
         raise InputError(
@@ -200,8 +233,6 @@ def _check_strategies(config: Config) -> None:
 
 
 def _check_strategy(key: str, name: str, entry: StrategyEntry, config: Config) -> None:
-    if name in RESERVED_STRATEGIES:
-        raise InputError(f"config: {key}: the name is reserved; rename it")
     if entry.class_name in BUILT_IN:
         built_in = BUILT_IN[entry.class_name]
         for field, needed in (

@@ -7,7 +7,7 @@ from pydantic import Field
 from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.models import ModelEntry, Pretraining
 from zerogap.config.sampling import NeuronLocalisation, Sampling
-from zerogap.config.section import Name, PositiveInt, Section
+from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Memorisation, Training, TrainingKinds
 from zerogap.errors import InputError
@@ -26,7 +26,7 @@ class Metrics(Section):
     """The metrics and their confidence intervals."""
 
     bins: PositiveInt = Field(description="Strata of the solve probability (B).")
-    n_resamples: int = Field(ge=100, description="Bootstrap resamples.")
+    n_resamples: int = Field(ge=100, le=MAX_COUNT, description="Bootstrap resamples.")
     confidence_level: float = Field(gt=0, lt=1, description="Level of the confidence intervals.")
 
 
@@ -39,7 +39,9 @@ class Config(Section):
     """
 
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
-    seed: int = Field(ge=0, description="Seed of splits, training, sampling and bootstrap.")
+    seed: int = Field(
+        ge=0, le=MAX_SEED, description="Seed of splits, training, sampling and bootstrap."
+    )
     offline: bool = Field(
         description="Whether jobs must not contact a hub; what is missing is an error then."
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from zerogap.config.section import Fraction, PositiveFloat, PositiveInt, Section
+from zerogap.config.section import MAX_COUNT, Fraction, Label, PositiveFloat, PositiveInt, Section
 
 FROM_SCRATCH = "from_scratch"
 
@@ -12,16 +12,18 @@ FROM_SCRATCH = "from_scratch"
 class Pretraining(Section):
     """Sizes and training of a base model that the workflow pretrains itself."""
 
-    vocab_size: int = Field(ge=300, description="Tokens of the tokenizer.")
-    hidden_size: int = Field(ge=8, description="Hidden size.")
-    num_layers: int = Field(ge=2, description="Decoder blocks.")
-    intermediate_size: int = Field(ge=8, description="Neurons of a feed-forward block.")
+    vocab_size: int = Field(ge=300, le=MAX_COUNT, description="Tokens of the tokenizer.")
+    hidden_size: int = Field(ge=8, le=MAX_COUNT, description="Hidden size.")
+    num_layers: int = Field(ge=2, le=MAX_COUNT, description="Decoder blocks.")
+    intermediate_size: int = Field(
+        ge=8, le=MAX_COUNT, description="Neurons of a feed-forward block."
+    )
     max_steps: PositiveInt = Field(description="Optimiser steps.")
     save_steps: PositiveInt | None = Field(
         default=None, description="Steps between resumable checkpoints; null: none."
     )
     batch_size: PositiveInt = Field(description="Sequences per step.")
-    sequence_length: int = Field(ge=16, description="Tokens per sequence.")
+    sequence_length: int = Field(ge=16, le=MAX_COUNT, description="Tokens per sequence.")
     learning_rate: PositiveFloat = Field(description="Peak learning rate.")
     warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
     instruction_fraction: Fraction = Field(
@@ -46,7 +48,7 @@ class Pretraining(Section):
 class ModelEntry(Section):
     """A base model; every variant is trained from it."""
 
-    label: str = Field(description="Name in tables and figures.")
+    label: Label = Field(description="Name in tables and figures.")
     family: str = Field(
         default="auto",
         description=(

@@ -14,9 +14,12 @@ import yaml
 from zerogap.config.config import Config
 from zerogap.config.load import ROOT
 from zerogap.config.models import Pretraining
+from zerogap.config.section import MAX_COUNT, MAX_SEED
 from zerogap.config.training import Training
 
 Schema = Mapping[str, Any]
+
+UNSHOWN_BOUNDS = (MAX_COUNT, MAX_SEED)  # far above every sensible value
 
 HEAD = """# Configuration reference
 
@@ -154,7 +157,11 @@ def _type(field: Schema) -> str:
         return f"list of {field['items'].get('type', 'mapping')}s"
     name = {"object": "mapping"}.get(field["type"], field["type"])
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    bounds = [f"{sign} {field[bound]:g}" for bound, sign in signs.items() if bound in field]
+    bounds = [
+        f"{sign} {field[bound]:g}"
+        for bound, sign in signs.items()
+        if bound in field and field[bound] not in UNSHOWN_BOUNDS
+    ]
     return " ".join([str(name), *bounds])
 
 

@@ -6,13 +6,18 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 
 class Section(BaseModel):
-    """A part of the configuration: frozen, without unknown keys, without type conversions."""
+    """A part of the configuration: frozen, no unknown keys, no type conversions, finite numbers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, populate_by_name=True, allow_inf_nan=False
+    )
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$")]
+Label = Annotated[str, StringConstraints(pattern=r"\S")]
 Dtype = Literal["float32", "bfloat16", "float16"]
-PositiveInt = Annotated[int, Field(ge=1)]
+MAX_COUNT = 10**9  # beyond this no run ends, and a mistake is likely
+MAX_SEED = 2**63 - 1
+PositiveInt = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]

@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import Field
 
-from zerogap.config.section import Name, Section
+from zerogap.config.section import Label, Name, Section
 
 
 class StrategyEntry(Section):
     """A mitigation strategy with its parameters."""
 
-    label: str = Field(description="Name in tables and figures.")
+    label: Label = Field(description="Name in tables and figures.")
     class_name: str = Field(
         alias="class",
         description="Short name of a built-in strategy, or `package.module:Class`.",

@@ -4,7 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from zerogap.config.section import Fraction, PositiveFloat, PositiveInt, Section
+from zerogap.config.section import MAX_COUNT, Fraction, PositiveFloat, PositiveInt, Section
+
+Scheduler = Literal[  # those of transformers that need no further arguments
+    "cosine",
+    "linear",
+    "constant",
+    "constant_with_warmup",
+    "cosine_with_restarts",
+    "polynomial",
+    "inverse_sqrt",
+]
 
 
 class Lora(Section):
@@ -18,11 +28,10 @@ class Lora(Section):
 class Training(Section):
     """All values of one training."""
 
-    template: str = Field(description="LLaMA-Factory template.")
     lora: Lora = Field(description="The adapter, on all linear layers of the decoder blocks.")
     learning_rate: PositiveFloat = Field(description="Peak learning rate.")
     num_epochs: PositiveFloat = Field(description="Passes over the training data.")
-    lr_scheduler: str = Field(description="Learning-rate schedule.")
+    lr_scheduler: Scheduler = Field(description="Learning-rate schedule.")
     warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
     global_batch_size: PositiveInt = Field(
         description=(
@@ -43,6 +52,7 @@ class Training(Section):
     )
     cutoff_len: int = Field(
         ge=16,
+        le=MAX_COUNT,
         description=(
             "Maximum length of an example in tokens. A longer instruction is cut; a longer "
             "question is an error."

@@ -25,6 +25,7 @@ _STATED = (
 _THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*{_STATED}", re.IGNORECASE)
 _HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
 _ANY = re.compile(_NUMBER)
+_MAX_FRACTION_DIGITS = 4000  # Python converts no longer texts to integers
 _NEXT_QUESTION = re.compile(r"\sQ:|\n\s*\nQuestion:")
 _WHOLE = re.compile(r"([-+−]?)[$£€]?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
@@ -83,7 +84,7 @@ def _stated_number(number: str, exponent: str | None, denominator: str | None) -
         plain = canonical(f"{Decimal(plain).scaleb(int(exponent)):f}")
     if denominator is None:
         return plain
-    if not int(denominator):
+    if len(plain + denominator) > _MAX_FRACTION_DIGITS or not int(denominator):
         return None
     value = Fraction(plain) / int(denominator)
     if 10 ** value.denominator.bit_length() % value.denominator:

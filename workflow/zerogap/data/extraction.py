@@ -106,9 +106,14 @@ def _parse_text(gold: str) -> str:
 
 def _user_rule(name: str) -> ExtractionRule:
     function = import_object(name, "extraction", tuple(RULES))
+    if not callable(function):
+        raise InputError(f"extraction: {name} is not a function from a text to an answer or None")
 
     def extract(text: str) -> tuple[str | None, str]:
-        answer = function(text)
+        try:
+            answer = function(text)
+        except Exception as error:  # it is anybody's function
+            raise InputError(f"extraction: {name} failed on {text[:60]!r}: {error}") from error
         if not isinstance(answer, str | None):
             raise InputError(f"extraction: {name} must return a text or None (got {answer!r})")
         return answer, "none" if answer is None else name

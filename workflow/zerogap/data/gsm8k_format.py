@@ -13,6 +13,7 @@ from zerogap.data.answers import canonical
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.text_files import parse_json, read_text
 
 Entry = dict[str, str]  # question, answer
 _KEYS = ("question", "answer")
@@ -96,10 +97,7 @@ def _read(
 ) -> Iterator[tuple[Mapping[str, object], Question]]:
     if not path.is_file():
         raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not valid UTF-8 ({error.reason}); convert it") from error
+    lines = read_text(path).split("\n")
     line_numbers: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -121,10 +119,7 @@ def _read(
 
 
 def _json_object(line: str) -> Mapping[str, object]:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"is not valid JSON ({error.msg}); write one object per line") from error
+    value = parse_json(line)
     if not isinstance(value, dict):
         raise InputError("is not a JSON object; write an object with question and answer")
     return value

@@ -180,13 +180,15 @@ class PromptCache:
         Only rows whose number changes are copied. A question without rows is dropped: its slot is
         free again with a capacity, its storage is released without one.
         """
-        target = (rows != np.arange(len(rows))).nonzero()[0]
-        if not len(target) and len(rows) == len(self.row_question):
+        moves = rows != np.arange(len(rows))
+        if not moves.any() and len(rows) == len(self.row_question):
             return
-        source = rows[target]
         self._row_grid = None
         self.row_question, self.row_length = self.row_question[rows], self.row_length[rows]
-        if len(target) and (width := int(self.row_length[target].max())):
+        # A row that has no tokens yet may have no storage either.
+        target = (moves & (self.row_length > 0)).nonzero()[0]
+        if len(target):
+            source, width = rows[target], int(self.row_length[target].max())
             self._make_room(len(rows), width)
             device_source, device_target = (to_device(x, self.device) for x in (source, target))
             for layer in self.layers.values():

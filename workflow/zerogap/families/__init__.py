@@ -44,10 +44,9 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
         name: a registered family, or "auto" to read it from the folder's `config.json`.
 
     Raises:
-        InputError: no readable `config.json`, or a model that the generic family does not support.
+        InputError: no readable `config.json`, a model of another family, or one that the generic
+            family does not support.
     """
-    if name != AUTO:
-        return FAMILIES[name]
     path = Path(folder) / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -56,7 +55,15 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
             f"{path}: does not exist or is not readable; pass a model folder as saved by "
             "save_pretrained"
         ) from error
-    return family_from_config(config)
+    if name == AUTO:
+        return family_from_config(config)
+    family = FAMILIES[name]
+    if config.get("model_type") not in family.model_types:
+        raise InputError(
+            f"{path}: model_type is {config.get('model_type')!r}, which is not of the family "
+            f"'{name}' ({', '.join(family.model_types)}); set family: {AUTO}"
+        )
+    return family
 
 
 def family_from_config(config: Mapping[str, Any]) -> Family:

@@ -160,7 +160,10 @@ KEYS: dict[str, list[str]] = {
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
+
+_DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError)  # what a damaged file can cause
 
 
 @contextlib.contextmanager
@@ -168,10 +171,11 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
 
     Raises:
-        InputError: the disk or the quota is full, or the file size limit is reached.
+        InputError: the disk or the quota is full, the file size limit is reached, or the path is a
+            folder or in a folder that cannot be written.
     """
     path = Path(path)
-    with _disk_full_as_input_error(path):
+    with write_errors_as_input_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         os.close(handle)
@@ -193,16 +197,19 @@ def remove_partial_writes(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _disk_full_as_input_error(path: Path) -> Iterator[None]:
+def write_errors_as_input_errors(path: Path) -> Iterator[None]:
+    """Turn what prevents any program from writing a file here into an InputError."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK_FULL:
+        if error.errno in _NO_SPACE:
+            remedy = "free some space and run again"
+        elif error.errno in _NO_ACCESS:
+            remedy = "name a file in a folder that you may write to"
+        else:
             raise
         reason = os.strerror(error.errno)
-        raise InputError(
-            f"{path}: not written ({reason}); free some space and run again"
-        ) from error
+        raise InputError(f"{path}: not written ({reason}); {remedy}") from error
 
 
 def write(
@@ -242,18 +249,26 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
         raise InputError(f"{path}: no such file (expected a '{contract}' Parquet file)")
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowInvalid, OSError) as error:
+        columns = table.column_names
+    except _DAMAGE as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
-    _check_columns(table.column_names, CONTRACTS[contract], path, contract)
+    _check_columns(columns, CONTRACTS[contract], path, contract)
     frame: pd.DataFrame = table.select(CONTRACTS[contract].names).to_pandas()
     _check_keys(frame, path, contract)
     return frame
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """The provenance in a file's metadata: how it was made."""
-    metadata = pq.read_schema(path).metadata or {}
-    return dict(json.loads(metadata.get(b"zerogap", b"{}")))
+    """The provenance in a file's metadata: how it was made.
+
+    Raises:
+        InputError: the file is not a Parquet file, or is damaged.
+    """
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return dict(json.loads(metadata.get(b"zerogap", b"{}")))
+    except _DAMAGE as error:
+        raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
 
 
 def _check_columns(

@@ -4,7 +4,6 @@ Snakemake deletes the outputs of a failed job and nothing else, so the folder is
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -39,7 +38,8 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         InputError: another process is making the same output.
     """
     folder = output.with_name(f"{output.name}.work")
-    folder.mkdir(parents=True, exist_ok=True)
+    with parquet.write_errors_as_input_errors(output):
+        folder.mkdir(parents=True, exist_ok=True)
     with exclusive(output, folder / _LOCK):
         _prepare(folder, json.loads(json.dumps(settings)))
         yield folder
@@ -97,18 +97,3 @@ def _read_settings(note: Path) -> dict[str, Any] | None:
         return None
     except json.JSONDecodeError:
         return {}
-
-
-def fingerprint(value: Any) -> str:
-    """A digest of any JSON-serialisable value."""
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def folder_state(folder: Path) -> list[tuple[str, int, int]]:
-    """Names, sizes and modification times: tells model folders apart without reading gigabytes."""
-    return sorted(
-        (str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns)
-        for path in folder.rglob("*")
-        if path.is_file()
-    )

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 Counts = NDArray[np.int64]
 Values = NDArray[np.float64]
 
+MAX_COUNT = 2**31 - 1  # the product of a count and the number of strata fits into 64 bits
+
 
 def solve_probability(n_correct: ArrayLike, n_samples: ArrayLike) -> Values:
     """Fraction of correct responses c/m per question; 0 where there are no samples.
@@ -133,9 +135,10 @@ def checked_marks(values: ArrayLike, name: str) -> Counts:
 
 
 def check_bins(bins: int) -> None:
-    """Raise an InputError if `bins` is not a positive integer."""
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise InputError(f"bins must be a positive integer (got {bins!r})")
+    """Raise an InputError if `bins` is not an integer from 1 to MAX_COUNT."""
+    is_integer = isinstance(bins, int | np.integer) and not isinstance(bins, bool)
+    if not is_integer or not 1 <= bins <= MAX_COUNT:
+        raise InputError(f"bins must be a positive integer, at most {MAX_COUNT} (got {bins!r})")
 
 
 def check_same_length(name: str, values: Array, other_name: str, others: Array) -> None:
@@ -157,4 +160,6 @@ def _whole_numbers(values: ArrayLike, name: str) -> Counts:
     if (invalid := np.flatnonzero((array < 0) | (array != np.floor(array)) | np.isinf(array))).size:
         k = invalid[0]
         raise InputError(f"{name}: question {k} has {array[k]}; a count is 0, 1, 2, …")
+    if (array > MAX_COUNT).any():
+        raise InputError(f"{name}: question {array.argmax()} has more than {MAX_COUNT}")
     return array.astype(np.int64)

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-import torch
-import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
@@ -16,11 +14,19 @@ from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import fingerprint, resumable_dir
+from zerogap.io.resume import resumable_dir
+from zerogap.sampling.arguments import gold_answers, prompt_texts, sampling_params
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.identity import (
+    model_identity,
+    strategy_identity,
+    tokenizer_identity,
+    versions,
+)
 from zerogap.sampling.responses import check_lengths
 from zerogap.strategies.base import Context, Intervention, Strategy
 from zerogap.strategies.filtering import filter_samples
@@ -33,12 +39,12 @@ def sample(
     num_samples: int = 50,
     strategy: Strategy | None = None,
     *,
-    gold: Sequence[str] | Mapping[str, str] | None = None,
+    gold: Sequence[str | float] | Mapping[str, str | float] | None = None,
     extraction: str = "numeric",
     temperature: float = 0.7,
     top_p: float = 1.0,
     max_new_tokens: int = 256,
-    stop: Sequence[str] = (),
+    stop: str | Sequence[str] = (),
     seed: int = 0,
     batch_invariant: bool = False,
     batch_size: int | Literal["auto"] = "auto",
@@ -65,12 +71,13 @@ def sample(
         temperature: sampling temperature.
         top_p: nucleus sampling; 1 samples from all tokens.
         max_new_tokens: the longest response, in tokens.
-        stop: strings that end a response, in addition to the tokenizer's end token.
+        stop: one or several strings that end a response, in addition to the tokenizer's end token.
         seed: seed of the draws.
         batch_invariant: see :class:`zerogap.engine.decoder.SamplingParams`.
         batch_size: samples decoded together; "auto" uses as many as fit into memory.
         output: a Parquet file to write. Finished prompts are stored next to it on the way, so that
-            an interrupted call resumes when it is repeated.
+            an interrupted call resumes when it is repeated. Only a call with the same models,
+            strategy, prompts, settings and library versions resumes it; all weights are compared.
         base_model: folder of the base model, for :class:`zerogap.strategies.shortcut.Shortcut`.
         neurons: its `neurons` file.
 
@@ -78,35 +85,43 @@ def sample(
         One row per response, with the columns of the `samples` table (:mod:`zerogap.io.parquet`).
 
     Raises:
-        InputError: the gold answers belong to other prompts, a prompt exceeds the model's context,
-            the tokenizer has no end token, a stop string cannot occur, the logits are NaN, or
-            another process is writing the same output.
+        InputError: an argument is invalid, the gold answers belong to other prompts, a prompt
+            exceeds the model's context, the tokenizer has no end token, a stop string cannot occur,
+            the logits are NaN, `output` cannot be written, the strategy's parameters cannot be
+            written down (only with `output`), or another process is writing the same output.
     """
-    texts = dict(prompts) if isinstance(prompts, Mapping) else _numbered(prompts)
+    is_strategy = callable(getattr(strategy, "prepare", None)) and not isinstance(strategy, type)
+    if strategy is not None and not is_strategy:
+        raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
+    texts = prompt_texts(prompts)
     rule = extraction_rule(extraction)
-    golds = [
-        None if answer is None else rule.parse_gold(answer) for answer in _gold_answers(texts, gold)
-    ]
-    encoded = tokenizer(list(texts.values()))["input_ids"]
-    tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
-    check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
-    sampling = SamplingParams(
+    golds = gold_answers(texts, gold, rule)
+    sampling = sampling_params(
         temperature=temperature,
         top_p=top_p,
         max_new_tokens=max_new_tokens,
-        stop=list(stop),
+        stop=stop,
         num_samples=num_samples,
         seed=seed,
         batch_size=batch_size,
         batch_invariant=batch_invariant,
     )
-    job = _Job(model, tokenizer, tokenized, golds, rule, sampling, strategy)
-    paths = {
-        "base_model": None if base_model is None else Path(base_model),
-        "neurons": None if neurons is None else Path(neurons),
-    }
+    encoded = tokenizer(list(texts.values()))["input_ids"]
+    tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
+    check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
+    job = _Job(
+        model,
+        tokenizer,
+        tokenized,
+        golds,
+        rule,
+        sampling,
+        strategy,
+        base_model=None if base_model is None else Path(base_model),
+        neurons=None if neurons is None else Path(neurons),
+    )
     with _left_unchanged(model):
-        return job.run(paths, None if output is None else Path(output))
+        return job.run(None if output is None else Path(output))
 
 
 @dataclass(frozen=True)
@@ -120,8 +135,10 @@ class _Job:
     rule: ExtractionRule
     sampling: SamplingParams
     strategy: Strategy | None
+    base_model: Path | None
+    neurons: Path | None
 
-    def run(self, paths: Mapping[str, Path | None], output: Path | None) -> pd.DataFrame:
+    def run(self, output: Path | None) -> pd.DataFrame:
         """Decode the trajectories that the strategy needs, then sample."""
         decoder = loading.decoder(self.model)
         if self.strategy is None:
@@ -134,7 +151,8 @@ class _Job:
             trajectories=[trajectory.token_ids for trajectory in trajectories],
             entropies=[trajectory.entropy for trajectory in trajectories],
             tokenizer=self.tokenizer,
-            **paths,
+            base_model=self.base_model,
+            neurons=self.neurons,
         )
         intervention = self.strategy.prepare(context)
         if intervention.wrap_decoder is None:
@@ -173,6 +191,8 @@ class _Job:
 
         if output is None:
             return sample_and_filter()
+        if output.is_dir():
+            raise InputError(f"{output}: is a folder; name the file to write")
         with resumable_dir(output, self._settings(trajectories)) as folder:
             table = sample_and_filter(SampleCheckpoint(folder))
             metadata = provenance(
@@ -186,19 +206,17 @@ class _Job:
     def _settings(self, trajectories: list[Response]) -> dict[str, Any]:
         """Everything the samples depend on: a call with other settings does not resume this one."""
         prompts = [(prompt.question_id, prompt.token_ids) for prompt in self.prompts]
-        weights = {  # some of every parameter: enough to recognise another model
-            name: [list(weight.shape), weight.flatten()[:: max(1, weight.numel() // 64)].tolist()]
-            for name, weight in self.model.named_parameters()
-        }
         return {
-            "strategy": repr(self.strategy),
+            "strategy": strategy_identity(self.strategy),
+            "base_model": self.base_model and folder_digest(self.base_model),
+            "neurons": self.neurons and file_digest(self.neurons),
             "sampling": {**vars(self.sampling), "batch_size": None},
             "extraction": self.rule.name,
-            "device": str(self.model.device),
-            "versions": [torch.__version__, transformers.__version__],
-            "prompts": fingerprint([prompts, self.golds]),
-            "trajectories": fingerprint([trajectory.token_ids for trajectory in trajectories]),
-            "model": fingerprint(weights),
+            "versions": versions(),
+            "prompts": value_digest([prompts, self.golds]),
+            "trajectories": value_digest([trajectory.token_ids for trajectory in trajectories]),
+            "tokenizer": tokenizer_identity(self.tokenizer),
+            "model": model_identity(self.model),
         }
 
 
@@ -211,19 +229,3 @@ def _left_unchanged(model: PreTrainedModel) -> Iterator[None]:
     finally:
         model.set_attn_implementation(attention)
         model.train(is_training)
-
-
-def _numbered(values: Sequence[str]) -> dict[str, str]:
-    return {str(index): value for index, value in enumerate(values)}
-
-
-def _gold_answers(
-    prompts: Mapping[str, str], gold: Sequence[str] | Mapping[str, str] | None
-) -> list[str | None]:
-    """Return the gold answer of every prompt, in their order."""
-    if gold is None:
-        return [None] * len(prompts)
-    answers = dict(gold) if isinstance(gold, Mapping) else _numbered(gold)
-    if unmatched := sorted(set(answers) ^ set(prompts)):
-        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
-    return [answers[name] for name in prompts]

@@ -13,10 +13,11 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.sealed import find_sealed, seal
 
 
 class SampleCheckpoint:
-    """The finished chunks of one sampling job, one Parquet file each.
+    """The finished chunks of one sampling job, one sealed Parquet file each.
 
     Args:
         folder: where they are kept: the folder from :func:`zerogap.io.resume.resumable_dir`, which
@@ -43,29 +44,27 @@ class SampleCheckpoint:
             question_ids: the questions that it must hold.
             num_samples: how many responses each of them must have.
         """
-        path = self._path(number)
-        if not path.exists():
-            return None
         try:
-            table = parquet.read(path, "samples")
-            batch_size = parquet.provenance(path)["batch_size"]
-        except (InputError, OSError) as error:
-            _report(path, f"not readable ({error})")
+            path = find_sealed(self._path(number))
+        except InputError as error:
+            print(f"{error}; sampling its questions again", file=sys.stderr, flush=True)
             return None
+        if path is None:
+            return None
+        table = parquet.read(path, "samples")
         expected = [name for name in question_ids for _ in range(num_samples)]
         if list(table.question_id) != expected:
-            _report(path, "holds other questions")
+            problem = "holds other questions; sampling its questions again"
+            print(f"{path}: {problem}", file=sys.stderr, flush=True)
             return None
-        self.batch_size = batch_size
+        self.batch_size = parquet.provenance(path)["batch_size"]
         return table
 
     def save(self, number: int, table: pd.DataFrame, batch_size: int) -> None:
         """Store a finished chunk and the batch size that it was decoded with."""
-        parquet.write(self._path(number), table, "samples", {"batch_size": batch_size})
+        path = self._path(number)
+        parquet.write(path, table, "samples", {"batch_size": batch_size})
+        seal(path)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"chunk-{number:05d}.parquet"
-
-
-def _report(path: Path, reason: str) -> None:
-    print(f"{path}: {reason}; sampling its questions again", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from zerogap.data.prompts import PromptTemplate
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.io import parquet
-from zerogap.io.resume import fingerprint
+from zerogap.io.digests import value_digest
 from zerogap.sampling.responses import few_shot_prompts
 from zerogap.strategies.base import Context
 
@@ -74,9 +74,9 @@ class JobInputs:
             neurons=neurons,
         )
 
-    def fingerprint(self) -> str:
+    def digest(self) -> str:
         """Return a digest of the prompts."""
-        return fingerprint([(prompt.question_id, prompt.token_ids) for prompt in self.prompts])
+        return value_digest([(prompt.question_id, prompt.token_ids) for prompt in self.prompts])
 
 
 def greedy_params(sampling: Mapping[str, Any], benchmark: Mapping[str, Any]) -> SamplingParams:

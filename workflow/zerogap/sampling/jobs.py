@@ -25,19 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
-import transformers
 
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
 from zerogap.io import parquet
+from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import fingerprint, folder_state, resumable_dir
+from zerogap.io.resume import resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.identity import versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
@@ -141,10 +141,9 @@ def sample_cell(
             checkpoint=SampleCheckpoint(folder),
             indices=indices,
         )
+        counts = solve_counts(table, inputs.questions.iloc[list(indices)])
         parquet.write(samples, table, "samples", made_by)
-    parquet.write(
-        solve, solve_counts(table, inputs.questions.iloc[list(indices)]), "solve", made_by
-    )
+        parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
 
 
@@ -239,12 +238,11 @@ def _settings(
     return {
         **parameters,
         "sampling": sampling,
-        "versions": [torch.__version__, transformers.__version__],
-        "models": [folder_state(folder) for folder in (model, context.base_model) if folder],
-        "prompts": inputs.fingerprint(),
-        "greedy": fingerprint([context.trajectories, context.entropies]),
-        "neurons": context.neurons
-        and fingerprint(parquet.read(context.neurons, "neurons").to_json()),
+        "versions": versions(),
+        "models": [folder_digest(folder) for folder in (model, context.base_model) if folder],
+        "prompts": inputs.digest(),
+        "greedy": value_digest([context.trajectories, context.entropies]),
+        "neurons": context.neurons and file_digest(context.neurons),
     }
 
 

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-import transformers
 
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.io import parquet
+from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import merged_provenance, provenance
-from zerogap.io.resume import fingerprint, folder_state, resumable_dir
+from zerogap.io.resume import resumable_dir
 from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.identity import versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.neuron_journal import NeuronJournal
 from zerogap.sampling.responses import response_texts
@@ -87,11 +88,11 @@ def localise_neurons(
         **parameters,
         "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
         "shard": shard,
-        "versions": [torch.__version__, transformers.__version__],
+        "versions": versions(),
         "device": "cuda" if torch.cuda.is_available() else "cpu",
-        "models": [folder_state(folder) for folder in models.values()],
-        "prompts": inputs.fingerprint(),
-        "greedy": fingerprint(responses),
+        "models": [folder_digest(folder) for folder in models.values()],
+        "prompts": inputs.digest(),
+        "greedy": value_digest(responses),
     }
     with resumable_dir(output, settings) as folder:
         journal = NeuronJournal(folder)

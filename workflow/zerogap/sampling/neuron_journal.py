@@ -7,14 +7,16 @@ writes the same table as one that was never interrupted.
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.digests import value_digest
+from zerogap.io.sealed import find_sealed, seal
 from zerogap.strategies.neuron_groups import NeuronGroup
 from zerogap.strategies.neuron_localisation import Accuracies
 
@@ -64,38 +66,41 @@ class NeuronJournal:
         """Store an accuracy; it is on disk when this returns."""
         entry = {"model": model, "group": group, "accuracy": accuracy, "batch_size": batch_size}
         with self._path.open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps([value_digest(entry), entry]) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self._remember(entry)
 
     def comparative_scores(self) -> list[np.ndarray] | None:
         """Return the comparative scores of every layer, if they are known."""
-        if not self._comparative_path.exists():
-            return None
         try:
-            with np.load(self._comparative_path) as arrays:
-                return [arrays[f"arr_{layer}"] for layer in range(len(arrays.files))]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            _report(self._comparative_path, f"not readable ({error}); computing it again")
+            path = find_sealed(self._comparative_path)
+        except InputError as error:
+            print(f"{error}; computing it again", file=sys.stderr, flush=True)
             return None
+        if path is None:
+            return None
+        with np.load(path) as arrays:
+            return [arrays[f"arr_{layer}"] for layer in range(len(arrays.files))]
 
     def add_comparative_scores(self, scores: list[np.ndarray]) -> None:
         """Store the comparative scores of every layer."""
         with parquet.atomic(self._comparative_path) as temporary, temporary.open("wb") as file:
             np.savez(file, *scores)
+        seal(self._comparative_path)
 
     def _read(self) -> None:
         """Read the entries; what follows an unreadable line is dropped and measured again."""
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        lines = self._path.read_bytes().splitlines() if self._path.exists() else []
         for number, line in enumerate(lines):
-            try:
-                self._remember(json.loads(line))
-            except (ValueError, KeyError, TypeError):
-                _report(self._path, f"line {number + 1} is not readable; measuring from there")
+            entry = _intact_entry(line)
+            if entry is None:
+                problem = f"line {number + 1} is not readable; measuring from there"
+                print(f"{self._path}: {problem}", file=sys.stderr, flush=True)
                 with parquet.atomic(self._path) as temporary:
-                    temporary.write_text("".join(f"{kept}\n" for kept in lines[:number]))
+                    temporary.write_bytes(b"".join(kept + b"\n" for kept in lines[:number]))
                 return
+            self._remember(entry)
 
     def _remember(self, entry: dict[str, Any]) -> None:
         group = None if entry["group"] is None else NeuronGroup(*entry["group"])
@@ -104,5 +109,10 @@ class NeuronJournal:
             self._batch_sizes[entry["model"]] = int(entry["batch_size"])
 
 
-def _report(path: Path, problem: str) -> None:
-    print(f"{path}: {problem}", file=sys.stderr, flush=True)
+def _intact_entry(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line, if it is what was written."""
+    try:
+        digest, entry = json.loads(line)
+    except (ValueError, TypeError):
+        return None
+    return entry if digest == value_digest(entry) else None

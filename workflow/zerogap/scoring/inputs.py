@@ -13,9 +13,10 @@ import pandas as pd
 
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
+from zerogap.io.text_files import read_text
 from zerogap.scoring import lm_eval
 from zerogap.scoring.grader import Grader
-from zerogap.scoring.response_file import ResponseFile, read, read_text, unknown_kind
+from zerogap.scoring.response_file import ResponseFile, read, unknown_kind
 
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}

@@ -6,7 +6,6 @@ the file, the line and the value.
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,12 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zerogap.errors import InputError
+from zerogap.io.text_files import parse_json, read_text
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 _EMPTY = ("", "none", "null", "nan")
 _FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-_COUNT = r"[0-9]+(?:\.0*)?"
+_COUNT = r"[0-9]{1,9}(?:\.0*)?"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class ResponseFile:
             InputError: A value is something else.
         """
         texts = self._normalised(column)
-        self._require(texts.str.fullmatch(_COUNT), column, ids, "a count is 0, 1, 2, …")
+        fix = "a count is 0, 1, 2, …, with at most nine digits"
+        self._require(texts.str.fullmatch(_COUNT), column, ids, fix)
         return texts.map(lambda text: int(text.partition(".")[0]))
 
     def flags(
@@ -137,21 +138,6 @@ def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFil
     return ResponseFile(path, rows, unit)
 
 
-def read_text(path: Path) -> str:
-    """The text of a file in UTF-8.
-
-    Raises:
-        InputError: It cannot be read or is not text.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        reason = error.strerror
-        raise InputError(f"{path}: does not exist or is not readable ({reason})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is neither Parquet nor UTF-8 text; convert it") from error
-
-
 def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputError:
     """The error for a file without the columns of any kind."""
     names = [str(name) for name in columns]
@@ -191,7 +177,7 @@ def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.Data
         # Without the long columns that are not needed, such as token_ids.
         columns = [name for name in names if name in known_columns]
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:  # what damage can cause
         raise InputError(
             f"{path}: is not a readable Parquet file ({error}); regenerate it"
         ) from error
@@ -210,11 +196,9 @@ def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
             continue
         place = f"{path}, line {number}"
         try:
-            values = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{place}: invalid JSON ({error.msg}); write one object per line"
-            ) from error
+            values = parse_json(line)
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from error
         if not isinstance(values, dict):
             raise InputError(f"{place}: is not a JSON object; write one per line")
         objects[number] = values

@@ -94,6 +94,23 @@ def build(entry: Mapping[str, Any]) -> Strategy:
     strategy_class = import_object(target, "strategies: class", tuple(BUILT_IN))
     try:
         strategy: Strategy = strategy_class(**entry.get("parameters", {}))
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # a class may be anybody's
         raise InputError(f"strategies: class '{name}': {error}") from error
+    if not callable(getattr(strategy, "prepare", None)):
+        raise InputError(
+            f"strategies: class '{name}' makes a {type(strategy).__name__} without a method "
+            "prepare(context); name a strategy (docs/extend.md)"
+        )
     return strategy
+
+
+def check_whole_number(strategy: str, attribute: str, value: object, *, minimum: int) -> None:
+    """Check an attribute of a strategy.
+
+    Raises:
+        ValueError: it is not a whole number, or below the minimum.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ValueError(
+            f"{strategy}: {attribute} must be a whole number from {minimum} (got {value!r})"
+        )

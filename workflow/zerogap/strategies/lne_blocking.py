@@ -21,7 +21,7 @@ from torch import Tensor
 
 from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
-from zerogap.strategies.base import Context, Intervention
+from zerogap.strategies.base import Context, Intervention, check_whole_number
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LNEBlocking:
         rounding: "floor" or "nearest".
 
     Raises:
-        ValueError: `rounding` has another value.
+        ValueError: an attribute is not one of its values.
     """
 
     threshold: int = 7
@@ -42,6 +42,9 @@ class LNEBlocking:
     rounding: Literal["floor", "nearest"] = "floor"
 
     def __post_init__(self) -> None:
+        check_whole_number("LNE-blocking", "threshold", self.threshold, minimum=0)
+        if isinstance(self.beta, bool) or not 0 < self.beta < math.inf:
+            raise ValueError(f"LNE-blocking: beta must be a positive number (got {self.beta!r})")
         if self.rounding not in ("floor", "nearest"):
             raise ValueError(
                 f"LNE-blocking: rounding must be 'floor' or 'nearest' (got '{self.rounding}')"

@@ -30,7 +30,7 @@ from transformers import LogitsProcessor
 
 from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
-from zerogap.strategies.base import Context, Intervention
+from zerogap.strategies.base import Context, Intervention, check_whole_number
 
 Suppression = Literal["cap", "ban"]
 
@@ -49,7 +49,7 @@ class RailCap:
         cap_eos: whether the trajectory's end token is capped like any other, as in Algorithm 1.
 
     Raises:
-        ValueError: `n` is below 1, or `suppression` has another value.
+        ValueError: `n` is not a whole number from 1, or another attribute is not one of its values.
     """
 
     n: int = 4
@@ -57,8 +57,9 @@ class RailCap:
     cap_eos: bool = True
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"RailCap: n must be at least 1 (got {self.n})")
+        check_whole_number("RailCap", "n", self.n, minimum=1)
+        if not isinstance(self.cap_eos, bool):
+            raise ValueError(f"RailCap: cap_eos must be true or false (got {self.cap_eos!r})")
         if self.suppression not in ("cap", "ban"):
             raise ValueError(
                 f"RailCap: suppression must be 'cap' or 'ban' (got '{self.suppression}')"
@@ -98,7 +99,7 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         eos_token_id: the end token, or all of them; needed if `cap_eos` is False.
 
     Raises:
-        ValueError: `cap_eos` is False and `eos_token_id` is missing.
+        ValueError: there are no trajectories, or `cap_eos` is False and `eos_token_id` is missing.
     """
 
     def __init__(
@@ -112,6 +113,8 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         eos_token_id: int | Collection[int] | None = None,
     ) -> None:
         self._railcap = RailCap(n, suppression, cap_eos)
+        if not trajectories:
+            raise ValueError("RailCap: no trajectories; pass one per prompt or one per row")
         if not cap_eos:
             if eos_token_id is None:
                 raise ValueError("RailCap: cap_eos=False needs eos_token_id")

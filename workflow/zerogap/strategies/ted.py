@@ -16,7 +16,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from zerogap.strategies.base import Context, Intervention
+from zerogap.strategies.base import Context, Intervention, check_whole_number
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TED:
         when_empty: what a question counts as if no response is left, "unsolved" or "unfiltered".
 
     Raises:
-        ValueError: `when_empty` has another value.
+        ValueError: an attribute is not one of its values.
     """
 
     tau: int = 2
@@ -37,6 +37,8 @@ class TED:
     when_empty: Literal["unsolved", "unfiltered"] = "unsolved"
 
     def __post_init__(self) -> None:
+        check_whole_number("TED", "tau", self.tau, minimum=0)
+        check_whole_number("TED", "max_length", self.max_length, minimum=1)
         if self.when_empty not in ("unsolved", "unfiltered"):
             raise ValueError(
                 f"TED: when_empty must be 'unsolved' or 'unfiltered' (got '{self.when_empty}')"

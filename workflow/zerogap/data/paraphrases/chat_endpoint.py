@@ -2,14 +2,19 @@
 
 import json
 import os
+import time
+from collections.abc import Iterator
 from typing import Any
+
+import httpx2
 
 from zerogap.data.paraphrases.llm import ChatModel, NoReplyError, Reply
 from zerogap.errors import InputError
 
 _MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
-_REFUSALS = (400, 401, 402, 403, 404, 422)
+_REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
+_MAX_REPLY = 2**20  # bytes; a paraphrase has a few hundred
 
 
 def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
@@ -32,7 +37,12 @@ def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
             "or set paraphrases.method to local or rules"
         )
     client = openai.OpenAI(
-        base_url=base_url, api_key=key, max_retries=_MAX_RETRIES, timeout=_TIMEOUT
+        base_url=base_url,
+        api_key=key,
+        max_retries=_MAX_RETRIES,
+        timeout=_TIMEOUT,
+        # The key and the questions go to the configured host only.
+        http_client=httpx2.Client(follow_redirects=False, event_hooks={"response": [_bound]}),
     )
 
     def chat(messages: list[dict[str, str]], attempt: int) -> Reply:
@@ -61,3 +71,29 @@ def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
         )
 
     return chat
+
+
+class _BoundedStream(httpx2.SyncByteStream):
+    """A reply that is cut off when it becomes too long or takes too long as a whole."""
+
+    def __init__(self, stream: httpx2.SyncByteStream) -> None:
+        self._stream = stream
+        self._deadline = time.monotonic() + _TIMEOUT
+
+    def __iter__(self) -> Iterator[bytes]:
+        num_bytes = 0
+        for chunk in self._stream:
+            num_bytes += len(chunk)
+            if num_bytes > _MAX_REPLY:
+                raise httpx2.ReadError(f"a reply of more than {_MAX_REPLY} bytes")
+            if time.monotonic() > self._deadline:
+                raise httpx2.ReadTimeout("the reply did not end")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _bound(response: httpx2.Response) -> None:
+    if isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _BoundedStream(response.stream)

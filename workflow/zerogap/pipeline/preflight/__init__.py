@@ -1,8 +1,7 @@
 """Checks before a run, for what would otherwise fail hours into it.
 
 Each check takes what it needs and returns results; :func:`run_checks` runs them all and reports
-every failure at once. Nothing here loads torch, and only what the configuration uses is checked:
-an offline scale asks no hub.
+every failure at once. Only what the configuration uses is checked: an offline scale asks no hub.
 """
 
 from zerogap.pipeline.preflight.checks import all_checks, run_checks

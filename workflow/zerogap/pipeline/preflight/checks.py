@@ -7,7 +7,7 @@ from zerogap.errors import InputError
 from zerogap.families import ModelSize, published_size
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.model_sizes import model_size
-from zerogap.pipeline.preflight import hub, inputs, machine
+from zerogap.pipeline.preflight import hub, inputs, machine, strategies
 from zerogap.pipeline.preflight.result import FAILED, CheckResult, input_errors_as_failures
 
 
@@ -33,6 +33,7 @@ def all_checks(config: Config) -> list[CheckResult]:
     results += [
         *inputs.check_data_files(config),
         *inputs.check_api_keys(config),
+        *strategies.check_strategies(config),
         *machine.check_versions(),
     ]
     failed_checks = {result.check for result in results if result.status == FAILED}
@@ -43,6 +44,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         if is_readable and (is_local or entry.base != FROM_SCRATCH):
             results.append(inputs.check_end_token(config, model))
             results.append(inputs.check_chat_template(config, model))
+            results.append(inputs.check_context_length(config, model))
         if is_readable or published_size(entry.base):
             with input_errors_as_failures(results, f"weights of {model}"):
                 sizes[model] = model_size(config, model)

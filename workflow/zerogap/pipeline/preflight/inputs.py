@@ -133,17 +133,39 @@ def check_chat_template(config: Config, model: str) -> CheckResult:
     return CheckResult(OK, check, "ignored" if entry.chat_template else "the tokenizer has none")
 
 
+def check_context_length(config: Config, model: str) -> CheckResult:
+    """Whether a response of `sampling.max_new_tokens` leaves room for a prompt."""
+    check, longest = f"context of {model}", config.sampling.max_new_tokens
+    try:
+        path = _small_file(config.models[model], jobs.base_folder(config, model), "config.json")
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except Exception as error:  # not a file here or on the hub, or not JSON
+        return CheckResult(SKIPPED, check, f"not checked: {first_line(error)}")
+    context = values.get("text_config", values).get("max_position_embeddings")
+    if context is not None and longest >= context:
+        text = f"it is {context} tokens, but sampling.max_new_tokens is {longest}; lower it"
+        return failed(check, text)
+    return CheckResult(OK, check, f"{context} tokens")
+
+
 def _tokenizer_config(entry: ModelEntry, folder: Path | None) -> Path:
     """A model's tokenizer_config.json: a few kilobytes, downloaded if the model is on the hub.
 
     Newer models have their chat template in a file of its own, which is downloaded to the same
     folder if it exists.
     """
-    if folder:
-        return folder / "tokenizer_config.json"
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
+    if folder is None:
+        from huggingface_hub.errors import EntryNotFoundError
 
-    with contextlib.suppress(EntryNotFoundError):
-        hf_hub_download(entry.base, base_files.CHAT_TEMPLATE, revision=entry.revision)
-    return Path(hf_hub_download(entry.base, "tokenizer_config.json", revision=entry.revision))
+        with contextlib.suppress(EntryNotFoundError):
+            _small_file(entry, folder, base_files.CHAT_TEMPLATE)
+    return _small_file(entry, folder, "tokenizer_config.json")
+
+
+def _small_file(entry: ModelEntry, folder: Path | None, name: str) -> Path:
+    """A file of a model folder, or downloaded from the hub."""
+    if folder:
+        return folder / name
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(entry.base, name, revision=entry.revision))

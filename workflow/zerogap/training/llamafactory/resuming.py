@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from zerogap.io.resume import fingerprint, folder_state
+from zerogap.io.digests import folder_digest, value_digest
 
 _PACKAGES = ("llamafactory", "transformers", "peft", "torch")
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -23,8 +23,8 @@ def training_fingerprint(
     return {
         "training": {key: value for key, value in training.items() if key != "save_steps"},
         "family": family,
-        "data": fingerprint([path.read_text() for path in sorted(data.glob("*.json"))]),
-        "model": folder_state(model),
+        "data": value_digest([path.read_text() for path in sorted(data.glob("*.json"))]),
+        "model": folder_digest(model),
         "versions": [importlib.metadata.version(package) for package in _PACKAGES],
     }
 

@@ -12,6 +12,7 @@ import yaml
 from zerogap.errors import InputError
 from zerogap.families import family_of_folder
 
+TEMPLATE = "fewshot"  # the one that zerogap.training.examples spells the examples for
 Sections = dict[str, dict[str, Any]]  # heading → settings
 
 
@@ -62,7 +63,7 @@ def train_settings(
         "dataset": {
             "dataset_dir": str(data),
             "dataset": ",".join(json.loads((data / "dataset_info.json").read_text())),
-            "template": training["template"],
+            "template": TEMPLATE,
             "cutoff_len": training["cutoff_len"],
             "overwrite_cache": True,
             "preprocessing_num_workers": 1,

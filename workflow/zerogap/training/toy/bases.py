@@ -26,8 +26,9 @@ from transformers import (
 
 from zerogap.data.questions import Question
 from zerogap.families import ToySize, toy_architecture
+from zerogap.io.digests import value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import fingerprint, resumable_dir
+from zerogap.io.resume import resumable_dir
 from zerogap.training.toy import tokenizers
 from zerogap.training.toy.corpus import Corpus, TokenisedCorpus, num_workers, token_blocks
 from zerogap.training.toy.pretraining import LossRow, Progress, final_loss, train
@@ -83,7 +84,7 @@ def pretrain(
     inputs = {
         "family": family,
         "settings": {key: value for key, value in settings.items() if key != "save_steps"},
-        "gsm8k": fingerprint([asdict(question) for question in gsm8k]),
+        "gsm8k": value_digest([asdict(question) for question in gsm8k]),
         "versions": [torch.__version__, transformers.__version__],
         "device": device.type,
     }

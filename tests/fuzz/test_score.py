@@ -1,0 +1,179 @@
+"""`zerogap score` with invalid files and options: one clear error each."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from helpers.fuzzing import outcome_of_process
+from zerogap.cli.app import main
+
+GOOD = [{"question_id": f"q{i}", "n_correct": i, "n_samples": 5} for i in range(4)]
+RESPONSES = [
+    {"question_id": f"q{i}", "sample_id": j, "response": "The answer is 3.", "gold": "3"}
+    for i in range(4)
+    for j in range(3)
+]
+LOG = [
+    {"doc_id": i, "target": "3", "resps": [["The answer is 3."] * 2], "filter": "none",
+     "metrics": ["exact_match"], "exact_match": 1.0}
+    for i in range(4)
+]  # fmt: skip
+DEEP = "[" * 100_000 + "]" * 100_000
+
+# What replaces one value of one record.
+VALUES: dict[str, object] = {
+    "null": None, "text": "many", "empty": "", "negative": -1, "fraction": 2.5, "nan": float("nan"),
+    "infinite": float("inf"), "huge": 10**30, "2^58": 2**58, "list": [1], "mapping": {"a": 1},
+    "true": True, "surrogate": "\ud800",
+}  # fmt: skip
+WRONG_VALUES = {
+    ("counts", "n_correct"): set(VALUES),
+    ("counts", "n_samples"): set(VALUES),
+    ("counts", "question_id"): set(VALUES) - {"text", "negative", "huge", "2^58"},
+    ("responses", "gold"): set(VALUES) - {"negative", "fraction", "huge", "2^58"},
+    ("responses", "sample_id"): set(VALUES),
+    ("responses", "response"): set(VALUES) - {"text", "empty"},
+    ("log", "resps"): set(VALUES),
+    ("log", "target"): set(VALUES) - {"negative", "fraction", "huge", "2^58"},
+    ("log", "doc_id"): set(VALUES) - {"text", "negative", "huge", "2^58"},
+}
+FILES = {"counts": GOOD, "responses": RESPONSES, "log": LOG}
+
+
+def invalid_files() -> Iterator[tuple[str, bytes]]:
+    for (kind, key), names in WRONG_VALUES.items():
+        for name in sorted(names):
+            records = [dict(record) for record in FILES[kind]]
+            records[1][key] = VALUES[name]
+            yield f"{kind}: {key} is {name}", json_lines(records)
+        records = [dict(record) for record in FILES[kind]]
+        del records[1][key]
+        yield f"{kind}: without {key}", json_lines(records)
+    good = json_lines(GOOD)
+    yield from {
+        "empty": b"",
+        "blank": b"\n\n  \n",
+        "a BOM alone": b"\xef\xbb\xbf",
+        "an array": json.dumps(GOOD).encode(),
+        "not UTF-8": good + b"\xff\xfe\n",
+        "UTF-16": good.decode().encode("utf-16"),
+        "cut in a line": good[:-9],
+        "a line that is a number": good + b"5\n",
+        "a line that is null": good + b"null\n",
+        "nested 100,000 deep": f'{{"question_id": {DEEP}}}\n'.encode(),
+        "nested behind good lines": good + f'{{"question_id": {DEEP}}}\n'.encode(),
+        "5,000 digits": b'{"question_id": "a", "n_correct": ' + b"9" * 5000 + b"}\n",
+        "half a surrogate pair": b'{"question_id": "\\ud800", "n_correct": 1, "n_samples": 5}\n',
+        "a duplicate question": good + good,
+        "more correct than sampled": json_lines([{**GOOD[0], "n_correct": 9}]),
+        "no correctness": json_lines([{"question_id": "a"}]),
+        "CSV of two widths": b"question_id,n_correct,n_samples\na,1\n",
+        "CSV with a quote that never ends": b'question_id,n_correct,n_samples\n"a,1,5\n',
+        "CSV with a name twice": b"question_id,n_correct,n_correct\na,1,5\n",
+        "CSV without rows": b"question_id,n_correct,n_samples\n",
+        "a NUL byte": b"question_id,n_correct,n_samples\n\x00,1,5\n",
+        "cut Parquet": b"PAR1" + os.urandom(200),
+        "Parquet in name only": b"PAR1",
+        "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    }.items()
+
+
+def json_lines(records) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+OPTIONS = {
+    "bins 0": ["--bins", "0"],
+    "bins -1": ["--bins", "-1"],
+    "bins 10^30": ["--bins", str(10**30)],
+    "bins text": ["--bins", "x"],
+    "bins fraction": ["--bins", "2.5"],
+    "resamples 0": ["--resamples", "0"],
+    "resamples 10^12": ["--resamples", str(10**12)],
+    "seed -1": ["--seed", "-1"],
+    "seed text": ["--seed", "x"],
+    "level 0": ["--confidence-level", "0"],
+    "level 1": ["--confidence-level", "1"],
+    "level nan": ["--confidence-level", "nan"],
+    "extraction that is a number": ["--extraction", "math:pi"],
+    "extraction that does not exist": ["--extraction", "math:nothing"],
+    "extraction of an unknown module": ["--extraction", "nothing.such:rule"],
+    "extraction that returns numbers": ["mine=responses.jsonl", "--extraction", "builtins:len"],
+    "unknown rule": ["--extraction", "numerics"],
+    "unknown option": ["--strata", "5"],
+    "output of another kind": ["--output", "metrics.txt"],
+    "output is a folder": ["--output", "folder.csv"],
+    "output below a file": ["--output", "clean.jsonl/metrics.csv"],
+    "plot of another kind": ["--plot", "gaps.doc"],
+    "plot is a folder": ["--plot", "folder.png"],
+    "leaked file that is missing": ["--leaked", "none.txt"],
+    "leaked file that is a folder": ["--leaked", "folder.csv"],
+    "leaked questions of another benchmark": ["--leaked", "others.txt"],
+    "filter without a log": ["--filter", "strict"],
+    "a strategy called clean": ["clean=clean.jsonl"],
+    "a strategy twice": ["mine=clean.jsonl", "mine=clean.jsonl"],
+    "a strategy without a file": ["mine="],
+    "a file that is missing": ["mine=none.jsonl"],
+    "a folder as a file": ["mine=folder.csv"],
+    "format unknown": ["--format", "html"],
+    "resample unknown": ["--resample", "strata"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for kind, records in FILES.items():
+        (tmp_path / f"{kind}.jsonl").write_bytes(json_lines(records))
+    (tmp_path / "clean.jsonl").write_bytes(json_lines(GOOD))
+    (tmp_path / "others.txt").write_text("nobody\n")
+    for name in ("folder.csv", "folder.png"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def outcome(arguments: list[str], capsys) -> str:
+    try:
+        status = main(["score", *arguments])
+    except Exception as error:  # the point of the test
+        return f"traceback: {type(error).__name__}: {error}"
+    printed = capsys.readouterr()
+    return outcome_of_process(status, printed.out + printed.err)
+
+
+def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
+    outcomes = {}
+    for name, content in invalid_files():
+        Path("bad").write_bytes(content)
+        clean = next((kind for kind in FILES if name.startswith(f"{kind}:")), "clean")
+        arguments = ["--clean", f"{clean}.jsonl", "bad", "--resamples", "10"]
+        outcomes[name] = outcome(arguments, capsys)
+    assert len(outcomes) >= 100
+    judge("zerogap score, files", outcomes)
+
+
+def test_every_invalid_option_is_a_clear_error(folder, judge, capsys) -> None:
+    always = ["--clean", "clean.jsonl", "identity=counts.jsonl"]
+    outcomes = {name: outcome([*always, *words], capsys) for name, words in OPTIONS.items()}
+    judge("zerogap score, options", outcomes)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_the_files_that_the_cases_change_are_valid(folder, kind) -> None:
+    assert main(["score", "--clean", f"{kind}.jsonl", f"{kind}.jsonl", "--resamples", "10"]) == 0
+
+
+def test_a_file_with_a_byte_order_mark_is_accepted(folder) -> None:
+    Path("bom.jsonl").write_bytes(b"\xef\xbb\xbf" + json_lines(GOOD))
+    assert main(["score", "--clean", "clean.jsonl", "bom.jsonl", "--resamples", "10"]) == 0
+
+
+def test_a_long_fraction_in_a_response_is_not_an_answer(folder) -> None:
+    table = pd.DataFrame(RESPONSES)
+    table.loc[0, "response"] = f"The answer is {'7' * 6000}/3."
+    table.to_csv("long.csv", index=False)
+    assert main(["score", "--clean", "responses.jsonl", "long.csv", "--resamples", "10"]) == 0

@@ -1,0 +1,35 @@
+"""What invalid input leads to, counted per category; tests/fuzz prints the table."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from zerogap.errors import InputError
+
+CLEAR_ERROR, TRACEBACK, ACCEPTED = "clear error", "traceback", "wrongly accepted"
+OUTCOMES = (CLEAR_ERROR, TRACEBACK, ACCEPTED)
+
+
+def outcome_of_call(call: Callable[[], object]) -> str:
+    """Return what a call with invalid arguments leads to."""
+    try:
+        call()
+    except InputError as error:
+        return CLEAR_ERROR if str(error).strip() else TRACEBACK
+    except Exception as error:  # the point of the test
+        return f"{TRACEBACK}: {type(error).__name__}: {error}"
+    return ACCEPTED
+
+
+def outcome_of_process(returncode: int, output: str) -> str:
+    """Return what a command with invalid input has led to."""
+    if "Traceback (most recent call last)" in output:
+        return TRACEBACK
+    if returncode == 0:
+        return ACCEPTED
+    return CLEAR_ERROR if re.search(r"^error: .+", output, re.MULTILINE) else TRACEBACK
+
+
+def counts(outcomes: Mapping[str, str]) -> Counter[str]:
+    """Return how many cases have each outcome."""
+    return Counter(outcome.split(":")[0] for outcome in outcomes.values())

@@ -1,0 +1,99 @@
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import zerogap
+from helpers.tiny_models import model, tokenizer
+from zerogap.errors import InputError
+from zerogap.sampling.identity import model_identity, strategy_identity, tokenizer_identity
+
+
+def edited(change):
+    net = model("llama")
+    with torch.no_grad():
+        change(net)
+    return net
+
+
+MODELS = {
+    "one value of the LM head": lambda net: net.lm_head.weight[200, 7].add_(1e-6),
+    "one value of the last layer": lambda net: net.model.layers[-1].mlp.up_proj.weight[0, 0].neg_(),
+    "a buffer": lambda net: net.model.rotary_emb.inv_freq.mul_(2),
+    "the configuration": lambda net: setattr(net.config, "rms_norm_eps", 1e-3),
+    "the dtype": lambda net: net.float(),
+    "the end tokens": lambda net: setattr(net.generation_config, "eos_token_id", 9),
+}
+
+
+@pytest.mark.parametrize("change", MODELS)
+def test_a_model_is_another_if_anything_in_it_changed(change) -> None:
+    assert model_identity(edited(MODELS[change])) != model_identity(model("llama"))
+
+
+def test_two_copies_of_a_model_are_the_same() -> None:
+    assert model_identity(model("llama")) == model_identity(model("llama"))
+
+
+def test_bfloat16_weights_are_digested() -> None:
+    half = model("llama").bfloat16()
+    before = model_identity(half)
+    with torch.no_grad():
+        half.lm_head.weight[0, 0] += 1
+    assert model_identity(half) != before
+
+
+def test_a_tokenizer_is_another_if_its_end_token_changed() -> None:
+    changed = tokenizer()
+    changed.eos_token = "a"
+    assert tokenizer_identity(changed) != tokenizer_identity(tokenizer())
+    assert tokenizer_identity(tokenizer()) == tokenizer_identity(tokenizer())
+
+
+@dataclass(frozen=True)
+class WithArrays:
+    weights: np.ndarray
+    bias: torch.Tensor
+    words: frozenset[str] = frozenset({"a", "b"})
+    path: Path = Path("x")
+
+
+class Plain:
+    def __init__(self, scale: object) -> None:
+        self.scale = scale
+
+
+def with_arrays(value=0.0):
+    weights = np.zeros(5000)
+    weights[2500] = value
+    return WithArrays(weights, torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "other"),
+    [
+        (zerogap.RailCap(n=4), zerogap.RailCap(n=5)),
+        (zerogap.RailCap(n=4), zerogap.TED()),
+        (zerogap.RailCap(n=4), None),
+        (with_arrays(), with_arrays(1.0)),
+        (Plain(1.5), Plain(2.5)),
+        (Plain({"a": [1, 2]}), Plain({"a": [1, 3]})),
+        (Plain(Plain(1)), Plain(Plain(2))),
+    ],
+)
+def test_strategies_differ_where_their_parameters_do(strategy, other) -> None:
+    assert strategy_identity(strategy) != strategy_identity(other)
+    assert strategy_identity(strategy) == strategy_identity(strategy)
+
+
+def test_equal_strategies_are_the_same() -> None:
+    assert strategy_identity(with_arrays()) == strategy_identity(with_arrays())
+    assert strategy_identity(Plain({1, 2, 3})) == strategy_identity(Plain({3, 2, 1}))
+
+
+@pytest.mark.parametrize("value", [lambda logits: logits, len, object()], ids=str)
+def test_a_parameter_that_cannot_be_written_down_is_an_error(value) -> None:
+    with pytest.raises(InputError, match=r"strategy Plain: .* make it a dataclass of plain values"):
+        strategy_identity(Plain(value))

@@ -1,0 +1,95 @@
+"""What decides the draws of a job: an interrupted job is only resumed by one that shares it."""
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from zerogap.errors import InputError
+from zerogap.io.digests import bytes_digest, value_digest
+
+_PACKAGES = ("zerogap", "torch", "transformers", "tokenizers", "numpy")
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a draw depends on."""
+    return {package: importlib.metadata.version(package) for package in _PACKAGES}
+
+
+def model_identity(model: PreTrainedModel) -> dict[str, Any]:
+    """Configuration and a digest of every weight and buffer of a model in memory."""
+    tensors = [*model.named_parameters(), *model.named_buffers()]
+    with ThreadPoolExecutor() as pool:
+        digests = list(pool.map(_tensor_digest, (tensor for _, tensor in tensors)))
+    names = [(name, str(t.dtype), list(t.shape)) for name, t in tensors]
+    return {
+        "configuration": model.config.to_dict(),
+        "generation": model.generation_config and model.generation_config.to_dict(),
+        "weights": value_digest(list(zip(names, digests, strict=True))),
+        "device": str(model.device),
+    }
+
+
+def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Digests of a tokenizer's rules, and its special tokens."""
+    rules = tokenizer.backend_tokenizer.to_str() if tokenizer.is_fast else tokenizer.get_vocab()
+    return {
+        "rules": value_digest(rules),
+        "special_tokens": {
+            name: str(token) for name, token in tokenizer.special_tokens_map.items()
+        },
+    }
+
+
+def strategy_identity(strategy: object) -> Any:
+    """The class and the parameters of a strategy, as JSON values.
+
+    Raises:
+        InputError: a parameter is an object without a value that could be written down, such as a
+            function.
+    """
+    try:
+        return _described(strategy)
+    except TypeError as error:
+        raise InputError(
+            f"strategy {type(strategy).__name__}: a call with `output` cannot be resumed, because "
+            f"{error}; make it a dataclass of plain values, or sample without `output`"
+        ) from error
+
+
+def _described(value: object) -> Any:
+    """The value as JSON; arrays as digests, other objects as their class and attributes."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return [[_described(key), _described(item)] for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [_described(item) for item in value]
+    if isinstance(value, Set):
+        return sorted((_described(item) for item in value), key=value_digest)
+    if isinstance(value, np.ndarray):
+        value = torch.from_numpy(value)
+    if isinstance(value, Tensor):
+        return [str(value.dtype), list(value.shape), _tensor_digest(value)]
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif type(value).__module__ != "builtins" and hasattr(value, "__dict__"):
+        fields = vars(value)
+    else:
+        raise TypeError(f"{value!r} is not a plain value")
+    return [name, {field: _described(item) for field, item in fields.items()}]
+
+
+def _tensor_digest(tensor: Tensor) -> str:
+    content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return bytes_digest(content.numpy().data)
