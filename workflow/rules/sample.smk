@@ -157,7 +157,7 @@ rule localise_neurons:
     resources:
         gpu=1,
         mem_mb=doubling(96000),
-        runtime=minutes(1440),
+        runtime=minutes(720),
     params:
         shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
     message:

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("in_checkout")
 def test_a_localisation_in_shards_is_that_many_jobs_and_a_merge(paper):
     whole, sharded = (
         Counter(job.rule for job in jobs.all_jobs(config))
-        for config in (paper(), paper(neuron_localisation__num_shards=4))
+        for config in (paper(neuron_localisation__num_shards=1), paper())
     )
     assert (whole["localise_neurons"], whole["merge_neurons"]) == (6, 0)
     assert (sharded["localise_neurons"], sharded["merge_neurons"]) == (24, 6)

@@ -20,7 +20,8 @@ def test_the_steps_are_those_of_a_batch_that_is_always_full():
 
 
 def test_groups_times_questions_times_both_models(paper):
-    config = paper(neuron_localisation__group_size=300, neuron_localisation__num_questions=50)
+    changes = {"group_size": 300, "num_questions": 50, "num_shards": 1}
+    config = paper(**{f"neuron_localisation__{key}": value for key, value in changes.items()})
     work = localisation_work(config.neuron_localisation, 660, SMALL, TEXT, config.sampling, A100)
     num_groups = 2 * 4  # two layers of 1,000 neurons; the last layer has none
     num_passes = 2 * (1 + 2 * num_groups)

@@ -31,13 +31,20 @@ def test_shards_are_jobs_that_share_the_tokens_of_a_cell(paper):
     assert stage(sharded, name).jobs == 8 * stage(whole, name).jobs
     for column in ("tokens", "hours", "bytes"):
         assert stage(sharded, name)[column] == pytest.approx(stage(whole, name)[column])
-    assert stage(sharded, "Merging of shards").jobs == 30 + 6
+    merges = [stage(plan, "Merging of shards").jobs for plan in (whole, sharded)]
+    assert merges == [6, 6 + 30 + 6]  # the localisation of the paper has shards too
     longest = [plan[plan.stage == name].longest_job.max() for plan in (whole, sharded)]
     assert longest[0] == pytest.approx(8 * longest[1])
 
 
+def test_every_job_of_the_paper_stays_below_a_third_of_its_longest_time_limit(paper):
+    config = paper()
+    plan = planning.plan(config, sizes(config))
+    assert plan.longest_job.max() < config.max_runtime / 60 / 3
+
+
 def test_tokens_follow_from_the_protocol(paper):
-    config = paper(**ONE_MODEL)
+    config = paper(**ONE_MODEL, neuron_localisation__num_shards=1)
     text = text_lengths(config, "llama2", "gsm8k", 3.0)
     plan = planning.plan(config, sizes(config))
     examples = 660 * (text.shots + text.question + text.response) + 1840 * text.instruction
