@@ -1,13 +1,9 @@
 """Training ids against inference ids: real tokenizer classes and LLaMA-Factory's own code."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from helpers import shared_data
 from helpers.toy_tokenizers import TOKENIZERS
-from zerogap import training
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.training.examples import (
     AFTER_RESPONSE,
@@ -15,6 +11,7 @@ from zerogap.training.examples import (
     instruction_pairs,
     question_examples,
 )
+from zerogap.training.llamafactory.settings import write_datasets
 
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
 # The first token of a prompt; Llama tokenizers begin with <s>.
@@ -40,40 +37,6 @@ def loaded(request, tmp_path_factory):
     return request.param, AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.fixture(scope="module")
-def patch():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
-
-
-@pytest.fixture(scope="module")
-def supervised(patch):
-    """(tokenizer, example) → input ids and labels, by LLaMA-Factory's preprocessing."""
-    if importlib.util.find_spec("torchaudio") is None:
-        patch.syspath_prepend(Path(training.__file__).parent / "stubs")
-    from llamafactory.data.processor.supervised import SupervisedDatasetProcessor
-    from llamafactory.data.template import get_template_and_fix_tokenizer
-    from llamafactory.hparams import DataArguments
-
-    def preprocess(tokenizer, example):
-        arguments = DataArguments(template="fewshot", cutoff_len=4096)
-        template = get_template_and_fix_tokenizer(tokenizer, arguments)
-        processor = SupervisedDatasetProcessor(template, tokenizer, None, arguments)
-        row = {
-            "_prompt": [[{"role": "user", "content": example["prompt"]}]],
-            "_response": [[{"role": "assistant", "content": example["response"]}]],
-            "_system": [""],
-            "_tools": [""],
-            "_images": [None],
-            "_videos": [None],
-            "_audios": [None],
-        }
-        made = processor.preprocess_dataset(row)
-        return made["input_ids"][0], made["labels"][0]
-
-    return preprocess
-
-
 QUESTION = (
     DEFAULT_TEMPLATE.prompt(
         PREFIX, "Tom has 12 apples and buys 1,450 more.\nHow many – in all – has he?"
@@ -91,12 +54,24 @@ def example_of(pair, tokenizer):
     return example
 
 
+@pytest.fixture
+def ids_and_labels(supervised, tmp_path):
+    """(example, tokenizer) → what LLaMA-Factory makes of it."""
+
+    def preprocess(example, tokenizer):
+        write_datasets(tmp_path, {"instructions": [example], "questions": [example]})
+        one, other = supervised(tokenizer, tmp_path)
+        assert one == other
+        return one
+
+    return preprocess
+
+
 @pytest.mark.parametrize("pair", [QUESTION, INSTRUCTION], ids=["question", "instruction"])
-def test_training_sees_what_inference_sees(loaded, supervised, pair):
+def test_training_sees_what_inference_sees(loaded, ids_and_labels, pair):
     name, tokenizer = loaded
     prompt, response = pair
-    example = example_of(pair, tokenizer)
-    ids, labels = supervised(tokenizer, example)
+    ids, labels = ids_and_labels(example_of(pair, tokenizer), tokenizer)
 
     prompt_ids = tokenizer(prompt)["input_ids"]  # as `responses.few_shot_prompts` asks
     assert ids[: len(prompt_ids)] == prompt_ids
@@ -123,11 +98,10 @@ def test_each_tokenizer_class_needs_its_own_spelling(loaded):
     assert (one["response"], other["response"]) == (text, INSTRUCTION[1])
 
 
-def test_training_ids_are_those_of_the_whole_text(loaded, supervised):
+def test_training_ids_are_those_of_the_whole_text(loaded, ids_and_labels):
     """They are the ids of prompt and response tokenised together, with one EOS."""
     _, tokenizer = loaded
-    example = example_of(QUESTION, tokenizer)
-    ids, labels = supervised(tokenizer, example)
+    ids, labels = ids_and_labels(example_of(QUESTION, tokenizer), tokenizer)
     whole = tokenizer(QUESTION[0] + QUESTION[1] + AFTER_RESPONSE)["input_ids"]
     assert ids == [*whole, tokenizer.eos_token_id]
     assert sum(label != -100 for label in labels) == len(whole) + 1 - len(
