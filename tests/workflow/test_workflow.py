@@ -36,7 +36,7 @@ def test_every_profile_plans_the_whole_paper(profile):
 
 
 CHECKS = ("check_claims", "check_memorisation", "write_provenance")
-COLLECTIONS = ("tables", "figures", "make_partial_tables", "write_report", "pretrain_all_bases")
+COLLECTIONS = ("tables", "figures", "make_partial_report", "write_report", "pretrain_all_bases")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def solve_tables(wildcards):
 
 def check_before_start():
     """Stop before any job starts if something would fail hours later."""
-    if set(workflow.dag_settings.targets) == {"make_partial_tables"}:
+    if set(workflow.dag_settings.targets) == {"make_partial_report"}:
         return  # it starts no other job, and is wanted where something has failed
     if importlib.util.find_spec("llamafactory") is None:
         print(

@@ -209,10 +209,10 @@ rule write_provenance:
         "../scripts/write_provenance.py"
 
 
-# No inputs and outputs: it takes what exists, starts no other job and never replaces a table above.
-rule make_partial_tables:
+# No inputs and outputs: it takes what exists, starts no other job and never replaces a file above.
+rule make_partial_report:
     log:
-        "<results>/logs/make_partial_tables.log",
+        "<results>/logs/make_partial_report.log",
     localrule: True
     conda:
         "../../envs/metrics.yaml"
@@ -224,17 +224,17 @@ rule make_partial_tables:
         settings=report_sources.setting_files(CONFIG),
         setting=report_sources.source_value(CONFIG, "primary_setting"),
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
-        sources=lambda wildcards: report_sources.all_values(CONFIG, TABLES),
-        files=lambda wildcards: {
-            name: report_sources.entry_files(CONFIG, entry)
-            for name, entry in TABLES.items()
-        },
+        sources=lambda wildcards: report_sources.all_values(
+            CONFIG, [*TABLES.values(), *FIGURES.values()]
+        ),
+        table_files=lambda wildcards: report_sources.files_by_entry(CONFIG, TABLES),
+        figure_files=lambda wildcards: report_sources.files_by_entry(CONFIG, FIGURES),
         scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
-        "Tables of what exists, and a list of what is missing"
+        "Tables and figures of what exists, and a list of what is missing"
     script:
-        "../scripts/make_partial_tables.py"
+        "../scripts/make_partial_report.py"
 
 
 # Targets: table_<name> and figure_<name> make one, tables and figures all of them.

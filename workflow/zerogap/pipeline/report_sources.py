@@ -5,7 +5,7 @@ jobs get strings instead: Snakemake pickles what it hands to a job, and a job in
 may have another Python version, which cannot read a pickled path.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,10 @@ def entry_values(config: Config, entry: Entry) -> dict[str, Any]:
     }
 
 
-def all_values(config: Config, entries: Mapping[str, Entry]) -> dict[str, Any]:
+def all_values(config: Config, entries: Iterable[Entry]) -> dict[str, Any]:
     """The sources of several tables or figures, by name."""
     return {
-        source: value
-        for entry in entries.values()
-        for source, value in entry_values(config, entry).items()
+        source: value for entry in entries for source, value in entry_values(config, entry).items()
     }
 
 
@@ -43,6 +41,11 @@ def entry_files(config: Config, entry: Entry) -> list[str]:
     """The input files of a table or figure, without duplicates."""
     files = [path for source in entry.arguments.values() for path in source_files(config, source)]
     return list(dict.fromkeys(files))
+
+
+def files_by_entry(config: Config, entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+    """The input files of several tables or figures, by its name."""
+    return {name: entry_files(config, entry) for name, entry in entries.items()}
 
 
 def source_value(config: Config, source: str) -> Any:

@@ -118,8 +118,8 @@ def read_unfinished(
                 missing[cell] = _reason(files, strategy)
     if not tables:
         raise InputError(
-            f"no metric values yet: {next(iter(missing.values()))}; partial tables need the clean "
-            "model's solve counts and those of one strategy"
+            f"no metric values yet: {next(iter(missing.values()))}; a partial report needs the "
+            "clean model's solve counts and those of one strategy"
         )
     num_cells = sum(len(files["strategies"]) for files in settings)
     return UnfinishedRun(tables, missing, num_cells, setting, labels)

@@ -1,4 +1,4 @@
-"""Tables of runs that are restricted, unfinished, or in which something failed."""
+"""Tables and figures of runs that are restricted, unfinished, or in which something failed."""
 
 import json
 import shutil
@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-import make_partial_tables
+import make_partial_report
 import make_table
 from helpers import synthetic_run
 from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.errors import InputError
 from zerogap.pipeline import report_sources
-from zerogap.reporting.catalog import TABLES
+from zerogap.reporting.catalog import FIGURES, TABLES
 from zerogap.reporting.partial import uses_metrics
 
 SCALE = ("config.yaml", "profiles/quick/quick.yaml")
@@ -51,19 +51,20 @@ def run_folder(finished_run, tmp_path, monkeypatch):
     return tmp_path / "run"
 
 
-def make_tables(config, folder):
-    """What the rule `make_partial_tables` hands to its script."""
+def make_report(config, folder, figures=("loss",)):
+    """What the rule `make_partial_report` hands to its script; it makes some of the figures."""
     params = SimpleNamespace(
         folder=f"reports/{config.run}/partial",
         settings=report_sources.setting_files(config),
         setting=report_sources.source_value(config, "primary_setting"),
         options=OPTIONS,
-        sources=report_sources.all_values(config, TABLES),
-        files={name: report_sources.entry_files(config, entry) for name, entry in TABLES.items()},
+        sources=report_sources.all_values(config, [*TABLES.values(), *FIGURES.values()]),
+        table_files=report_sources.files_by_entry(config, TABLES),
+        figure_files=report_sources.files_by_entry(config, {n: FIGURES[n] for n in figures}),
         scale="Tiny.",
         metadata={"run": config.run},
     )
-    make_partial_tables.main(SimpleNamespace(params=params, log=[str(folder / "log.txt")]))
+    make_partial_report.main(SimpleNamespace(params=params, log=[str(folder / "log.txt")]))
     return folder / params.folder
 
 
@@ -72,7 +73,7 @@ def rows(partial, name):
 
 
 def test_a_complete_run_has_the_tables_of_the_complete_report(config, run_folder, capsys):
-    partial = make_tables(config, run_folder)
+    partial = make_report(config, run_folder)
     assert "0 of " in (partial / "missing.txt").read_text()
     assert {path.stem for path in (partial / "tables").glob("*.md")} == set(TABLES)
     sources = report_sources.entry_values(config, TABLES["main"])
@@ -87,7 +88,7 @@ def test_a_complete_run_has_the_tables_of_the_complete_report(config, run_folder
 
 def test_a_failed_model_leaves_dashes_and_every_table(config, run_folder, capsys):
     shutil.rmtree(f"{RUN}/pythia")
-    partial = make_tables(config, run_folder)
+    partial = make_report(config, run_folder)
     main = rows(partial, "main")
     assert main["gsm8k/pythia"].isna().all()
     assert main[["gsm8k/llama2", "pq/llama2", "gsm8k/gemma", "pq/gemma"]].notna().all().all()
@@ -104,11 +105,32 @@ def test_a_failed_model_leaves_dashes_and_every_table(config, run_folder, capsys
     assert "Pythia × GSM8K" in (partial / "tables/intervals.html").read_text()
 
 
+def test_figures_need_the_files_that_they_show(config, run_folder, capsys):
+    shutil.rmtree(f"{RUN}/pythia")
+    partial = make_report(config, run_folder, FIGURES)
+    # These two show all models, the others the primary setting.
+    made = {path.stem for path in (partial / "figures").glob("*.svg")}
+    assert made == set(FIGURES) - {"loss", "diagnostics"}
+    lines = (partial / "missing.txt").read_text().splitlines()
+    assert (
+        f"figure loss: not made; {RUN}/pythia/clean_gsm8k/loss.tsv and 2 other(s) do not exist"
+        in lines
+    )
+
+
+def test_claims_are_for_complete_runs(config, run_folder, capsys):
+    assert "claims" not in (make_report(config, run_folder) / "missing.txt").read_text()
+    shutil.rmtree(f"{RUN}/pythia")
+    partial = make_report(config, run_folder)
+    assert (partial / "missing.txt").read_text().endswith(f"{make_partial_report.CLAIMS}\n")
+    assert not list(partial.rglob("*claims*"))
+
+
 def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
-    complete = rows(make_tables(config, run_folder), "main")
+    complete = rows(make_report(config, run_folder), "main")
     (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
     (run_folder / f"{RUN}/llama2/gsm8k/ted/solve.parquet").unlink()
-    partial = make_tables(config, run_folder)
+    partial = make_report(config, run_folder)
     main = rows(partial, "main")
     assert pd.isna(main.loc["ted", "gsm8k/llama2"])
     assert main[[column for column in main if "_ci_" not in column]].isna().sum().sum() == 1
@@ -127,23 +149,24 @@ def test_missing_cells_are_listed_in_a_file_and_on_standard_error(config, run_fo
     (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
     (run_folder / path).unlink()
     (run_folder / f"{RUN}/llama2/gsm8k/ranks.parquet").unlink()
-    partial = make_tables(config, run_folder)
+    partial = make_report(config, run_folder)
     text = (partial / "missing.txt").read_text()
     assert capsys.readouterr().err == text == (run_folder / "log.txt").read_text()
     first, *lines = text.splitlines()
-    assert first.startswith("partial tables in reports/quick/partial/tables: 1 of ")
+    assert first.startswith("partial report in reports/quick/partial: 1 of ")
     assert lines == [
         f"llama2/gsm8k/ted: {path} does not exist",
         f"table inline_numbers: not made; {path} and 1 other(s) do not exist",
         f"table cost: not made; {RUN}/llama2/gsm8k/ranks.parquet does not exist",
+        make_partial_report.CLAIMS,
     ]
 
 
 def test_a_strategy_that_is_newer_than_the_metrics_is_missing(config, run_folder, capsys):
     settings = report_sources.setting_files(config)
     settings[0]["strategies"]["new"] = settings[0]["strategies"]["ted"]
-    unfinished = make_partial_tables.read_unfinished(
-        settings, {}, ("llama2", "gsm8k"), make_partial_tables.Labels()
+    unfinished = make_partial_report.read_unfinished(
+        settings, {}, ("llama2", "gsm8k"), make_partial_report.Labels()
     )
     (line,) = unfinished.missing_lines()
     path = f"{RUN}/llama2/gsm8k/metrics.parquet"
@@ -155,18 +178,18 @@ def test_complete_tables_are_never_overwritten(config, run_folder, capsys):
     complete.parent.mkdir(parents=True)
     complete.write_text("complete")
     shutil.rmtree(f"{RUN}/pythia")
-    partial = make_tables(config, run_folder)
+    partial = make_report(config, run_folder)
     assert complete.read_text() == "complete"
     # Tables of an earlier state of the run do not stay.
     (partial / "tables/old.md").touch()
-    make_tables(config, run_folder)
+    make_report(config, run_folder)
     assert not (partial / "tables/old.md").exists()
 
 
 def test_a_run_without_any_metric_value_is_a_one_line_error(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"no metric values yet: results/quick/data/gsm8k/") as e:
-        make_tables(config, tmp_path)
+        make_report(config, tmp_path)
     assert "\n" not in str(e.value)
     assert not (tmp_path / "reports").exists()
 
