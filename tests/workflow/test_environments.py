@@ -16,7 +16,7 @@ STAGES = sorted(path.stem for path in (ROOT / "envs").glob("*.yaml"))
 # Packages that are called, or used by what is called, but not imported by a script.
 CALLED = {
     "train": {"llamafactory", "peft", "lm-eval"},
-    "report": {"snakemake", "jsonschema", "pyyaml"},
+    "report": {"snakemake", "pyyaml"},
 }
 
 

@@ -1,6 +1,7 @@
 """Fetch a base model from the hub: weights, configuration and tokenizer of one revision."""
 
 import json
+import math
 import shutil
 import time
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ from zerogap.io import hub
 from zerogap.io.resume import resumable_dir
 
 PATTERNS = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
-MAX_ATTEMPTS = 4
-FIRST_WAIT, MAX_WAIT = 2.0, 300.0  # seconds between attempts; the first doubles
+WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how long
+MAX_WAIT = 300.0  # seconds that the hub may ask for
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -41,23 +42,24 @@ def download(repository: str, revision: str, folder: Path) -> str:
     Raises:
         InputError: the model cannot be downloaded.
     """
-    wait = FIRST_WAIT
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    waits = iter(WAITS)
+    while True:
         try:
-            commit = str(HfApi().model_info(repository, revision=revision).sha)
-            snapshot_download(
-                repository, revision=commit, local_dir=folder, allow_patterns=PATTERNS
-            )
-            return commit
+            return _download_once(repository, revision, folder)
         except Exception as error:  # the hub's libraries raise many types
             problem = hub.hub_problem(error, repository, revision)
+            wait = next(waits, math.inf)
             seconds = hub.retry_after(error) or wait
-            if attempt == MAX_ATTEMPTS or not hub.is_passing(error) or seconds > MAX_WAIT:
+            if max(wait, seconds) > MAX_WAIT or not hub.is_passing(error):
                 raise InputError(f"models: {problem}") from error
             print(f"{problem}\ntrying again in {seconds:.0f} s", flush=True)
             time.sleep(seconds)
-            wait *= 2
-    raise AssertionError("unreachable")
+
+
+def _download_once(repository: str, revision: str, folder: Path) -> str:
+    commit = str(HfApi().model_info(repository, revision=revision).sha)
+    snapshot_download(repository, revision=commit, local_dir=folder, allow_patterns=PATTERNS)
+    return commit
 
 
 if __name__ == "__main__":
