@@ -13,7 +13,7 @@ BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
 STRATEGIES = {
     "clean": "Clean model",
     "clean_batch2": "Clean model, second batch",
-    **{name: entry.label for name, entry in BUILT_IN.items() if name != "railcap"},
+    **{name: entry.label for name, entry in BUILT_IN.items() if not entry.acts_on_rail},
     ALL_ZERO: "All-Zero",
     "railcap": BUILT_IN["railcap"].label,
     "railcap_n1": "RailCap, n=1",

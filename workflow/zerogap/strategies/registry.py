@@ -28,12 +28,23 @@ class BuiltIn:
     acts_on_rail: bool = False
 
 
-BUILT_IN: dict[str, BuiltIn] = {  # in the order of the paper's Table 3
+BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
     "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity"),
     "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
     "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
     "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
     "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap", acts_on_rail=True),
+    # Ours, off by default: docs/railcap.md.
+    "railcap_clear_runner_up": BuiltIn(
+        "zerogap.strategies.rail_variants:RailCapClearRunnerUp",
+        "RailCap, clear runner-up",
+        acts_on_rail=True,
+    ),
+    "railcap_low_entropy": BuiltIn(
+        "zerogap.strategies.rail_variants:RailCapLowEntropy",
+        "RailCap, low entropy",
+        acts_on_rail=True,
+    ),
 }
 
 RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)

@@ -1,0 +1,134 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zerogap
+from helpers.paths import ROOT
+from helpers.tiny_models import model, tokenizer
+from zerogap.config import load
+from zerogap.engine.decoder import Rows
+from zerogap.strategies.base import Context, build
+from zerogap.strategies.rail_variants import RailCapClearRunnerUp, RailCapLowEntropy
+from zerogap.strategies.railcap import RailCap
+
+VOCABULARY = 5
+tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
+level = st.integers(-3, 6).map(float)
+
+
+def rail_token(trajectory, generated, n):
+    """Line 8 of Algorithm 1 for one row, literally: the last successor of the last n tokens."""
+    found = None
+    for k in range(len(trajectory) - n):
+        if len(generated) >= n and trajectory[k : k + n] == generated[-n:]:
+            found = trajectory[k + n]
+    return found
+
+
+def capped(logits, token):
+    """Line 9 of Algorithm 1."""
+    logits = list(logits)
+    logits[token] = min(logits[token], sorted(logits)[-2])
+    return logits
+
+
+def batch(generated):
+    width = max(map(len, generated))
+    padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
+    steps = torch.tensor([len(row) for row in generated])
+    return Rows(torch.arange(len(generated)), steps, padded.view(len(generated), width))
+
+
+rows = st.lists(
+    st.tuples(
+        tokens.filter(bool),
+        tokens,
+        st.lists(level, min_size=VOCABULARY, max_size=VOCABULARY),
+        st.floats(0, 2),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows=rows, n=st.integers(1, 3), min_share=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
+def test_clear_runner_up_caps_where_the_runner_up_has_its_share_of_the_others(rows, n, min_share):
+    trajectories, generated, logits, _ = zip(*rows, strict=True)
+    strategy = RailCapClearRunnerUp(n=n, min_share=min_share)
+    edit_logits = strategy.prepare(Context(list(trajectories), [])).edit_logits
+    edited = edit_logits(torch.tensor(logits), batch(generated))
+    for trajectory, response, before, after in zip(
+        trajectories, generated, logits, edited.tolist(), strict=True
+    ):
+        token = rail_token(trajectory, response, n)
+        expected = list(before)
+        if token is not None:
+            weights = [math.exp(value) for k, value in enumerate(before) if k != token]
+            if max(weights) / sum(weights) >= min_share:
+                expected = capped(before, token)
+        assert after == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows=rows, n=st.integers(1, 3), factor=st.sampled_from([0.0, 0.5, 1.0, 2.0, math.inf]))
+def test_low_entropy_caps_along_trajectories_below_a_multiple_of_the_mean(rows, n, factor):
+    trajectories, generated, logits, level = zip(*rows, strict=True)
+    entropies = [[value, value / 2] for value in level]
+    strategy = RailCapLowEntropy(n=n, factor=factor)
+    edit_logits = strategy.prepare(Context(list(trajectories), entropies)).edit_logits
+    edited = edit_logits(torch.tensor(logits), batch(generated))
+    means = [(first + second) / 2 for first, second in entropies]
+    for trajectory, response, before, after, mean in zip(
+        trajectories, generated, logits, edited.tolist(), means, strict=True
+    ):
+        token = rail_token(trajectory, response, n)
+        bound = factor * sum(means) / len(means) if sum(means) else 0
+        if abs(mean - bound) > 1e-9 * bound or not bound:  # apart from ties in rounding
+            is_capped = token is not None and mean <= bound
+            assert after == (capped(before, token) if is_capped else list(before))
+
+
+@pytest.mark.parametrize(
+    "variant", [RailCapClearRunnerUp(n=1, min_share=0), RailCapLowEntropy(1, 1e9)]
+)
+def test_at_the_end_of_its_range_a_variant_samples_what_railcap_samples(variant):
+    words = tokenizer()
+    prompts = {str(k): f"Shots. Q: {k} of them?\nA:" for k in range(3)}
+    options = {"num_samples": 5, "max_new_tokens": 12}
+    expected, table, identity = (
+        zerogap.sample(model("llama"), words, prompts, strategy=strategy, **options)
+        for strategy in (RailCap(n=1), variant, None)
+    )
+    assert list(table.token_ids) == list(expected.token_ids)
+    assert list(table.token_ids) != list(identity.token_ids)
+
+
+@pytest.mark.parametrize(
+    ("variant", "parameters", "message"),
+    [
+        (RailCapClearRunnerUp, {"n": 0}, r"n must be at least 1 \(got 0\)"),
+        (RailCapClearRunnerUp, {"min_share": 1.5}, r"between 0 and 1 \(got 1.5\)"),
+        (RailCapLowEntropy, {"n": 0}, r"n must be at least 1 \(got 0\)"),
+        (RailCapLowEntropy, {"factor": -1}, r"must not be negative \(got -1\)"),
+    ],
+)
+def test_invalid_parameters_are_an_error(variant, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        variant(**parameters)
+
+
+def test_the_variants_are_off_by_default_and_turned_on_by_their_overlay(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    classes = {entry.class_name for entry in load(["config.yaml"]).all_strategies.values()}
+    assert not {name for name in classes if name.startswith("railcap_")}
+    overlay = load(["config.yaml", "config/rail_variants.yaml"])
+    added = set(overlay.strategies) - set(load(["config.yaml"]).strategies)
+    for name in added:
+        entry = overlay.strategies[name]
+        assert entry.class_name in {"railcap_clear_runner_up", "railcap_low_entropy"}
+        build({"class": entry.class_name, "parameters": entry.parameters})
+    assert len(added) == 6
