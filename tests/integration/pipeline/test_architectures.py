@@ -19,13 +19,10 @@ from zerogap.pipeline import rehearsal
 
 FAMILIES = {"llama2": "llama", "gemma4": "gemma4", "pythia": "gpt_neox"}  # of the paper's models
 
-
-def marks(name):
-    group = pytest.mark.xdist_group(name)  # one rehearsal for all tests of an architecture
-    return [group, pytest.mark.slow, *([] if name in FAMILIES else [pytest.mark.matrix])]
-
-
-ARCHITECTURES = [pytest.param(name, marks=marks(name)) for name in published_models.CONFIGS]
+ARCHITECTURES = [
+    pytest.param(name, marks=[pytest.mark.slow] + [pytest.mark.matrix] * (name not in FAMILIES))
+    for name in published_models.CONFIGS
+]
 STAGES = [
     "tokenizer", "model", "data", "training", "merge", "decoder", "greedy", "neurons",
     "clean samples", "strategy identity", "strategy shortcut", "strategy lne_blocking",
