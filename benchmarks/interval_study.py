@@ -119,7 +119,7 @@ class Tally:
     def add(self, value: float, resamples: Values) -> None:
         """Add a repetition."""
         self.values.append(value)
-        self.ends.append(metrics.interval(resamples))
+        self.ends.append(metrics.interval(resamples, value))
 
     def missed(self, target: float) -> float:
         """How often the interval does not contain the target."""

@@ -170,7 +170,7 @@ def measure_coverage(repeats: int, n_resamples: int) -> pd.DataFrame:
                 values.append(metrics.sa_ppg(*data, bins=BINS))
                 corrected.append(metrics.sa_ppg_corrected(*data, bins=BINS))
                 resamples = resampled_sa_ppg([data], rng, n_resamples)[0]
-                intervals.append(metrics.interval(resamples))
+                intervals.append(metrics.interval(resamples, values[-1]))
             ends = np.array(intervals)
             shifted = ends + (np.array(corrected) - values)[:, None]
             mean = float(np.mean(values))
@@ -220,7 +220,11 @@ def measure_power(repeats: int, n_resamples: int) -> pd.DataFrame:
                 samples, batch = np.full(n, m), rng.binomial(m, q)
                 data = [(rng.binomial(m, p), samples, batch, samples) for p in probabilities]
                 first, *others = resampled_sa_ppg(data, rng, n_resamples)
-                n_detected += [metrics.interval(other - first)[0] > 0 for other in others]
+                value, *values = (metrics.sa_ppg(*counts, bins=BINS) for counts in data)
+                n_detected += [
+                    metrics.interval(other - first, other_value - value)[0] > 0
+                    for other, other_value in zip(others, values, strict=True)
+                ]
             rows.append((n, m, _smallest_difference(differences, n_detected / repeats)))
     return pd.DataFrame(rows, columns=["n", "m", "difference"])
 

@@ -78,8 +78,9 @@ def memorisation(
     draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
     for name, values in _estimates(questions, leaked, draws).items():
-        low, high = interval(values[1:], confidence_level)
-        row |= {name: float(values[0]), f"{name}_ci_low": low, f"{name}_ci_high": high}
+        value = float(values[0])
+        low, high = interval(values[1:], value, confidence_level)
+        row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     inflated = row["identity_leaked"] >= min_leaked_solve_probability
     collapsed = row["rouge_leaked"] >= min_leaked_rouge_l

@@ -12,8 +12,7 @@ need care where strata hold few questions: `stratified_means`.
 *Samples*: how much would the value change with other responses to the same questions? The questions
 stay, and the counts are redrawn from a binomial distribution with the observed solve probability,
 for the strategy and for the clean model. Redrawn counts contain the sampling noise twice, and |gap|
-grows with noise, so these resamples are too high: `interval` moves their mean to the point
-estimate.
+grows with noise, so these resamples are too high: intervals use their deviations from their mean.
 
 Strategies are compared on the same resamples: subtract first, then take the interval. Among many
 differences some exclude 0 by chance; `simultaneous` gives intervals with joint coverage.
@@ -173,21 +172,24 @@ def weighted_means(weights: Values, values: ArrayLike) -> Values:
 
 
 def interval(
-    values: ArrayLike, confidence_level: float = 0.95, *, centre: float | None = None
+    resamples: ArrayLike, value: float, confidence_level: float = 0.95
 ) -> tuple[float, float]:
-    """The percentile interval of a metric's values in the resamples.
+    """The symmetric interval of a metric: its value plus and minus a quantile of the deviations.
+
+    Deviations are those of the resamples from their mean, which differs from the value where noise
+    counts twice (scheme *samples*). With few questions, the skewness of the resamples is mostly
+    chance, and equal tails on both sides would follow it: the coverage falls by one percentage
+    point at N = 100.
 
     Args:
-        values: The metric in each resample.
+        resamples: The metric in each resample.
+        value: The point estimate.
         confidence_level: Fraction of resamples inside.
-        centre: Move the resamples so that this is their mean (scheme *samples*).
     """
-    resamples: Values = np.asarray(values, dtype=np.float64)
-    if centre is not None:
-        resamples = resamples - resamples.mean() + centre
-    tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
-    low, high = np.quantile(resamples, tails)
-    return float(low), float(high)
+    deviations: Values = np.asarray(resamples, dtype=np.float64)
+    deviations = np.abs(deviations - deviations.mean())
+    radius = float(np.quantile(deviations, confidence_level))
+    return value - radius, value + radius
 
 
 def simultaneous(
@@ -210,7 +212,8 @@ def simultaneous(
         interval of width 0.
     """
     values = np.asarray(values, dtype=np.float64)
-    deviations = np.asarray(resamples, dtype=np.float64) - values[:, None]
+    resamples = np.asarray(resamples, dtype=np.float64)
+    deviations = resamples - resamples.mean(axis=1, keepdims=True)
     errors = deviations.std(axis=1)
     varying = errors > 1e-12
     if not varying.any():

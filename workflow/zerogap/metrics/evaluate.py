@@ -82,7 +82,7 @@ def evaluate(
         rows += [
             (model, benchmark, strategy, subset, metric, value, low, high)
             for strategy, metric, value, low, high in _with_intervals(
-                points, resamples, confidence_level, centred=resample == "samples"
+                points, resamples, confidence_level
             )
         ]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -220,7 +220,7 @@ def _resampled(counts: CountsByName, draws: Array, bins: int, chunk_size: int) -
 
 
 def _with_intervals(
-    points: PointEstimates, resamples: Resamples, confidence_level: float, *, centred: bool
+    points: PointEstimates, resamples: Resamples, confidence_level: float
 ) -> Iterator[tuple[str, str, float, float, float]]:
     """Rows of one subset: strategy, metric, value and the ends of its interval.
 
@@ -228,18 +228,16 @@ def _with_intervals(
         points: Point estimates.
         resamples: The same metrics in the resamples.
         confidence_level: Of the intervals.
-        centred: Whether the resamples are moved so that their mean is the point estimate.
     """
     for strategy, metric, value, values in _with_differences(points, resamples):
         if values is None:
             yield strategy, metric, value, float("nan"), float("nan")
             continue
-        centre = value if centred else None
-        low, high = bootstrap.interval(values, confidence_level, centre=centre)
+        low, high = bootstrap.interval(values, value, confidence_level)
         if "_vs_" not in metric:
-            low = max(low, 0.0)  # centred or rescaled resamples may be below any possible value
+            low = max(low, 0.0)  # no metric is negative
         yield strategy, metric, value, low, high
-    yield from _simultaneous_differences(points, resamples, confidence_level, centred=centred)
+    yield from _simultaneous_differences(points, resamples, confidence_level)
 
 
 def _with_differences(
@@ -270,7 +268,7 @@ def _is_compared(metric: Metric, reference: str) -> bool:
 
 
 def _simultaneous_differences(
-    points: PointEstimates, resamples: Resamples, confidence_level: float, *, centred: bool
+    points: PointEstimates, resamples: Resamples, confidence_level: float
 ) -> Iterator[tuple[str, str, float, float, float]]:
     """Differences with intervals that are simultaneous over all pairs of strategies."""
     pairs = list(combinations([name for name in points if name != "clean"], 2))
@@ -282,8 +280,6 @@ def _simultaneous_differences(
         name = metric.name
         differences = np.array([points[a][name] - points[b][name] for a, b in pairs])
         values = np.array([resamples[a][name] - resamples[b][name] for a, b in pairs])
-        if centred:  # as in `bootstrap.interval`
-            values += (differences - values.mean(axis=1))[:, None]
         lows, highs = bootstrap.simultaneous(values, differences, confidence_level)
         for (a, b), value, low, high in zip(pairs, differences, lows, highs, strict=True):
             yield a, f"{name}_maxt_vs_{b}", float(value), float(low), float(high)
