@@ -192,7 +192,8 @@ def _bootstrap(config: Config) -> dict[str, Any]:
 
 def _configurations(config: Config) -> dict[str, str]:
     """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
-    baselines = set(BUILT_IN) - {"railcap"}  # their variants are in a table of their own
+    # The baselines' variants are in a table of their own.
+    baselines = {name for name, built_in in BUILT_IN.items() if not built_in.acts_on_rail}
     rows = {
         name: (entry.label, entry.parameters)
         for name, entry in config.ablation.items()
