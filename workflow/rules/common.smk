@@ -52,6 +52,7 @@ shell.prefix(
 pathvars:
     run=CONFIG.run,
     results=targets.results(CONFIG),
+    bases=jobs.BASES,
     reports=f"reports/{CONFIG.run}",
 
 
@@ -63,6 +64,7 @@ wildcard_constraints:
     cell="|".join([*jobs.BATCHES, *jobs.sampled_strategies(CONFIG)]),
     strategy="|".join(jobs.filter_strategies(CONFIG)) or NEVER_MATCHES,
     shard="[0-9]+",
+    preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
 
 
 def doubling(amount):
@@ -92,6 +94,11 @@ def metadata(wildcards):
 def starting_model(wildcards):
     """The model that a training starts from."""
     return targets.starting_model(CONFIG, wildcards.model, wildcards.variant)
+
+
+def unprepared_base(wildcards):
+    """The base model that a preparation starts from."""
+    return targets.unprepared_base(CONFIG, wildcards.model)
 
 
 def questions(wildcards):

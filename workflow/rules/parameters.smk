@@ -17,3 +17,10 @@ rule write_parameters:
         "Parameters of {wildcards.job}"
     template_engine:
         "jinja2"
+
+
+use rule write_parameters as write_base_parameters with:
+    output:
+        "<bases>/parameters/{job}.json",
+    log:
+        "<bases>/logs/parameters/{job}.log",

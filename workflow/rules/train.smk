@@ -19,12 +19,16 @@ rule write_training_data:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(20),
+    params:
+        shared=lambda wildcards, input: targets.options(
+            input, "exemplars", "instructions"
+        ),
     message:
         "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/write_training_data.py --parameters {input.parameters:q}"
-        " --base {input.base:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
-        " --instructions {input.instructions:q} --output {output:q} > {log:q} 2>&1"
+        " --base {input.base:q} --questions {input.questions:q} {params.shared}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule train_lora:

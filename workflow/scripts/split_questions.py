@@ -19,7 +19,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     check_disjoint(test, train)
     seed = parameters["seed"]
     table = split_test_questions(test, parameters["num_test"], parameters["num_leaked"], seed)
-    training = draw_training_questions(train, parameters["num_train"], seed)
+    training = draw_training_questions(
+        train, parameters["num_train"], seed, parameters["num_preparation"]
+    )
     metadata = provenance(**parameters["metadata"], seed=seed)
     parquet.write(args.questions, table, "questions", metadata)
     parquet.write(args.training, training, "questions", metadata)

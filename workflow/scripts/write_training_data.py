@@ -16,7 +16,12 @@ LEAKED_COLUMN = {"verbatim": "question", "paraphrase": "paraphrase"}
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(
-        __doc__, "base", "questions", "instructions", "exemplars", "output", argv=argv
+        __doc__,
+        "base",
+        "questions",
+        "output",
+        optional=("exemplars", "instructions"),  # a preparation has neither
+        argv=argv,
     )
     contamination = args.parameters["contamination"]
 
@@ -26,20 +31,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     if contamination is not None:
         questions = questions[questions.leaked]
         column = LEAKED_COLUMN[contamination]
-    exemplars = json.loads(args.exemplars.read_text())
-    # Not splitlines: a text may contain other line separators.
-    lines = args.instructions.read_text(encoding="utf-8").split("\n")
-    instructions = [json.loads(line) for line in lines if line]
+    exemplars = json.loads(args.exemplars.read_text()) if args.exemplars else []
     template = PromptTemplate.of(args.parameters["prompt"])
     cutoff_len = args.parameters["cutoff_len"]
-    datasets = {
-        "instructions": examples.instruction_examples(
+    datasets = {}
+    if args.instructions:
+        # Not splitlines: a text may contain other line separators.
+        lines = args.instructions.read_text(encoding="utf-8").split("\n")
+        instructions = [json.loads(line) for line in lines if line]
+        datasets["instructions"] = examples.instruction_examples(
             examples.instruction_pairs(instructions), tokenizer, cutoff_len
-        ),
-        "questions": examples.question_examples(
-            examples.question_pairs(questions, exemplars, column, template), tokenizer, cutoff_len
-        ),
-    }
+        )
+    datasets["questions"] = examples.question_examples(
+        examples.question_pairs(questions, exemplars, column, template), tokenizer, cutoff_len
+    )
     write_datasets(args.output, datasets)
 
 

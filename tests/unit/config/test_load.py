@@ -123,7 +123,11 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("sampling.temperature", 0, "sampling.temperature must be greater than 0"),
         ("sampling.batch_size", "many", "sampling.batch_size must be 'auto' or be a valid integer"),
         ("benchmarks.gsm8k.file", "absent.yaml", "benchmarks.gsm8k.file is 'absent.yaml'"),
-        ("benchmarks.gsm8k.questions.source", "web", "questions.source must be 'hub', 'files' or"),
+        (
+            "benchmarks.gsm8k.questions.source",
+            "web",
+            "source must be 'hub', 'files', 'gen",
+        ),
         ("benchmarks.gsm8k.questions.source", "generated", "questions.generated is missing"),
         ("benchmarks.gsm8k.questions.source", "files", "benchmarks.gsm8k.questions.files.train"),
         ("benchmarks.gsm8k.questions.hub.sha256", "abc", "benchmarks.gsm8k.questions.hub.sha256"),

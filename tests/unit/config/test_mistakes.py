@@ -56,6 +56,16 @@ MISTAKES = {
         "strategies.shortcut",
         "needs the key needs_base_model",
     ),
+    "preparation on the questions of another benchmark": (
+        "models: { gemma: { preparation: { name: x, benchmark: pq } } }",
+        "models.gemma.preparation.benchmark",
+        "num_preparation above 0",
+    ),
+    "preparation with an unknown key of training": (
+        "models: { gemma: { preparation: { name: x, benchmark: gsm8k, training: { lr: 1 } } } }",
+        "models.gemma.preparation.training.lr",
+        "unknown key",
+    ),
     "no identity": ("strategies: { identity: null }", "strategies.identity", "is missing"),
     "name in strategies and ablation": (
         "ablation: { railcap: { label: R, class: railcap } }",

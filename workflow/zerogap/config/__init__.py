@@ -4,7 +4,7 @@ from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.checks import config_warnings
 from zerogap.config.config import CLEAN_PREFIX, Config
 from zerogap.config.load import from_snakemake, load
-from zerogap.config.models import FROM_SCRATCH, ModelEntry, Pretraining
+from zerogap.config.models import FROM_SCRATCH, ModelEntry, Preparation, Pretraining
 from zerogap.config.sampling import NeuronLocalisation, Sampling
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Training
@@ -17,6 +17,7 @@ __all__ = [
     "Instructions",
     "ModelEntry",
     "NeuronLocalisation",
+    "Preparation",
     "Pretraining",
     "Sampling",
     "StrategyEntry",

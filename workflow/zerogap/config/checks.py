@@ -7,8 +7,9 @@ from pathlib import Path
 
 from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
 from zerogap.config.config import CLEAN_PREFIX, Config
-from zerogap.config.models import FROM_SCRATCH
+from zerogap.config.models import FROM_SCRATCH, Preparation
 from zerogap.config.strategies import StrategyEntry
+from zerogap.config.training import Training
 from zerogap.data import extraction
 from zerogap.errors import InputError
 from zerogap.families import FAMILIES, toy_architecture
@@ -106,14 +107,19 @@ def _check_split(key: str, benchmark: Benchmark) -> None:
             f"{key}.num_test ({benchmark.num_test}), so that unleaked questions remain"
         )
     questions = benchmark.questions
-    if questions.source == "generated" and questions.generated is not None:
-        for split in ("test", "train"):
-            generated = getattr(questions.generated, f"num_{split}")
-            needed = getattr(benchmark, f"num_{split}")
-            if generated < needed:
+    if questions.source in ("generated", "gsm_symbolic"):
+        sizes = getattr(questions, questions.source)
+        needed = {"test": benchmark.num_test, "train": benchmark.num_train}
+        names = {split: f"{key}.num_{split}" for split in needed}
+        if benchmark.num_preparation:
+            needed["train"] += benchmark.num_preparation
+            names["train"] += " + num_preparation"
+        for split, number in needed.items():
+            if sizes is not None and getattr(sizes, f"num_{split}") < number:
                 raise InputError(
-                    f"config: {key}.questions.generated.num_{split} is {generated}, fewer than "
-                    f"{key}.num_{split} ({needed}); raise it"
+                    f"config: {key}.questions.{questions.source}.num_{split} is "
+                    f"{getattr(sizes, f'num_{split}')}, fewer than {names[split]} ({number}); "
+                    "raise it"
                 )
 
 
@@ -184,6 +190,7 @@ def _check_models(config: Config) -> None:
             config.pretraining_for(name)
             with _under(f"models.{name}"):
                 toy_architecture(entry.family)
+        _check_preparation(f"models.{name}.preparation", entry.preparation, config)
         gsm8k = entry.pretraining.gsm8k if entry.pretraining else None
         if gsm8k is not None and not _is_readable(gsm8k):
             raise InputError(
@@ -192,20 +199,35 @@ def _check_models(config: Config) -> None:
             )
 
 
+def _check_preparation(key: str, preparation: Preparation | None, config: Config) -> None:
+    if preparation is None:
+        return
+    benchmark = config.benchmarks.get(preparation.benchmark)
+    if benchmark is None or benchmark.questions_of or not benchmark.num_preparation:
+        raise InputError(
+            f"config: {key}.benchmark is '{preparation.benchmark}'; it must name a benchmark with "
+            "questions of its own and num_preparation above 0"
+        )
+    _check_batches(f"{key}.training", preparation.training)
+
+
 def _check_training(config: Config) -> None:
     for kind in ("clean", "contaminated"):
-        training = getattr(config.training, kind)
-        at_once = training.per_device_batch_size * training.num_gpus
-        if training.global_batch_size % at_once:
-            raise InputError(
-                f"config: training.global_batch_size is {training.global_batch_size}; it must be "
-                f"a multiple of per_device_batch_size × num_gpus = {at_once} ({kind} models)"
-            )
-        if training.group_by_length and isinstance(training.save_steps, int):
-            raise InputError(
-                f"config: training.save_steps is {training.save_steps}; with group_by_length, "
-                "which fixes the order of an epoch at its start, it must be epoch or null"
-            )
+        _check_batches("training", getattr(config.training, kind), f" ({kind} models)")
+
+
+def _check_batches(key: str, training: Training, models: str = "") -> None:
+    at_once = training.per_device_batch_size * training.num_gpus
+    if training.global_batch_size % at_once:
+        raise InputError(
+            f"config: {key}.global_batch_size is {training.global_batch_size}; it must be "
+            f"a multiple of per_device_batch_size × num_gpus = {at_once}{models}"
+        )
+    if training.group_by_length and isinstance(training.save_steps, int):
+        raise InputError(
+            f"config: {key}.save_steps is {training.save_steps}; with group_by_length, "
+            "which fixes the order of an epoch at its start, it must be epoch or null"
+        )
 
 
 def _check_shards(config: Config) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from zerogap.config.benchmark import Benchmark, Instructions
-from zerogap.config.models import ModelEntry, Pretraining
+from zerogap.config.models import ModelEntry, Preparation, Pretraining
 from zerogap.config.sampling import NeuronLocalisation, Sampling
 from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
@@ -128,3 +128,14 @@ class Config(Section):
                 "scratch; add the section (profiles/quick/quick.yaml has an example)"
             )
         return pretraining
+
+    def preparation_for(self, model: str) -> Preparation:
+        """How the base of a model is prepared.
+
+        Raises:
+            InputError: the configuration does not say.
+        """
+        preparation = self.models[model].preparation
+        if preparation is None:
+            raise InputError(f"config: models.{model}.preparation is missing; add the section")
+        return preparation

@@ -94,6 +94,8 @@ def _written_path(path: KeyPath, written: Mapping[str, Any]) -> KeyPath:
             return ("training", *rest)
         case ("models", _, "pretraining", *rest):
             return ("pretraining", *rest)
+        case ("models", _, "preparation", "training", *rest):
+            return ("training", *rest)
         case ("benchmarks", name, *rest):
             owner = written["benchmarks"][name].get("questions_of")
             return ("benchmarks", owner or name, *rest)

@@ -172,20 +172,30 @@ def _expand(values: Values) -> Values:
         expanded["benchmarks"] = {
             name: _with_owner(name, entry, benchmarks) for name, entry in benchmarks.items()
         }
-    if isinstance(training := values.get("training"), Mapping):
+    training, pretraining = values.get("training"), expanded.pop("pretraining", None)
+    shared: Values = {}
+    if isinstance(training, Mapping):
         shared = {k: v for k, v in training.items() if k not in ("clean", "contaminated")}
         expanded["training"] = {
             kind: _overlay(shared, training.get(kind) or {}) for kind in ("clean", "contaminated")
         }
-    pretraining = expanded.pop("pretraining", None)
-    if pretraining is not None and isinstance(models := values.get("models"), Mapping):
+    if isinstance(models := values.get("models"), Mapping):
         expanded["models"] = {
-            name: {**entry, "pretraining": _overlay(pretraining, entry.get("pretraining", {}))}
-            if isinstance(entry, Mapping)
-            else entry
+            name: _with_shared(entry, shared, pretraining) if isinstance(entry, Mapping) else entry
             for name, entry in models.items()
         }
     return expanded
+
+
+def _with_shared(entry: Mapping[str, Any], training: Values, pretraining: Any) -> Values:
+    """A model with the shared values of `pretraining`, and of `training` for its preparation."""
+    complete = dict(entry)
+    if pretraining is not None:
+        complete["pretraining"] = _overlay(pretraining, entry.get("pretraining", {}))
+    if isinstance(preparation := entry.get("preparation"), Mapping):
+        own = preparation.get("training") or {}
+        complete["preparation"] = {**preparation, "training": _overlay(training, own)}
+    return complete
 
 
 def _with_owner(name: str, entry: Any, benchmarks: Mapping[str, Any]) -> Any:

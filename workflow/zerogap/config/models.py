@@ -4,7 +4,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from zerogap.config.section import MAX_COUNT, Fraction, Label, PositiveFloat, PositiveInt, Section
+from zerogap.config.section import (
+    MAX_COUNT,
+    Fraction,
+    Label,
+    Name,
+    PositiveFloat,
+    PositiveInt,
+    Section,
+)
+from zerogap.config.training import Training
 
 FROM_SCRATCH = "from_scratch"
 
@@ -45,6 +54,24 @@ class Pretraining(Section):
     )
 
 
+class GgufFile(Section):
+    """A model's GGUF file in an installed Python package."""
+
+    package: str = Field(description="Package, by the name that it is installed by.")
+    file: str = Field(description="Path of the file next to the package's own folder.")
+    end_token: str = Field(description="End and padding token; GGUF files name a chat's.")
+
+
+class Preparation(Section):
+    """A training of the base model before the run; clean and contaminated models start from it."""
+
+    name: Name = Field(description="Its folder, which runs share: results/bases/<model>/<name>.")
+    benchmark: Name = Field(
+        description="Benchmark whose `num_preparation` questions it trains on, without exemplars."
+    )
+    training: Training = Field(description="Values of `training` that differ.")
+
+
 class ModelEntry(Section):
     """A base model; every variant is trained from it."""
 
@@ -62,6 +89,13 @@ class ModelEntry(Section):
     revision: str | None = Field(
         default=None, description="Branch, tag or commit on the hub; null for a folder."
     )
+    gguf: GgufFile | None = Field(
+        default=None,
+        description=(
+            "A file that holds `base`, a model on the hub: converted once to safetensors in "
+            "bfloat16, without a chat template, instead of a download."
+        ),
+    )
     chat_template: Literal["ignore"] | None = Field(
         default=None,
         description=(
@@ -72,4 +106,8 @@ class ModelEntry(Section):
     pretraining: Pretraining | None = Field(
         default=None,
         description="Values of `pretraining` that differ for this model.",
+    )
+    preparation: Preparation | None = Field(
+        default=None,
+        description="A training of the base before the run, for a model too weak at the questions.",
     )

@@ -121,7 +121,7 @@ def _rows(schema: Schema, fields: Schema, name: str, values: Any, path: str = ""
     field, key = fields[name], f"{path}{name}"
     value = values.get(name) if isinstance(values, Mapping) else None
     target = _target(field)
-    if target == "Pretraining":
+    if target in ("Pretraining", "Training"):  # sections of their own
         yield f"| `{key}` | mapping |  | {field['description']} |\n"
     elif target:
         yield f"| `{key}` | mapping |  | {_meaning(schema, field)} |\n"

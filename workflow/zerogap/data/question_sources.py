@@ -1,4 +1,4 @@
-"""Where a benchmark's questions come from: the hub, local files, or the toy generator.
+"""Where a benchmark's questions come from: the hub, local files, or a generator.
 
 The argument is always the `questions` section of a benchmark file; the results are entries of
 :mod:`zerogap.data.gsm8k_format`.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from zerogap.data import gsm8k_format
+from zerogap.data import gsm8k_format, gsm_symbolic
 from zerogap.data.answers import canonical
 from zerogap.data.gsm8k_format import Entry
 from zerogap.data.questions import Question
@@ -31,10 +31,10 @@ def fetch(
     local files, a difference is only printed.
 
     Args:
-        questions: source ("hub", "files" or "generated") and the options of that source: hub
-            (repository, revision, num_rows, sha256), files (train, test), generated (num_train,
-            num_test).
-        seed: of the generator.
+        questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
+            source: hub (repository, revision, num_rows, sha256), files (train, test), generated
+            (num_train, num_test), gsm_symbolic (:func:`zerogap.data.gsm_symbolic.entries`).
+        seed: of the toy generator; the other sources have one fixed data set.
         parse_gold: reads the gold answer of an entry, for the checks.
 
     Raises:
@@ -44,6 +44,8 @@ def fetch(
     if source == "generated":
         sizes = questions["generated"]
         return {split: generated(sizes[f"num_{split}"], seed, split) for split in SPLITS}
+    if source == "gsm_symbolic":
+        return gsm_symbolic.entries(**questions["gsm_symbolic"])
     if source == "files":
         files = questions["files"]
         entries = {split: gsm8k_format.load_entries(files[split], parse_gold) for split in SPLITS}

@@ -42,7 +42,7 @@ def split_test_questions(
         InputError: there are fewer questions, or none would be leaked or unleaked.
     """
     num_test = len(questions) if num_test is None else num_test
-    positions = _sample(questions, num_test, f"questions/{seed}", "test")
+    positions = _sample(range(len(questions)), num_test, f"questions/{seed}", "test")
     if not 0 < num_leaked < num_test:
         raise InputError(
             f"num_leaked must be between 1 and num_test - 1 = {num_test - 1} (got {num_leaked}), "
@@ -53,7 +53,7 @@ def split_test_questions(
 
 
 def draw_training_questions(
-    questions: Sequence[Question], num_train: int | None, seed: int
+    questions: Sequence[Question], num_train: int | None, seed: int, num_preparation: int = 0
 ) -> pd.DataFrame:
     """Draw the clean model's training questions, none leaked; ids like "train-0007".
 
@@ -61,12 +61,29 @@ def draw_training_questions(
         questions: all training questions of the benchmark.
         num_train: number of questions to draw; None for all.
         seed: of the run.
+        num_preparation: number of questions set aside (:func:`preparation_questions`).
 
     Raises:
         InputError: there are fewer questions.
     """
-    num_train = len(questions) if num_train is None else num_train
-    positions = _sample(questions, num_train, f"training/{seed}", "train")
+    set_aside = set(_preparation_positions(questions, num_preparation))
+    available = [position for position in range(len(questions)) if position not in set_aside]
+    num_train = len(available) if num_train is None else num_train
+    positions = _sample(available, num_train, f"training/{seed}", "train")
+    return _table(questions, positions, set(), "train")
+
+
+def preparation_questions(questions: Sequence[Question], num_preparation: int) -> pd.DataFrame:
+    """The training questions set aside for the preparation of base models, the same in every run.
+
+    Args:
+        questions: all training questions of the benchmark.
+        num_preparation: how many are set aside.
+
+    Raises:
+        InputError: there are fewer questions.
+    """
+    positions = _preparation_positions(questions, num_preparation)
     return _table(questions, positions, set(), "train")
 
 
@@ -117,13 +134,19 @@ def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
             )
 
 
-def _sample(questions: Sequence[Question], number: int, key: str, split: str) -> list[int]:
-    if not 0 < number <= len(questions):
+def _preparation_positions(questions: Sequence[Question], num_preparation: int) -> list[int]:
+    if not num_preparation:
+        return []
+    return _sample(range(len(questions)), num_preparation, "preparation", "preparation")
+
+
+def _sample(positions: Sequence[int], number: int, key: str, split: str) -> list[int]:
+    if not 0 < number <= len(positions):
         raise InputError(
-            f"num_{split} must be between 1 and {len(questions)}, the number of {split} questions "
-            f"(got {number})"
+            f"num_{split} must be between 1 and {len(positions)}, the number of questions to draw "
+            f"from (got {number})"
         )
-    return sorted(Random(key).sample(range(len(questions)), number))
+    return sorted(Random(key).sample(positions, number))
 
 
 def _table(

@@ -6,6 +6,9 @@ The parameters are those of the published configurations, counted with `transfor
 from zerogap.families.family import ModelSize
 
 HUB_SIZES = {
+    "HuggingFaceTB/SmolLM2-135M-Instruct": ModelSize(
+        134_515_008, 269_060_552, (1_536,) * 30, kv_elements=2 * 30 * 3 * 64
+    ),
     "Qwen/Qwen2.5-0.5B": ModelSize(
         494_032_768, 988_097_824, (4_864,) * 24, kv_elements=2 * 24 * 2 * 64
     ),

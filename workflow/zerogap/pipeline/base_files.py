@@ -23,7 +23,7 @@ def base_files(config: Config, model: str, *, weights: bool = False) -> Path:
 
     Raises:
         InputError: the base is neither a folder nor cached nor on a hub that answers, or it has
-            not been pretrained yet.
+            not been pretrained or converted yet.
     """
     entry = config.models[model]
     folder = jobs.base_folder(config, model)
@@ -33,6 +33,11 @@ def base_files(config: Config, model: str, *, weights: bool = False) -> Path:
         raise InputError(
             f"models.{model}: results/{config.run}/{model}/base does not exist; pretrain it first "
             "with snakemake pretrain_all_bases"
+        )
+    if entry.gguf is not None:
+        raise InputError(
+            f"models.{model}: {jobs.BASES}/{model}/base does not exist; convert it first with "
+            f"snakemake {jobs.BASES}/{model}/base"
         )
     from huggingface_hub import snapshot_download
 

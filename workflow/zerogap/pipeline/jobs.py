@@ -11,6 +11,13 @@ from zerogap.config import FROM_SCRATCH, Config
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
+BASES = "results/bases"  # converted and prepared bases, which runs share
+PREPARATION = (
+    "draw_preparation_questions",
+    "write_preparation_data",
+    "train_preparation",
+    "merge_preparation",
+)
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
 _MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
@@ -52,23 +59,29 @@ def is_primary(config: Config, model: str, variant: str) -> bool:
 
 
 def fetched_models(config: Config) -> list[str]:
-    """The models whose base is downloaded: neither a local folder nor pretrained by the run."""
+    """The models whose base is downloaded: neither a local folder nor made by the run."""
     return [
         model
         for model, entry in config.models.items()
-        if entry.base != FROM_SCRATCH and not Path(entry.base).is_dir()
+        if entry.base != FROM_SCRATCH and not Path(entry.base).is_dir() and entry.gguf is None
     ]
+
+
+def converted_models(config: Config) -> list[str]:
+    """The models whose base is converted from a GGUF file."""
+    return [model for model, entry in config.models.items() if entry.gguf is not None]
+
+
+def prepared_models(config: Config) -> list[str]:
+    """The models whose base is trained before the run."""
+    return [model for model, entry in config.models.items() if entry.preparation is not None]
 
 
 def base_folder(config: Config, model: str) -> Path | None:
     """The folder of a base model: as configured, or made by an earlier run; None if absent."""
-    for folder in (
-        Path(config.models[model].base),
-        Path("results", config.run, model, "base"),
-    ):
-        if folder.is_dir():
-            return folder
-    return None
+    entry = config.models[model]
+    made = Path(BASES if entry.gguf else f"results/{config.run}", model, "base")
+    return next((folder for folder in (Path(entry.base), made) if folder.is_dir()), None)
 
 
 def sampled_strategies(config: Config) -> list[str]:
@@ -185,4 +198,10 @@ def _base_jobs(config: Config) -> list[Job]:
     return [
         *(Job("pretrain_base", model) for model in pretrained),
         *(Job("fetch_base", model) for model in fetched_models(config)),
+        *(Job("convert_gguf", model) for model in converted_models(config)),
+        *(
+            Job(rule, model, config.preparation_for(model).benchmark)
+            for model in prepared_models(config)
+            for rule in PREPARATION
+        ),
     ]

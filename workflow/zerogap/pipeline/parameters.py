@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zerogap.config import Config
+from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs
@@ -19,6 +19,7 @@ SAMPLING_VERSION = 3
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
+PREPARATION_SEED = 0  # not the run's: runs share a prepared base
 RANKED_STEPS = 10  # tokens per trajectory (Figure 1)
 FORCED_RESPONSES = 10  # per question, of the recovery rate
 
@@ -55,6 +56,7 @@ def _split_questions(config: Config, data: str, owner: str) -> Parameters:
         "num_test": benchmark.num_test,
         "num_leaked": benchmark.num_leaked,
         "num_train": benchmark.num_train,
+        "num_preparation": benchmark.num_preparation,
         "extraction": benchmark.extraction,
         "seed": config.seed,
         "metadata": {"run": config.run, "benchmark": owner} | _source(benchmark.questions),
@@ -104,6 +106,46 @@ def _pretrain_base(config: Config, model: str) -> Parameters:
     }
 
 
+def _convert_gguf(config: Config, model: str) -> Parameters:
+    gguf = config.models[model].gguf
+    if gguf is None:
+        raise InputError(f"config: models.{model} has no gguf to convert")
+    return gguf.model_dump()
+
+
+def _draw_preparation_questions(config: Config, model: str, name: str) -> Parameters:
+    owner = config.preparation_for(model).benchmark
+    return _fetch_questions(config, "data", owner) | {
+        "num_preparation": config.benchmarks[owner].num_preparation,
+        "seed": PREPARATION_SEED,
+        "metadata": {"benchmark": owner},
+    }
+
+
+def _write_preparation_data(config: Config, model: str, name: str) -> Parameters:
+    preparation = config.preparation_for(model)
+    return {
+        "contamination": None,
+        "prompt": _prompt(config.benchmarks[preparation.benchmark]),
+        "cutoff_len": preparation.training.cutoff_len,
+        "version": TRAINING_VERSION,
+    }
+
+
+def _train_preparation(config: Config, model: str, name: str) -> Parameters:
+    training = config.preparation_for(model).training
+    return {
+        "family": config.models[model].family,
+        "training": training.model_dump() | {"seed": PREPARATION_SEED},
+        "metadata": {"model": model, "variant": name},
+        "version": TRAINING_VERSION,
+    }
+
+
+def _merge_preparation(config: Config, model: str, name: str) -> Parameters:
+    return _merge(config.preparation_for(model).training)
+
+
 def _write_training_data(config: Config, model: str, variant: str) -> Parameters:
     benchmark = _benchmark(config, variant)
     return {
@@ -124,8 +166,11 @@ def _train_lora(config: Config, model: str, variant: str) -> Parameters:
 
 
 def _merge_lora(config: Config, model: str, variant: str) -> Parameters:
-    dtype = "bfloat16" if config.training_for(variant).bf16 else "float32"
-    return {"dtype": dtype, "version": TRAINING_VERSION}
+    return _merge(config.training_for(variant))
+
+
+def _merge(training: Training) -> Parameters:
+    return {"dtype": "bfloat16" if training.bf16 else "float32", "version": TRAINING_VERSION}
 
 
 def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:
@@ -228,6 +273,11 @@ _PARAMETERS: dict[str, Callable[..., Parameters]] = {
         _prepare_exemplars,
         _fetch_base,
         _pretrain_base,
+        _convert_gguf,
+        _draw_preparation_questions,
+        _write_preparation_data,
+        _train_preparation,
+        _merge_preparation,
         _write_training_data,
         _train_lora,
         _merge_lora,

@@ -28,7 +28,7 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
         "prepare_instructions",
         "prepare_exemplars",
     ),
-    "Base models": ("fetch_base", "pretrain_base"),
+    "Base models": ("fetch_base", "pretrain_base", "convert_gguf", *jobs.PREPARATION),
     "LoRA training": ("write_training_data", "train_lora", "merge_lora"),
     "Greedy trajectories": ("decode_greedy",),
     CLEAN_SAMPLES: (jobs.SAMPLE,),
@@ -139,6 +139,10 @@ def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: 
         case "pretrain_base":
             values = config.pretraining_for(job.model)
             return Work({"training": values.max_steps * values.batch_size * values.sequence_length})
+        case "train_preparation":
+            examples = benchmark.num_preparation * (text.question + text.response)
+            epochs = config.preparation_for(job.model).training.num_epochs
+            return Work({"training": examples * epochs})
         case "train_lora":
             clean = jobs.is_clean(config, job.variant)
             questions = benchmark.num_train if clean else benchmark.num_leaked
@@ -195,7 +199,7 @@ def recovery_work(num_responses: int, generated: float, text: TextLengths) -> Wo
 def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:
     """What a job leaves on disk."""
     match job.rule:
-        case "fetch_base" | "pretrain_base":
+        case "fetch_base" | "pretrain_base" | "convert_gguf" | "merge_preparation":
             return size.stored
         case "train_lora" | "merge_lora":
             bytes_per_parameter = 2 if config.training_for(job.variant).bf16 else 4

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from zerogap.config import Config
+from zerogap.config import Config, ModelEntry
 from zerogap.pipeline import jobs, targets
 from zerogap.reporting.catalog import Entry
 from zerogap.reporting.labels import Labels
@@ -66,11 +66,24 @@ def scale_sentence(config: Config) -> str:
         for name, benchmark in config.benchmarks.items()
         if benchmark.questions_of is None
     )
-    models = ", ".join(f"{model.label} from {model.base}" for model in config.models.values())
+    models = ", ".join(
+        f"{model.label} from {model.base}{_preparation(config, model)}"
+        for model in config.models.values()
+    )
     return (
         f"Run “{config.run}”: {questions}; m = {config.sampling.num_samples} samples per "
         f"question, B = {config.metrics.bins} strata; {len(config.benchmarks)} benchmark(s); "
         f"{len(config.models)} model(s): {models}."
+    )
+
+
+def _preparation(config: Config, model: ModelEntry) -> str:
+    if model.preparation is None:
+        return ""
+    benchmark = config.benchmarks[model.preparation.benchmark]
+    return (
+        f" (trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
+        "the run)"
     )
 
 
@@ -273,7 +286,7 @@ def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[
     trainings = [config.training.clean, config.training.contaminated]
     sources = {owner.questions.source for owner in owners}
     return {
-        "questions": "generated" if "generated" in sources else "",
+        "questions": "generated" if sources & {"generated", "gsm_symbolic"} else "",
         "base_model": {model: config.models[model].base for model in models},
         "test_questions": [owner.num_test for owner in owners],
         "leaked_questions": [owner.num_leaked for owner in owners],

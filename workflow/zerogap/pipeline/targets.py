@@ -24,9 +24,22 @@ def results(config: Config) -> str:
 
 
 def base_model(config: Config, model: str) -> str:
-    """The folder of a base model: as configured, or where the run fetches or pretrains it."""
-    base = config.models[model].base
-    return base if Path(base).is_dir() else f"{results(config)}/{model}/base"
+    """The folder of a base model, prepared if the configuration says how."""
+    preparation = config.models[model].preparation
+    if preparation is None:
+        return unprepared_base(config, model)
+    return f"{jobs.BASES}/{model}/{preparation.name}/model"
+
+
+def unprepared_base(config: Config, model: str) -> str:
+    """The folder of a base model: as configured, or where it is converted, fetched or pretrained.
+
+    Runs share a converted base.
+    """
+    entry = config.models[model]
+    if entry.gguf is not None:
+        return f"{jobs.BASES}/{model}/base"
+    return entry.base if Path(entry.base).is_dir() else f"{results(config)}/{model}/base"
 
 
 def bases_to_pretrain(config: Config) -> list[str]:
@@ -35,10 +48,21 @@ def bases_to_pretrain(config: Config) -> list[str]:
     Raises:
         InputError: the configuration does not say how.
     """
-    models = [model for model in config.models if model not in jobs.fetched_models(config)]
+    downloaded = [*jobs.fetched_models(config), *jobs.converted_models(config)]
+    models = [model for model in config.models if model not in downloaded]
     for model in models:
         config.pretraining_for(model)
     return [f"{results(config)}/{model}/base" for model in models]
+
+
+def preparations(config: Config) -> list[str]:
+    """The names of all preparations."""
+    return [config.preparation_for(model).name for model in jobs.prepared_models(config)]
+
+
+def preparation_files(config: Config, model: str) -> list[str]:
+    """The user's own files that the questions of a preparation are read from."""
+    return question_files(config, config.preparation_for(model).benchmark)
 
 
 def owner_data(config: Config, variant: str) -> str:

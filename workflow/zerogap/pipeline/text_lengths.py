@@ -5,7 +5,7 @@ from statistics import mean
 
 from zerogap.config import Config
 from zerogap.config.benchmark import Benchmark
-from zerogap.data import gsm8k_format, openorca, prompts
+from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate
 from zerogap.data.toy.instructions import instructions
@@ -87,6 +87,11 @@ def _question_characters(
         texts = [
             (row.question, row.rationale, row.gold)
             for row in gsm8k_format.load(questions.files.test, gold)
+        ]
+    elif questions.source == "gsm_symbolic" and questions.gsm_symbolic:
+        entries = gsm_symbolic.entries(**questions.gsm_symbolic.model_dump())["test"]
+        texts = [
+            (row.question, row.rationale, row.gold) for row in map(gsm8k_format.parse, entries)
         ]
     elif questions.source == "generated":
         texts = [

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from zerogap.config import FROM_SCRATCH, Config
+from zerogap.config import Config
 from zerogap.errors import InputError
 from zerogap.families import ModelSize, published_size
 from zerogap.pipeline import jobs, targets
@@ -32,6 +32,7 @@ def all_checks(config: Config) -> list[CheckResult]:
     results = hub.check_hub_access(resources, config.offline)
     results += [
         *inputs.check_data_files(config),
+        *inputs.check_gguf_files(config),
         *inputs.check_api_keys(config),
         *strategies.check_strategies(config),
         *machine.check_versions(),
@@ -41,7 +42,7 @@ def all_checks(config: Config) -> list[CheckResult]:
     for model, entry in config.models.items():
         is_local = jobs.base_folder(config, model) is not None
         is_readable = is_local or failed_checks.isdisjoint({hub.HUB, f"{hub.HUB}, models.{model}"})
-        if is_readable and (is_local or entry.base != FROM_SCRATCH):
+        if is_readable and (is_local or model in jobs.fetched_models(config)):
             results.append(inputs.check_end_token(config, model))
             results.append(inputs.check_chat_template(config, model))
             results.append(inputs.check_context_length(config, model))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from zerogap.config import Config, ModelEntry
 from zerogap.config.benchmark import Benchmark
-from zerogap.data import gsm8k_format, openorca, prompts
+from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io.hub import first_line
+from zerogap.io.packages import package_file
 from zerogap.pipeline import base_files, jobs, targets
 from zerogap.pipeline.preflight.result import (
     OK,
@@ -29,6 +30,11 @@ def check_data_files(config: Config) -> list[CheckResult]:
         benchmark = config.benchmarks[owner]
         if benchmark.questions.source == "files":
             results += _check_questions(owner, benchmark)
+        if benchmark.questions.source == "gsm_symbolic" and benchmark.questions.gsm_symbolic:
+            check = f"benchmarks.{owner}.questions.gsm_symbolic"
+            with input_errors_as_failures(results, check):
+                gsm_symbolic.entries(**benchmark.questions.gsm_symbolic.model_dump())
+                results.append(CheckResult(OK, check, "enough questions"))
     instructions = config.instructions
     if instructions.source == "files" and instructions.files:
         check, path = "instructions.files", instructions.files
@@ -69,6 +75,19 @@ def _unreadable_as_input_error(path: str) -> Iterator[None]:
             f"{path}: cannot be read ({first_line(error)}); fix its permissions or encoding, or "
             "copy it again"
         ) from error
+
+
+def check_gguf_files(config: Config) -> list[CheckResult]:
+    """Whether the packages are installed that bring GGUF files, and the one that reads them."""
+    results: list[CheckResult] = []
+    for model in jobs.converted_models(config):
+        gguf, check = config.models[model].gguf, f"models.{model}.gguf"
+        if gguf is None or jobs.base_folder(config, model) is not None:
+            continue
+        with input_errors_as_failures(results, check):
+            package_file("gguf", "gguf")
+            results.append(CheckResult(OK, check, str(package_file(gguf.package, gguf.file))))
+    return results
 
 
 def check_api_keys(config: Config) -> list[CheckResult]:

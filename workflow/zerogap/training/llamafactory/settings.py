@@ -85,7 +85,7 @@ def train_settings(
             "warmup_steps": training["warmup_ratio"],  # below 1: a fraction of all steps
             "bf16": training["bf16"],
             "use_cpu": training["device"] == "cpu",
-            "disable_gradient_checkpointing": not training["bf16"],
+            "disable_gradient_checkpointing": not training["bf16"] or training["device"] == "cpu",
             "train_sampling_strategy": (
                 "group_by_length" if training["group_by_length"] else "random"
             ),

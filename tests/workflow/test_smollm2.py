@@ -1,0 +1,78 @@
+"""A pretrained language model on two cores: what its scales share, and the jobs of a dry run."""
+
+import json
+
+import pytest
+
+from helpers import dry_runs
+from helpers.dry_runs import ROOT
+from zerogap import config
+from zerogap.pipeline import parameters, targets
+
+PROFILE = ROOT / "profiles/smollm2"
+PREPARED = "results/bases/smollm2/{}/model"
+
+
+@pytest.fixture
+def scales(tmp_path):
+    """Name of the source → overlays of the scale; GSM8K's files are empty ones."""
+    path = tmp_path / "questions.jsonl"
+    path.touch()
+    files = {"files": {"train": str(path), "test": str(path)}}
+    overlay = tmp_path / "files.json"
+    overlay.write_text(json.dumps({"benchmarks": {"gsm8k": {"questions": files}}}))
+    shared = PROFILE / "smollm2.yaml"
+    return {
+        "gsm_symbolic": [shared, PROFILE / "gsm_symbolic.yaml"],
+        "held_out": [shared, PROFILE / "gsm_symbolic.yaml", PROFILE / "held_out.yaml"],
+        "gsm8k": [shared, PROFILE / "gsm8k.yaml", overlay],
+    }
+
+
+@pytest.mark.parametrize("source", ["gsm_symbolic", "held_out", "gsm8k"])
+def test_the_clean_model_and_shortcut_start_from_the_prepared_base(scales, source):
+    scale = config.load([ROOT / "config.yaml", *scales[source]])
+    [owner] = scale.question_owners
+    prepared = PREPARED.format(source)
+    assert targets.starting_model(scale, "smollm2", f"clean_{owner}") == prepared
+    shortcut = targets.strategy_inputs(scale, "smollm2", owner, "shortcut")
+    assert shortcut["base_model"] == prepared
+
+
+def test_strategies_and_lora_are_those_of_the_paper(scales):
+    paper = config.load([ROOT / "config.yaml"])
+    for overlays in scales.values():
+        scale = config.load([ROOT / "config.yaml", *overlays])
+        for section in ("strategies", "ablation", "metrics"):
+            assert getattr(scale, section) == getattr(paper, section)
+        for key in ("num_samples", "temperature", "top_p", "dtype"):
+            assert getattr(scale.sampling, key) == getattr(paper.sampling, key)
+        for kind in ("clean", "contaminated"):
+            training, published = (getattr(c.training, kind) for c in (scale, paper))
+            for key in ("lora", "learning_rate", "lr_scheduler", "warmup_ratio", "bf16"):
+                assert getattr(training, key) == getattr(published, key)
+
+
+def test_another_seed_shares_the_prepared_base(scales, tmp_path):
+    seed = tmp_path / "seed.yaml"
+    seed.write_text("run: smollm2_seed1\nseed: 1")
+    files = [ROOT / "config.yaml", *scales["gsm_symbolic"]]
+    first, second = config.load(files), config.load([*files, seed])
+    for rule in (
+        "draw_preparation_questions", "write_preparation_data", "train_preparation",
+        "merge_preparation",
+    ):  # fmt: skip
+        job = f"smollm2/gsm_symbolic/{rule}"
+        assert parameters.job_parameters(first, job) == parameters.job_parameters(second, job)
+    split = "data/gsm_symbolic/split_questions"
+    assert parameters.job_parameters(first, split) != parameters.job_parameters(second, split)
+
+
+@pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])
+def test_one_command_converts_prepares_and_makes_every_table(scales, source, tmp_path):
+    jobs = dry_runs.jobs(
+        "--profile", "profiles/smollm2", "--forceall", "--configfile", *scales[source]
+    )
+    assert jobs["convert_gguf"] == jobs["train_preparation"] == jobs["merge_preparation"] == 1
+    assert jobs["train_lora"] == 3  # clean, contaminated, paraphrased
+    assert jobs["make_table"] > 10

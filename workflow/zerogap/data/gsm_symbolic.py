@@ -1,0 +1,120 @@
+"""Questions of GSM-Symbolic: 85 templates in GSM8K's wording, filled with names and numbers.
+
+The templates are the generators of the installed package reasoning-gym. They make one fixed data
+set of a training and a test split; no two of its questions share template and numbers, so that a
+test question differs from every training question in more than a name.
+"""
+
+import functools
+import re
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any, Literal
+
+from zerogap.errors import InputError
+from zerogap.io.packages import package_file
+
+BROKEN = {32, 35, 37, 61, 63, 65, 74, 76, 77, 79, 86, 87, 90, 97, 98}  # its `tasks_need_fix`
+_MAX_DRAWS = 40  # of one template, until its numbers are new and its rationale is short enough
+_HELD_OUT = 4  # every fourth template is a test template if templates are held out
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+Entry = dict[str, str]  # question, answer
+Template = Callable[[Random, float], dict[str, Any]]
+
+
+def entries(
+    num_train: int, num_test: int, templates: Literal["shared", "held_out"], max_words: int | None
+) -> dict[str, list[Entry]]:
+    """The data set: split → entries in OpenAI's GSM8K format.
+
+    The questions of a split go through its templates in turn. A template that has no new numbers,
+    or whose rationales are too long, is left out.
+
+    Args:
+        num_train: number of training questions.
+        num_test: number of test questions.
+        templates: whether the splits share templates, or every fourth template is the test
+            split's alone.
+        max_words: words that no rationale exceeds; None for any length.
+
+    Raises:
+        InputError: reasoning-gym is not installed, or its templates have too few questions.
+    """
+    numbers = list(_templates())
+    test = train = numbers
+    if templates == "held_out":
+        test = numbers[::_HELD_OUT]
+        train = [number for number in numbers if number not in test]
+    used: set[tuple[str, ...]] = set()
+    sizes = {"test": (num_test, test), "train": (num_train, train)}
+    return {split: _draw(split, *sizes[split], max_words, used) for split in sizes}
+
+
+def _draw(
+    split: str, size: int, numbers: Sequence[int], max_words: int | None, used: set[tuple[str, ...]]
+) -> list[Entry]:
+    rng = Random(f"gsm_symbolic/{split}")
+    open_templates, drawn = list(numbers), list[Entry]()
+    while open_templates and len(drawn) < size:
+        rng.shuffle(open_templates)
+        for number in list(open_templates):
+            entry = _new_entry(number, rng, max_words, used)
+            if entry is None:
+                open_templates.remove(number)
+            else:
+                drawn.append(entry)
+    if len(drawn) < size:
+        raise InputError(
+            f"GSM-Symbolic's templates have only {len(drawn)} {split} questions with these "
+            f"settings; lower questions.gsm_symbolic.num_{split} (got {size})"
+        )
+    return drawn[:size]
+
+
+def _new_entry(
+    number: int, rng: Random, max_words: int | None, used: set[tuple[str, ...]]
+) -> Entry | None:
+    """A question of a template with numbers that no earlier one has; None if no draw has any."""
+    for _ in range(_MAX_DRAWS):
+        example = _templates()[number](rng, 1.0)
+        question, answer = example["question"], example["metadata"]["answer_cot"]
+        key = (str(number), *_NUMBER.findall(question))
+        num_words = len(answer.rpartition("####")[0].split())
+        if key not in used and (max_words is None or num_words <= max_words):
+            used.add(key)
+            return {"question": question, "answer": answer}
+    return None
+
+
+@functools.cache
+def _templates() -> dict[int, Template]:
+    """Number → generator, in the order of the numbers, without the broken ones.
+
+    Only the files needed are loaded: importing the package would import all of its tasks, with
+    dependencies that are not installed.
+    """
+    folder = package_file("reasoning-gym", "reasoning_gym")
+    _load("reasoning_gym.utils", folder / "utils.py")  # the generators import it by this name
+    modules = [
+        _load(f"reasoning_gym.{name}", folder / f"arithmetic/gsm_symbolic/{name}.py")
+        for name in ("generators_00_49", "generators_50_99")
+    ]
+    found = {
+        int(name.removeprefix("generate_")): template
+        for module in modules
+        for name, template in vars(module).items()
+        if name.startswith("generate_")
+    }
+    return {number: found[number] for number in sorted(found) if number not in BROKEN}
+
+
+def _load(name: str, path: Path) -> ModuleType:
+    """A module from its file, without importing the package that it is part of."""
+    module = sys.modules[name] = ModuleType(name)
+    SourceFileLoader(name, str(path)).exec_module(module)
+    return module
