@@ -227,7 +227,7 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
         return
     for part in ("resources:", "mem_mb=", "runtime=", "conda:"):
         assert part in text, f"rule {name} lacks {part}"
-    assert "> {log} 2>&1" in text or "script:" in text
+    assert "> {log:q} 2>&1" in text or "script:" in text
     if "gpu=" in text:
         assert "benchmark:" in text
 

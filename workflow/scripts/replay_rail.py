@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from transformers import AutoTokenizer
 
 from script_helpers import run_job
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
-from zerogap.engine.loading import load_tokenizer
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.strategies.registry import RAIL_N
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
-    tokenizer = load_tokenizer(job.input.model)
+    tokenizer = AutoTokenizer.from_pretrained(job.input.model)
     kind = token_kinds(tokenizer.decode, tokenizer.eos_token_id)
     leaked = parquet.read(job.input.questions, "questions").set_index("question_id").leaked
     clean_samples = parquet.read(job.input.clean_samples, "samples")
