@@ -156,7 +156,7 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
 
 
 SUBMITTED = {
-    "compute_metrics", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
+    "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
     "measure_recovery", "merge_lora", "merge_neurons", "merge_shards", "pretrain_base",
     "rank_clean_tokens", "replay_rail", "sample_responses", "train_lora", "write_training_data",
 }  # fmt: skip
@@ -166,8 +166,10 @@ def rules() -> dict[str, str]:
     """Rule → its text, for the rules that run something."""
     texts = {}
     for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"(?m)^ *(?=rule \w+:)", path.read_text())[1:]:
-            if re.search(r"(?m)^ +(shell|script|template_engine):", block):
+        for block in re.split(r"(?m)^ *(?=(?:use )?rule \w+)", path.read_text())[1:]:
+            if block.startswith("rule") and re.search(
+                r"(?m)^ +(shell|script|template_engine):", block
+            ):
                 texts[re.match(r"rule (\w+)", block)[1]] = block
     return texts
 
