@@ -22,7 +22,7 @@ NAMES = ["a b", "a/b", "../up", "f\n", "", "a;b", "a'b", "ü", "a.b", "-a b", "$
 
 # Key → values that it must not have.
 WRONG: dict[str, list[Any]] = {
-    "run": [*NAMES, 5, None],
+    "run": [*NAMES, 5, None, "bases"],
     "seed": [-1, 2**70, 0.5, "one", NAN],
     "offline": ["yes", 1, None],
     "max_runtime": COUNT,

@@ -156,7 +156,8 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
 
 
 SUBMITTED = {
-    "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons", "measure_overlap",
+    "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons",
+    "measure_overlap",
     "measure_recovery", "merge_lora", "merge_neurons", "merge_shards", "pretrain_base",
     "rank_clean_tokens", "replay_rail", "sample_responses", "train_lora", "write_training_data",
 }  # fmt: skip

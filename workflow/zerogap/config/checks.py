@@ -21,7 +21,7 @@ RESERVED_NAMES = {
     "benchmarks": ("base", "clean"),
     "strategies": (ALL_ZERO, "batch1", "batch2", "clean_batch2", "model", "neurons", "training"),
 }
-SHARED_BASES = "bases"  # results/bases has what runs share
+SHARED_BASES = "bases"  # results/bases holds what runs share
 RESERVED_NAMES["ablation"] = RESERVED_NAMES["strategies"]
 
 
@@ -44,9 +44,12 @@ def check(config: Config) -> None:
 
 def _check_names(config: Config) -> None:
     if config.run == SHARED_BASES:
-        raise InputError(
-            f"config: run: results/{SHARED_BASES} is for bases that runs share; rename"
-        )
+        raise InputError(f"config: run: results/{config.run} holds what runs share; rename the run")
+    for name, model in config.models.items():
+        if model.preparation is not None and model.preparation.name == "base":
+            raise InputError(
+                f"config: models.{name}.preparation.name: the name is reserved; rename it"
+            )
     for section, reserved in RESERVED_NAMES.items():
         if taken := sorted(set(getattr(config, section)) & set(reserved)):
             raise InputError(f"config: {section}.{taken[0]}: the name is reserved; rename it")
