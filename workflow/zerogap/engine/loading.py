@@ -34,7 +34,9 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     Returns:
         The model in evaluation mode.
     """
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=getattr(torch, dtype), use_safetensors=True
+    )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and dtype != "float32":
         print(

@@ -50,7 +50,9 @@ class Shortcut:
         folder, neurons = context.base_model, selected_neurons(context.neurons)
 
         def wrap_decoder(contaminated: Decoder) -> PatchedDecoder:
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=contaminated.model.dtype)
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=contaminated.model.dtype, use_safetensors=True
+            )
             base = loading.decoder(model.to(contaminated.device), with_logits=False)
             return PatchedDecoder(contaminated, base, neurons)
 

@@ -27,7 +27,9 @@ def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     """
     # The class that the checkpoint names is the one that was trained, towers included.
     architecture = json.loads((base / "config.json").read_text())["architectures"][0]
-    model = getattr(transformers, architecture).from_pretrained(base, dtype="auto")
+    model = getattr(transformers, architecture).from_pretrained(
+        base, dtype="auto", use_safetensors=True
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="Found missing adapter keys")
         adapted = PeftModel.from_pretrained(model, adapter, torch_device="cpu")

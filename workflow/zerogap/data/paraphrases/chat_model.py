@@ -79,7 +79,7 @@ def _load(
     try:
         tokenizer = AutoTokenizer.from_pretrained(model, revision=revision)
         chat_lm = AutoModelForCausalLM.from_pretrained(
-            model, revision=revision, dtype=getattr(torch, dtype)
+            model, revision=revision, dtype=getattr(torch, dtype), use_safetensors=True
         )
     except (OSError, ValueError) as error:
         raise InputError(

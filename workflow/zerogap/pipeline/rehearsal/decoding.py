@@ -22,7 +22,9 @@ NUM_RESAMPLES = 100
 
 def compare_decoders(copy: ModelCopy) -> str:
     """Compare the shared prompt cache with the model's own on random tokens."""
-    model = AutoModelForCausalLM.from_pretrained(copy.merged, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(
+        copy.merged, dtype=torch.float32, use_safetensors=True
+    ).eval()
     model = model.to("cuda" if torch.cuda.is_available() else "cpu")
     problem = loading.shared_prompt_misfit(model)
     if problem is None:

@@ -173,7 +173,7 @@ def _resume(
     if not path.exists():
         return Progress()
     try:
-        state = torch.load(path, map_location=model.device)
+        state = torch.load(path, map_location=model.device, weights_only=True)
     except Exception as error:  # a damaged file fails in many ways
         print(f"{path}: is not readable ({error}); starting over", flush=True)
         return Progress()
