@@ -93,7 +93,9 @@ def test_equal_strategies_are_the_same() -> None:
     assert strategy_identity(Plain({1, 2, 3})) == strategy_identity(Plain({3, 2, 1}))
 
 
-@pytest.mark.parametrize("value", [lambda logits: logits, len, object()], ids=str)
+@pytest.mark.parametrize(
+    "value", [lambda logits: logits, len, object()], ids=["function", "built-in", "object"]
+)
 def test_a_parameter_that_cannot_be_written_down_is_an_error(value) -> None:
     with pytest.raises(InputError, match=r"strategy Plain: .* make it a dataclass of plain values"):
         strategy_identity(Plain(value))
