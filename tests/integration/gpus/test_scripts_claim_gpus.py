@@ -18,8 +18,8 @@ def test_exactly_the_rules_with_gpus_run_scripts_that_claim_them():
     rules = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
     scripts = {
         re.search(r"scripts/(\w+)\.py", rule).group(1)
-        for rule in re.split(r"(?m)^ *(?=rule )", rules)
-        if "gpu=" in rule
+        for rule in re.split(r"(?m)^ *(?=(?:use )?rule )", rules)
+        if "gpu=" in rule and rule.startswith("rule")
     }
     assert scripts == set(GPU_SCRIPTS)
 

@@ -110,7 +110,7 @@ def test_access_licence_and_revision_are_checked(preflight, hub):
         instructions__hub__repository="someone/gone",
         benchmarks__gsm8k__questions__hub__revision="lost",
         models__old=old,
-        models__far=old | {"base": "far/away"},
+        models__far=old | {"base": "far/away", "label": "Far"},
     )
     assert code != 0
     assert "Traceback" not in output

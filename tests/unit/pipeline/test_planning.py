@@ -77,7 +77,7 @@ def test_pretraining_tokens_are_steps_times_batch(paper, quick):
 
 def test_a_second_benchmark_adds_its_own_questions_and_clean_model(paper):
     second = {"file": str(ROOT / "workflow/benchmarks/gsm8k.yaml"), "num_test": 100}
-    second |= {"num_leaked": 50, "num_train": 50}
+    second |= {"label": "Second", "num_leaked": 50, "num_train": 50}
     one, two = paper(**ONE_MODEL), paper(**ONE_MODEL, benchmarks__second=second)
     plans = [planning.plan(config, sizes(config)) for config in (one, two)]
     text = text_lengths(two, "llama2", "second", 3.0)

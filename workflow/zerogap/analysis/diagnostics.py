@@ -122,4 +122,4 @@ def _estimate(
     resamples = values[1:][np.isfinite(values[1:])]
     if not np.isfinite(values[0]) or not resamples.size:
         return (float("nan"),) * 3
-    return float(values[0]), *interval(resamples, confidence_level)
+    return float(values[0]), *interval(resamples, float(values[0]), confidence_level)
