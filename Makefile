@@ -66,7 +66,7 @@ fuzz: .venv/ready ## give invalid input to everything that takes input, and prin
 	$(PYTEST) $(PARALLEL) tests/fuzz
 
 kill-test: KILLS ?= 50
-kill-test: .venv/ready ## kill a run at random moments and compare its files with those of an undisturbed one (half an hour)
+kill-test: .venv/ready ## kill a run at random moments and compare its files with those of an undisturbed one
 	PYTHONPATH=tests:workflow $(BIN)/python tests/kill/campaign.py --kills $(KILLS)
 
 lint: .venv/ready ## check style, types, imports, spelling and the workflow

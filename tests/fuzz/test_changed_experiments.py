@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import zerogap
+from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, tokenizer
-from zerogap.io import parquet
 from zerogap.sampling.checkpoint import SampleCheckpoint
 
 NUM_PROMPTS, PER_PART = 8, 4
@@ -31,14 +31,7 @@ class Shift:
 
 
 def neurons(path, layer):
-    table = pd.DataFrame(
-        {
-            "layer": layer, "neuron": range(40), "comparative": 0.1, "causal": 1.0, "score": 1.1,
-            "selected": True,
-        }
-    )  # fmt: skip
-    parquet.write(path, table, "neurons", {})
-    return path
+    return write_neurons(path, layer, range(40))
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ IN_SNAKEMAKE = {
 def test_snakemake_stops_before_its_first_job(tmp_path, judge) -> None:
     outcomes = {}
     for name, values in IN_SNAKEMAKE.items():
-        folder = link_checkout(_made(tmp_path / name))
+        folder = link_checkout(tmp_path / name)
         (folder / "overlay.yaml").write_text(yaml.safe_dump(nested({"run": "fuzz", **values})))
         process = snakemake(
             *("-F", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
@@ -146,8 +146,3 @@ def test_snakemake_stops_before_its_first_job(tmp_path, judge) -> None:
         outcomes[name] = outcome_of_process(process.returncode, process.stdout + process.stderr)
         assert not list(folder.glob("results/*/data"))
     judge("configuration, snakemake", outcomes)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.sealed import find_sealed
@@ -46,8 +47,8 @@ def _outcome(part) -> str:
     try:
         table = SampleCheckpoint(part.parent).load(0, NAMES, 3)
     except Exception as error:  # the point of the test
-        return f"traceback: {type(error).__name__}: {error}"
-    return "clear error" if table is None else "wrongly accepted"
+        return f"{TRACEBACK}: {type(error).__name__}: {error}"
+    return CLEAR_ERROR if table is None else ACCEPTED
 
 
 @pytest.mark.parametrize("mask", [0x01, 0xFF], ids=hex)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.fuzzing import outcome_of_process
+from helpers.fuzzing import TRACEBACK, outcome_of_process
 from zerogap.cli.app import main
 
 GOOD = [{"question_id": f"q{i}", "n_correct": i, "n_samples": 5} for i in range(4)]
@@ -140,7 +140,7 @@ def outcome(arguments: list[str], capsys) -> str:
     try:
         status = main(["score", *arguments])
     except Exception as error:  # the point of the test
-        return f"traceback: {type(error).__name__}: {error}"
+        return f"{TRACEBACK}: {type(error).__name__}: {error}"
     printed = capsys.readouterr()
     return outcome_of_process(status, printed.out + printed.err)
 

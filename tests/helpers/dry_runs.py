@@ -25,6 +25,7 @@ def environment(workdir: Path = ROOT) -> dict[str, str]:
 
 def link_checkout(folder: Path) -> Path:
     """Make a folder in which the workflow runs and leaves its results."""
+    folder.mkdir(exist_ok=True)
     for name in CHECKOUT:
         (folder / name).symlink_to(ROOT / name)
     return folder

@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        alone, killed = (link_checkout(_made(Path(name, kind))) for kind in ("alone", "killed"))
+        alone, killed = (link_checkout(Path(name, kind)) for kind in ("alone", "killed"))
         finish(alone)
         victims = disturb(killed, arguments.kills, random.Random(arguments.seed))
         finish(killed)
@@ -129,11 +129,6 @@ def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
     return sorted(
         path for path in first.keys() | second.keys() if first.get(path) != second.get(path)
     )
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 if __name__ == "__main__":

@@ -25,9 +25,7 @@ def test_every_path_in_a_shell_command_is_quoted(path) -> None:
 
 
 def test_names_with_shell_code_are_names(tmp_path) -> None:
-    folder = tmp_path / f"a {INJECTION}"
-    folder.mkdir()
-    link_checkout(folder)
+    folder = link_checkout(tmp_path / f"a {INJECTION}")
     shutil.copytree(ROOT / "workflow/resources/bases/llama2", folder / INJECTION)
     overlay = {
         "run": "quoted",

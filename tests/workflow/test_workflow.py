@@ -11,6 +11,7 @@ import yaml
 
 from helpers import dry_runs
 from helpers.dry_runs import ROOT, snakemake
+from helpers.workflow_rules import rule_texts
 from zerogap.reporting.catalog import FIGURES, TABLES
 
 QUICK = ("--profile", "profiles/quick")
@@ -163,23 +164,11 @@ SUBMITTED = {
 }  # fmt: skip
 
 
-def rules() -> dict[str, str]:
-    """Rule → its text, for the rules that run something."""
-    texts = {}
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"(?m)^ *(?=(?:use )?rule \w+)", path.read_text())[1:]:
-            if block.startswith("rule") and re.search(
-                r"(?m)^ +(shell|script|template_engine):", block
-            ):
-                texts[re.match(r"rule (\w+)", block)[1]] = block
-    return texts
-
-
 def test_all_but_the_heavy_rules_run_where_snakemake_runs():
-    local = {name for name, text in rules().items() if "localrule: True" in text}
-    conditional = {name for name, text in rules().items() if "localrule: not" in text}
+    local = {name for name, text in rule_texts().items() if "localrule: True" in text}
+    conditional = {name for name, text in rule_texts().items() if "localrule: not" in text}
     assert conditional == {"paraphrase_questions"}  # tests/workflow/test_paraphrases.py
-    assert rules().keys() - local - conditional == SUBMITTED
+    assert rule_texts().keys() - local - conditional == SUBMITTED
 
 
 def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
@@ -187,7 +176,7 @@ def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
     text = (ROOT / "profiles/slurm/config.yaml").read_text()
     text = re.sub(r"(?m)^( *)# ( *[\w-]+:)", r"\1\2", text)
     (tmp_path / "config.yaml").write_text(text)
-    gpu_rules = {name for name, block in rules().items() if "gpu=" in block}
+    gpu_rules = {name for name, block in rule_texts().items() if "gpu=" in block}
     values = {"slurm_partition": "gpu", "gpu_model": "a100"}
     profile = yaml.safe_load(text)
     assert {"slurm_account", "slurm_partition"} <= set(profile["default-resources"])
@@ -221,9 +210,9 @@ def test_snakemakes_linter_finds_nothing():
     assert process.returncode == 0, process.stdout + process.stderr
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", rule_texts())
 def test_every_rule_has_a_log_a_message_and_resources(name):
-    text = rules()[name]
+    text = rule_texts()[name]
     assert "message:" in text
     assert "log:" in text
     if name == "write_parameters":  # rendered by Snakemake itself
@@ -235,14 +224,14 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
         assert "benchmark:" in text
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", rule_texts())
 def test_no_rule_asks_for_more_time_than_max_runtime(name):
-    assert re.findall(r"runtime=(\w+)", rules()[name]) in (["minutes"], [])
+    assert re.findall(r"runtime=(\w+)", rule_texts()[name]) in (["minutes"], [])
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", rule_texts())
 def test_every_rule_is_named_like_its_script(name):
-    scripts = set(re.findall(r"scripts/(\w+)\.py", rules()[name]))
+    scripts = set(re.findall(r"scripts/(\w+)\.py", rule_texts()[name]))
     expected = {"write_parameters": set(), "write_report": {"draw_graph"}}
     assert scripts == expected.get(name, {name})
 
@@ -276,7 +265,7 @@ def test_profiles_name_existing_rules_and_comment_every_entry(path):
     text = path.read_text()
     profile = yaml.safe_load(text)
     for part in ("set-threads", "set-resources"):
-        assert set(profile.get(part, {})) <= set(rules())
+        assert set(profile.get(part, {})) <= set(rule_texts())
     for name in profile:
         start = text.index(f"\n{name}:")
         line = text[start + 1 :].split("\n")[0]

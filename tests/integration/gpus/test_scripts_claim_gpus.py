@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from helpers.paths import ROOT
+from helpers.workflow_rules import rule_texts
 
 GPU_SCRIPTS = sorted(
     path.stem
@@ -15,11 +16,10 @@ GPU_SCRIPTS = sorted(
 
 
 def test_exactly_the_rules_with_gpus_run_scripts_that_claim_them():
-    rules = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
     scripts = {
         re.search(r"scripts/(\w+)\.py", rule).group(1)
-        for rule in re.split(r"(?m)^ *(?=(?:use )?rule )", rules)
-        if "gpu=" in rule and rule.startswith("rule")
+        for rule in rule_texts().values()
+        if "gpu=" in rule
     }
     assert scripts == set(GPU_SCRIPTS)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import zerogap
+from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, tokenizer
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -73,15 +74,9 @@ def test_shortcut_leaves_no_patch_on_the_model(tmp_path):
     net, ids = model("llama", 1), torch.tensor([[1, 2, 3]])
     expected = net(ids).logits
     model("llama", 2).save_pretrained(tmp_path / "base")
-    neurons = pd.DataFrame(
-        {
-            "layer": 0, "neuron": range(40), "comparative": 0.1, "causal": 1.0, "score": 1.1,
-            "selected": True,
-        }
-    )  # fmt: skip
-    parquet.write(tmp_path / "neurons.parquet", neurons, "neurons", {})
+    neurons = write_neurons(tmp_path / "neurons.parquet", layer=0, neuron=range(40))
     options = {"num_samples": 2, "max_new_tokens": 3, "temperature": 0.1}
-    paths = {"base_model": tmp_path / "base", "neurons": tmp_path / "neurons.parquet"}
+    paths = {"base_model": tmp_path / "base", "neurons": neurons}
     plain = zerogap.sample(net, TOKENIZER, PROMPTS, **options)
     patched = zerogap.sample(
         net, TOKENIZER, PROMPTS, strategy=zerogap.Shortcut(), **options, **paths

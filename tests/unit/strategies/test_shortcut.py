@@ -1,17 +1,16 @@
 import contextlib
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
+from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import ARCHITECTURES, model, tokenizer
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
 from zerogap.families.structure import down_projections
-from zerogap.io import parquet
 from zerogap.strategies import shortcut
 from zerogap.strategies.base import Context
 
@@ -119,14 +118,9 @@ def test_a_patched_decoder_samples_like_any_other():
 
 @pytest.fixture
 def neurons_file(tmp_path):
-    table = pd.DataFrame(
-        {
-            "layer": [0, 0, 1], "neuron": [3, 4, 7], "comparative": 0.1, "causal": 1.0,
-            "score": 1.1, "selected": [True, False, True],
-        }
-    )  # fmt: skip
-    parquet.write(tmp_path / "neurons.parquet", table, "neurons", {})
-    return tmp_path / "neurons.parquet"
+    return write_neurons(
+        tmp_path / "neurons.parquet", [0, 0, 1], [3, 4, 7], selected=[True, False, True]
+    )
 
 
 def test_the_neurons_file_gives_the_selected_neurons_by_layer(neurons_file):

@@ -4,12 +4,13 @@ from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.checks import config_warnings
 from zerogap.config.config import CLEAN_PREFIX, Config
 from zerogap.config.load import from_snakemake, load
-from zerogap.config.models import FROM_SCRATCH, ModelEntry, Preparation, Pretraining
+from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, ModelEntry, Preparation, Pretraining
 from zerogap.config.sampling import NeuronLocalisation, Sampling
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Training
 
 __all__ = [
+    "BASES_FOLDER",
     "CLEAN_PREFIX",
     "FROM_SCRATCH",
     "Benchmark",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
 from zerogap.config.config import CLEAN_PREFIX, Config
-from zerogap.config.models import FROM_SCRATCH, Preparation
+from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, Preparation
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Training
 from zerogap.data import extraction
@@ -16,13 +16,16 @@ from zerogap.families import FAMILIES, toy_architecture
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 # Names that have another meaning in results/<run> (docs/workflow.md) or in the tables.
+RESERVED_STRATEGIES = (
+    *(ALL_ZERO, "batch1", "batch2", "clean_batch2"),
+    *("model", "neurons", "training"),
+)
 RESERVED_NAMES = {
     "models": ("data", "logs", "parameters", "timings"),
     "benchmarks": ("base", "clean"),
-    "strategies": (ALL_ZERO, "batch1", "batch2", "clean_batch2", "model", "neurons", "training"),
+    "strategies": RESERVED_STRATEGIES,
+    "ablation": RESERVED_STRATEGIES,
 }
-SHARED_BASES = "bases"  # results/bases holds what runs share
-RESERVED_NAMES["ablation"] = RESERVED_NAMES["strategies"]
 
 
 def check(config: Config) -> None:
@@ -43,7 +46,7 @@ def check(config: Config) -> None:
 
 
 def _check_names(config: Config) -> None:
-    if config.run == SHARED_BASES:
+    if config.run == BASES_FOLDER:
         raise InputError(f"config: run: results/{config.run} holds what runs share; rename the run")
     for name, model in config.models.items():
         if model.preparation is not None and model.preparation.name == "base":

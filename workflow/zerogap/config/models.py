@@ -16,6 +16,7 @@ from zerogap.config.section import (
 from zerogap.config.training import Training
 
 FROM_SCRATCH = "from_scratch"
+BASES_FOLDER = "bases"  # in results: converted and prepared bases, which runs share
 
 
 class Pretraining(Section):

@@ -163,7 +163,7 @@ KEYS: dict[str, list[str]] = {
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
 
-_DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError)  # what a damaged file can cause
+DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError)  # what a damaged file can cause
 
 
 @contextlib.contextmanager
@@ -250,7 +250,7 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         columns = table.column_names
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
     _check_columns(columns, CONTRACTS[contract], path, contract)
     frame: pd.DataFrame = table.select(CONTRACTS[contract].names).to_pandas()
@@ -267,7 +267,7 @@ def provenance(path: str | Path) -> dict[str, Any]:
     try:
         metadata = pq.read_schema(path).metadata or {}
         return dict(json.loads(metadata.get(b"zerogap", b"{}")))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
 
 

@@ -7,11 +7,11 @@ with Snakemake's own. Parameter files, tables and figures are not included.
 from pathlib import Path
 from typing import NamedTuple
 
-from zerogap.config import FROM_SCRATCH, Config
+from zerogap.config import BASES_FOLDER, FROM_SCRATCH, Config
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
-BASES = "results/bases"  # converted and prepared bases, which runs share
+BASES = f"results/{BASES_FOLDER}"
 PREPARATION = (
     "draw_preparation_questions",
     "write_preparation_data",

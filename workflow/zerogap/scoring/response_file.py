@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zerogap.errors import InputError
+from zerogap.io.parquet import DAMAGE
 from zerogap.io.text_files import parse_json, read_text
 
 MAX_SHOWN_COLUMNS = 8
@@ -177,7 +177,7 @@ def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.Data
         # Without the long columns that are not needed, such as token_ids.
         columns = [name for name in names if name in known_columns]
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:  # what damage can cause
+    except DAMAGE as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({error}); regenerate it"
         ) from error
