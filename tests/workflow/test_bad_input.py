@@ -1,12 +1,8 @@
 """Bad files, an unreachable hub, a full disk: one error line, and no incomplete output."""
 
-import contextlib
 import json
-import os
-import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.disks import small_disk
 from helpers.scripts import run_job, run_script
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -213,27 +210,12 @@ def test_a_hub_that_cannot_be_reached_is_reported(tmp_path, unreachable_hub, nam
     assert not any(path.exists() for path in paths.values())
 
 
-@contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of 64 kB; skips the test where the machine does not allow one."""
-    folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
-    if os.geteuid() != 0 or not shutil.which("mount"):
-        pytest.skip("only root mounts a small file system")
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no file system may be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
 # Few training questions, and far more test questions than there is space for.
 MANY = {"source": "generated", "generated": {"num_train": 2, "num_test": 2000}}
 
 
 def test_a_full_disk_is_reported(tmp_path):
-    with small_disk(tmp_path / "outputs") as outputs:
+    with small_disk(tmp_path / "outputs", "64k") as outputs:
         process = fetch(outputs, MANY)
         assert_one_error(process, "test.jsonl: not written (No space left", "free some space")
         assert {path.name for path in outputs.iterdir()} <= {"train.jsonl"}
@@ -267,7 +249,7 @@ def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_chunks(tmp_pat
 
     draw = Random(0)  # random names do not compress
     few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]
-    with small_disk(tmp_path / "samples.parquet.work") as folder:
+    with small_disk(tmp_path / "samples.parquet.work", "64k") as folder:
         checkpoint = SampleCheckpoint(folder)
         checkpoint.save(0, responses(few), batch_size=2)
         with pytest.raises(InputError, match=r"chunk-00001\.parquet: not written \(No space left"):

@@ -35,7 +35,7 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         The folder.
 
     Raises:
-        InputError: another process is making the same output.
+        InputError: another process is making the same output, or nothing can be written there.
     """
     folder = output.with_name(f"{output.name}.work")
     with parquet.write_errors_as_input_errors(output):
@@ -54,9 +54,10 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
     lives on, nobody else can write to the same folder until that training has ended.
 
     Raises:
-        InputError: another process holds the lock.
+        InputError: another process holds the lock, or the lock file cannot be made.
     """
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+    with parquet.write_errors_as_input_errors(output):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
         if not filelock.lock_descriptor(descriptor, blocking=False):
             raise InputError(

@@ -1,0 +1,71 @@
+"""A run whose disk is full, and output folders that cannot be written to."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import zerogap
+from helpers.disks import remount, small_disk
+from helpers.dry_runs import link_checkout, snakemake
+from helpers.tiny_models import model, tokenizer
+from zerogap.errors import InputError
+
+# Test questions of about 5 MB.
+OVERLAY = {
+    "run": "disk",
+    "benchmarks": {"gsm8k": {"questions": {"generated": {"num_train": 100, "num_test": 15_000}}}},
+}
+DATA = "results/disk/data"  # a disk of its own: that of results/disk is checked before the run
+
+
+def split_questions(folder: Path):
+    (folder / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
+    return snakemake(
+        f"{DATA}/gsm8k/split.parquet",
+        *("--profile", "profiles/quick"),
+        *("--configfile", "profiles/quick/quick.yaml", "overlay.yaml"),
+        workdir=folder,
+    )
+
+
+def error_in(folder: Path) -> str:
+    (error,) = (
+        (folder / "results/disk/logs/data/gsm8k/fetch_questions.log").read_text().splitlines()
+    )
+    return error
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (folder / DATA).glob("gsm8k/*")
+    }
+
+
+def test_a_run_continues_when_its_full_disk_has_space_again(tmp_path):
+    undisturbed, disturbed = (link_checkout(tmp_path / name) for name in ("a", "b"))
+    process = split_questions(undisturbed)
+    assert process.returncode == 0, process.stderr
+    with small_disk(disturbed / DATA, "2m") as data:
+        process = split_questions(disturbed)
+        assert process.returncode == 1
+        assert error_in(disturbed).startswith(
+            f"error: {DATA}/gsm8k/test.jsonl: not written (No space"
+        )
+        assert not digests(disturbed)
+        remount(data, "size=100m")
+        process = split_questions(disturbed)
+        assert process.returncode == 0, process.stderr
+        assert digests(disturbed) == digests(undisturbed)
+
+
+def test_responses_cannot_be_kept_in_a_read_only_folder(tmp_path):
+    with small_disk(tmp_path / "outputs", "64k") as folder:
+        remount(folder, "ro")
+        with pytest.raises(InputError, match=r"not written \(Read-only file system\); name a file"):
+            zerogap.sample(
+                model("llama"), tokenizer(), ["1 + 1 ="], num_samples=1, max_new_tokens=2,
+                output=folder / "responses.parquet",
+            )  # fmt: skip
