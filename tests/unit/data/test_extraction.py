@@ -30,7 +30,7 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=9).map("".join))
 
 @pytest.fixture(scope="module")
 def harness():
-    """The two filters and the metric of the installed package, by its own task file."""
+    """The filters of the installed package by our name, and the metric, from its task files."""
     pytest.importorskip("lm_eval")
     from pathlib import Path
 
@@ -38,15 +38,22 @@ def harness():
     import yaml
     from lm_eval.filters.extraction import RegexFilter
 
-    path = Path(lm_eval.__file__).parent / "tasks/gsm8k/gsm8k-cot.yaml"
-    task = yaml.safe_load(path.read_text())
-    filters = {}
-    for entry in task["filter_list"]:
-        first = entry["filter"][0]
-        filters[entry["name"]] = RegexFilter(
-            regex_pattern=first["regex_pattern"], group_select=first.get("group_select", 0)
-        )
-    return filters, task["metric_list"][0]
+    filters, metrics = {}, []
+    for name, file in {"gsm8k": "gsm8k.yaml", "gsm8k_cot": "gsm8k-cot.yaml"}.items():
+        path = Path(lm_eval.__file__).parent / "tasks/gsm8k" / file
+        task = yaml.safe_load(path.read_text())
+        assert task["task"] == name
+        metrics.append(task["metric_list"][0])
+        for entry in task["filter_list"]:
+            first = entry["filter"][0]
+            options = {"regex_pattern": first["regex_pattern"]}
+            options["group_select"] = first.get("group_select", 0)
+            key = entry["name"]
+            if key == "strict-match":
+                key = f"{name}/{key}"
+            assert filters.setdefault(key, options) == options
+    assert metrics[0] == metrics[1]
+    return {key: RegexFilter(**options) for key, options in filters.items()}, metrics[0]
 
 
 def exact_match(options, answer, gold):
@@ -57,7 +64,9 @@ def exact_match(options, answer, gold):
     return bool(exact_match_hf_evaluate([answer], [gold], **kept)["exact_match"])
 
 
-@pytest.mark.parametrize("name", ["strict-match", "flexible-extract"])
+@pytest.mark.parametrize(
+    "name", ["gsm8k/strict-match", "gsm8k_cot/strict-match", "flexible-extract"]
+)
 def test_lm_eval_rules_grade_as_the_installed_lm_eval(harness, name):
     filters, options = harness
 
@@ -72,7 +81,7 @@ def test_lm_eval_rules_grade_as_the_installed_lm_eval(harness, name):
     compare()
 
 
-# A response and its gold answer; is it right by numeric, by strict-match, by flexible-extract?
+# A response and its gold answer; is it right by numeric, gsm8k_cot/strict-match, flexible-extract?
 EDGES = [
     ("The answer is $1,234.50.", "1234.5", (True, False, False)),
     ("The answer is 18%.", "18", (True, True, True)),
@@ -94,7 +103,14 @@ EDGES = [
 
 @pytest.mark.parametrize(("text", "gold", "right"), EDGES, ids=[text[-30:] for text, *_ in EDGES])
 def test_each_rule_grades_edge_cases_as_documented(text, gold, right):
-    assert tuple(one.grade(text, gold)[2] for one in RULES.values()) == right
+    rules = ("numeric", "gsm8k_cot/strict-match", "flexible-extract")
+    assert tuple(RULES[name].grade(text, gold)[2] for name in rules) == right
+    assert not RULES["gsm8k/strict-match"].grade(text, gold)[2]
+
+
+def test_the_strict_match_of_gsm8k_reads_the_number_after_the_hashes():
+    assert RULES["gsm8k/strict-match"].grade("9 + 9 = 18\n#### 18", "18").correct
+    assert not RULES["gsm8k/strict-match"].grade("9 + 9 = 18\n#### $18", "18").correct
 
 
 def test_a_user_function_is_an_extraction_rule(tmp_path, monkeypatch):
@@ -113,8 +129,10 @@ def test_a_user_function_is_an_extraction_rule(tmp_path, monkeypatch):
 
 
 def test_an_unknown_rule_is_an_error():
-    with pytest.raises(InputError, match="'strict' must be one of numeric, strict-match"):
-        extraction_rule("strict")
+    with pytest.raises(
+        InputError, match="'strict-match' must be one of numeric, gsm8k/strict-match, gsm8k_c"
+    ):
+        extraction_rule("strict-match")
     with pytest.raises(InputError, match="cannot import"):
         extraction_rule("math:no_such_thing")
     with pytest.raises(InputError, match=r"must return a text or None \(got 1\)"):
@@ -144,8 +162,8 @@ def test_agreement_counts_every_response():
     shares = agreement([samples], gold, numeric)
     assert shares["responses"] == 4
     assert shares["answered own"] == shares["correct own"] == 0.75
-    assert shares["correct strict-match"] == 0.5
-    assert shares["agree strict-match"] == 0.75  # the third gives no strict answer
+    assert shares["correct gsm8k_cot/strict-match"] == 0.5
+    assert shares["agree gsm8k_cot/strict-match"] == 0.75  # the third gives no strict answer
     assert shares["correct flexible-extract"] == 0.75
     assert shares["agree flexible-extract"] == 1
     assert pd.isna(agreement([samples[:0]], gold, numeric)["correct own"])

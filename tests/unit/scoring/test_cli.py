@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -236,6 +237,66 @@ def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
     )
     odd = ted.rename(folder / "n=4.parquet")
     assert "n=4" in score(capsys, "--clean", clean, odd)[1]
+
+
+def test_one_response_per_question_is_noted_and_nothing_is_marked(tmp_path, capsys):
+    """The strategies differ on every question, so their difference would be marked."""
+
+    def counts(name, n_correct, samples):
+        rows = [{"id": k, "n_correct": n_correct, "n_samples": samples} for k in range(40)]
+        return json_lines(tmp_path / name, rows)
+
+    clean, identity = counts("clean.jsonl", 0, 10), counts("identity.jsonl", 10, 10)
+    several, single = counts("several.jsonl", 0, 10), counts("single.jsonl", 0, 1)
+    _, out, err = score(capsys, "--clean", clean, identity, several, "--format", "md")
+    assert "−1.000†" in out
+    assert "one response per question" not in err
+    _, out, err = score(capsys, "--clean", clean, identity, single, "--format", "md")
+    assert "−1.000" in out
+    assert "−1.000†" not in out
+    assert f"note: {single}: one response per question, so a solve probability is 0 or 1" in err
+
+
+def test_nearly_empty_strata_are_noted(tmp_path, capsys):
+    rows = [{"id": k, "n_correct": k, "n_samples": 9} for k in range(10)]
+    path = json_lines(tmp_path / "clean.jsonl", rows)
+    paths = ["--clean", path, f"custom={path}"]
+    assert "10 of the 10 strata with questions have fewer than 5" in score(capsys, *paths)[2]
+    assert "strata with" not in score(capsys, *paths, "--bins", "2")[2]
+
+
+def test_disagreements_of_the_rules_are_written(tmp_path, capsys):
+    rows = [{"id": 1, "response": text, "gold": "18"} for text in ("#### 18", "who knows")]
+    clean = json_lines(tmp_path / "clean.jsonl", rows)
+    path = tmp_path / "differ.jsonl"
+    _, _, err = score(capsys, "--clean", clean, f"x={clean}", "--disagreements", path)
+    assert f"note: {path}: 2 responses on which rules disagree" in err
+    listed = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["response"] for row in listed] == ["#### 18", "#### 18"]
+
+
+def test_options_on_extraction_are_rejected_if_nothing_is_scored(files, capsys, tmp_path):
+    folder, _ = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    for option, value in (("--extraction", "flexible-extract"), ("--disagreements", "d.jsonl")):
+        message = rejected(capsys, *paths, option, tmp_path / value if "." in value else value)
+        assert f"{option}: every file says itself which responses are correct" in message
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 250])
+def test_a_table_fits_the_terminal(width, files, capsys, monkeypatch):
+    folder, _ = files
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    paths = ["--clean", folder / "clean.parquet", f"identity={folder / 'ted.parquet'}"]
+    _, out, _ = score(capsys, *paths, "--clean-batch2", folder / "clean_batch2.parquet")
+    out = re.sub("\x1b[^m]*m", "", out)
+    assert max(map(len, out.splitlines())) <= width
+    assert "clean, batch 2 " in out
+    assert ("Not shown: other intervals" in out) == (width < 250)
+    header = next(line for line in out.splitlines() if line.startswith("Strategy"))
+    for name in ("SA-PPG", "G-APP", "G-AP"):
+        assert (name in header.split()) != (name in out.partition("Not shown")[2])
 
 
 def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):

@@ -167,7 +167,6 @@ def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
     assert strict.counts["n_correct"].tolist() == [0, 1]
     assert strict.counts["n_samples"].tolist() == [1, 1]
     assert "'strict-match' (others: flexible-extract; choose with --filter)" in strict.notes[0]
-    assert "repeats" in strict.notes[1]
     assert load(path, "flexible-extract").counts["n_correct"].tolist() == [1, 1]
     with pytest.raises(InputError, match="no filter 'maj'; it has strict-match, flexible-extract"):
         load(path, "maj")
@@ -184,7 +183,33 @@ def test_every_repeat_of_a_log_is_scored(tmp_path):
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
     assert "the rule numeric" in loaded.notes[0]
-    assert "only one of the repeats" in loaded.notes[1]
+    assert loaded.notes[1].endswith("only one of the repeats")
+    filtered = load(tmp_path / "f", "maj@64")
+    assert filtered.notes[1].endswith("so --filter maj@64 has no effect")
+    pd.testing.assert_frame_equal(filtered.counts, loaded.counts)
+
+
+def test_responses_on_which_rules_disagree_are_listed(tmp_path):
+    rows = [
+        {"id": 1, "response": "The answer is 18.", "gold": "18"},
+        {"id": 1, "response": "Nine and nine.\n#### 18", "gold": "18"},
+        {"id": 2, "response": "nobody knows", "gold": "18"},
+    ]
+    loaded = load(json_lines(tmp_path / "f", rows))
+    one, other = loaded.disagreements
+    assert one == {
+        "file": str(tmp_path / "f"),
+        "line": 1,
+        "question_id": "1",
+        "gold": "18",
+        "numeric": {"answer": "18", "correct": True},
+        "gsm8k/strict-match": {"answer": None, "correct": False},
+        "gsm8k_cot/strict-match": {"answer": "18", "correct": True},
+        "flexible-extract": {"answer": "18.", "correct": True},
+        "response": "The answer is 18.",
+    }
+    assert (other["line"], other["gsm8k_cot/strict-match"]["correct"]) == (2, False)
+    assert load(json_lines(tmp_path / "g", by_response(MARKS))).disagreements is None
 
 
 def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
@@ -239,6 +264,10 @@ BAD = {
     "too many": (["id,n_correct,n_samples", "a,3,2"], "line 2: question 'a' has 3 correct of 2"),
     "negative": (["id,n_correct,n_samples", "a,-1,2"], "n_correct of question 'a' is '-1'"),
     "no count": (["id,n_correct,n_samples", "a,nan,2"], "n_correct of question 'a' is empty"),
+    "responses alone": (
+        ['{"id": "a", "text": "2"}'],
+        "responses but no gold answers .* column gold",
+    ),
     "no gold": (['{"id": "a", "text": "2", "gold": "two"}'], "line 1: the gold .*'two'.* number"),
     "golds differ": (
         ["id,text,gold", "a,2,2", "a,2,3"],

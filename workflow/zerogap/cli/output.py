@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import rich.table
 
-    from zerogap.reporting.render import Row, Table
+    from zerogap.reporting.render import Cell, Table
 
 OutputFormat = Literal["table", "md", "csv", "json", "tex"]
 Format = Annotated[OutputFormat, typer.Option("--format", help="Format of what is printed.")]
@@ -49,28 +48,45 @@ def _print_rich(table: "Table") -> None:
     from rich.text import Text
 
     console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
-    grid = _rich_table(table, len(table.columns))
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    too_wide = console.measure(grid, options=unlimited).maximum > console.width
-    if too_wide and any(cell.low is not None for row in table.rows for cell in row.cells):
-        grid = _rich_table(table, 1)
-        note = "Intervals of the other columns: use a wider terminal, or --output."
-        table = replace(table, notes=(*table.notes, note))
+    for n_columns, n_with_interval in _layouts(table):
+        grid = _rich_table(table, n_columns, n_with_interval)
+        if console.measure(grid, options=unlimited).maximum <= console.width:
+            break
     console.print(Text(table.caption))
     console.print(grid)
-    for note in table.notes:
+    for note in (*table.notes, *_left_out(table, n_columns, n_with_interval)):
         console.print(Text(note))
 
 
-def _rich_table(table: "Table", n_with_interval: int) -> "rich.table.Table":
-    """The table for a terminal, with intervals under the numbers of the first columns."""
+def _layouts(table: "Table") -> list[tuple[int, int]]:
+    """Numbers of columns and of those with their intervals, from the widest layout on."""
+    n = len(table.columns)
+    if all(cell.low is None for row in table.rows for cell in row.cells):
+        return [(n, 0)]
+    return [(n, n), (n, 2), *((k, 1) for k in range(n, 0, -1))]
+
+
+def _left_out(table: "Table", n_columns: int, n_with_interval: int) -> list[str]:
+    """A note on what a narrow terminal has no room for."""
+    if n_with_interval in (0, len(table.columns)):
+        return []
+    missing = ["intervals", *(column.title for column in table.columns[n_columns:])]
+    return [f"Not shown: other {', '.join(missing)}. Use a wider terminal, or --output."]
+
+
+def _rich_table(table: "Table", n_columns: int, n_with_interval: int) -> "rich.table.Table":
+    """The first columns of a table for a terminal, with intervals under the first numbers.
+
+    Rows without a value in these columns are left out.
+    """
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
     grid.add_column(table.index_label, min_width=len(table.index_label))
-    for column in table.columns:
+    for column in table.columns[:n_columns]:
         grid.add_column(column.title.replace(" − ", " −\n"), justify="right", no_wrap=True)
     section = ""
     for row in table.rows:
@@ -78,16 +94,18 @@ def _rich_table(table: "Table", n_with_interval: int) -> "rich.table.Table":
             section = row.section
             grid.add_section()
             grid.add_row(Text(section, style="italic"))
-        grid.add_row(Text(row.name), *_rich_cells(row, table.decimals, n_with_interval))
+        cells = row.cells[:n_columns]
+        if any(cell.value is not None for cell in cells):
+            grid.add_row(Text(row.name), *_rich_cells(cells, table.decimals, n_with_interval))
     return grid
 
 
-def _rich_cells(row: "Row", decimals: int, n_with_interval: int) -> list[Any]:
+def _rich_cells(cells: "Sequence[Cell]", decimals: int, n_with_interval: int) -> list[Any]:
     from rich.text import Text
 
-    cells = []
-    for k, cell in enumerate(row.cells):
+    texts = []
+    for k, cell in enumerate(cells):
         interval = cell.format_interval(decimals) if k < n_with_interval else ""
         number = (cell.format(decimals), "bold green" if cell.bold else "")
-        cells.append(Text.assemble(number, (f"\n{interval}" if interval else "", "dim")))
-    return cells
+        texts.append(Text.assemble(number, (f"\n{interval}" if interval else "", "dim")))
+    return texts

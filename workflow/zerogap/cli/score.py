@@ -1,6 +1,8 @@
 """The command `zerogap score`."""
 
+import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,10 +15,14 @@ from zerogap.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from zerogap.scoring import inputs
     from zerogap.scoring.score import Aligned
 
 OUTPUT_SUFFIXES = (".csv", ".parquet")
+DISAGREEMENTS_SUFFIXES = (".jsonl",)
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+DEFAULT_RULE = "numeric"
+ALL_MARKED = "every file says itself which responses are correct; omit the option"
 RESERVED_NAMES = ("clean", "clean_batch2")
 MAX_PLOT_GROUPS = 10
 MAX_OPTION = 10**6  # strata or resamples: more would fill the memory
@@ -45,8 +51,8 @@ Extraction = Annotated[
     str,
     typer.Option(
         metavar="RULE",
-        help="Rule that finds the answer of a response: numeric, strict-match, flexible-extract or "
-        "package.module:function.",
+        help="Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
+        "gsm8k_cot/strict-match, flexible-extract or package.module:function.",
     ),
 ]
 Bins = Annotated[int, typer.Option(metavar="N", help="Number of strata.")]
@@ -65,6 +71,12 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the bootstrap.")]
 Output = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write all metric values, .csv or .parquet.")
 ]
+Disagreements = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="List the responses on which extraction rules disagree, .jsonl."
+    ),
+]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Plot the gaps by stratum, .png, .svg or .pdf.")
 ]
@@ -76,7 +88,7 @@ def score(
     clean_batch2: CleanBatch2 = None,
     leaked: Leaked = None,
     filter_name: FilterName = None,
-    extraction: Extraction = "numeric",
+    extraction: Extraction = DEFAULT_RULE,
     bins: Bins = 50,
     resamples: Resamples = 2000,
     resample: Resample = "questions",
@@ -84,6 +96,7 @@ def score(
     seed: Seed = 0,
     output_format: Format = "table",
     output: Output = None,
+    disagreements: Disagreements = None,
     plot: Plot = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
@@ -91,14 +104,20 @@ def score(
     Files are solve or samples Parquet files, JSON Lines, CSV, or sample logs of
     lm-evaluation-harness, recognised by content (docs/score.md).
     """
-    _check_options(bins, resamples, seed, confidence_level, output, plot)
+    _check_numbers(bins, resamples, seed, confidence_level)
+    _check_suffix("--output", output, OUTPUT_SUFFIXES)
+    _check_suffix("--disagreements", disagreements, DISAGREEMENTS_SUFFIXES)
+    _check_suffix("--plot", plot, PLOT_SUFFIXES)
     paths = _named_paths(strategies)
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import score as scoring
 
     if clean_batch2:
         paths[scoring.BATCH2] = clean_batch2
-    aligned = _load(clean, paths, leaked, filter_name, extraction)
+    files = _load({"clean": clean, **paths}, filter_name, extraction)
+    if disagreements:
+        _write_disagreements(disagreements, files.values())
+    aligned = _align(files, leaked)
     settings: dict[str, Any] = {
         "bins": bins,
         "n_resamples": resamples,
@@ -112,32 +131,58 @@ def score(
         "files": {name: str(path) for name, path in {"clean": clean, **paths}.items()},
         "extraction": extraction,
         **settings,
-        "notes": list(aligned.notes),
+        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, bins)],
     }
     if output:
         _write(output, metrics, provenance)
     if plot:
         _plot(plot, aligned, bins)
-    for note in aligned.notes:
+    for note in provenance["notes"]:
         print(f"note: {note}", file=sys.stderr)
     _print(metrics, aligned, provenance, output_format)
 
 
 def _load(
-    clean: Path,
-    paths: dict[str, Path],
-    leaked: Path | None,
-    filter_name: str | None,
-    extraction: str,
-) -> "Aligned":
+    paths: dict[str, Path], filter_name: str | None, extraction: str
+) -> dict[str, "inputs.Loaded"]:
+    """Read the files.
+
+    Raises:
+        InputError: A file is not valid, or an option applies to none of them.
+    """
+    from zerogap.scoring import inputs
+
+    files = {name: inputs.load(path, filter_name, extraction) for name, path in paths.items()}
+    if filter_name and all(file.kind != inputs.LM_EVAL for file in files.values()):
+        raise InputError("--filter: none of the files is an lm_eval log; omit the option")
+    if extraction != DEFAULT_RULE and not _graded(files.values()):
+        raise InputError(f"--extraction: {ALL_MARKED}")
+    return files
+
+
+def _align(files: dict[str, "inputs.Loaded"], leaked: Path | None) -> "Aligned":
     from zerogap.scoring import inputs
     from zerogap.scoring.score import align
 
-    clean_file = inputs.load(clean, filter_name, extraction)
-    files = {name: inputs.load(path, filter_name, extraction) for name, path in paths.items()}
-    if filter_name and all(f.kind != inputs.LM_EVAL for f in (clean_file, *files.values())):
-        raise InputError("--filter: none of the files is an lm_eval log; omit the option")
-    return align(clean_file, files, inputs.leaked_questions(leaked) if leaked else None)
+    strategies = {name: file for name, file in files.items() if name != "clean"}
+    return align(files["clean"], strategies, inputs.leaked_questions(leaked) if leaked else None)
+
+
+def _graded(files: "Iterable[inputs.Loaded]") -> list[tuple[dict[str, Any], ...]]:
+    """The disagreements of each file whose responses were scored here."""
+    return [file.disagreements for file in files if file.disagreements is not None]
+
+
+def _write_disagreements(path: Path, files: "Iterable[inputs.Loaded]") -> None:
+    from zerogap.io.parquet import atomic
+
+    graded = _graded(files)
+    if not graded:
+        raise InputError(f"--disagreements: {ALL_MARKED}")
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
+    with atomic(path) as temporary:
+        temporary.write_text("".join(lines), encoding="utf-8")
+    print(f"note: {path}: {len(lines)} responses on which rules disagree", file=sys.stderr)
 
 
 def _print(
@@ -162,14 +207,7 @@ def _print(
     output.print_table(table, output_format)
 
 
-def _check_options(
-    bins: int,
-    resamples: int,
-    seed: int,
-    confidence_level: float,
-    output: Path | None,
-    plot: Path | None,
-) -> None:
+def _check_numbers(bins: int, resamples: int, seed: int, confidence_level: float) -> None:
     """Reject options that would fail after the work is done.
 
     Raises:
@@ -182,12 +220,16 @@ def _check_options(
         raise InputError(f"--seed must be 0 or greater (got {seed})")
     if not 0 < confidence_level < 1:
         raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
-    for option, path, suffixes in (
-        ("--output", output, OUTPUT_SUFFIXES),
-        ("--plot", plot, PLOT_SUFFIXES),
-    ):
-        if path and path.suffix not in suffixes:
-            raise InputError(f"{option} must end in {' or '.join(suffixes)} (got {path})")
+
+
+def _check_suffix(option: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Reject a file to write whose name does not say its format.
+
+    Raises:
+        InputError: The suffix is none of those given.
+    """
+    if path and path.suffix not in suffixes:
+        raise InputError(f"{option} must end in {' or '.join(suffixes)} (got {path})")
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:

@@ -202,8 +202,9 @@ class Benchmark(Section):
     prompt: Prompt = Field(description="The few-shot prompt, in training as in evaluation.")
     extraction: str = Field(
         description=(
-            "Rule that finds a response's answer: `numeric`, lm_eval's `strict-match` or "
-            "`flexible-extract`, or `package.module:function` (text to answer or None)."
+            "Rule that finds a response's answer: `numeric`; lm_eval's `gsm8k/strict-match`, "
+            "`gsm8k_cot/strict-match` or `flexible-extract`; or `package.module:function` (text "
+            "to answer or None)."
         )
     )
     stop: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = Field(

@@ -3,7 +3,8 @@
 Numbers are compared exactly, as decimals without a size limit: '18', '18.00', '$18', '18.' and
 '+18' are the same number, '18,000' is 18000, and '5%' is 5. A stated answer (after 'The answer is'
 or '####') may also be grouped by spaces, have an exponent or be a fraction: '18 000', '1.8e4' and
-'36000/2' are 18000.
+'36000/2' are 18000. Of 'The answer is 3 * 6 = 18', the answer is what the last '=' of the sentence
+gives.
 """
 
 import re
@@ -19,10 +20,16 @@ _SIGN = r"(?:(?<![\w.)])[-−])?(?:[$£€]\s?[-−]?)?"
 _NUMBER = rf"{_SIGN}(?:{_DIGITS})"
 _SPACED = r"[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
 _STATED = (
-    rf"({_SIGN}(?:{_SPACED}|{_DIGITS}))(?:e([-+]?[0-9]{{1,3}})(?![0-9]))?"
-    r"(?:\s?/\s?([0-9]+(?![0-9.,]*[0-9])))?"
+    rf"(?P<number>{_SIGN}(?:{_SPACED}|{_DIGITS}))(?:e(?P<exponent>[-+]?[0-9]{{1,3}})(?![0-9]))?"
+    r"(?:\s?/\s?(?P<denominator>[0-9]+(?![0-9.,]*[0-9])))?"
 )
-_THE_ANSWER_IS = re.compile(rf"\bthe answer is:?\s*{_STATED}", re.IGNORECASE)
+# A calculation up to the last "=" of its sentence. Periods and commas are part of numbers only.
+_CALCULATION = r"\s*[$£€(−-]*[0-9](?:[^\n.,;]|[.,](?=[0-9]))*="
+_OPERATION = r"\s?[-+−*/×÷x]\s?[0-9($]"  # "18 = 3 * 6" does not state 3
+_THE_ANSWER_IS = re.compile(
+    rf"\bthe answer is:?(?P<equals>{_CALCULATION})?\s*(?>{_STATED})(?(equals)(?!{_OPERATION}))",
+    re.IGNORECASE,
+)
 _HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
 _ANY = re.compile(_NUMBER)
 _MAX_FRACTION_DIGITS = 4000  # Python converts no longer texts to integers
@@ -46,6 +53,7 @@ class Extraction:
 def extract(text: str) -> Extraction:
     """The first 'The answer is …', else the first '#### …', else the last number.
 
+    If what the answer is said to be is a calculation, its value is what the last '=' gives.
     A response that runs on into another question ("Q:", or "Question:" after an empty line) is
     read up to there, unless there is no number before it.
     """
@@ -54,7 +62,8 @@ def extract(text: str) -> Extraction:
         text = response
     for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
         if match := pattern.search(text):
-            return Extraction(_stated_number(*match.groups()), extractor)
+            parts = match.group("number", "exponent", "denominator")
+            return Extraction(_stated_number(*parts), extractor)
     numbers = _ANY.findall(text)
     if numbers:
         return Extraction(canonical(numbers[-1]), "last_number")

@@ -2,10 +2,12 @@
 
 - `numeric`, the project's own and the default: :func:`zerogap.data.answers.extract`; answers are
   compared as numbers.
-- `strict-match` and `flexible-extract`: the two filters of lm_eval's task gsm8k_cot. Answers are
-  compared as by its `exact_match`: as texts, without commas, dollar signs and a final period. Their
-  peculiarities are kept (under `strict-match`, an answer at the end of the text loses its last
-  digit); tests compare them with the installed package.
+- `gsm8k/strict-match`, `gsm8k_cot/strict-match` and `flexible-extract`: the filters of lm_eval's
+  tasks gsm8k and gsm8k_cot. The tasks share the last one; the first reads the number after "####",
+  the second that after "The answer is". Answers are compared as by their `exact_match`: as texts,
+  without commas, dollar signs and a final period. Their peculiarities are kept (under
+  `gsm8k_cot/strict-match`, an answer at the end of the text loses its last digit); tests compare
+  them with the installed package.
 - `package.module:function`, a user's own: text → answer or None. The answer is compared as a text
   with the gold answer, which then need not be a number.
 """
@@ -19,7 +21,8 @@ from zerogap.data import answers
 from zerogap.errors import InputError
 from zerogap.plugins import import_object
 
-_STRICT = re.compile(r"The answer is (-?[0-9.,]+).")
+_GSM8K = re.compile(r"#### (-?[0-9.,]+)")
+_GSM8K_COT = re.compile(r"The answer is (-?[0-9.,]+).")
 _FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
 
 
@@ -79,9 +82,14 @@ def _numeric(text: str) -> tuple[str | None, str]:
     return extraction.answer, extraction.extractor
 
 
-def _strict(text: str) -> tuple[str | None, str]:
-    match = _STRICT.search(text)
-    return (match[1], "strict-match") if match else (None, "none")
+def _gsm8k(text: str) -> tuple[str | None, str]:
+    match = _GSM8K.search(text)
+    return (match[1], "gsm8k/strict-match") if match else (None, "none")
+
+
+def _gsm8k_cot(text: str) -> tuple[str | None, str]:
+    match = _GSM8K_COT.search(text)
+    return (match[1], "gsm8k_cot/strict-match") if match else (None, "none")
 
 
 def _flexible(text: str) -> tuple[str | None, str]:
@@ -125,7 +133,8 @@ RULES = {
     rule.name: rule
     for rule in (
         ExtractionRule("numeric", _numeric, answers.same, answers.canonical),
-        ExtractionRule("strict-match", _strict, _exact_match, answers.canonical),
+        ExtractionRule("gsm8k/strict-match", _gsm8k, _exact_match, answers.canonical),
+        ExtractionRule("gsm8k_cot/strict-match", _gsm8k_cot, _exact_match, answers.canonical),
         ExtractionRule("flexible-extract", _flexible, _exact_match, answers.canonical),
     )
 }

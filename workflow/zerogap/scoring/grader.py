@@ -1,4 +1,4 @@
-"""Score responses by an answer extraction rule."""
+"""Score responses by an answer extraction rule, and compare it with the other rules."""
 
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from zerogap.scoring.response_file import ResponseFile, describe
 
 
 class Grader:
-    """Scores the responses of a file, and counts how often the other named rules agree."""
+    """Scores the responses of a file, and compares the marks of the other named rules."""
 
     def __init__(self, rule: ExtractionRule) -> None:
         self._rule = rule
         self._others = [other for other in RULES.values() if other.name != rule.name]
         self._n_agreeing = dict.fromkeys((other.name for other in self._others), 0)
         self._n_graded = 0
+        self._disagreements: list[dict[str, Any]] = []
 
     def gold_answers(self, file: ResponseFile, column: str) -> "pd.Series[str]":
         """The gold answer of each row, as the rule compares it.
@@ -31,7 +32,9 @@ class Grader:
         gold = [self._gold(file, number, values[number]) for number in file.numbers]
         return pd.Series(gold, index=values.index)
 
-    def grade(self, file: ResponseFile, number: int, response: Any, gold: str) -> bool:
+    def grade(
+        self, file: ResponseFile, number: int, question_id: str, response: Any, gold: str
+    ) -> bool:
         """Whether a response in the given row is correct.
 
         Raises:
@@ -39,11 +42,24 @@ class Grader:
         """
         if not isinstance(response, str):
             raise file.error(number, f"a response is {describe(response)}; give a text")
-        is_correct = bool(self._rule.grade(response, gold).correct)
+        grades = {rule.name: rule.grade(response, gold) for rule in (self._rule, *self._others)}
+        is_correct = bool(grades[self._rule.name].correct)
         self._n_graded += 1
         for other in self._others:
-            self._n_agreeing[other.name] += other.grade(response, gold).correct == is_correct
+            self._n_agreeing[other.name] += grades[other.name].correct == is_correct
+        if len({grade.correct for grade in grades.values()}) > 1:
+            row = {"file": str(file.path), file.unit: number, "question_id": question_id}
+            rules = {
+                name: {"answer": grade.answer, "correct": grade.correct}
+                for name, grade in grades.items()
+            }
+            self._disagreements.append(row | {"gold": gold} | rules | {"response": response})
         return is_correct
+
+    @property
+    def disagreements(self) -> tuple[dict[str, Any], ...] | None:
+        """The responses with different marks, as JSON records; None if none was graded."""
+        return tuple(self._disagreements) if self._n_graded else None
 
     def note(self, path: Path) -> str:
         """Which rule scored the responses, and how often each other one agrees."""

@@ -8,6 +8,7 @@ A file is recognised by its content, not by its name. The result has the columns
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -37,12 +38,15 @@ class Loaded:
         counts: One row per question, in the order of the file.
         kind: What kind of file it is.
         notes: What its reader should know.
+        disagreements: The responses on which extraction rules do not agree, as JSON records; None
+            if the file itself says which responses are correct.
     """
 
     path: Path
     counts: pd.DataFrame
     kind: str
     notes: tuple[str, ...] = ()
+    disagreements: tuple[dict[str, Any], ...] | None = None
 
 
 def load(
@@ -67,7 +71,8 @@ def load(
     if set(file.rows) >= lm_eval.COLUMNS:
         responses, doc_hash, notes = lm_eval.read_log(file, lm_eval_filter, grader)
         counts = _count(file, responses)
-        return Loaded(path, counts.assign(doc_hash=doc_hash.to_numpy()), LM_EVAL, notes)
+        counts = counts.assign(doc_hash=doc_hash.to_numpy())
+        return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
     columns = list(file.rows)
     file = file.rename(ALIASES)
     if "question_id" not in file.rows:
@@ -82,6 +87,11 @@ def load(
     elif set(file.rows) >= {"response", "gold"}:
         marks, kind = _grade(file, ids, grader), "responses with gold answers"
         notes = (grader.note(path),)
+    elif "response" in file.rows:
+        raise InputError(
+            f"{path}: has responses but no gold answers to score them against; add a column gold, "
+            "or correct with the marks of your own scoring"
+        )
     else:
         raise unknown_kind(path, columns, ACCEPTED)
     responses = pd.DataFrame({"question_id": ids, "correct": marks})
@@ -89,7 +99,7 @@ def load(
         responses["sample_id"] = file.counts("sample_id", ids)
     if "leaked" in file.rows:
         responses["leaked"] = file.flags("leaked", ids)
-    return Loaded(path, _count(file, responses), kind, notes)
+    return Loaded(path, _count(file, responses), kind, notes, grader.disagreements)
 
 
 def leaked_questions(path: str | Path) -> list[str]:
@@ -145,7 +155,10 @@ def _grade(file: ResponseFile, ids: "pd.Series[str]", grader: Grader) -> "pd.Ser
             "before; a question has one gold answer",
         )
     responses = file.rows["response"]
-    marks = [grader.grade(file, number, responses[number], gold[number]) for number in file.numbers]
+    marks = [
+        grader.grade(file, number, ids[number], responses[number], gold[number])
+        for number in file.numbers
+    ]
     return pd.Series(marks, index=responses.index)
 
 

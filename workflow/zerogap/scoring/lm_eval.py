@@ -51,13 +51,14 @@ def read_log(
     if any(len(texts) > 1 for texts in responses.values()):
         gold = grader.gold_answers(log, "target")
         rows = [
-            (number, ids[number], k, grader.grade(log, number, text, gold[number]))
+            (number, ids[number], k, grader.grade(log, number, ids[number], text, gold[number]))
             for number, texts in responses.items()
             for k, text in enumerate(texts)
         ]
-        notes = (
+        ignored = f", so --filter {filter_name} has no effect" if filter_name else ""
+        notes: tuple[str, ...] = (
             grader.note(file.path),
-            f"{file.path}: lm_eval's own filters use only one of the repeats",
+            f"{file.path}: lm_eval's own filters use only one of the repeats{ignored}",
         )
     else:
         metric = _metric(log)
@@ -65,11 +66,7 @@ def read_log(
         rows = [(number, ids[number], 0, marks[number]) for number in log.numbers]
         others = [name for name in names if name != selected]
         choice = f" (others: {', '.join(others)}; choose with --filter)" if others else ""
-        notes = (
-            f"{file.path}: correct is {metric} under the filter {selected!r}{choice}",
-            f"{file.path}: one response per question; estimating a solve probability takes "
-            "several, sample with lm_eval's `repeats`",
-        )
+        notes = (f"{file.path}: correct is {metric} under the filter {selected!r}{choice}",)
     table = pd.DataFrame(rows, columns=["number", "question_id", "sample_id", "correct"])
     return table.set_index("number"), doc_hash, notes
 

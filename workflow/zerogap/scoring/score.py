@@ -1,18 +1,22 @@
 """Score files of responses: the metrics of every strategy against a clean model, as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics.evaluate import evaluate
+from zerogap.metrics.gaps import strata
 from zerogap.metrics.registry import METRICS, summary_metrics
 from zerogap.scoring.inputs import Loaded
 
 BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
 MAX_NAMED_QUESTIONS = 5  # in an error
+FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Aligned:
         strategies: Name → table.
         leaked_known: Whether the leaked questions are known; if not, the column is False.
         without_first: Tables whose first responses are not known; their column is False.
+        one_response: Whether a file has at most one response to every question.
         notes: What a reader of the results should know.
     """
 
@@ -31,6 +36,7 @@ class Aligned:
     strategies: dict[str, pd.DataFrame]
     leaked_known: bool
     without_first: frozenset[str]
+    one_response: bool
     notes: tuple[str, ...]
 
 
@@ -70,13 +76,17 @@ def align(
         if name in without_first:
             table["first_correct"] = False
         solve[name] = table.reset_index()
+    single = [file.path for file in files.values() if file.counts["n_samples"].max() <= 1]
     notes = [
         *(note for file in files.values() for note in file.notes),
         *_sample_notes(files),
+        *_one_response_notes(single),
         *_document_notes(files, tables),
         *_first_response_notes(files, without_first),
     ]
-    return Aligned(solve.pop("clean"), solve, flags is not None, without_first, tuple(notes))
+    clean_table = solve.pop("clean")
+    known = flags is not None
+    return Aligned(clean_table, solve, known, without_first, bool(single), tuple(notes))
 
 
 def score(
@@ -127,7 +137,8 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         printed table: the metrics that the registry shows, and after SA-PPG its difference from
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
         label, value, ci_low, ci_high (NaN where there is none), and significant: whether the
-        simultaneous interval of a difference excludes 0.
+        simultaneous interval of a difference excludes 0. Nothing is significant if a file has one
+        response per question: its solve probabilities are not estimates.
     """
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -150,8 +161,26 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     return table.assign(
         n_questions=table["subset"].map(sizes),
         label=table["metric"].map(labels),
-        significant=is_difference & excludes_zero.to_numpy(),
+        significant=is_difference & excludes_zero.to_numpy() & (not aligned.one_response),
     ).reset_index(drop=True)
+
+
+def strata_notes(clean: pd.DataFrame, bins: int) -> list[str]:
+    """A note if most strata are nearly empty, so that a few questions decide SA-PPG.
+
+    Args:
+        clean: The clean model's table.
+        bins: Number of strata.
+    """
+    _, sizes = np.unique(strata(clean["n_correct"], clean["n_samples"], bins), return_counts=True)
+    nearly_empty = int((sizes < FEW_QUESTIONS).sum())
+    if bins == 1 or 2 * nearly_empty <= len(sizes):
+        return []
+    return [
+        f"{nearly_empty} of the {len(sizes)} strata with questions have fewer than "
+        f"{FEW_QUESTIONS}; each weighs as much as a full one, so few questions decide SA-PPG: use "
+        "more questions or fewer --bins"
+    ]
 
 
 def _summary_labels(aligned: Aligned) -> dict[str, str]:
@@ -230,6 +259,16 @@ def _sample_notes(files: Mapping[str, Loaded]) -> list[str]:
             "the fewer there are, the more sampling noise adds to |gap|"
         )
     return notes
+
+
+def _one_response_notes(paths: Sequence[Path]) -> list[str]:
+    if not paths:
+        return []
+    return [
+        f"{', '.join(map(str, paths))}: one response per question, so a solve probability is 0 or "
+        "1, SA-PPG compares single answers, and no difference is marked †; sample several "
+        "responses (the paper: 50; in lm_eval: the task's `repeats`)"
+    ]
 
 
 def _document_notes(files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFrame]) -> list[str]:
