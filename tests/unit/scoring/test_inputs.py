@@ -7,6 +7,7 @@ from helpers.response_files import comma_separated, json_lines, record, text
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.scoring.inputs import leaked_questions, load
+from zerogap.strategies.filtering import DROPPED
 
 # (question, correctness of its responses in order)
 MARKS = {"a": [True, False, True], "b": [False, False, False]}
@@ -210,6 +211,17 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
     }
     assert (other["line"], other["gsm8k_cot/strict-match"]["correct"]) == (2, False)
     assert load(json_lines(tmp_path / "g", by_response(MARKS))).disagreements is None
+
+
+def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
+    texts = ["The answer is 18.", "The answer is 3.", DROPPED]
+    records = [record(0, texts), record(1, [DROPPED] * 3)]
+    loaded = load(json_lines(tmp_path / "f", records))
+    assert loaded.counts.drop(columns="doc_hash").to_dict("records") == [
+        {"question_id": "0", "n_correct": 1, "n_samples": 2, "first_correct": True},
+        {"question_id": "1", "n_correct": 0, "n_samples": 0, "first_correct": False},
+    ]
+    assert loaded.notes[-1].endswith("4 responses were dropped by the strategy")
 
 
 def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import zerogap
+from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
 from zerogap.cli.score import score
@@ -15,6 +16,8 @@ from zerogap.errors import InputError
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
 MULTIPLE_VALUES = ("--config", "--training", "--sampling", "--greedy", "--prefill", "--models")
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # to another program
 
 app = typer.Typer(
     add_completion=False,
@@ -26,6 +29,7 @@ app = typer.Typer(
 app.command()(score)
 app.command()(plan)
 app.command()(rehearse)
+app.command("lm-eval", add_help_option=False, context_settings=PASSED_ON)(lm_eval)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

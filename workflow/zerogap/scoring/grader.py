@@ -66,6 +66,7 @@ class Grader:
         agreements = [
             f"{other.name} agrees on {100 * self._n_agreeing[other.name] / self._n_graded:.1f}%"
             for other in self._others
+            if self._n_graded  # a strategy may have dropped every response
         ]
         scored = f"{path}: responses scored by the rule {self._rule.name}"
         return "; ".join([scored, ", ".join(agreements)]) if agreements else scored

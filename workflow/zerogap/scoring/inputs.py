@@ -70,7 +70,7 @@ def load(
     file = read(path, [*_COLUMNS, *ALIASES], ACCEPTED)
     if set(file.rows) >= lm_eval.COLUMNS:
         responses, doc_hash, notes = lm_eval.read_log(file, lm_eval_filter, grader)
-        counts = _count(file, responses)
+        counts = _count(file, responses, list(doc_hash.index))
         counts = counts.assign(doc_hash=doc_hash.to_numpy())
         return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
     columns = list(file.rows)
@@ -162,12 +162,16 @@ def _grade(file: ResponseFile, ids: "pd.Series[str]", grader: Grader) -> "pd.Ser
     return pd.Series(marks, index=responses.index)
 
 
-def _count(file: ResponseFile, responses: pd.DataFrame) -> pd.DataFrame:
+def _count(
+    file: ResponseFile, responses: pd.DataFrame, questions: list[str] | None = None
+) -> pd.DataFrame:
     """Counts from one row per response; the first response is that with the lowest sample_id.
 
-    Without `sample_id`, it is that of the first row.
+    Without `sample_id`, it is that of the first row. A question without a response is given by
+    `questions`.
     """
-    questions = responses["question_id"].unique()
+    if questions is None:
+        questions = list(responses["question_id"].unique())
     if "sample_id" in responses:
         responses = responses.sort_values("sample_id", kind="stable")
         _check_duplicates(file, responses[["question_id", "sample_id"]], "remove one of the two")
@@ -181,7 +185,8 @@ def _count(file: ResponseFile, responses: pd.DataFrame) -> pd.DataFrame:
             number = int(differing[0])
             question = responses.loc[number, "question_id"]
             raise file.error(number, f"question {question!r} is leaked in one row, not in another")
-    return counts.loc[questions].reset_index()
+    table = pd.DataFrame(counts).reindex(pd.Index(questions, name="question_id"), fill_value=0)
+    return table.reset_index().astype({"first_correct": bool})
 
 
 def _check_duplicates(file: ResponseFile, keys: pd.DataFrame, fix: str) -> None:

@@ -5,6 +5,7 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.scoring.grader import Grader
 from zerogap.scoring.response_file import ResponseFile
+from zerogap.strategies.filtering import DROPPED
 
 COLUMNS = {"doc_id", "target", "resps"}
 # The 0/1 metrics, for logs that do not list theirs.
@@ -26,8 +27,8 @@ def read_log(
         grader: Scores the responses of a log with repeats.
 
     Returns:
-        One row per response with `question_id`, `sample_id` and `correct`, indexed as the file; the
-        `doc_hash` by question; and notes.
+        One row per response that counts, with `question_id`, `sample_id` and `correct`, indexed as
+        the file; the `doc_hash` by question, also of those without responses; and notes.
 
     Raises:
         InputError: No such filter, duplicate documents, or values that are not valid.
@@ -54,11 +55,15 @@ def read_log(
             (number, ids[number], k, grader.grade(log, number, ids[number], text, gold[number]))
             for number, texts in responses.items()
             for k, text in enumerate(texts)
+            if text != DROPPED
         ]
+        num_dropped = sum(texts.count(DROPPED) for texts in responses.values())
+        dropped = (f"{file.path}: {num_dropped} responses were dropped by the strategy",)
         ignored = f", so --filter {filter_name} has no effect" if filter_name else ""
         notes: tuple[str, ...] = (
             grader.note(file.path),
             f"{file.path}: lm_eval's own filters use only one of the repeats{ignored}",
+            *(dropped if num_dropped else ()),
         )
     else:
         metric = _metric(log)

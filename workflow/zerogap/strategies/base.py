@@ -79,6 +79,20 @@ class Strategy(Protocol):
         """Return what the strategy does to the model that `context` describes."""
 
 
+def strategy_class(name: str) -> Callable[..., Strategy]:
+    """Return the class of a strategy.
+
+    Args:
+        name: a built-in name or `package.module:Class`.
+
+    Raises:
+        InputError: the name is unknown, or the class cannot be imported.
+    """
+    target = BUILT_IN[name].target if name in BUILT_IN else name
+    made: Callable[..., Strategy] = import_object(target, "strategies: class", tuple(BUILT_IN))
+    return made
+
+
 def build(entry: Mapping[str, Any]) -> Strategy:
     """Build the strategy of one config entry.
 
@@ -90,10 +104,9 @@ def build(entry: Mapping[str, Any]) -> Strategy:
         InputError: the name is unknown, the class cannot be imported, or it rejects the parameters.
     """
     name = entry["class"]
-    target = BUILT_IN[name].target if name in BUILT_IN else name
-    strategy_class = import_object(target, "strategies: class", tuple(BUILT_IN))
+    make = strategy_class(name)
     try:
-        strategy: Strategy = strategy_class(**entry.get("parameters", {}))
+        strategy: Strategy = make(**entry.get("parameters", {}))
     except Exception as error:  # a class may be anybody's
         raise InputError(f"strategies: class '{name}': {error}") from error
     if not callable(getattr(strategy, "prepare", None)):

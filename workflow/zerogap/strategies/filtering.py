@@ -7,6 +7,9 @@ import pandas as pd
 # (greedy trajectory, token ids of each response, text of each response) → which responses count.
 ResponseFilter = Callable[[list[int], list[list[int]], list[str]], list[bool]]
 
+# Stands for a dropped response in logs that have one text per response.
+DROPPED = "[dropped by the strategy]"
+
 
 def without_end_token(token_ids: Iterable[int], finish_reason: str) -> list[int]:
     """Return a response's token ids without the end token that finished it."""

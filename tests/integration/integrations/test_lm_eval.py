@@ -1,0 +1,234 @@
+"""The model type `zerogap` in the real lm_eval, on a local task and a toy model."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+import yaml
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+from transformers import LogitsProcessorList
+
+import zerogap
+from helpers.paths import ROOT
+from zerogap.cli import main
+from zerogap.data.toy.word_problems import problems
+from zerogap.engine import loading
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.sampler import greedy
+from zerogap.errors import InputError
+from zerogap.integrations.lm_eval import StrategyLM
+from zerogap.scoring import inputs
+from zerogap.strategies.base import Intervention
+from zerogap.strategies.filtering import DROPPED
+
+LLAMA = ROOT / "workflow/resources/bases/llama2"
+QUESTIONS = problems(4, 0, "test")
+LENGTH = 24
+SAMPLED = {"do_sample": True, "temperature": 0.7, "top_k": 0}
+
+
+@pytest.fixture
+def tasks(tmp_path, monkeypatch):
+    """A folder with the tasks `toy` (generate_until, three repeats) and `toy_choice`."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    rows = [{"question": q.question, "answer": q.gold} for q in QUESTIONS]
+    file = folder / "questions.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = {
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": str(file)}},
+        "test_split": "test",
+        "doc_to_text": "Q: {{question}}\nA:",
+    }
+    toy = common | {
+        "task": "toy",
+        "doc_to_target": "{{answer}}",
+        "output_type": "generate_until",
+        "repeats": 3,
+        "generation_kwargs": {"until": ["Q:"], "max_gen_toks": LENGTH} | SAMPLED,
+        "filter_list": [
+            {
+                "name": "flexible-extract",
+                "filter": [
+                    {"function": "regex", "regex_pattern": r"The answer is (\d+)"},
+                    {"function": "take_first"},
+                ],
+            }
+        ],
+        "metric_list": [{"metric": "exact_match", "aggregation": "mean"}],
+    }
+    choice = common | {
+        "task": "toy_choice",
+        "output_type": "multiple_choice",
+        "doc_to_choice": ["1", "2"],
+        "doc_to_target": 0,
+    }
+    for task in (toy, choice):
+        (folder / f"{task['task']}.yaml").write_text(yaml.safe_dump(task))
+    return folder
+
+
+def responses(folder, model, *, base=LLAMA, batch_size=3, task="toy", gen_kwargs=None, **arguments):
+    """The responses of every document, as the sample log has them."""
+    results = simple_evaluate(
+        model=model,
+        model_args={"pretrained": str(base), "dtype": "float32"} | arguments,
+        tasks=[task],
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        batch_size=batch_size,
+        device="cpu",
+        gen_kwargs=gen_kwargs,
+        bootstrap_iters=0,
+    )
+    return [sample["resps"][0] for sample in results["samples"][task]]
+
+
+GREEDY = {"do_sample": False, "temperature": 0.0}
+
+
+@pytest.mark.parametrize("family", ["llama2", "gemma", "pythia"])
+def test_identity_gives_the_greedy_responses_of_lm_evals_own_hf(family, tasks):
+    base = LLAMA.parent / family
+    own = responses(tasks, "zerogap", base=base, gen_kwargs=GREEDY)
+    assert own == responses(tasks, "hf", base=base, gen_kwargs=GREEDY)
+    assert all(texts[0].strip() for texts in own)
+
+
+def test_identity_gives_the_sampled_responses_of_lm_evals_own_hf(tasks):
+    sampled = responses(tasks, "zerogap", strategy="identity")
+    assert sampled == responses(tasks, "hf")
+    assert any(len(set(texts)) > 1 for texts in sampled)
+
+
+@pytest.fixture(scope="module")
+def llama():
+    return loading.load(LLAMA, "float32"), loading.load_tokenizer(LLAMA)
+
+
+def reference(llama, processor_of):
+    """Every question's greedy response under a logits processor, one question at a time."""
+    model, tokenizer = llama
+    texts = []
+    for question in QUESTIONS:
+        prompt = tokenizer(f"Q: {question.question}\nA:", return_tensors="pt")
+        length = prompt["input_ids"].shape[1]
+        options = {"do_sample": False, "max_new_tokens": LENGTH}
+        options |= {"stop_strings": ["Q:"], "tokenizer": tokenizer}
+        trajectory = model.generate(**prompt, **options)[0, length:].tolist()
+        processors = LogitsProcessorList([processor_of(trajectory, length)])
+        tokens = model.generate(**prompt, **options, logits_processor=processors)[0, length:]
+        texts.append(tokenizer.decode(tokens, skip_special_tokens=True).split("Q:")[0])
+    return texts
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_railcap_caps_every_row_of_a_batch_along_its_own_trajectory(n, llama, tasks):
+    expected = reference(
+        llama,
+        lambda trajectory, length: zerogap.RailCapLogitsProcessor([trajectory], length, n, "ban"),
+    )
+    plain = responses(tasks, "hf", gen_kwargs=GREEDY)
+    capped = responses(
+        tasks, "zerogap", gen_kwargs=GREEDY, strategy="railcap", n=n, suppression="ban"
+    )
+    assert capped == [[text] * 3 for text in expected]
+    assert capped != plain
+
+
+class RecordContext:
+    """A strategy from outside that keeps what it was told."""
+
+    def __init__(self):
+        self.contexts = []
+
+    def prepare(self, context):
+        self.contexts.append(context)
+        return Intervention()
+
+
+def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(llama, tasks):
+    strategy = RecordContext()
+    lm = StrategyLM(str(LLAMA), strategy, dtype="float32", device="cpu", batch_size=2)
+    simple_evaluate(
+        model=lm,
+        tasks=["toy"],
+        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
+        bootstrap_iters=0,
+    )
+    (context,) = strategy.contexts
+    model, tokenizer = llama
+    texts = [f"Q: {question.question}\nA:" for question in QUESTIONS]
+    prompts = [Prompt(text, tokenizer(text)["input_ids"]) for text in texts]
+    sampling = SamplingParams(temperature=0, max_new_tokens=LENGTH, stop=["Q:"])
+    expected = greedy(loading.decoder(model), prompts, tokenizer, sampling)
+    found = dict(zip(map(tuple, context.trajectories), context.entropies, strict=True))
+    assert sorted(found) == sorted(tuple(response.token_ids) for response in expected)
+    for response in expected:
+        entropies = torch.tensor(found[tuple(response.token_ids)])
+        torch.testing.assert_close(entropies, torch.tensor(response.entropy), atol=1e-3, rtol=1e-3)
+
+
+def test_ted_drops_responses_near_the_trajectory_and_score_leaves_them_out(tasks, tmp_path):
+    identity = responses(tasks, "zerogap")
+    filtered = responses(tasks, "zerogap", strategy="ted", tau=4)
+    assert any(DROPPED in texts for texts in filtered)
+    for before, after in zip(identity, filtered, strict=True):
+        kept = [text for text in after if text != DROPPED]
+        assert after == kept + [DROPPED] * (3 - len(kept))
+        assert [text for text in before if text in kept][: len(kept)] == kept
+        assert len(set(kept)) == len(kept)
+    log = tmp_path / "samples_toy.jsonl"
+    records = [
+        {"doc_id": k, "target": question.gold, "resps": [texts]}
+        for k, (question, texts) in enumerate(zip(QUESTIONS, filtered, strict=True))
+    ]
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    counts = inputs.load(log).counts
+    assert list(counts["n_samples"]) == [3 - texts.count(DROPPED) for texts in filtered]
+
+
+def test_lne_blocking_is_applied(tasks):
+    plain = responses(tasks, "zerogap", gen_kwargs=GREEDY)
+    blocked = responses(tasks, "zerogap", gen_kwargs=GREEDY, strategy="lne_blocking", threshold=7)
+    assert all(a[0] != b[0] for a, b in zip(plain, blocked, strict=True))
+
+
+def test_the_command_writes_logs_that_zerogap_score_reads(tasks, tmp_path):
+    arguments = ["--model", "zerogap", "--tasks", "toy", "--include_path", str(tasks)]
+    arguments += ["--model_args", f"pretrained={LLAMA},dtype=float32,strategy=railcap,n=2"]
+    arguments += ["--batch_size", "8", "--device", "cpu", "--log_samples", "--output_path", "logs"]
+    subprocess.run(
+        [sys.executable, "-m", "zerogap", "lm-eval", *arguments],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow"), "HF_HOME": str(tmp_path)},
+        check=True,
+        capture_output=True,
+    )
+    (log,) = (tmp_path / "logs").rglob("samples_toy_*.jsonl")
+    assert list(inputs.load(log).counts["n_samples"]) == [3] * len(QUESTIONS)
+    assert main(["score", "--clean", str(log), f"railcap={log}", "--resamples", "20"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"strategy": "railcup"}, "'railcup' must be one of identity, ted,"),
+        ({"strategy": "railcap", "n": 0}, "n must be a whole number from 1 (got 0)"),
+        ({"strategy": "shortcut"}, "strategy=shortcut decodes with the base model"),
+        ({"strategy": "railcap", "task": "toy_choice"}, "choose tasks with output_type"),
+        (
+            {"strategy": "railcap", "gen_kwargs": {"max_length": 99}},
+            "max_length counts the prompt too; give max_gen_toks",
+        ),
+    ],
+)
+def test_what_a_strategy_cannot_do_is_one_clear_line(arguments, message, tasks):
+    with pytest.raises(InputError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
+        responses(tasks, "zerogap", **arguments)

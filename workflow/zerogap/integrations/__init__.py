@@ -1,0 +1,1 @@
+"""Strategies inside other libraries: lm-evaluation-harness and vLLM."""

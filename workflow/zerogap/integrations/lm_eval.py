@@ -1,0 +1,293 @@
+"""The model type `zerogap` of lm-evaluation-harness: its `hf` model under a strategy.
+
+Importing this module registers the type. Batching, chat templates and generation arguments are
+those of the harness; only what a strategy changes is added. Before the requests of a call are
+answered, each one's greedy trajectory is decoded once, whatever its `repeats` (docs/lm-eval.md).
+"""
+
+import inspect
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import CacheHook
+from lm_eval.api.registry import register_model
+from lm_eval.models.huggingface import HFLM
+from torch import Tensor
+from transformers import LogitsProcessor, LogitsProcessorList
+
+from zerogap.engine.decoder import Edit, Rows
+from zerogap.engine.drawing import entropy
+from zerogap.errors import InputError
+from zerogap.strategies.base import Context, Intervention, Strategy, build, strategy_class
+from zerogap.strategies.filtering import DROPPED, ResponseFilter
+from zerogap.strategies.identity import Identity
+from zerogap.strategies.registry import BUILT_IN
+
+# What a greedy trajectory keeps of a request's generation arguments: where it ends.
+LENGTH_ARGUMENTS = ("until", "max_gen_toks", "max_new_tokens", "max_tokens")
+
+PromptTokens = tuple[int, ...]
+# (generate a batch, its prompts, their padded length, stop strings) → prompts and responses (R, L).
+BatchGenerator = Callable[[Callable[..., Tensor], list[PromptTokens], int, list[str]], Tensor]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A greedy trajectory: its token ids, end token included, and every step's entropy (nats)."""
+
+    token_ids: list[int]
+    entropy: list[float]
+
+
+@register_model("zerogap")
+class StrategyLM(HFLM):  # type: ignore[misc]
+    """A causal language model that answers `generate_until` requests under a strategy.
+
+    Args:
+        strategy: the name of a built-in strategy, `package.module:Class`, or a strategy.
+        **arguments: the parameters of a strategy that is given by name, and the arguments of the
+            harness's `hf` model. Names that both have are the model's.
+
+    Raises:
+        InputError: the strategy is unknown, rejects its parameters, or replaces the decoder; or the
+            model is not a causal language model.
+    """
+
+    cache_hook: CacheHook
+
+    def __init__(
+        self, pretrained: Any, strategy: str | Strategy = "identity", **arguments: Any
+    ) -> None:
+        if isinstance(strategy, str):
+            strategy = _build(strategy, arguments)
+        super().__init__(pretrained, **arguments)
+        if self.backend != "causal":
+            raise InputError("zerogap: a strategy needs a causal language model; use --model hf")
+        self._strategy = strategy
+        self._generate_batch: BatchGenerator | None = None
+
+    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
+        """Return a response to every request, in their order.
+
+        A strategy that filters responses drops those of one request together: the responses that
+        count come first, and each dropped one is replaced by :data:`DROPPED`.
+        """
+        if isinstance(self._strategy, Identity):
+            return self._generate(requests, disable_tqdm, None)
+        trajectories, greedy_texts = self._decode_trajectories(requests, disable_tqdm)
+        intervention = self._prepare(trajectories)
+        edit = intervention.edit_logits
+        indices = {prompt: index for index, prompt in enumerate(trajectories)}
+        generate_batch = partial(_edited_batch, edit, indices) if edit is not None else None
+        texts = self._generate(requests, disable_tqdm, generate_batch)
+        if intervention.filter_responses is None:
+            return texts
+        return self._replace_dropped(requests, texts, greedy_texts, intervention.filter_responses)
+
+    def _generate(
+        self,
+        requests: list[Instance],
+        disable_tqdm: bool,
+        generate_batch: "BatchGenerator | None",
+    ) -> list[str]:
+        self._generate_batch = generate_batch
+        try:
+            texts: list[str] = super().generate_until(requests, disable_tqdm)
+        finally:
+            self._generate_batch = None
+        return texts
+
+    def _decode_trajectories(
+        self, requests: list[Instance], disable_tqdm: bool
+    ) -> tuple[dict[PromptTokens, Trajectory], dict[int, str]]:
+        """Return every prompt's trajectory, and its text by the identity of the request."""
+        unique = {id(request): request for request in requests}
+        greedy = [_greedy_request(request) for request in unique.values()]
+        trajectories: dict[PromptTokens, Trajectory] = {}
+        # A trajectory is not the answer to a request: lm_eval's response cache must not keep it.
+        cache_hook, self.cache_hook = self.cache_hook, CacheHook(None)
+        try:
+            record = partial(self._recorded_batch, trajectories)
+            texts = self._generate(greedy, disable_tqdm, record)
+        finally:
+            self.cache_hook = cache_hook
+        return trajectories, dict(zip(unique, texts, strict=True))
+
+    def _prepare(self, trajectories: dict[PromptTokens, Trajectory]) -> Intervention:
+        context = Context(
+            trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
+            entropies=[trajectory.entropy for trajectory in trajectories.values()],
+            tokenizer=self.tokenizer,
+        )
+        intervention = self._strategy.prepare(context)
+        if intervention.wrap_decoder is not None:
+            raise InputError(
+                f"zerogap: {self._strategy!r} replaces the decoder, which lm_eval's model has "
+                "not; sample with zerogap.sample"
+            )
+        return intervention
+
+    def _model_generate(
+        self,
+        context: Tensor,
+        max_length: int,
+        stop: list[str],
+        *,
+        attention_mask: Tensor,
+        **arguments: Any,
+    ) -> Tensor:
+        """Generate for a batch of prompts (R, L), padded on the left, as `hf` does."""
+        generate: Callable[..., Tensor] = partial(
+            super()._model_generate,
+            context,
+            max_length,
+            stop,
+            attention_mask=attention_mask,
+            **arguments,
+        )
+        if self._generate_batch is None:
+            return generate()
+        prompts = [
+            tuple(tokens[mask.bool()].tolist())
+            for tokens, mask in zip(context.cpu(), attention_mask.cpu(), strict=True)
+        ]
+        return self._generate_batch(generate, prompts, context.shape[1], stop)
+
+    def _recorded_batch(
+        self,
+        trajectories: dict[PromptTokens, Trajectory],
+        generate: Callable[..., Tensor],
+        prompts: list[PromptTokens],
+        prompt_length: int,
+        stop: list[str],
+    ) -> Tensor:
+        """Generate greedily, and add the trajectories of a batch."""
+        recorder = RecordEntropy()
+        output = generate(logits_processor=LogitsProcessorList([recorder]))
+        entropies = torch.stack(recorder.entropies, dim=1).tolist()
+        generated = output[:, prompt_length:].tolist()
+        for prompt, tokens, steps in zip(prompts, generated, entropies, strict=True):
+            end = self._end(tokens, stop)
+            trajectories[prompt] = Trajectory(tokens[:end], steps[:end])
+        return output
+
+    def _end(self, tokens: list[int], stop: list[str]) -> int:
+        """Return the length of a response: up to an end token or a stop string, included.
+
+        A row that has ended continues until all rows of its batch have.
+        """
+        ends = self.model.generation_config.eos_token_id
+        end_tokens = {self.eot_token_id, *([ends] if isinstance(ends, int) else ends or [])}
+        length = next((k for k, token in enumerate(tokens, 1) if token in end_tokens), len(tokens))
+        return bisect_left(
+            range(length),
+            True,
+            key=lambda k: any(string in self.tok_decode(tokens[:k]) for string in stop),
+        )
+
+    def _replace_dropped(
+        self,
+        requests: list[Instance],
+        texts: list[str],
+        greedy_texts: dict[int, str],
+        response_filter: ResponseFilter,
+    ) -> list[str]:
+        positions = defaultdict(list)
+        for position, request in enumerate(requests):
+            positions[id(request)].append(position)
+        replaced = list(texts)
+        for request, where in positions.items():
+            responses = [texts[position] for position in where]
+            trajectory, *token_ids = self.tokenizer(
+                [greedy_texts[request], *responses], add_special_tokens=False
+            )["input_ids"]
+            keep = response_filter(trajectory, token_ids, responses)
+            kept = [text for text, counts in zip(responses, keep, strict=True) if counts]
+            padded = kept + [DROPPED] * (len(responses) - len(kept))
+            for position, text in zip(where, padded, strict=True):
+                replaced[position] = text
+        return replaced
+
+    def _loglikelihood_tokens(self, *arguments: Any, **options: Any) -> list[tuple[float, bool]]:
+        if not isinstance(self._strategy, Identity):
+            raise InputError(
+                f"zerogap: {self._strategy!r} changes what a model generates, not the likelihood "
+                "of given answers; choose tasks with output_type generate_until"
+            )
+        likelihoods: list[tuple[float, bool]] = super()._loglikelihood_tokens(*arguments, **options)
+        return likelihoods
+
+
+class EditLogits(LogitsProcessor):  # type: ignore[misc]
+    """A strategy's change to the logits, for `model.generate`.
+
+    Args:
+        edit: the strategy's function.
+        questions: (R,) index of each prompt's question.
+        prompt_length: number of prompt tokens in `input_ids`, left padding included.
+    """
+
+    def __init__(self, edit: Edit, questions: Tensor, prompt_length: int) -> None:
+        self._edit = edit
+        self._questions = questions
+        self._prompt_length = prompt_length
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Return the edited logits (R, V); with beams, a prompt has several rows in a row."""
+        tokens = input_ids[:, self._prompt_length :].cpu()
+        questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
+        steps = torch.full_like(questions, tokens.shape[1])
+        return self._edit(scores, Rows(questions, steps, tokens))
+
+
+class RecordEntropy(LogitsProcessor):  # type: ignore[misc]
+    """Records the entropy (R,) in nats of every step, and changes nothing."""
+
+    def __init__(self) -> None:
+        self.entropies: list[Tensor] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Record the entropy of the logits (R, V)."""
+        self.entropies.append(entropy(scores).cpu())
+        return scores
+
+
+def _edited_batch(
+    edit: Edit,
+    indices: dict[PromptTokens, int],
+    generate: Callable[..., Tensor],
+    prompts: list[PromptTokens],
+    prompt_length: int,
+    stop: list[str],
+) -> Tensor:
+    """Generate with a strategy's change to the logits."""
+    questions = torch.tensor([indices[prompt] for prompt in prompts])
+    editor = EditLogits(edit, questions, prompt_length)
+    return generate(logits_processor=LogitsProcessorList([editor]))
+
+
+def _build(name: str, arguments: dict[str, Any]) -> Strategy:
+    """Build the named strategy from its parameters, which are removed from `arguments`."""
+    if name in BUILT_IN and BUILT_IN[name].needs_base_model:
+        raise InputError(
+            f"zerogap: strategy={name} decodes with the base model, which lm_eval's model has not; "
+            "sample with zerogap.sample"
+        )
+    names = set(inspect.signature(strategy_class(name)).parameters)
+    names -= set(inspect.signature(HFLM).parameters)
+    parameters = {key: arguments.pop(key) for key in names & set(arguments)}
+    return build({"class": name, "parameters": parameters})
+
+
+def _greedy_request(request: Instance) -> Instance:
+    context, arguments = request.args
+    if "max_length" in arguments:
+        raise InputError("gen_kwargs: max_length counts the prompt too; give max_gen_toks")
+    ending = {name: arguments[name] for name in LENGTH_ARGUMENTS if name in arguments}
+    return Instance("generate_until", {}, (context, ending | {"do_sample": False}), 0)
