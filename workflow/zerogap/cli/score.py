@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 OUTPUT_SUFFIXES = (".csv", ".parquet")
 DISAGREEMENTS_SUFFIXES = (".jsonl",)
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+HTML_SUFFIXES = (".html",)
 DEFAULT_RULE = "numeric"
 ALL_MARKED = "every file says itself which responses are correct; omit the option"
 RESERVED_NAMES = ("clean", "clean_batch2")
@@ -80,6 +81,12 @@ Disagreements = Annotated[
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Plot the gaps by stratum, .png, .svg or .pdf.")
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a page with tables, plots and every question, .html."
+    ),
+]
 
 
 def score(
@@ -98,6 +105,7 @@ def score(
     output: Output = None,
     disagreements: Disagreements = None,
     plot: Plot = None,
+    html: Html = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
 
@@ -108,6 +116,7 @@ def score(
     _check_suffix("--output", output, OUTPUT_SUFFIXES)
     _check_suffix("--disagreements", disagreements, DISAGREEMENTS_SUFFIXES)
     _check_suffix("--plot", plot, PLOT_SUFFIXES)
+    _check_suffix("--html", html, HTML_SUFFIXES)
     paths = _named_paths(strategies)
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import score as scoring
@@ -137,6 +146,10 @@ def score(
         _write(output, metrics, provenance)
     if plot:
         _plot(plot, aligned, bins)
+    if html:
+        from zerogap.cli.score_html import write_page
+
+        write_page(html, metrics, aligned, {"clean": clean, **paths}, provenance)
     for note in provenance["notes"]:
         print(f"note: {note}", file=sys.stderr)
     _print(metrics, aligned, provenance, output_format)

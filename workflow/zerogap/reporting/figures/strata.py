@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from zerogap.metrics import gaps
+from zerogap.analysis.strata import Ranges
 from zerogap.reporting.figures.style import MARKERS, STYLE, TITLE_SIZE
 
 
@@ -32,29 +32,20 @@ def plot_strata(
         bins: Number of strata B.
         n_groups: Number of points per curve.
     """
-    clean = clean.set_index("question_id")
-    stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
-    centres = (np.arange(n_groups) + 0.5) / n_groups
+    ranges = Ranges.of(clean, bins, n_groups)
     with plt.rc_context(STYLE):
         figure, (upper, lower) = plt.subplots(
             2, 1, figsize=(6.2, 4.3), sharex=True, height_ratios=(3.4, 1)
         )
         for k, (name, solve) in enumerate(strategies.items()):
-            solve = solve.set_index("question_id").loc[clean.index]
-            gap = np.abs(
-                gaps.ppg(
-                    solve["n_correct"], solve["n_samples"], clean["n_correct"], clean["n_samples"]
-                )
-            )
-            by_stratum = pd.Series(gap).groupby(stratum).mean()
-            group = np.minimum(n_groups - 1, by_stratum.index.to_numpy() * n_groups // bins)
+            means, sa_ppg = ranges.mean_gaps(solve)
             upper.plot(
-                centres,
-                by_stratum.groupby(group).mean().reindex(range(n_groups)),
+                ranges.centres,
+                means,
                 marker=MARKERS[k % len(MARKERS)],
                 markersize=4,
                 linewidth=1.2,
-                label=f"{name}  {by_stratum.mean():.3f}",
+                label=f"{name}  {sa_ppg:.3f}",
             )
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
         if title:
@@ -65,8 +56,7 @@ def plot_strata(
             loc="center left",
             bbox_to_anchor=(1.01, 0.5),
         )
-        counts = np.bincount(np.minimum(n_groups - 1, stratum * n_groups // bins), None, n_groups)
-        _plot_counts(lower, centres, counts)
+        _plot_counts(lower, ranges.centres, ranges.n_questions)
         return figure
 
 

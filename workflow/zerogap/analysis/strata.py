@@ -1,0 +1,66 @@
+"""Mean gaps by the clean model's solve probability: which questions SA-PPG comes from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zerogap.metrics import gaps
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The strata of the questions, and the ranges of neighbouring strata that a plot joins.
+
+    Attributes:
+        clean: `solve` table of the reference, indexed by question.
+        stratum: Stratum of each question, 0 … bins-1.
+        bins: Number of strata B.
+        n_groups: Number of ranges of equal width.
+    """
+
+    clean: pd.DataFrame
+    stratum: NDArray[np.int64]
+    bins: int
+    n_groups: int
+
+    @classmethod
+    def of(cls, clean: pd.DataFrame, bins: int, n_groups: int) -> "Ranges":
+        """The strata of a clean model's `solve` table."""
+        clean = clean.set_index("question_id")
+        stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
+        return cls(clean, stratum, bins, n_groups)
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """The middle of each range, as a solve probability; shape (n_groups,)."""
+        return (np.arange(self.n_groups) + 0.5) / self.n_groups
+
+    @property
+    def n_questions(self) -> NDArray[np.int64]:
+        """Number of questions per range; shape (n_groups,)."""
+        return np.bincount(self._group(self.stratum), minlength=self.n_groups)
+
+    def mean_gaps(self, solve: pd.DataFrame) -> tuple[NDArray[np.float64], float]:
+        """The mean |gap| of a strategy per range, and over all strata.
+
+        Each is a plain mean over strata, so that the mean of the ranges, weighted by their strata,
+        is SA-PPG.
+
+        Args:
+            solve: `solve` table of the strategy.
+
+        Returns:
+            The means, shape (n_groups,), NaN where a range has no question; and SA-PPG.
+        """
+        solve = solve.set_index("question_id").loc[self.clean.index]
+        clean_counts = self.clean["n_correct"], self.clean["n_samples"]
+        gap = np.abs(gaps.ppg(solve["n_correct"], solve["n_samples"], *clean_counts))
+        by_stratum = pd.Series(gap).groupby(self.stratum).mean()
+        group = self._group(by_stratum.index.to_numpy())
+        means = by_stratum.groupby(group).mean().reindex(range(self.n_groups))
+        return np.asarray(means, dtype=np.float64), float(by_stratum.mean())
+
+    def _group(self, stratum: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(self.n_groups - 1, stratum * self.n_groups // self.bins)

@@ -1,0 +1,58 @@
+"""The texts of a file of responses: questions, and the first responses to each."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zerogap.scoring import lm_eval
+from zerogap.scoring.inputs import ACCEPTED, ALIASES
+from zerogap.scoring.response_file import ResponseFile, read
+
+NUM_SHOWN = 3  # responses per question
+_COLUMNS = ("question_id", "question", "response", *ALIASES)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a file, as far as it has them.
+
+    Attributes:
+        questions: Question id → text of the question.
+        responses: Question id → its first responses, at most `NUM_SHOWN`.
+    """
+
+    questions: dict[str, str] = field(default_factory=dict)
+    responses: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, question_id: object, question: object, responses: list[Any]) -> None:
+        """Keep the texts among the values of one row."""
+        key = str(question_id).strip()
+        if isinstance(question, str):
+            self.questions[key] = question
+        shown = self.responses.setdefault(key, [])
+        shown += [text for text in responses if isinstance(text, str)][: NUM_SHOWN - len(shown)]
+
+
+def read_texts(path: str | Path) -> Texts:
+    """Read the texts of a file that `zerogap.scoring.inputs.load` accepts.
+
+    Raises:
+        InputError: As `zerogap.scoring.response_file.read`.
+    """
+    file = read(Path(path), _COLUMNS, ACCEPTED)
+    if set(file.rows) >= lm_eval.COLUMNS:
+        return _log_texts(file)
+    texts = Texts()
+    for row in file.rename(ALIASES).rows.to_dict("records"):
+        texts.add(row["question_id"], row.get("question"), [row.get("response")])
+    return texts
+
+
+def _log_texts(file: ResponseFile) -> Texts:
+    """The texts of an lm_eval log, whose filters all repeat the same responses."""
+    texts = Texts()
+    for record in file.rows.drop_duplicates("doc_id").to_dict("records"):
+        doc = record.get("doc")
+        question = doc.get("question") if isinstance(doc, dict) else None
+        texts.add(record["doc_id"], question, record["resps"][0])
+    return texts
