@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.tiny_models import model, tokenizer
-from zerogap.analysis.rail import rail_steps, replay
+from zerogap.analysis.rail import rail_steps, replay, tokens_on_rail
 from zerogap.engine.decoder import Prompt, Rows, SamplingParams
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -27,8 +27,16 @@ def test_the_steps_on_the_rail_are_those_at_which_railcap_intervenes(trajectory,
     for step, drawn in enumerate(response):
         rows = Rows(torch.tensor([0]), torch.tensor([step]), torch.tensor([response]))
         logits = edit_logits(torch.zeros(1, VOCABULARY), rows)[0]
-        expected += [(token, drawn) for token in logits.isinf().nonzero()[:, 0].tolist()]
+        expected += [(step, token, drawn) for token in logits.isinf().nonzero()[:, 0].tolist()]
     assert list(rail_steps(trajectory, response, n)) == expected
+
+
+def test_tokens_on_the_rail_are_the_matching_ones_and_the_rail_tokens_drawn():
+    trajectory = [1, 2, 3, 4, 5]
+    left, right = [7, 1, 2, 9, 8], [7, 1, 2, 3, 8]
+    assert tokens_on_rail(trajectory, left, 2) == [False, True, True, False, False]
+    assert tokens_on_rail(trajectory, right, 2) == [False, True, True, True, False]
+    assert tokens_on_rail(trajectory, [1, 9, 2, 9, 3], 2) == [False] * 5
 
 
 def tables():
@@ -87,13 +95,13 @@ def test_a_sampler_that_bans_the_rail_token_never_draws_it():
             railcap = RailCap(n=1, suppression=suppression)
             edit_logits = railcap.prepare(Context(trajectories, [])).edit_logits
         steps = [
-            pair
+            on_rail
             for index, responses in sample(decoder, prompts, words, sampling, edit_logits)
             for response in responses
-            for pair in rail_steps(trajectories[index], response.token_ids, 1)
+            for on_rail in rail_steps(trajectories[index], response.token_ids, 1)
         ]
         met[suppression] = len(steps)
-        drawn[suppression] = sum(rail == token for rail, token in steps)
+        drawn[suppression] = sum(rail == token for _, rail, token in steps)
     assert drawn[None] > 0
     assert met["ban"] > 0
     assert drawn["ban"] == 0

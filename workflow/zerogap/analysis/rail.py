@@ -19,8 +19,8 @@ from zerogap.io import parquet
 Tokens = Sequence[int]
 
 
-def rail_steps(trajectory: Tokens, response: Tokens, n: int) -> Iterator[tuple[int, int]]:
-    """Every step of a response on the rail: (rail token, token that was drawn).
+def rail_steps(trajectory: Tokens, response: Tokens, n: int) -> Iterator[tuple[int, int, int]]:
+    """Every step of a response on the rail: (step, rail token, token that was drawn).
 
     Args:
         trajectory: the greedy trajectory, end token included.
@@ -33,7 +33,22 @@ def rail_steps(trajectory: Tokens, response: Tokens, n: int) -> Iterator[tuple[i
     for step in range(n, len(response)):
         rail_token = successors.get(tuple(response[step - n : step]))
         if rail_token is not None:
-            yield rail_token, response[step]
+            yield step, rail_token, response[step]
+
+
+def tokens_on_rail(trajectory: Tokens, response: Tokens, n: int) -> list[bool]:
+    """Which tokens of a response are on the rail: those that match, and the rail tokens drawn.
+
+    Args:
+        trajectory: the greedy trajectory, end token included.
+        response: the tokens of one response, end token included.
+        n: the n-gram threshold.
+    """
+    on_rail = [False] * len(response)
+    for step, rail_token, token in rail_steps(trajectory, response, n):
+        end = step + 1 if token == rail_token else step
+        on_rail[step - n : end] = [True] * (end - step + n)
+    return on_rail
 
 
 def replay(
@@ -84,7 +99,7 @@ def _counts(
     distinct = Counter(tuple(map(int, tokens)) for tokens in samples["token_ids"])
     rail, drawn = Counter[str](), Counter[str]()
     for response, count in distinct.items():
-        for rail_token, token in rail_steps(trajectory, response, n):
+        for _, rail_token, token in rail_steps(trajectory, response, n):
             rail[kind(rail_token)] += count
             drawn[kind(rail_token)] += count * (token == rail_token)
     return {

@@ -12,6 +12,7 @@ from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
 from zerogap.cli.score import score
+from zerogap.cli.show import show
 from zerogap.errors import InputError
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
@@ -30,6 +31,7 @@ app.command()(score)
 app.command()(plan)
 app.command()(rehearse)
 app.command("lm-eval", add_help_option=False, context_settings=PASSED_ON)(lm_eval)
+app.command()(show)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

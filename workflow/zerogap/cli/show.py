@@ -1,0 +1,106 @@
+"""The command `zerogap show`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from zerogap.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from zerogap.analysis.one_question import OneQuestion, Responses
+
+ON_RAIL = "black on yellow"
+
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help="Id of the question.")]
+Run = Annotated[str, typer.Option(metavar="NAME", help="The run, a folder in results/.")]
+Model = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Model of the run; default: the first by name.")
+]
+Benchmark = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Benchmark of the run; default: the first by name."),
+]
+NumResponses = Annotated[
+    int, typer.Option(metavar="K", min=0, help="Number of responses to show per strategy.")
+]
+Threshold = Annotated[
+    int,
+    typer.Option(
+        "--n",
+        metavar="N",
+        min=1,
+        help="Tokens that must match the greedy trajectory, as in RailCap.",
+    ),
+]
+
+
+def show(
+    question: Question,
+    run: Run,
+    model: Model = None,
+    benchmark: Benchmark = None,
+    num_responses: NumResponses = 3,
+    n: Threshold = 4,
+) -> None:
+    """Print a question of a run, its gold answer and its responses under every strategy.
+
+    In a terminal, what a response has in common with the contaminated model's greedy trajectory
+    (n tokens or more) is highlighted. Example: zerogap show test-0000 --run quick
+    """
+    from rich.console import Console
+
+    try:
+        from zerogap.analysis.one_question import read_question
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"zerogap show needs {error.name}; install it with pip install 'zerogap[decoding]'"
+        ) from error
+    shown = read_question(
+        Path("results", run),
+        question,
+        model=model,
+        benchmark=benchmark,
+        num_responses=num_responses,
+        n=n,
+    )
+    console = Console(highlight=False)
+    console.print(_heading(shown), soft_wrap=True)
+    for responses in shown.responses:
+        console.print(_section(responses), soft_wrap=True)
+
+
+def _heading(shown: "OneQuestion") -> "Text":
+    from rich.text import Text
+
+    question = shown.question
+    leaked = "leaked" if question["leaked"] else "not leaked"
+    where = f"{question['question_id']} of {shown.benchmark}, model {shown.model}, {leaked}\n\n"
+    text = Text.assemble((where, "bold"), question["question"], "\n")
+    if question["paraphrase"]:
+        text.append(f"leaked as: {question['paraphrase']}\n")
+    verdict = _verdict(shown.greedy_correct)
+    text.append(f"gold answer: {question['gold']}\n")
+    text.append(f"greedy response of the contaminated model ({verdict}): {shown.greedy.strip()}\n")
+    return text
+
+
+def _section(responses: "Responses") -> "Text":
+    """The responses of one strategy, each on a line of its own."""
+    from rich.text import Text
+
+    solved = f"{responses.n_correct} of {responses.n_samples} right\n"
+    text = Text.assemble((f"{responses.name}: ", "bold"), solved)
+    for correct, spans in responses.texts:
+        text.append(f"  {_verdict(correct)}  ", "green" if correct else "red")
+        for piece, on_rail in spans:
+            text.append(piece.replace("\n", " "), ON_RAIL if on_rail else "")
+        text.rstrip()
+        text.append("\n")
+    return text
+
+
+def _verdict(correct: bool) -> str:
+    return "right" if correct else "wrong"
