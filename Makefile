@@ -48,7 +48,7 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 	@echo "report:  reports/$(RUN)/report.html"
 
 pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
-	$(SNAKEMAKE) --profile profiles/quick pretrain_all_bases
+	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
 
 test: .venv/ready lint ## run every test except those on Slurm, and print the coverage
 	$(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered

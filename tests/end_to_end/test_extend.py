@@ -16,6 +16,7 @@ from zerogap.io import parquet
 
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SMALL = """
+run: micro
 benchmarks: { letters: { num_test: 12, num_leaked: 6, num_train: 8 } }
 ablation:
   { railcap_n1: null, railcap_n3: null, railcap_n5: null, railcap_n7: null, railcap_ban: null }

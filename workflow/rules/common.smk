@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import zerogap.config
+from zerogap.config.profiles import check_overlays
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs, parameters, targets
 
 try:
+    check_overlays(sys.argv, workflow.configfiles)
     CONFIG = zerogap.config.from_snakemake(config, workflow.configfiles)
 except InputError as error:
     sys.exit(f"error: {error}")

@@ -26,4 +26,9 @@ __all__ = list(_MODULES)
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'zerogap' has no attribute '{name}'")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    try:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"zerogap.{name} needs {error.name}; install it with pip install 'zerogap[decoding]'"
+        ) from error

@@ -1,0 +1,117 @@
+"""The shell commands of the documentation: run, dry-run or parsed by the program that they call."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from _pytest.mark.structures import ParameterSet
+
+from helpers.dry_runs import link_checkout, snakemake
+from helpers.paths import ROOT
+from zerogap.cli import main
+from zerogap.cli.app import _repeat_options, app
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md"]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+UNMARKED = re.compile(r"(?:\A|\n\n)```\n")
+# They change the environment, need a network, or only show a file.
+NOT_RUN = {
+    *("source", "export", "touch", "echo", "cat", "pip", "pre-commit", "uvx", "lm_eval"),
+    *("python3", ".venv/bin/python", ".venv/bin/llamafactory-cli"),
+}
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words of each command, without comments, settings of variables and `timeout`."""
+    for block in SHELL.findall(page.read_text()):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0]):
+                del words[0]
+            if words and words[0] == "timeout":
+                words = words[words.index("snakemake") :]
+            if words and words[0] not in NOT_RUN:
+                yield words
+
+
+def calls(program: str) -> list[ParameterSet]:
+    """The distinct commands of all pages that call a program, without its name."""
+    found = {tuple(words) for page in PAGES for words in commands(page)}
+    return [
+        pytest.param(list(words[1:]), id=" ".join(words))
+        for words in sorted(found)
+        if words[0] == program
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A checkout with the files that the pages tell their reader to write."""
+    folder = link_checkout(tmp_path_factory.mktemp("documented") / "zerogap")
+    for name in ("config", "examples", "benchmarks"):
+        (folder / name).symlink_to(ROOT / name)
+    for page in PAGES:
+        blocks = re.findall(r"```(?:python|yaml)\n# (\S+)\n(.*?)```", page.read_text(), re.DOTALL)
+        for name, text in blocks:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+    for split in ("train", "test"):
+        (folder / f"my_benchmark/{split}.jsonl").write_text("")
+    return folder
+
+
+def test_every_command_calls_a_program_that_is_checked():
+    programs = {words[0] for page in PAGES for words in commands(page)}
+    assert programs == {"make", "snakemake", "zerogap", "python"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_says_what_it_is(page):
+    """`sh` for commands, `text` for output, or another language: only `sh` is checked here."""
+    assert not UNMARKED.search(page.read_text())
+
+
+@pytest.mark.parametrize("words", calls("snakemake"))
+def test_documented_calls_of_snakemake_plan_jobs(words, folder):
+    process = snakemake(*words, "--dry-run", workdir=folder)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert re.search("Job stats|Nothing to be done", process.stdout + process.stderr)
+
+
+@pytest.mark.parametrize("words", calls("make"))
+def test_documented_calls_of_make_name_targets(words):
+    process = subprocess.run(
+        ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.parametrize("words", calls("zerogap"))
+def test_documented_calls_of_zerogap_are_accepted(words, folder, monkeypatch, capsys):
+    """Those whose inputs and packages are here are run, the others parsed."""
+    monkeypatch.chdir(folder)
+    name, *arguments = _repeat_options(words)
+    command = typer.main.get_command(app).commands[name]
+    command.make_context(name, arguments)
+    missing = (
+        r"--from|…|smollm2|rehearse"  # a finished run, logs, the package of make smollm2, models
+    )
+    if not re.search(missing, " ".join(words)):
+        assert main(words) == 0
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", calls("python"))
+def test_documented_calls_of_python_name_scripts_and_options(words):
+    script, *arguments = words
+    if script == "-c":
+        compile(arguments[0], "documentation", "exec")
+        return
+    text = "".join((ROOT / name).read_text() for name in (script, "benchmarks/common.py"))
+    for option in (word for word in arguments if word.startswith("--")):
+        assert re.search(rf'"{option}"|\b{option[2:]}=', text), option
