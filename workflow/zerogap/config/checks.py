@@ -97,7 +97,7 @@ def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
     if benchmark.questions_of is None:
         _check_split(key, benchmark)
         _check_questions(f"{key}.questions", benchmark)
-        _check_prompt(f"{key}.prompt", benchmark)
+        check_prompt(f"{key}.prompt", benchmark)
         with _under(key):
             extraction.extraction_rule(benchmark.extraction)
 
@@ -148,7 +148,12 @@ def _check_questions(key: str, benchmark: Benchmark) -> None:
                 )
 
 
-def _check_prompt(key: str, benchmark: Benchmark) -> None:
+def check_prompt(key: str, benchmark: Benchmark) -> None:
+    """Check the placeholders of a benchmark's prompt.
+
+    Raises:
+        InputError: names the field below `key` and its placeholders.
+    """
     for field, placeholders in (("template", ["question"]), ("target", ["rationale", "answer"])):
         text = getattr(benchmark.prompt, field)
         try:

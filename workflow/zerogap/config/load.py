@@ -8,9 +8,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from zerogap.config.checks import check
+from zerogap.config.benchmark import Benchmark
+from zerogap.config.checks import check, check_prompt
 from zerogap.config.config import Config
 from zerogap.config.explain import explain
+from zerogap.config.section import Name, Section
 from zerogap.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -19,6 +21,12 @@ ROOT = Path(__file__).parents[3]
 DEPENDENT_KEYS = ("label", "contamination", "questions_of", "paraphrases")
 
 Values = dict[str, Any]
+
+
+class _BenchmarkFile(Section):
+    """A configuration that has one benchmark and nothing else."""
+
+    benchmarks: Mapping[Name, Benchmark]
 
 
 def load(paths: Sequence[str | Path]) -> Config:
@@ -34,6 +42,30 @@ def load(paths: Sequence[str | Path]) -> Config:
     for path in paths:
         values = _overlay(values, _read(Path(path)))
     return _build(values)
+
+
+def load_benchmark(path: Path) -> Benchmark:
+    """Read one benchmark's file on its own, without a configuration around it.
+
+    Raises:
+        InputError: the file cannot be read, is not valid, or names the questions of another
+            benchmark.
+    """
+    values = _read(path)
+    if owner := values.get("questions_of"):
+        raise InputError(
+            f"{path}: has the questions and prompts of '{owner}'; use that benchmark instead"
+        )
+    written = {"benchmarks": {"file": values}}
+    try:
+        benchmark = _BenchmarkFile.model_validate(written).benchmarks["file"]
+        check_prompt("prompt", benchmark)
+    except ValidationError as error:
+        problem = explain(error, written, written).removeprefix("benchmarks.file.")
+        raise InputError(f"{path}: {problem}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {str(error).removeprefix('config: ')}") from error
+    return benchmark
 
 
 def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Config:

@@ -40,6 +40,20 @@ def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical)
     return [{key: str(entry[key]) for key in _KEYS} for entry, _ in _read(Path(path), parse_gold)]
 
 
+def load_with_gold(
+    path: str | Path, parse_gold: Callable[[str], str] = canonical
+) -> list[Question]:
+    """Read the questions of a file whose answers may be the gold answer alone.
+
+    Lines are those of :func:`load`, or have the gold answer itself under `answer` or `gold`. The
+    questions have no rationale.
+
+    Raises:
+        InputError: as :func:`load`; or a question has no gold answer.
+    """
+    return [question for _, question in _read(Path(path), parse_gold, parse_with_gold)]
+
+
 def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical) -> Question:
     """Parse one entry.
 
@@ -63,6 +77,30 @@ def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canoni
     if not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")
     return Question(_on_one_line(str(entry["question"])), rationale, parsed_gold)
+
+
+def parse_with_gold(
+    entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical
+) -> Question:
+    """Parse one entry of a file for :func:`load_with_gold`.
+
+    Raises:
+        InputError: there is no question, or no valid gold answer.
+    """
+    question = entry.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise InputError("'question' is missing or empty; it must be a text")
+    answer = entry.get("gold", entry.get("answer"))
+    gold = "" if answer is None else str(answer).rpartition("####")[2].strip()
+    if not gold:
+        raise InputError("the question has no gold answer; give it as 'gold', or in 'answer'")
+    try:
+        return Question(_on_one_line(question), "", parse_gold(gold))
+    except InputError as error:
+        raise InputError(
+            f"invalid gold answer: {error}; give it as 'gold', end 'answer' with '#### N', or name "
+            "another rule with --extraction"
+        ) from error
 
 
 def to_entry(question: Question) -> Entry:
@@ -93,7 +131,9 @@ def write(
 
 
 def _read(
-    path: Path, parse_gold: Callable[[str], str]
+    path: Path,
+    parse_gold: Callable[[str], str],
+    parse_entry: Callable[..., Question] = parse,
 ) -> Iterator[tuple[Mapping[str, object], Question]]:
     if not path.is_file():
         raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
@@ -104,7 +144,7 @@ def _read(
             continue
         try:
             entry = _json_object(line)
-            question = parse(entry, parse_gold)
+            question = parse_entry(entry, parse_gold)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         if question.question in line_numbers:

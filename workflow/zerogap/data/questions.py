@@ -52,6 +52,26 @@ def split_test_questions(
     return _table(questions, positions, leaked, "test")
 
 
+def draw_test_questions(questions: Sequence[Question], num_test: int, seed: int) -> pd.DataFrame:
+    """Draw test questions of which nobody says whether they leaked.
+
+    With the same seed they are those of :func:`split_test_questions`, under the same ids.
+
+    Args:
+        questions: all test questions of the benchmark.
+        num_test: number of questions to draw.
+        seed: of the run.
+
+    Returns:
+        The columns question_id, question and gold.
+
+    Raises:
+        InputError: there are fewer questions.
+    """
+    positions = _sample(range(len(questions)), num_test, f"questions/{seed}", "test")
+    return _table(questions, positions, set(), "test")[["question_id", "question", "gold"]]
+
+
 def draw_training_questions(
     questions: Sequence[Question], num_train: int | None, seed: int, num_preparation: int = 0
 ) -> pd.DataFrame:

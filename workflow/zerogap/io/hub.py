@@ -3,6 +3,10 @@
 import errno
 from collections.abc import Iterator
 
+# Files of a model repository, without and with weights; other formats of weights can run code.
+SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
+WEIGHTS = ("*.safetensors",)
+
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"
 
 

@@ -73,6 +73,15 @@ CONTRACTS: dict[str, pa.Schema] = {
             ("leaked", _FLAG),
         ]
     ),
+    # The same where nothing is known of leaks: `zerogap evaluate`, of a strategy that filters.
+    "counts": pa.schema(
+        [
+            ("question_id", _TEXT),
+            ("n_correct", _INT),
+            ("n_samples", _INT),
+            ("first_correct", _FLAG),
+        ]
+    ),
     # ROUGE-L F1 between a response and the same model's greedy response.
     "overlap": pa.schema(
         [
@@ -153,6 +162,7 @@ KEYS: dict[str, list[str]] = {
     "greedy": ["question_id"],
     "samples": ["question_id", "sample_id"],
     "solve": ["question_id"],
+    "counts": ["question_id"],
     "overlap": ["question_id", "sample_id"],
     "ranks": ["question_id", "step"],
     "rail": ["responses", "question_id"],

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from zerogap.config import FROM_SCRATCH, Config, ModelEntry
 from zerogap.errors import InputError
-from zerogap.io.hub import first_line
+from zerogap.io.hub import SMALL_FILES, WEIGHTS, first_line
 from zerogap.pipeline import jobs
 
-SMALL_FILES = ["*.json", "*.jinja", "*.model", "tokenizer*", "*.txt"]
-WEIGHTS = ["*.safetensors"]
 CHAT_TEMPLATE = "chat_template.jinja"
 
 
@@ -45,7 +43,7 @@ def base_files(config: Config, model: str, *, weights: bool = False) -> Path:
         snapshot = snapshot_download(
             entry.base,
             revision=entry.revision,
-            allow_patterns=SMALL_FILES + (WEIGHTS if weights else []),
+            allow_patterns=[*SMALL_FILES, *(WEIGHTS if weights else ())],
             local_files_only=config.offline,
         )
     except Exception as error:  # offline, not found, gated: the hub's libraries raise many types

@@ -5,21 +5,18 @@ is sampled again with half the batch size. A progress bar shows speed, batch siz
 """
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 
 import pandas as pd
-import psutil
-import torch
-from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
-from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
+from zerogap.engine.decoder import Decoder, Edit, Prompt, SamplingParams
 from zerogap.engine.sampler import auto_batch_size, sample
 from zerogap.io import parquet
 from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import sample_rows
 
 QUESTIONS_PER_CHUNK = 100
@@ -36,6 +33,8 @@ def sample_questions(
     *,
     checkpoint: SampleCheckpoint | None = None,
     indices: Sequence[int] | None = None,
+    questions_per_chunk: int | None = None,
+    label: str = "",
 ) -> pd.DataFrame:
     """Sample and score `sampling.num_samples` responses to every prompt.
 
@@ -49,6 +48,10 @@ def sample_questions(
         edit_logits: the strategy's change to a step's logits.
         checkpoint: where finished chunks are kept; without one an interrupted call starts over.
         indices: sample only these prompts (a shard), in this order.
+        questions_per_chunk: how many questions are lost at most when a job is interrupted; None
+            for `QUESTIONS_PER_CHUNK`. Fewer make sampling slower, since each chunk starts with an
+            empty batch.
+        label: what is sampled, shown in front of the progress bar.
 
     Returns:
         The `samples` table (:mod:`zerogap.io.parquet`), by question and sample id.
@@ -59,11 +62,12 @@ def sample_questions(
     """
     questions = _Questions(decoder, prompts, golds, tokenizer, sampling, rule, edit_logits)
     indices = range(len(prompts)) if indices is None else indices
+    chunk_size = questions_per_chunk or QUESTIONS_PER_CHUNK
     batch_size = None if sampling.batch_size == "auto" else sampling.batch_size
     tables = []
-    with _Progress(len(indices)) as progress:
-        for number, start in enumerate(range(0, len(indices), QUESTIONS_PER_CHUNK)):
-            chunk = indices[start : start + QUESTIONS_PER_CHUNK]
+    with Progress(len(indices), label) as progress:
+        for number, start in enumerate(range(0, len(indices), chunk_size)):
+            chunk = indices[start : start + chunk_size]
             table = None
             if checkpoint is not None:
                 names = [prompts[index].question_id for index in chunk]
@@ -93,7 +97,7 @@ class _Questions:
     edit_logits: Edit | None
 
     def sample_within_memory(
-        self, chunk: Sequence[int], batch_size: int, progress: "_Progress"
+        self, chunk: Sequence[int], batch_size: int, progress: Progress
     ) -> tuple[pd.DataFrame, int]:
         """Sample a chunk, halving the batch size while memory runs out; the table and that size."""
 
@@ -108,7 +112,7 @@ class _Questions:
             on_retry=progress.rewind,
         )
 
-    def _sample(self, chunk: Sequence[int], batch_size: int, progress: "_Progress") -> pd.DataFrame:
+    def _sample(self, chunk: Sequence[int], batch_size: int, progress: Progress) -> pd.DataFrame:
         sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
         rows = {}
         # Questions finish in another order than they start in.
@@ -127,61 +131,4 @@ class _Questions:
         return pd.DataFrame(
             [row for index in chunk for row in rows[index]],
             columns=parquet.CONTRACTS["samples"].names,
-        )
-
-
-class _Progress:
-    """A progress bar on standard error: questions, tokens/s, time left, batch size, memory."""
-
-    def __init__(self, total: int) -> None:
-        is_terminal = sys.stderr.isatty()
-        self._bar = tqdm(
-            total=total,
-            unit="question",
-            mininterval=0.5 if is_terminal else 10,  # fewer lines in a log file
-            maxinterval=60,
-            dynamic_ncols=True,
-        )
-        self._num_tokens = 0
-        self._batch_size = 0
-        self._marked = (0.0, 0)
-
-    def __enter__(self) -> "_Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._describe()
-        self._bar.close()
-
-    def advance(self, responses: list[Response], batch_size: int) -> None:
-        """Count a finished question."""
-        self._num_tokens += sum(len(response.token_ids) for response in responses)
-        self._batch_size = batch_size
-        if self._bar.update():
-            self._describe()
-
-    def skip(self, num_questions: int) -> None:
-        """Count questions of an earlier attempt, which say nothing about the speed of this one."""
-        self._bar.initial += num_questions
-        self._bar.update(num_questions)
-
-    def mark(self) -> None:
-        """Remember the current counts."""
-        self._marked = (self._bar.n, self._num_tokens)
-
-    def rewind(self, message: str) -> None:
-        """Return to the marked counts: what was drawn since then is lost."""
-        self._bar.n, self._num_tokens = self._marked
-        self._bar.write(message, file=sys.stderr)
-
-    def _describe(self) -> None:
-        seconds = self._bar.format_dict["elapsed"] or 1e-9
-        if torch.cuda.is_available():
-            num_bytes = torch.cuda.max_memory_allocated()
-        else:
-            num_bytes = psutil.Process().memory_info().rss
-        self._bar.set_postfix_str(
-            f"{self._num_tokens:,} tokens, {self._num_tokens / seconds:,.0f} tokens/s, "
-            f"batch_size {self._batch_size}, {num_bytes / 2**30:.1f} GiB",
-            refresh=False,
         )

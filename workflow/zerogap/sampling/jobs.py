@@ -41,7 +41,7 @@ from zerogap.sampling.identity import versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
-from zerogap.sampling.responses import response_texts
+from zerogap.sampling.responses import greedy_table
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 
@@ -61,22 +61,14 @@ def decode_greedy(
     params = greedy_params(sampling, benchmark)
     decoder = loading.decoder(loading.load(model, sampling["dtype"]))
     trajectories, _ = decode_greedily(decoder, inputs.prompts, inputs.tokenizer, params)
-    rule = extraction_rule(benchmark["extraction"])
-    texts = response_texts(trajectories, inputs.tokenizer, params.stop)
-    rows = [
-        (
-            prompt.question_id,
-            trajectory.token_ids,
-            text,
-            *rule.grade(text, gold),
-            trajectory.entropy,
-            trajectory.finish_reason,
-        )
-        for prompt, gold, trajectory, text in zip(
-            inputs.prompts, inputs.questions.gold, trajectories, texts, strict=True
-        )
-    ]
-    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
+    table = greedy_table(
+        inputs.prompts,
+        list(inputs.questions.gold),
+        trajectories,
+        inputs.tokenizer,
+        params.stop,
+        extraction_rule(benchmark["extraction"]),
+    )
     made_by = provenance(**metadata, sampling=sampling, **benchmark, device=str(decoder.device))
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")

@@ -1,5 +1,6 @@
 """From questions to prompts, and from generated tokens to scored responses."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,6 +10,7 @@ from zerogap.data.extraction import ExtractionRule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
+from zerogap.io import parquet
 
 
 def few_shot_prompts(
@@ -18,6 +20,8 @@ def few_shot_prompts(
     context_length: int,
     max_new_tokens: int,
     template: PromptTemplate = DEFAULT_TEMPLATE,
+    *,
+    as_chat: bool = False,
 ) -> list[Prompt]:
     """Return the evaluation prompt of every question: the exemplars, then the original question.
 
@@ -28,13 +32,22 @@ def few_shot_prompts(
         context_length: tokens that the model's context has room for.
         max_new_tokens: tokens that are generated after the prompt.
         template: how the benchmark writes its questions and answers.
+        as_chat: whether each prompt is a user's message in the tokenizer's chat template.
 
     Raises:
         InputError: a prompt leaves no room for `max_new_tokens` in the model's context.
     """
     prefix = template.few_shot_prefix(exemplars)
     texts = [template.prompt(prefix, question) for question in questions.question]
-    encoded = tokenizer(texts)["input_ids"]
+    if as_chat:
+        texts = [
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+            )
+            for text in texts
+        ]
+    # A chat template writes the special tokens itself.
+    encoded = tokenizer(texts, add_special_tokens=not as_chat)["input_ids"]
     few_shot = [
         Prompt(question_id, token_ids)
         for question_id, token_ids in zip(questions.question_id, encoded, strict=True)
@@ -68,6 +81,39 @@ def response_texts(
         clean_up_tokenization_spaces=False,
     )
     return [_cut(text, stop).strip() for text in decoded]
+
+
+def greedy_table(
+    prompts: Sequence[Prompt],
+    golds: Sequence[str | None],
+    trajectories: list[Response],
+    tokenizer: PreTrainedTokenizerBase,
+    stop: list[str],
+    rule: ExtractionRule,
+) -> pd.DataFrame:
+    """Score each question's greedy trajectory: the `greedy` table (:mod:`zerogap.io.parquet`).
+
+    Args:
+        prompts: the prompt of each question.
+        golds: its gold answer.
+        trajectories: its greedy response, with entropies.
+        tokenizer: the model's tokenizer.
+        stop: the strings that end a response.
+        rule: extracts the answer and compares it with the gold answer.
+    """
+    texts = response_texts(trajectories, tokenizer, stop)
+    rows = [
+        (
+            prompt.question_id,
+            trajectory.token_ids,
+            text,
+            *rule.grade(text, gold),
+            trajectory.entropy,
+            trajectory.finish_reason,
+        )
+        for prompt, gold, trajectory, text in zip(prompts, golds, trajectories, texts, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
 
 
 def sample_rows(
