@@ -1,4 +1,4 @@
-"""The command line: `zerogap score`, `plan` and `rehearse`; only the last loads torch."""
+"""The command line; only `zerogap evaluate`, `sample` and `rehearse` load torch."""
 
 from zerogap.cli.app import main
 

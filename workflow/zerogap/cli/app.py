@@ -2,36 +2,54 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
 import zerogap
+from zerogap.cli.evaluate import evaluate
 from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
+from zerogap.cli.sample import sample
 from zerogap.cli.score import score
 from zerogap.cli.show import show
 from zerogap.errors import InputError
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
-MULTIPLE_VALUES = ("--config", "--training", "--sampling", "--greedy", "--prefill", "--models")
-
+MULTIPLE_VALUES = (
+    *("--config", "--training", "--sampling", "--greedy", "--prefill", "--models"),
+    "--strategies",
+)
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+# Command → (an example, its exit statuses other than 0 for success and 2 for invalid input).
+COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
+    evaluate: (
+        "zerogap evaluate --model FOLDER --benchmark gsm8k --num-questions 100 --output out",
+        "130 interrupted (repeat the command to resume)",
+    ),
+    sample: (
+        "zerogap sample --model FOLDER --benchmark questions.jsonl --output out",
+        "130 interrupted (repeat the command to resume)",
+    ),
+    score: ("zerogap score --clean clean.jsonl identity.jsonl railcap=railcap.csv", ""),
+    plan: ("zerogap plan --config config.yaml --sampling 3000", ""),
+    rehearse: ("zerogap rehearse --models llama2", "1 a stage failed"),
+    show: ("zerogap show test-0000 --run quick", ""),
+}
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # to another program
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Contamination-mitigation evaluation of language models.",
 )
-app.command()(score)
-app.command()(plan)
-app.command()(rehearse)
+for command, (example, statuses) in COMMANDS.items():
+    exits = ", ".join(filter(None, ("0 success", "2 invalid input (one line)", statuses)))
+    app.command(epilog=f"Example:\n\n{example}\n\nExit status: {exits}.")(command)
 app.command("lm-eval", add_help_option=False, context_settings=PASSED_ON)(lm_eval)
-app.command()(show)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Command line without the program; None for that of the process.
 
     Returns:
-        The exit status; invalid input prints one line to standard error and gives 2.
+        The exit status; invalid input prints one line to standard error and gives 2, and an
+        interruption 130.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
@@ -50,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except typer.TyperException as error:
         print(f"error: {error.format_message()}", file=sys.stderr)
         return 2

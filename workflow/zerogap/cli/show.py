@@ -48,7 +48,7 @@ def show(
     """Print a question of a run, its gold answer and its responses under every strategy.
 
     In a terminal, what a response has in common with the contaminated model's greedy trajectory
-    (n tokens or more) is highlighted. Example: zerogap show test-0000 --run quick
+    (n tokens or more) is highlighted.
     """
     from rich.console import Console
 

@@ -1,0 +1,39 @@
+"""Responses of an evaluation with given numbers of right answers."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+TRAJECTORY = list(range(20))
+NUM_SAMPLES = 4
+
+
+def evaluated(
+    num_correct: Mapping[str, Sequence[int | None]],
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, pd.DataFrame]]:
+    """The questions (a, b, …), the `greedy` table, and the `samples` table of each strategy.
+
+    A right response repeats the greedy trajectory, a wrong one has nothing in common with it.
+
+    Args:
+        num_correct: strategy → right responses of each question, out of `NUM_SAMPLES`; None if the
+            strategy keeps no response.
+    """
+    names = [chr(ord("a") + k) for k in range(len(num_correct["identity"]))]
+    questions = pd.DataFrame({"question_id": names, "question": "?", "gold": "1"})
+    greedy = pd.DataFrame(
+        {"question_id": names, "token_ids": [TRAJECTORY] * len(names), "text": "one is right"}
+    ).assign(correct=True, finish_reason="eos")
+    samples = {}
+    for strategy, numbers in num_correct.items():
+        rows = [
+            (name, k, TRAJECTORY if k < number else [99] * 20, k < number)
+            for name, number in zip(names, numbers, strict=True)
+            if number is not None
+            for k in range(NUM_SAMPLES)
+        ]
+        columns = ["question_id", "sample_id", "token_ids", "correct"]
+        table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos")
+        table["text"] = table.correct.map({True: "one is right", False: "nothing"})
+        samples[strategy] = table
+    return questions, greedy, samples

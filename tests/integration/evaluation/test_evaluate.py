@@ -1,0 +1,179 @@
+"""`zerogap evaluate` and `zerogap sample` on a toy base model and toy word problems."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from helpers.paths import ROOT
+from helpers.tiny_models import model, tokenizer
+from zerogap.cli import main
+from zerogap.evaluation import model_run
+from zerogap.io import parquet
+from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.scoring import inputs
+
+BASE = ROOT / "workflow/resources/bases/llama2"
+SMALL = ["--num-questions", 4, "--num-samples", 4, "--max-new-tokens", 40]
+STRATEGIES = ("identity", "railcap", "lne_blocking", "ted")
+
+
+def run(command, folder, *options, name=BASE, benchmark="toy_gsm8k"):
+    words = ["--model", name, "--benchmark", benchmark, "--output", folder, *SMALL, *options]
+    return main([command, *map(str, words)])
+
+
+def rejected(capsys, folder, *options, command="evaluate", **arguments):
+    assert run(command, folder, *options, **arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """An evaluation with a clean model; the base is its own clean model."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    assert run("evaluate", folder, "--clean", BASE, "--clean-batch2") == 0
+    return folder
+
+
+def test_every_response_is_kept(evaluated):
+    for name in ("identity", "railcap", "lne_blocking", "clean", "clean_batch2"):
+        table = parquet.read(evaluated / f"{name}.parquet", "samples")
+        assert len(table) == 16
+        assert table.correct.notna().all()
+    greedy = parquet.read(evaluated / "greedy.parquet", "greedy")
+    assert list(greedy.question_id) == list(table.question_id.unique())
+
+
+def test_the_responses_are_those_of_the_workflow(evaluated):
+    # The same questions, prompts, draws and stop strings as a cell of the workflow.
+    identity = parquet.read(evaluated / "identity.parquet", "samples")
+    clean = parquet.read(evaluated / "clean.parquet", "samples")
+    made_by = parquet.provenance(evaluated / "identity.parquet")
+    assert made_by["sampling"]["stream"] == "strategies"
+    assert list(identity.text) != list(clean.text)  # the same model, another random stream
+
+
+def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):
+    files = [str(evaluated / f"{name}.parquet") for name in STRATEGIES]
+    status = main(["score", "--clean", str(evaluated / "clean.parquet"), *files, "--format", "csv"])
+    assert status == 0
+    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        *STRATEGIES,
+        "clean",
+    ]
+
+
+def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
+    questions = pd.read_csv(evaluated / "questions.csv").set_index("question_id")
+    summary = json.loads((evaluated / "summary.json").read_text())
+    for name in STRATEGIES:
+        counts = inputs.load(evaluated / f"{name}.parquet").counts.set_index("question_id")
+        expected = (counts.n_correct / counts.n_samples.clip(lower=1)).loc[questions.index]
+        assert list(questions[name]) == pytest.approx(list(expected))
+        assert summary["strategies"][name]["solve_mean"][0] == pytest.approx(expected.mean())
+    assert (evaluated / "questions.png").read_bytes().startswith(b"\x89PNG")
+    assert "noise floor" in (evaluated / "summary.md").read_text()
+    assert {"sa_ppg", "s_delta_plus"} <= {row["metric"] for row in summary["metrics"]}
+
+
+def test_a_repeated_command_prints_the_same_without_loading_the_model(
+    evaluated, capsys, monkeypatch
+):
+    first = (evaluated / "summary.md").read_text()
+    monkeypatch.setattr(model_run.ModelFolder, "load", None)
+    assert run("evaluate", evaluated, "--clean", BASE, "--clean-batch2") == 0
+    assert (evaluated / "summary.md").read_text() == first
+    assert "Verdict" in capsys.readouterr().out
+
+
+def test_other_settings_do_not_overwrite_the_responses(evaluated, capsys):
+    before = (evaluated / "identity.parquet").read_bytes()
+    line = rejected(capsys, evaluated, "--temperature", 0.9)
+    assert "temperature was 0.7, now 0.9" in line
+    assert (evaluated / "identity.parquet").read_bytes() == before
+
+
+def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(model_run, "QUESTIONS_PER_CHUNK", 2)
+    saved = []
+    save = SampleCheckpoint.save
+
+    def save_once(self, number, *arguments):
+        if saved == [0]:
+            raise KeyboardInterrupt
+        save(self, number, *arguments)
+        saved.append(number)
+
+    monkeypatch.setattr(SampleCheckpoint, "save", save_once)
+    assert run("sample", tmp_path / "resumed") == 130
+    assert "repeat the command to resume" in capsys.readouterr().err
+    assert not (tmp_path / "resumed/identity.parquet").exists()
+    saved.clear()
+    saved.append("second attempt")
+    assert run("sample", tmp_path / "resumed") == 0
+    assert saved[1:] == [1]  # the first chunk was not sampled again
+    saved[:] = ["uninterrupted"]
+    assert run("sample", tmp_path / "whole") == 0
+    pd.testing.assert_frame_equal(
+        *(
+            parquet.read(tmp_path / name / "identity.parquet", "samples")
+            for name in ("resumed", "whole")
+        )
+    )
+
+
+def test_evaluate_continues_with_the_files_of_sample(tmp_path, capsys):
+    assert run("sample", tmp_path, "--strategies", "railcap") == 0
+    before = (tmp_path / "railcap.parquet").stat().st_mtime_ns
+    assert run("evaluate", tmp_path, "--strategies", "identity", "railcap") == 0
+    assert (tmp_path / "railcap.parquet").stat().st_mtime_ns == before
+
+
+@pytest.fixture
+def unusual(tmp_path):
+    """A copy of the toy base whose files a test changes."""
+    return shutil.copytree(BASE, tmp_path / "model")
+
+
+def change_tokenizer(folder, **values):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_bad_models_end_in_one_line(unusual, tmp_path, capsys):
+    change_tokenizer(unusual, chat_template="{{ messages[0].content }}")
+    line = rejected(capsys, tmp_path / "out", name=unusual)
+    assert "choose --chat-template apply" in line
+    change_tokenizer(unusual, chat_template=None, eos_token=None)
+    assert "no end token" in rejected(capsys, tmp_path / "out", name=unusual)
+    (unusual / "model.safetensors").unlink()
+    assert "no safetensors weights" in rejected(capsys, tmp_path / "out", name=unusual)
+
+
+def test_bad_questions_end_in_one_line(tmp_path, capsys):
+    path = tmp_path / "questions.jsonl"
+    path.write_text("")
+    assert "contains no questions" in rejected(capsys, tmp_path / "out", benchmark=path)
+    path.write_text('{"question": "1 and 2?"}\n')
+    assert "has no gold answer" in rejected(capsys, tmp_path / "out", benchmark=path)
+
+
+def test_bad_options_end_in_one_line(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert "shortcut needs the base model" in rejected(capsys, out, "--strategies", "shortcut")
+    assert "--temperature must be above 0" in rejected(capsys, out, "--temperature", 0)
+    assert "num_samples: must be" in rejected(capsys, out, "--num-samples", 0)
+    assert "--num-questions must be" in rejected(capsys, out, "--num-questions", 0)
+    assert "--clean-batch2 needs --clean" in rejected(capsys, out, "--clean-batch2")
+
+
+def test_a_prompt_beyond_the_context_is_found_before_anything_is_decoded(tmp_path, capsys):
+    model("llama").float().save_pretrained(tmp_path / "short")
+    tokenizer().save_pretrained(tmp_path / "short")
+    capsys.readouterr()  # progress of saving
+    line = rejected(capsys, tmp_path / "out", name=tmp_path / "short")
+    assert "exceeds the model's context of 256 tokens" in line
+    assert not (tmp_path / "out").exists()

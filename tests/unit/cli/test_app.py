@@ -1,0 +1,67 @@
+"""What all commands share: help with an example and exit statuses, completion, interruption."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.cli import app, main
+from zerogap.errors import InputError
+
+COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "show")
+DECODING = [
+    "--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_and_the_exit_statuses(command, capsys):
+    assert main([command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Example: zerogap {command} " in text
+    assert "Exit status: 0 success, 2 invalid input (one line)" in text
+
+
+def test_commands_are_completed_by_the_shell():
+    words = {"_ZEROGAP_COMPLETE": "complete_bash", "COMP_WORDS": "zerogap ev", "COMP_CWORD": "1"}
+    process = subprocess.run(
+        [sys.executable, "-m", "zerogap"],
+        env=os.environ | words | {"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout.split() == ["evaluate"]
+
+
+def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zerogap.evaluation.collect.collect", interrupted)
+    assert main(["sample", *DECODING]) == app.INTERRUPTED
+    assert "repeat the command to resume" in capsys.readouterr().err
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zerogap.evaluation.collect", None)
+    monkeypatch.delattr("zerogap.evaluation.collect", raising=False)
+    assert main(["sample", *DECODING]) == 2
+    assert "pip install 'zerogap[evaluate]'" in capsys.readouterr().err
+
+
+def test_options_with_several_values_may_be_repeated_or_listed():
+    arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
+    repeated = app._repeat_options(arguments)
+    assert repeated[-4:] == ["--strategies", "railcap", "--strategies", "ted"]
+
+
+def test_sample_samples_identity_unless_told_otherwise(monkeypatch, capsys):
+    def collect(request):
+        raise InputError(f"{request.strategies}, {request.num_samples} responses")
+
+    monkeypatch.setattr("zerogap.evaluation.collect.collect", collect)
+    assert main(["sample", *DECODING]) == 2
+    assert "['identity'], 50 responses" in capsys.readouterr().err

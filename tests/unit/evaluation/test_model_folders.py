@@ -1,0 +1,101 @@
+import json
+
+import pandas as pd
+import pytest
+from huggingface_hub.errors import GatedRepoError
+
+from helpers.tiny_models import model, tokenizer
+from zerogap.data.prompts import DEFAULT_TEMPLATE
+from zerogap.errors import InputError
+from zerogap.evaluation import model_folders
+from zerogap.sampling.responses import few_shot_prompts
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}<filler_1>\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model("llama").float().save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def chat_folder(folder):
+    words = tokenizer()
+    words.chat_template = TEMPLATE
+    words.save_pretrained(folder)
+    return folder
+
+
+def rejected(name, chat_template=None):
+    with pytest.raises(InputError) as error:
+        model_folders.find(str(name), chat_template)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_folder_is_found_with_tokenizer_and_context(folder):
+    found = model_folders.find(str(folder), None)
+    assert (found.folder, found.context_length) == (folder, 256)
+    assert found.tokenizer.eos_token == "<eos>"
+    assert found.load("float32").config.model_type == "llama"
+
+
+def test_a_model_without_safetensors_is_an_error(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert "has no safetensors weights" in rejected(folder)
+
+
+def test_a_tokenizer_without_an_end_token_is_an_error(folder):
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
+    assert "the tokenizer has no end token" in rejected(folder)
+
+
+def test_a_folder_without_a_tokenizer_is_an_error(folder):
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    assert "its configuration or tokenizer cannot be read" in rejected(folder)
+
+
+def test_weights_that_do_not_fit_are_an_error(folder):
+    found = model_folders.find(str(folder), None)
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(InputError, match="cannot be loaded as a causal language model"):
+        found.load("float32")
+
+
+def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
+    def gated(*_, **__):
+        raise GatedRepoError.__new__(GatedRepoError)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", gated)
+    assert "'someone/model' is gated" in rejected("someone/model")
+
+
+def test_a_chat_model_needs_a_choice(chat_folder):
+    assert "choose --chat-template apply" in rejected(chat_folder)
+    assert model_folders.find(str(chat_folder), "ignore").tokenizer.eos_token == "<eos>"
+
+
+def test_a_chat_template_cannot_be_applied_where_there_is_none(folder):
+    assert "has no chat template" in rejected(folder, "apply")
+
+
+def test_with_the_chat_template_a_response_ends_where_a_reply_ends(chat_folder):
+    assert model_folders.find(str(chat_folder), "apply").tokenizer.eos_token == "<filler_1>"
+
+
+def test_with_the_chat_template_a_prompt_is_the_message_of_a_user(chat_folder):
+    found = model_folders.find(str(chat_folder), "apply")
+    questions = pd.DataFrame({"question_id": ["a"], "question": ["2 and 3?"]})
+    (prompt,) = few_shot_prompts(
+        questions, [], found.tokenizer, 256, 8, DEFAULT_TEMPLATE, as_chat=True
+    )
+    assert (
+        found.tokenizer.decode(prompt.token_ids) == "<user>Q: 2 and 3?\nA:<filler_1>\n<assistant>"
+    )

@@ -1,0 +1,115 @@
+import json
+
+import pytest
+import yaml
+
+from helpers.paths import ROOT
+from zerogap.errors import InputError
+from zerogap.evaluation import question_sets
+
+QUESTIONS = [
+    {"question": "1 and 2?", "answer": "1 + 2 = 3\n#### 3"},
+    {"question": "2 and 2?", "gold": 4},
+    {"question": "2 and 3?", "answer": "5"},
+]
+
+
+@pytest.fixture
+def questions(tmp_path):
+    def write(*entries):
+        path = tmp_path / "questions.jsonl"
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+        return str(path)
+
+    return write
+
+
+def load(benchmark, num_questions=None, extraction=None):
+    return question_sets.load(str(benchmark), num_questions, 0, extraction)
+
+
+def rejected(*arguments, **options):
+    with pytest.raises(InputError) as error:
+        load(*arguments, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_gold_answer_is_a_field_or_the_end_of_the_answer(questions):
+    question_set = load(questions(*QUESTIONS))
+    assert list(question_set.questions.gold) == ["3", "4", "5"]
+    assert list(question_set.questions.question_id) == ["test-0000", "test-0001", "test-0002"]
+
+
+def test_a_file_of_questions_is_asked_with_the_prompt_of_gsm8k(questions):
+    question_set, gsm8k = load(questions(*QUESTIONS)), ROOT / "workflow/benchmarks/gsm8k.yaml"
+    expected = yaml.safe_load(gsm8k.read_text())
+    assert question_set.template.template == expected["prompt"]["template"]
+    assert question_set.template.separator == expected["prompt"]["separator"]
+    assert len(question_set.exemplars) == expected["prompt"]["num_shots"]
+    assert question_set.stop == expected["stop"]
+    assert question_set.rule.name == expected["extraction"]
+
+
+def test_a_number_of_questions_is_drawn_and_keeps_its_ids(questions):
+    path = questions(*QUESTIONS)
+    drawn, everything = load(path, num_questions=2).questions, load(path).questions
+    assert len(drawn) == 2
+    assert set(drawn.question_id) < set(everything.question_id)
+    assert "--num-questions must be from 1 to 3" in rejected(path, num_questions=4)
+
+
+def test_a_shipped_benchmark_is_named():
+    question_set = load("toy_gsm8k", num_questions=5)
+    assert len(question_set.questions) == 5
+    assert len(question_set.exemplars) == 2
+
+
+def test_the_extraction_rule_can_be_replaced(questions):
+    assert (
+        load(questions(*QUESTIONS), extraction="flexible-extract").rule.name == "flexible-extract"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"question": "1 and 2?"}, "line 1: the question has no gold answer"),
+        ({"question": "1 and 2?", "answer": "text ####"}, "the question has no gold answer"),
+        ({"question": "1 and 2?", "answer": "three"}, "invalid gold answer: 'three'"),
+        ({"answer": "3"}, "'question' is missing or empty"),
+    ],
+)
+def test_a_question_without_text_or_gold_answer_is_named(questions, entry, problem):
+    assert problem in rejected(questions(entry))
+
+
+def test_an_empty_benchmark_is_an_error(questions):
+    assert "contains no questions" in rejected(questions())
+
+
+def test_an_unknown_benchmark_lists_the_known_ones():
+    assert "gsm8k, gsm_symbolic" in rejected("gsm9k")
+
+
+def test_a_benchmark_with_the_questions_of_another_names_it():
+    assert "has the questions and prompts of 'gsm8k'" in rejected("pq")
+
+
+def test_a_mistake_in_a_benchmark_file_names_the_key(tmp_path):
+    values = yaml.safe_load((ROOT / "workflow/benchmarks/toy_gsm8k.yaml").read_text())
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(values | {"prompt": values["prompt"] | {"num_shots": 0}}))
+    assert f"{path}: prompt.num_shots must be a positive integer" in rejected(path)
+    path.write_text(yaml.safe_dump(values | {"prompt": values["prompt"] | {"template": "Q: {q}"}}))
+    assert f"{path}: prompt.template is 'Q: {{q}}'" in rejected(path)
+
+
+def test_questions_that_cannot_be_downloaded_say_where_they_are(monkeypatch):
+    def offline(*_):
+        raise InputError("the hub does not answer")
+
+    monkeypatch.setattr(question_sets.question_sources, "fetch", offline)
+    error = rejected("gsm8k")
+    assert "https://github.com/openai/grade-school-math" in error
+    assert "--benchmark test.jsonl (the hub does not answer)" in error

@@ -1,0 +1,71 @@
+"""Numbers of an evaluation, from responses whose values can be counted by hand."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from helpers.evaluations import evaluated
+from zerogap.evaluation.summary import summarise
+
+
+@pytest.fixture
+def summary():
+    """Three questions of four responses: a collapses, b halves, c is never solved."""
+    return summarise(*evaluated({"identity": [4, 2, 0], "railcap": [1, 1, 0], "ted": [None, 1, 0]}))
+
+
+def test_solve_probabilities_are_shares_of_right_responses(summary):
+    table = summary.questions.set_index("question_id")
+    assert list(table.identity) == [1, 0.5, 0]
+    assert list(table.railcap) == [0.25, 0.25, 0]
+    assert summary.strategies["identity"].solve_mean[0] == 0.5
+
+
+def test_drops_are_differences_from_identity(summary):
+    assert list(summary.questions.drop_railcap) == [0.75, 0.25, 0]
+    value, low, high = summary.strategies["railcap"].drop
+    assert value == pytest.approx(1 / 3)
+    assert low < value < high
+    assert summary.strategies["identity"].drop is None
+
+
+def test_a_question_collapses_if_it_drops_by_half_or_more(summary):
+    assert summary.num_solvable == 2
+    assert summary.strategies["railcap"].num_collapsed == 1
+
+
+def test_a_question_without_responses_is_not_solved_and_has_no_overlap(summary):
+    table = summary.questions.set_index("question_id")
+    assert table.ted["a"] == 0
+    assert summary.strategies["ted"].num_collapsed == 1
+    assert not math.isnan(summary.strategies["ted"].rouge_l)
+
+
+def test_peakedness_counts_responses_that_repeat_the_greedy_trajectory():
+    # Right responses of these tables repeat the trajectory, wrong ones share nothing with it.
+    summary = summarise(*evaluated({"identity": [4, 1]}))
+    assert list(summary.questions.peakedness) == [1, 0.25]
+    assert list(summary.questions.rouge_l) == [1, 0.25]
+
+
+def test_intervals_of_probabilities_stay_between_zero_and_one():
+    _, low, high = (
+        summarise(*evaluated({"identity": [4, 4, 4, 0]})).strategies["identity"].solve_mean
+    )
+    assert 0 <= low < 0.75 < high <= 1
+
+
+def test_greedy_responses_that_are_cut_off_are_counted():
+    questions, greedy, samples = evaluated({"identity": [4, 2]})
+    greedy["finish_reason"] = ["length", "eos"]
+    assert summarise(questions, greedy, samples).num_cut_off == 1
+
+
+def test_questions_keep_their_order():
+    questions, greedy, samples = evaluated({"identity": [0, 4, 2]})
+    shuffled = {name: table.iloc[::-1] for name, table in samples.items()}
+    pd.testing.assert_frame_equal(
+        summarise(questions, greedy.iloc[::-1], shuffled).questions,
+        summarise(questions, greedy, samples).questions,
+    )

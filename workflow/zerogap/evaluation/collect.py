@@ -1,0 +1,220 @@
+"""All responses of an evaluation: greedy trajectories, then samples under every strategy.
+
+The output folder has one Parquet file per step, so an interrupted evaluation resumes, and a
+strategy or a clean model can be added later. `settings.json` there says what they were made with.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from zerogap.engine import memory
+from zerogap.errors import InputError
+from zerogap.evaluation import model_folders, question_sets
+from zerogap.evaluation.model_folders import ChatTemplate
+from zerogap.evaluation.model_run import ModelRun
+from zerogap.evaluation.question_sets import QuestionSet
+from zerogap.evaluation.strategies import IDENTITY, named_strategies
+from zerogap.io import parquet
+from zerogap.io.digests import file_digest, folder_digest
+from zerogap.io.provenance import provenance
+from zerogap.sampling.arguments import sampling_params
+from zerogap.sampling.solve_counts import solve_counts
+from zerogap.strategies.base import Context, Strategy
+from zerogap.strategies.filtering import ResponseFilter, filter_samples
+from zerogap.strategies.identity import Identity
+
+SETTINGS = "settings.json"
+CLEAN, CLEAN_BATCH2 = "clean", "clean_batch2"
+# The random streams of the workflow's clean cells, independent of the strategies' (paper, §3).
+CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is evaluated and how.
+
+    Attributes:
+        model: a folder, or a model on the hub.
+        benchmark: see :func:`zerogap.evaluation.question_sets.load`.
+        strategies: see :func:`zerogap.evaluation.strategies.named_strategies`.
+        output: the folder of all files.
+        num_samples: responses per question.
+        num_questions: how many questions are drawn; None for the benchmark's number.
+        clean: the clean model, if there is one.
+        clean_batch2: whether it is sampled twice.
+        base_model: folder of the base model, for Shortcut.
+        neurons: the model's `neurons` file, for Shortcut.
+        chat_template: see :func:`zerogap.evaluation.model_folders.find`.
+        extraction: rule that extracts answers; None for the benchmark's.
+        temperature: sampling temperature.
+        max_new_tokens: the longest response, in tokens.
+        dtype: "auto" is bfloat16 on a GPU and float32 on a CPU.
+        seed: of the questions and of the draws.
+    """
+
+    model: str
+    benchmark: str
+    strategies: Sequence[str]
+    output: Path
+    num_samples: int
+    num_questions: int | None
+    clean: str | None = None
+    clean_batch2: bool = False
+    base_model: Path | None
+    neurons: Path | None
+    chat_template: ChatTemplate | None
+    extraction: str | None
+    temperature: float
+    max_new_tokens: int
+    dtype: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The responses of an evaluation.
+
+    Attributes:
+        question_set: what was asked.
+        greedy: the `greedy` table of the model.
+        samples: strategy → `samples` table, Identity's first; that of a filter has the responses
+            that it keeps.
+        files: strategy → its file, and that of the clean model's batches.
+    """
+
+    question_set: QuestionSet
+    greedy: pd.DataFrame
+    samples: dict[str, pd.DataFrame]
+    files: dict[str, Path]
+
+
+def collect(request: Request) -> Collected:
+    """Decode and sample what the output folder does not hold yet.
+
+    Raises:
+        InputError: the request is invalid, or the folder holds responses to another one. All of
+            this is found before the first step.
+    """
+    if request.clean_batch2 and request.clean is None:
+        raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
+    strategies = named_strategies(request.strategies, request.base_model, request.neurons)
+    question_set = question_sets.load(
+        request.benchmark, request.num_questions, request.seed, request.extraction
+    )
+    run = _model_run(request, request.model, question_set)
+    clean_run = _model_run(request, request.clean, question_set) if request.clean else None
+    _keep_settings(request.output, _settings(request, run, clean_run))
+
+    greedy = run.greedy(request.output / "greedy.parquet")
+    context = run.inputs.context(
+        request.output / "greedy.parquet", request.base_model, request.neurons
+    )
+    files = {name: request.output / f"{name}.parquet" for name in strategies}
+    samples: dict[str, pd.DataFrame] = {}
+    for name, strategy in strategies.items():
+        if response_filter := strategy.prepare(context).filter_responses:
+            samples[name] = _kept(samples[IDENTITY], greedy, response_filter)
+            _write_counts(files[name], samples[name], question_set, strategy)
+        else:
+            samples[name] = run.responses(files[name], strategy, context)
+    if clean_run is not None:
+        del run  # its weights, before the clean model's are loaded
+        memory.release()
+        for name in (CLEAN, CLEAN_BATCH2)[: 1 + request.clean_batch2]:
+            files[name] = request.output / f"{name}.parquet"
+            stream = CLEAN_STREAMS[name]
+            clean_run.responses(files[name], Identity(), Context([], []), stream=stream)
+    return Collected(question_set, greedy, samples, files)
+
+
+def _model_run(request: Request, model: str, question_set: QuestionSet) -> ModelRun:
+    if request.temperature == 0:
+        raise InputError("--temperature must be above 0: all samples would be the greedy response")
+    sampling = sampling_params(
+        num_samples=request.num_samples,
+        temperature=request.temperature,
+        top_p=1.0,
+        max_new_tokens=request.max_new_tokens,
+        stop=question_set.stop,
+        seed=request.seed,
+        batch_size="auto",
+        batch_invariant=False,
+    )
+    dtype = request.dtype
+    if dtype == "auto":
+        dtype = "bfloat16" if torch.cuda.is_available() else "float32"
+    folder = model_folders.find(model, request.chat_template)
+    return ModelRun(folder, question_set, sampling, dtype, as_chat=request.chat_template == "apply")
+
+
+def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:
+    """What the files of a folder share, by option; the strategies may differ between calls."""
+    settings: dict[str, Any] = {
+        "model": f"{request.model} ({run.digest})",
+        "benchmark": f"{request.benchmark} ({run.inputs.digest()})",
+        "num_samples": request.num_samples,
+        "temperature": request.temperature,
+        "max_new_tokens": request.max_new_tokens,
+        "extraction": run.question_set.rule.name,
+        "dtype": run.dtype,
+        "seed": request.seed,
+    }
+    if clean_run is not None:
+        settings["clean"] = f"{request.clean} ({clean_run.digest})"
+    if request.base_model is not None and request.neurons is not None:
+        settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
+        settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
+    return settings
+
+
+def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings into the folder, unless its files were made with others.
+
+    Raises:
+        InputError: they were, or what is there cannot be read.
+    """
+    path = folder / SETTINGS
+    previous: dict[str, Any] = {}
+    if path.exists():
+        try:
+            previous = dict(json.loads(path.read_text()))
+        except ValueError as error:
+            raise InputError(
+                f"{path}: cannot be read ({error}); choose another --output"
+            ) from error
+    changed = [
+        f"{key} was {previous[key]}, now {value}"
+        for key, value in settings.items()
+        if previous.get(key, value) != value
+    ]
+    if changed:
+        raise InputError(
+            f"{folder}: holds responses to another request ({'; '.join(changed)}); repeat that "
+            "one, or choose another --output"
+        )
+    with parquet.atomic(path) as temporary:
+        temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")
+
+
+def _kept(
+    samples: pd.DataFrame, greedy: pd.DataFrame, response_filter: ResponseFilter
+) -> pd.DataFrame:
+    """The responses that a filter keeps."""
+    ends = zip(greedy.token_ids, greedy.finish_reason, strict=True)
+    return filter_samples(
+        samples, dict(zip(greedy.question_id, ends, strict=True)), response_filter
+    )
+
+
+def _write_counts(
+    path: Path, kept: pd.DataFrame, question_set: QuestionSet, strategy: Strategy
+) -> None:
+    """Write the counts of a filter: a question may have no responses left, but it has a row."""
+    counts = solve_counts(kept, question_set.questions.assign(leaked=False))
+    parquet.write(path, counts, "counts", provenance(strategy=repr(strategy), source=IDENTITY))

@@ -1,0 +1,193 @@
+"""One model that answers a question set, step by step. Each step is a file, which is kept."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from zerogap.engine import loading
+from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.evaluation.model_folders import ModelFolder
+from zerogap.evaluation.question_sets import QuestionSet
+from zerogap.io import parquet
+from zerogap.io.digests import file_digest, folder_digest, value_digest
+from zerogap.io.provenance import provenance
+from zerogap.io.resume import resumable_dir
+from zerogap.sampling.cell import sample_questions
+from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.identity import strategy_identity, versions
+from zerogap.sampling.inputs import JobInputs
+from zerogap.sampling.progress import Progress
+from zerogap.sampling.responses import few_shot_prompts, greedy_table
+from zerogap.strategies.base import Context, Intervention, Strategy
+
+# Questions that an interruption costs at most. The workflow's jobs have larger chunks, which are
+# faster; here somebody waits.
+QUESTIONS_PER_CHUNK = 20
+GREEDY_QUESTIONS_PER_CHUNK = 50
+
+
+class ModelRun:
+    """A model, its questions, and how it is sampled.
+
+    The weights are loaded when the first step that is not done needs them.
+
+    Args:
+        model: the model.
+        question_set: what it is asked.
+        sampling: how responses are drawn.
+        dtype: "float32", "bfloat16", …
+        as_chat: whether prompts are put into the chat template.
+
+    Raises:
+        InputError: a prompt and `max_new_tokens` exceed the model's context.
+    """
+
+    def __init__(
+        self,
+        model: ModelFolder,
+        question_set: QuestionSet,
+        sampling: SamplingParams,
+        dtype: str,
+        *,
+        as_chat: bool,
+    ) -> None:
+        self.model, self.question_set = model, question_set
+        self.dtype, self._sampling = dtype, sampling
+        prompts = few_shot_prompts(
+            question_set.questions,
+            question_set.exemplars,
+            model.tokenizer,
+            model.context_length,
+            sampling.max_new_tokens,
+            question_set.template,
+            as_chat=as_chat,
+        )
+        self.inputs = JobInputs(model.tokenizer, question_set.questions, prompts)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of all files of the model."""
+        return folder_digest(self.model.folder)
+
+    def greedy(self, path: Path) -> pd.DataFrame:
+        """Return the `greedy` table; decode what the file does not hold yet."""
+        if not path.exists():
+            settings = self._settings(sampling=dataclasses.asdict(self._greedy_params))
+            decoder = self._decoder  # loaded before a progress bar appears
+            with resumable_dir(path, settings) as folder:
+                table = pd.concat(self._greedy_chunks(decoder, folder), ignore_index=True)
+                parquet.write(path, table, "greedy", self._provenance())
+        return parquet.read(path, "greedy")
+
+    def responses(
+        self, path: Path, strategy: Strategy, context: Context, *, stream: str = "strategies"
+    ) -> pd.DataFrame:
+        """Return the `samples` table under a strategy; sample what the file does not hold yet.
+
+        Args:
+            path: the file; its name is shown in front of the progress bar.
+            strategy: a strategy that samples, such as Identity.
+            context: what the strategy may know.
+            stream: name of the random stream.
+        """
+        if not path.exists():
+            sampling = dataclasses.replace(self._sampling, stream=stream)
+            settings = self._settings(
+                sampling=dataclasses.asdict(sampling),
+                strategy=strategy_identity(strategy),
+                greedy=value_digest([context.trajectories, context.entropies]),
+                base_model=context.base_model and folder_digest(context.base_model),
+                neurons=context.neurons and file_digest(context.neurons),
+            )
+            with resumable_dir(path, settings) as folder:
+                table = self._sample(path.stem, strategy.prepare(context), sampling, folder)
+                parquet.write(path, table, "samples", self._provenance(strategy=repr(strategy)))
+        return parquet.read(path, "samples")
+
+    @functools.cached_property
+    def _decoder(self) -> Decoder:
+        return loading.decoder(self.model.load(self.dtype))
+
+    @property
+    def _greedy_params(self) -> SamplingParams:
+        return SamplingParams(
+            temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
+        )
+
+    def _greedy_chunks(self, decoder: Decoder, folder: Path) -> Iterator[pd.DataFrame]:
+        """The trajectories of one chunk of questions after the other."""
+        prompts, params = self.inputs.prompts, self._greedy_params
+        golds = list(self.question_set.questions.gold)
+        with Progress(len(prompts), "greedy") as progress:
+            for start in range(0, len(prompts), GREEDY_QUESTIONS_PER_CHUNK):
+                chunk = slice(start, start + GREEDY_QUESTIONS_PER_CHUNK)
+                path = folder / f"chunk-{start:05d}.parquet"
+                if path.exists():
+                    progress.skip(len(prompts[chunk]))
+                else:
+                    decoded, batch_size = decode_greedily(
+                        decoder, prompts[chunk], self.inputs.tokenizer, params
+                    )
+                    for trajectory in decoded:
+                        progress.advance([trajectory], batch_size)
+                    table = greedy_table(
+                        prompts[chunk],
+                        golds[chunk],
+                        decoded,
+                        self.inputs.tokenizer,
+                        params.stop,
+                        self.question_set.rule,
+                    )
+                    parquet.write(path, table, "greedy", {})
+                yield parquet.read(path, "greedy")
+
+    def _sample(
+        self, label: str, intervention: Intervention, sampling: SamplingParams, folder: Path
+    ) -> pd.DataFrame:
+        decoder = self._decoder
+        wrapped = intervention.wrap_decoder and intervention.wrap_decoder(decoder)
+        try:
+            return sample_questions(
+                wrapped or decoder,
+                self.inputs.prompts,
+                list(self.question_set.questions.gold),
+                self.inputs.tokenizer,
+                sampling,
+                self.question_set.rule,
+                intervention.edit_logits,
+                checkpoint=SampleCheckpoint(folder),
+                questions_per_chunk=QUESTIONS_PER_CHUNK,
+                label=label,
+            )
+        finally:
+            if wrapped is not None:
+                wrapped.release()
+
+    def _settings(self, **settings: Any) -> dict[str, Any]:
+        """What a step depends on: an interrupted one is only resumed with the same settings."""
+        return {
+            **settings,
+            "model": self.digest,
+            "dtype": self.dtype,
+            "device": "cuda" if torch.cuda.is_available() else "cpu",
+            "prompts": self.inputs.digest(),
+            "golds": value_digest(list(self.question_set.questions.gold)),
+            "extraction": self.question_set.rule.name,
+            "versions": versions(),
+        }
+
+    def _provenance(self, **metadata: Any) -> dict[str, Any]:
+        return provenance(
+            model=self.model.name,
+            benchmark=self.question_set.name,
+            sampling=dataclasses.asdict(self._sampling),
+            dtype=self.dtype,
+            extraction=self.question_set.rule.name,
+            **metadata,
+        )

@@ -1,0 +1,139 @@
+"""What a model is asked: questions with gold answers and their prompt, from a name or a file."""
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from zerogap.config import Benchmark, load_benchmark
+from zerogap.config.load import ROOT
+from zerogap.data import gsm8k_format, question_sources
+from zerogap.data.extraction import ExtractionRule, extraction_rule
+from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
+from zerogap.data.questions import Question, draw_test_questions
+from zerogap.errors import InputError
+
+BENCHMARKS = ROOT / "workflow/benchmarks"
+# For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
+DEFAULT_EXTRACTION = "numeric"
+DEFAULT_STOP = ["Q:"]
+DEFAULT_EXEMPLARS, DEFAULT_SHOTS = "lm_eval", 8
+# Where the test split of a data set is as a file, for those who cannot load it from the hub.
+DOWNLOADS = {
+    "openai/gsm8k": "https://github.com/openai/grade-school-math "
+    "(grade_school_math/data/test.jsonl)"
+}
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """The questions of an evaluation and how they are asked.
+
+    Attributes:
+        name: the benchmark as it was given.
+        questions: question_id, question and gold, one row per question.
+        template: how a question is written.
+        exemplars: the few-shot examples, each with question and target.
+        rule: extracts the answer of a response.
+        stop: strings that end a response.
+    """
+
+    name: str
+    questions: pd.DataFrame
+    template: PromptTemplate
+    exemplars: list[Exemplar]
+    rule: ExtractionRule
+    stop: list[str]
+
+
+def load(
+    benchmark: str, num_questions: int | None, seed: int, extraction: str | None
+) -> QuestionSet:
+    """Load the questions of a benchmark.
+
+    Args:
+        benchmark: the name of a file in `workflow/benchmarks`, a benchmark's YAML file, or JSON
+            Lines of questions with gold answers, which are asked with GSM8K's prompt.
+        num_questions: how many are drawn; None for as many as the benchmark's `num_test`, or all
+            questions of a JSON Lines file.
+        seed: draws them.
+        extraction: the rule that extracts answers; None for the benchmark's.
+
+    Raises:
+        InputError: the benchmark is unknown, its file is not valid, its questions are not on this
+            machine and cannot be downloaded, or there are fewer than `num_questions`.
+    """
+    if Path(benchmark).suffix in (".jsonl", ".json"):
+        rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
+        questions = gsm8k_format.load_with_gold(benchmark, rule.parse_gold)
+        return QuestionSet(
+            benchmark,
+            _draw(questions, len(questions) if num_questions is None else num_questions, seed),
+            DEFAULT_TEMPLATE,
+            exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS),
+            rule,
+            DEFAULT_STOP,
+        )
+    settings = load_benchmark(_benchmark_file(benchmark))
+    prompt = settings.prompt.model_dump()
+    rule = extraction_rule(extraction or settings.extraction)
+    questions = _test_questions(benchmark, settings, seed, rule)
+    return QuestionSet(
+        benchmark,
+        _draw(questions, settings.num_test if num_questions is None else num_questions, seed),
+        PromptTemplate.of(prompt),
+        exemplars(prompt["exemplars"], prompt["num_shots"]),
+        rule,
+        list(settings.stop),
+    )
+
+
+def _benchmark_file(benchmark: str) -> Path:
+    path = Path(benchmark)
+    if path.suffix in (".yaml", ".yml"):
+        return path
+    shipped = BENCHMARKS / f"{benchmark}.yaml"
+    if not shipped.is_file():
+        names = ", ".join(sorted(file.stem for file in BENCHMARKS.glob("*.yaml")))
+        raise InputError(
+            f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file, a JSON Lines "
+            f"file of questions, or one of {names or 'the names in a checkout of the project'}"
+        )
+    return shipped
+
+
+def _test_questions(
+    name: str, benchmark: Benchmark, seed: int, rule: ExtractionRule
+) -> list[Question]:
+    """All test questions of a benchmark, from its source."""
+    source = benchmark.questions.model_dump()
+    if source[source["source"]] is None:
+        raise InputError(
+            f"{name}: questions.{source['source']} is missing; questions.source needs it"
+        )
+    if source["source"] == "files":
+        return gsm8k_format.load_with_gold(source["files"]["test"] or "", rule.parse_gold)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            entries = question_sources.fetch(source, seed, rule.parse_gold)["test"]
+    except (InputError, ModuleNotFoundError) as error:
+        if source["source"] != "hub":
+            raise
+        repository = source["hub"]["repository"]
+        place = DOWNLOADS.get(repository, f"https://huggingface.co/datasets/{repository}")
+        raise InputError(
+            f"{name}: its questions are not on this machine; download them from {place} and give "
+            f"the file: --benchmark test.jsonl ({error})"
+        ) from error
+    return [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
+
+
+def _draw(questions: list[Question], num_questions: int, seed: int) -> pd.DataFrame:
+    if not 1 <= num_questions <= len(questions):
+        raise InputError(
+            f"--num-questions must be from 1 to {len(questions)}, the number of questions "
+            f"(got {num_questions})"
+        )
+    return draw_test_questions(questions, num_questions, seed)

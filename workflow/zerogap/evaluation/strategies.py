@@ -1,0 +1,46 @@
+"""The strategies of an evaluation, by name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zerogap.errors import InputError
+from zerogap.strategies.base import Strategy, build
+from zerogap.strategies.registry import BUILT_IN
+
+IDENTITY = "identity"
+RESERVED_NAMES = ("clean", "clean_batch2", "greedy", "questions")  # of other files
+
+
+def named_strategies(
+    names: Sequence[str], base_model: Path | None, neurons: Path | None
+) -> dict[str, Strategy]:
+    """Name → strategy with its default parameters; Identity comes first, even if it is not named.
+
+    Args:
+        names: built-in names, or `package.module:Class`, which is called after its class. One
+            text may hold several, separated by commas.
+        base_model: folder of the base model, for strategies that need it.
+        neurons: the `neurons` file of the model, for the same strategies.
+
+    Raises:
+        InputError: a strategy is unknown, its name is taken, or it needs the base model and the
+            neurons, which are not given or do not exist.
+    """
+    classes: dict[str, str] = {IDENTITY: IDENTITY}
+    for target in (name.strip() for text in names for name in text.split(",")):
+        name = target.rpartition(":")[2]
+        if name in RESERVED_NAMES or classes.setdefault(name, target) != target:
+            raise InputError(
+                f"--strategies: the name '{name}' is taken; rename the class of {target}"
+            )
+    for name, target in classes.items():
+        needs_base_model = target in BUILT_IN and BUILT_IN[target].needs_base_model
+        if needs_base_model and (base_model is None or neurons is None):
+            raise InputError(
+                f"--strategies: {name} needs the base model and the model's shortcut neurons; give "
+                f"--base-model FOLDER and --neurons FILE (docs/evaluate.md), or leave {name} out"
+            )
+    for option, path in (("--base-model", base_model), ("--neurons", neurons)):
+        if path is not None and not path.exists():
+            raise InputError(f"{option}: {path} does not exist")
+    return {name: build({"class": target}) for name, target in classes.items()}
