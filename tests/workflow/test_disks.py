@@ -51,6 +51,12 @@ def test_a_run_continues_when_its_full_disk_has_space_again(tmp_path):
     with small_disk(disturbed / DATA, "2m") as data:
         process = split_questions(disturbed)
         assert process.returncode == 1
+        last_lines = process.stderr.partition("1 job failed:\n")[2]
+        assert last_lines.startswith(
+            "fetch_questions owner=gsm8k\n"
+            "  log: results/disk/logs/data/gsm8k/fetch_questions.log\n"
+            f"  | error: {DATA}/gsm8k/test.jsonl: not written (No space"
+        )
         assert error_in(disturbed).startswith(
             f"error: {DATA}/gsm8k/test.jsonl: not written (No space"
         )
