@@ -13,6 +13,12 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "sample": "zerogap.sampling.api",
+    "Context": "zerogap.strategies.base",
+    "Intervention": "zerogap.strategies.base",
+    "Rows": "zerogap.engine.decoder",
+    "last_tokens": "zerogap.strategies.rail",
+    "pad_trajectories": "zerogap.strategies.rail",
+    "rail_tokens": "zerogap.strategies.rail",
     "Identity": "zerogap.strategies.identity",
     "LNEBlocking": "zerogap.strategies.lne_blocking",
     "RailCap": "zerogap.strategies.railcap",

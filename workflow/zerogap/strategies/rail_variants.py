@@ -20,7 +20,8 @@ from torch import Tensor
 from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
 from zerogap.strategies.base import Context, Intervention
-from zerogap.strategies.railcap import RailCap, find_rail_tokens, last_ngrams, pad_trajectories
+from zerogap.strategies.rail import pad_trajectories, rail_tokens
+from zerogap.strategies.railcap import RailCap
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class RailCapClearRunnerUp:
         min_log_share = math.log(self.min_share) if self.min_share else -math.inf
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
-            ngrams = last_ngrams(rows.tokens, rows.step, self.n)
-            rail = find_rail_tokens(trajectories[rows.question], ngrams)
+            rail = rail_tokens(trajectories, rows, self.n)
             return cap_below_clear_runner_up(logits, rail, min_log_share)
 
         return Intervention(edit_logits=edit_logits)

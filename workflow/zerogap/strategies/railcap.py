@@ -16,8 +16,7 @@ trajectory, so ending like the trajectory is capped too; with `cap_eos=False`, a
 the paper's, H is made from the trajectory without its end token. Only generated tokens are
 compared, never the prompt.
 
-The functions below do this for all rows of a batch at once. There is no dictionary H: the
-trajectories are one padded tensor, and a row's n-gram is compared with all of its windows.
+`zerogap.strategies.rail` finds the rail tokens of all rows of a batch at once.
 """
 
 from collections.abc import Collection
@@ -31,11 +30,9 @@ from transformers import LogitsProcessor
 from zerogap.engine.decoder import Rows
 from zerogap.engine.memory import to_device
 from zerogap.strategies.base import Context, Intervention, check_whole_number
+from zerogap.strategies.rail import find_rail_tokens, last_ngrams, pad_trajectories, rail_tokens
 
 Suppression = Literal["cap", "ban"]
-
-_NO_TOKEN = -1  # where a row has no rail token, or has not generated n tokens yet
-_PADDING = -2  # after the end of a trajectory; differs from every token and from _NO_TOKEN
 
 
 @dataclass(frozen=True)
@@ -79,9 +76,7 @@ class RailCap:
         trajectories = pad_trajectories(tokens, self.n)
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
-            ngrams = last_ngrams(rows.tokens, rows.step, self.n)
-            rail = find_rail_tokens(trajectories[rows.question], ngrams)
-            return suppress(logits, rail, self.suppression)
+            return suppress(logits, rail_tokens(trajectories, rows, self.n), self.suppression)
 
         return Intervention(edit_logits=edit_logits)
 
@@ -154,52 +149,6 @@ def without_end_tokens(
     return [
         tokens[:-1] if tokens and tokens[-1] in end_tokens else tokens for tokens in trajectories
     ]
-
-
-def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
-    """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
-    length = max(n + 1, *(len(tokens) for tokens in trajectories))
-    padded = torch.full((len(trajectories), length), _PADDING)
-    for row, tokens in zip(padded, trajectories, strict=True):
-        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-    return padded
-
-
-def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
-    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer.
-
-    Args:
-        tokens: (R, T) the generated tokens, padded on the right.
-        steps: (R,) how many tokens each row has generated.
-        n: the n-gram threshold.
-    """
-    columns = steps[:, None] - n + torch.arange(n, device=tokens.device)
-    if tokens.shape[1] == 0:
-        return torch.full_like(columns, _NO_TOKEN)
-    ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
-    return ngrams.masked_fill(columns < 0, _NO_TOKEN)
-
-
-def find_rail_tokens(trajectories: Tensor, ngrams: Tensor) -> Tensor:
-    """Return the rail token (R,) of every row, or -1 where the row is off the rail.
-
-    Args:
-        trajectories: (R, T) the trajectory of each row's question, from :func:`pad_trajectories`.
-        ngrams: (R, n) the last n generated tokens, from :func:`last_ngrams`.
-    """
-    n = ngrams.shape[1]
-    # A window's last token matches at few positions; only there are the other tokens compared.
-    row, start = (trajectories[:, n - 1 : -1] == ngrams[:, -1:]).nonzero(as_tuple=True)
-    successor = start + n
-    is_window = trajectories[row, successor] != _PADDING
-    for offset in range(n - 1):
-        is_window &= trajectories[row, start + offset] == ngrams[row, offset]
-    # Of several matching windows the last one counts. A successor is at position n or later, so
-    # position 0 means that there is none.
-    last_successor = torch.zeros_like(ngrams[:, 0])
-    last_successor.scatter_reduce_(0, row, successor * is_window, "amax")
-    rail = trajectories.gather(1, last_successor[:, None])[:, 0]
-    return rail.masked_fill(last_successor == 0, _NO_TOKEN)
 
 
 def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:

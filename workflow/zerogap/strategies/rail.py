@@ -1,0 +1,79 @@
+"""Which rows of a batch are on the rail, for RailCap and for strategies of your own.
+
+A row is on the rail if its last n generated tokens occur in the greedy trajectory of its question;
+the token that follows them there is the rail token (paper §4). If they occur more than once, the
+last occurrence counts.
+
+The functions work on all rows at once: the trajectories are one padded tensor, and a row's n-gram
+is compared with all windows of n tokens in it. All tensors are on the CPU.
+"""
+
+import torch
+from torch import Tensor
+
+from zerogap.engine.decoder import Rows
+
+_NO_TOKEN = -1  # where a row has no rail token, or has not generated n tokens yet
+_PADDING = -2  # after the end of a trajectory; differs from every token and from _NO_TOKEN
+
+
+def rail_tokens(trajectories: Tensor, rows: Rows, n: int) -> Tensor:
+    """Return the rail token (R,) of every row of a batch, or -1 where a row is off the rail.
+
+    Args:
+        trajectories: (Q, T) the trajectories of all questions, from :func:`pad_trajectories`.
+        rows: the batch, as `edit_logits` gets it.
+        n: how many tokens must match.
+    """
+    return find_rail_tokens(trajectories[rows.question], last_tokens(rows, n))
+
+
+def last_tokens(rows: Rows, n: int) -> Tensor:
+    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer."""
+    return last_ngrams(rows.tokens, rows.step, n)
+
+
+def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
+    """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
+    length = max(n + 1, *(len(tokens) for tokens in trajectories))
+    padded = torch.full((len(trajectories), length), _PADDING)
+    for row, tokens in zip(padded, trajectories, strict=True):
+        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+    return padded
+
+
+def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
+    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer.
+
+    Args:
+        tokens: (R, T) the generated tokens, padded on the right.
+        steps: (R,) how many tokens each row has generated.
+        n: the n-gram threshold.
+    """
+    columns = steps[:, None] - n + torch.arange(n, device=tokens.device)
+    if tokens.shape[1] == 0:
+        return torch.full_like(columns, _NO_TOKEN)
+    ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
+    return ngrams.masked_fill(columns < 0, _NO_TOKEN)
+
+
+def find_rail_tokens(trajectories: Tensor, ngrams: Tensor) -> Tensor:
+    """Return the rail token (R,) of every row, or -1 where the row is off the rail.
+
+    Args:
+        trajectories: (R, T) the trajectory of each row's question, from :func:`pad_trajectories`.
+        ngrams: (R, n) the last n generated tokens, from :func:`last_ngrams`.
+    """
+    n = ngrams.shape[1]
+    # A window's last token matches at few positions; only there are the other tokens compared.
+    row, start = (trajectories[:, n - 1 : -1] == ngrams[:, -1:]).nonzero(as_tuple=True)
+    successor = start + n
+    is_window = trajectories[row, successor] != _PADDING
+    for offset in range(n - 1):
+        is_window &= trajectories[row, start + offset] == ngrams[row, offset]
+    # Of several matching windows the last one counts. A successor is at position n or later, so
+    # position 0 means that there is none.
+    last_successor = torch.zeros_like(ngrams[:, 0])
+    last_successor.scatter_reduce_(0, row, successor * is_window, "amax")
+    rail = trajectories.gather(1, last_successor[:, None])[:, 0]
+    return rail.masked_fill(last_successor == 0, _NO_TOKEN)
