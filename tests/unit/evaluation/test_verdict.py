@@ -16,10 +16,9 @@ def summary(**num_correct):
 @pytest.mark.parametrize(
     ("identity", "railcap", "meaning"),
     [
-        ([4, 4, 4], [0, 0, 1], "both signs of memorisation are there"),
-        ([4, 4, 4], [4, 4, 1], "most of the score survives without it"),
-        ([2, 2, 0], [0, 0, 0], "By itself, that is not evidence of memorisation"),
-        ([2, 2, 0], [2, 2, 0], "neither sign of memorisation is clear"),
+        ([4, 4, 4], [0, 0, 4], "most of the questions that the model solves show both signs"),
+        ([4, 4, 4], [0, 4, 4], "some of the questions that the model solves show both signs"),
+        ([4, 4, 4], [4, 4, 4], "no question shows both signs of memorisation"),
         ([1, 1, 0], [0, 0, 0], "too few of these questions"),
     ],
 )
@@ -27,12 +26,22 @@ def test_the_two_signs_have_a_meaning_together(identity, railcap, meaning):
     assert meaning in verdict(summary(identity=identity, railcap=railcap), None)[1]
 
 
+def test_a_collapse_without_peaked_responses_is_not_evidence():
+    questions, greedy, samples = evaluated({"identity": [4, 4], "railcap": [0, 0]})
+    greedy["token_ids"] = [[7] * 20] * 2  # right responses, in other words than the greedy one
+    numbers = summarise(questions, greedy, samples)
+    assert "By itself, that is not evidence of memorisation" in verdict(numbers, None)[1]
+
+
 def test_the_numbers_are_in_the_words():
     seen = verdict(summary(identity=[4, 4, 0], railcap=[4, 0, 0]), None)[0]
     assert "mean probability of 0.67 [" in seen
     assert "67% of its responses nearly repeat its own greedy trajectory" in seen
+    assert "on 2 of 3 questions at least 50% do" in seen
     assert "falls by 0.33 [" in seen
     assert "1 of the 2 questions" in seen
+    assert "1 questions show both signs" not in seen
+    assert "1 question shows both signs" in seen
 
 
 def test_without_a_clean_model_the_verdict_says_what_is_missing():
@@ -56,6 +65,15 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named():
     assert "TED is closest to the clean model with 0.28 [0.18, 0.38]" in paragraphs[2]
     assert "Two batches of the clean model are 0.07 apart" in paragraphs[2]
     assert "in nothing else" in paragraphs[3].replace("\n", " ")
+
+
+def test_a_closest_strategy_that_is_farther_than_identity_is_said_to_be():
+    rows = [("clean", "solve_mean", 0.5), ("identity", "solve_mean", 0.75)]
+    rows += [("identity", "sa_ppg", 0.2), ("railcap", "sa_ppg", 0.42)]
+    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
+    metrics = metrics.assign(subset="all", ci_low=metrics.value, ci_high=metrics.value)
+    paragraph = verdict(summary(identity=[4, 2]), Comparison(metrics, pd.DataFrame()))[2]
+    assert "No strategy is closer to the clean model" in paragraph
 
 
 def test_the_tables_show_collapse_and_the_largest_drops_first():

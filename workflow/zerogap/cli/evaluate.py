@@ -1,5 +1,6 @@
 """The command `zerogap evaluate`."""
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,6 +51,8 @@ def evaluate(
     trajectory and a verdict in words. All responses, a plot and the numbers per question are files
     in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
     """
+    with needed_packages():  # of the report, before hours of sampling
+        import zerogap.evaluation.report  # noqa: F401
     collected = collect(
         model=model,
         benchmark=benchmark,
@@ -74,8 +77,7 @@ def evaluate(
 
 def _report(collected: "Collected", folder: Path, title: str, num_samples: int) -> None:
     """Write the report's files and print it."""
-    with needed_packages():  # the last one that may be missing is matplotlib
-        from zerogap.evaluation import comparison, report, summary, tables, verdict
+    from zerogap.evaluation import comparison, report, summary, tables, verdict
 
     numbers = summary.summarise(
         collected.question_set.questions, collected.greedy, collected.samples
@@ -88,6 +90,8 @@ def _report(collected: "Collected", folder: Path, title: str, num_samples: int) 
         *_comparison_tables(against_clean),
     ]
     report.write(folder, numbers, against_clean, shown, paragraphs, title)
+    for note in against_clean.notes if against_clean else ():
+        print(f"note: {note}", file=sys.stderr)
     _print(shown, paragraphs, folder)
 
 

@@ -22,12 +22,14 @@ class Comparison:
     Attributes:
         metrics: the `metrics` table.
         summary: its main values (:func:`zerogap.scoring.score.summary`).
+        notes: what a reader of the results should know.
         bins: number of strata.
         confidence_level: of the intervals.
     """
 
     metrics: pd.DataFrame
     summary: pd.DataFrame
+    notes: tuple[str, ...] = ()
     bins: int = BINS
     confidence_level: float = CONFIDENCE_LEVEL
 
@@ -51,4 +53,5 @@ def compare(files: Mapping[str, Path]) -> Comparison | None:
         confidence_level=CONFIDENCE_LEVEL,
         seed=0,
     )
-    return Comparison(metrics, scoring.summary(metrics, aligned))
+    notes = (*aligned.notes, *scoring.strata_notes(aligned.clean, BINS))
+    return Comparison(metrics, scoring.summary(metrics, aligned), notes)

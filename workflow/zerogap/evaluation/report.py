@@ -44,6 +44,8 @@ def write(
         "strategies": {name: dataclasses.asdict(row) for name, row in summary.strategies.items()},
         "num_questions": len(summary.questions),
         "num_solvable": summary.num_solvable,
+        "num_peaked": summary.num_peaked,
+        "num_both": summary.num_both,
         "num_cut_off": summary.num_cut_off,
         "verdict": list(paragraphs),
         "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),

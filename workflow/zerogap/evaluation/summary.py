@@ -4,7 +4,9 @@ Solve probabilities are shares of right responses. The *drop* of a question is I
 probability minus the strategy's. A question *collapses* if it drops by `COLLAPSE` or more; only
 questions that Identity solves with at least that probability can. Overlap with the greedy
 trajectory is ROUGE-L (:mod:`zerogap.analysis.overlap`) and peakedness
-(:mod:`zerogap.analysis.peakedness`), both averaged per question.
+(:mod:`zerogap.analysis.peakedness`), both averaged per question. A question is *peaked* if the
+peakedness of Identity's responses is at least `PEAKED`, and shows *both signs* if it is peaked and
+collapses under RailCap. The two bounds are conventions; they are not calibrated on anything.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,9 @@ from zerogap.evaluation.strategies import IDENTITY
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.strategies.filtering import without_end_token
 
-COLLAPSE = 0.5  # a convention: a question that was more often right than wrong
+RAILCAP = "railcap"
+COLLAPSE = 0.5
+PEAKED = 0.5
 N_RESAMPLES = 2000
 Interval = tuple[float, float, float]  # the value, and the ends of its interval
 
@@ -50,15 +54,20 @@ class Summary:
     Attributes:
         questions: one row per question: question_id, question, gold, greedy_correct, then the
             strategies, each with a column of its name (solve probability) and, after Identity,
-            drop_NAME, then rouge_l and peakedness of Identity's responses.
+            drop_NAME, then rouge_l and peakedness of Identity's responses and, with RailCap,
+            both_signs.
         strategies: strategy → its numbers, Identity's first.
         num_solvable: questions that Identity solves with a probability of at least `COLLAPSE`.
+        num_peaked: questions that are peaked.
+        num_both: questions that show both signs; None without RailCap.
         num_cut_off: greedy trajectories that reach the length limit.
     """
 
     questions: pd.DataFrame
     strategies: dict[str, StrategySummary]
     num_solvable: int
+    num_peaked: int
+    num_both: int | None
     num_cut_off: int
 
 
@@ -84,6 +93,9 @@ def summarise(
         if name != IDENTITY:
             table[f"drop_{name}"] = table[IDENTITY] - table[name]
     table[["rouge_l", "peakedness"]] = overlaps[IDENTITY]
+    is_peaked = table.peakedness >= PEAKED
+    if RAILCAP in samples:
+        table["both_signs"] = is_peaked & (table[f"drop_{RAILCAP}"] >= COLLAPSE)
 
     draws = question_weights(np.zeros(len(table)), N_RESAMPLES, np.random.default_rng(0))
 
@@ -111,6 +123,8 @@ def summarise(
         questions=table.reset_index(),
         strategies=strategies,
         num_solvable=int((table[IDENTITY] >= COLLAPSE).sum()),
+        num_peaked=int(is_peaked.sum()),
+        num_both=int(table.both_signs.sum()) if RAILCAP in samples else None,
         num_cut_off=int((greedy.finish_reason == "length").sum()),
     )
 

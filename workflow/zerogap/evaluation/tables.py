@@ -1,8 +1,7 @@
 """The numbers of an evaluation as tables."""
 
 from zerogap.evaluation.strategies import IDENTITY
-from zerogap.evaluation.summary import COLLAPSE, Interval, StrategySummary, Summary
-from zerogap.evaluation.verdict import RAILCAP
+from zerogap.evaluation.summary import COLLAPSE, RAILCAP, Interval, StrategySummary, Summary
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
 

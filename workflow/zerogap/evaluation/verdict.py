@@ -1,20 +1,17 @@
 """What an evaluation says, and what it cannot say, in words.
 
-Two signs are described, neither of which proves contamination. Responses are *concentrated* if
-their mean peakedness is at least `CONCENTRATED`. The score *depends on the trajectory* if at least
-the share `DEPENDENT` of the questions that can collapse under RailCap do. Both bounds are
-conventions that make the words of a verdict reproducible; they are not calibrated on anything.
+Two signs of memorisation are counted per question, neither of which proves contamination: its
+responses are peaked around the greedy trajectory, and its solve probability collapses under RailCap
+(:mod:`zerogap.evaluation.summary`).
 """
 
 from zerogap.evaluation.collect import CLEAN, CLEAN_BATCH2
 from zerogap.evaluation.comparison import Comparison
 from zerogap.evaluation.strategies import IDENTITY
-from zerogap.evaluation.summary import COLLAPSE, Interval, Summary
+from zerogap.evaluation.summary import COLLAPSE, PEAKED, RAILCAP, Interval, Summary
 from zerogap.reporting.labels import Labels
 
-CONCENTRATED = 0.5
-DEPENDENT = 0.5
-RAILCAP = "railcap"
+MOST = 0.5  # share of the questions that the model solves from which on they are "most"
 LABELS = Labels()
 
 _WITHOUT_CLEAN = (
@@ -37,78 +34,62 @@ def verdict(summary: Summary, comparison: Comparison | None) -> list[str]:
         summary: the numbers.
         comparison: those against the clean model, if there is one.
     """
-    identity = summary.strategies[IDENTITY]
-    seen = [
+    paragraphs = [_seen(summary), _meaning(summary)]
+    if comparison is None:
+        return [*paragraphs, _WITHOUT_CLEAN]
+    return [*paragraphs, _against_clean(comparison), _WITH_CLEAN]
+
+
+def _seen(summary: Summary) -> str:
+    """The numbers that the verdict rests on."""
+    identity, num_questions = summary.strategies[IDENTITY], len(summary.questions)
+    sentences = [
         "The model solves these questions with a mean probability of "
         f"{_shown(identity.solve_mean)}. {identity.peakedness[0]:.0%} of its responses nearly "
-        f"repeat its own greedy trajectory (peakedness {_shown(identity.peakedness)})."
+        f"repeat its own greedy trajectory; on {summary.num_peaked} of {num_questions} questions "
+        f"at least {PEAKED:.0%} do (peaked)."
     ]
-    concentrated = identity.peakedness[0] >= CONCENTRATED
     if RAILCAP in summary.strategies:
-        seen.append(_drop(summary))
-        meaning = _meaning(concentrated, _depends(summary))
-    else:
-        meaning = (
+        railcap = summary.strategies[RAILCAP]
+        assert railcap.drop is not None  # noqa: S101 (only Identity's is None)
+        sentences.append(
+            "Under RailCap, which keeps responses off that trajectory, the mean solve probability "
+            f"falls by {_shown(railcap.drop)}; {railcap.num_collapsed} of the "
+            f"{summary.num_solvable} questions with a solve probability of {COLLAPSE} or more "
+            f"collapse (they fall by {COLLAPSE} or more). {_show_both(summary.num_both)} both "
+            "signs: peaked responses and collapse."
+        )
+    return " ".join(sentences)
+
+
+def _meaning(summary: Summary) -> str:
+    """What the two signs mean together."""
+    if summary.num_both is None:
+        return (
             "Without RailCap, nothing here shows whether the score depends on the trajectory; add "
             "railcap to --strategies."
         )
-    if comparison is None:
-        return [" ".join(seen), meaning, _WITHOUT_CLEAN]
-    return [" ".join(seen), meaning, _against_clean(comparison), _WITH_CLEAN]
-
-
-def _drop(summary: Summary) -> str:
-    railcap = summary.strategies[RAILCAP]
-    assert railcap.drop is not None  # noqa: S101 (only Identity's is None)
-    sentence = (
-        "Under RailCap, which keeps responses off that trajectory, the mean solve probability "
-        f"falls by {_shown(railcap.drop)}"
-    )
     if not summary.num_solvable:
-        return f"{sentence}. No question has a solve probability of {COLLAPSE} or more."
-    return (
-        f"{sentence}; {railcap.num_collapsed} of the {summary.num_solvable} questions with a solve "
-        f"probability of {COLLAPSE} or more collapse (they fall by {COLLAPSE} or more)."
-    )
-
-
-def _depends(summary: Summary) -> bool | None:
-    """Whether the score depends on the trajectory; None if no question can collapse."""
-    if not summary.num_solvable:
-        return None
-    collapsed = summary.strategies[RAILCAP].num_collapsed or 0
-    return collapsed / summary.num_solvable >= DEPENDENT
-
-
-def _meaning(concentrated: bool, depends: bool | None) -> str:
-    """What the two signs mean together."""
-    if depends is None:
         return (
-            "What this says: the model solves too few of these questions for a drop to show "
-            "anything. Evaluate it on questions that it can solve."
+            "What this says: the model solves too few of these questions for a collapse to show. "
+            "Evaluate it on questions that it can solve."
         )
-    if concentrated and depends:
+    if summary.num_both:
+        part = "most" if summary.num_both >= MOST * summary.num_solvable else "some"
         return (
-            "What this says: both signs of memorisation are there. Most responses follow one "
-            "trajectory, and most of the score is lost without it. Leaked questions look like "
-            "this; so do questions with one natural way to the answer."
+            f"What this says: {part} of the questions that the model solves show both signs of "
+            "memorisation. Leaked questions look like this; so do questions with one natural way "
+            "to the answer. They are the ones to check first (both_signs in questions.csv)."
         )
-    if depends:
+    if (summary.strategies[RAILCAP].num_collapsed or 0) >= MOST * summary.num_solvable:
         return (
-            "What this says: most of the score is lost off the trajectory, but the responses do "
-            "not concentrate on it. By itself, that is not evidence of memorisation: RailCap also "
+            "What this says: most of the score is lost off the trajectory, but where it is lost "
+            "the responses vary. By itself, that is not evidence of memorisation: RailCap also "
             "takes the score of models that never saw the questions (docs/toy-models.md)."
         )
-    if concentrated:
-        return (
-            "What this says: most responses follow one trajectory, but most of the score survives "
-            "without it. The model is certain of its answers and finds them in other words too, "
-            "which speaks against memorised wording as their only source."
-        )
     return (
-        "What this says: neither sign of memorisation is clear. The responses vary, and most of "
-        "the score survives off the greedy trajectory. Contamination that does not show in the "
-        "wording, as from paraphrases, is not excluded."
+        "What this says: no question shows both signs of memorisation. Contamination that does not "
+        "show in the wording, as from paraphrases, is not excluded."
     )
 
 
@@ -125,14 +106,21 @@ def _against_clean(comparison: Comparison) -> str:
     others = distances.drop(index=[IDENTITY, CLEAN_BATCH2], errors="ignore")
     if len(others):
         closest = str(others.value.idxmin())
-        sentences.append(
-            f"Of the strategies, {LABELS.strategy(closest)} is closest to the clean model with "
-            f"{_shown(tuple(others.loc[closest]))}."
-        )
+        name, distance = LABELS.strategy(closest), _shown(tuple(others.loc[closest]))
+        if others.value[closest] < distances.value[IDENTITY]:
+            sentences.append(f"{name} is closest to the clean model with {distance}.")
+        else:
+            sentences.append(
+                f"No strategy is closer to the clean model; the next is {name} with {distance}."
+            )
     if CLEAN_BATCH2 in distances.index:
         floor = distances.value[CLEAN_BATCH2]
         sentences.append(f"Two batches of the clean model are {floor:.2f} apart: the noise floor.")
     return " ".join(sentences)
+
+
+def _show_both(number: int | None) -> str:
+    return "1 question shows" if number == 1 else f"{number} questions show"
 
 
 def _shown(value: Interval) -> str:
