@@ -2,9 +2,10 @@
 
     make kill-test [KILLS=50]
 
-Two runs of tests/end_to_end/micro.yaml are made. One is left alone. Of the other one, Snakemake and
-all its jobs are killed with SIGKILL again and again, and the documented commands continue it. At
-the end both must have the same files with the same bytes, apart from logs and timings.
+One run of tests/end_to_end/micro.yaml is left alone. Of another one, Snakemake and all its jobs are
+killed with SIGKILL again and again, and the documented commands continue it. If it ends before it
+was killed often enough, a further run is. At the end all runs must have the same files with the
+same bytes, apart from what holds timings.
 """
 
 import argparse
@@ -12,11 +13,13 @@ import hashlib
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from helpers.dry_runs import SNAKEMAKE, environment, link_checkout
@@ -26,7 +29,7 @@ SCALE = (
     *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
 )
 SCRIPT = re.compile(r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py")
-NOT_COMPARED = ("logs", "timings")  # folders of results/micro
+WITH_TIMINGS = re.compile("results/micro/(logs|timings)/|/tables/cost|/checks/provenance")
 LONGEST_WAIT = 25.0  # seconds until a kill; a job of this size takes about as long
 
 
@@ -35,42 +38,43 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    victims: Counter[str] = Counter()
+    num_kills = num_runs = 0
+    differing: set[str] = set()
     with tempfile.TemporaryDirectory() as name:
-        alone, killed = (link_checkout(Path(name, kind)) for kind in ("alone", "killed"))
+        alone = link_checkout(Path(name, "alone"))
         finish(alone)
-        victims = disturb(killed, arguments.kills, random.Random(arguments.seed))
-        finish(killed)
-        differing = differences(digests(alone), digests(killed))
-    print(f"{arguments.kills} kills; jobs that were running:")
+        while num_kills < arguments.kills:
+            num_runs += 1
+            killed = link_checkout(Path(name, f"killed{num_runs}"))
+            for running in disturb(killed, arguments.kills - num_kills, draw):
+                num_kills += 1
+                victims.update(running)
+                print(f"kill {num_kills} of {arguments.kills}: {', '.join(running)}", flush=True)
+            finish(killed)
+            differing |= differences(digests(alone), digests(killed))
+            shutil.rmtree(killed)
+    print(f"{num_kills} kills in {num_runs} runs; jobs that were running:")
     for script, number in victims.most_common():
         print(f"  {script:<24} {number}")
-    print(f"{len(differing)} files differ" + "".join(f"\n  {path}" for path in differing))
+    print(f"{len(differing)} files differ" + "".join(f"\n  {path}" for path in sorted(differing)))
     return int(bool(differing))
 
 
-def disturb(folder: Path, num_kills: int, draw: random.Random) -> Counter[str]:
-    """Start the run again and again and kill it; how often each script was running then.
-
-    A run that ends before its kill is an error: the scale is too small for so many kills.
-    """
-    victims: Counter[str] = Counter()
-    num_done = 0
-    while num_done < num_kills:
+def disturb(folder: Path, num_kills: int, draw: random.Random) -> Iterator[list[str]]:
+    """Start the run again and again and kill it, until it ends; what was running at each kill."""
+    for _ in range(num_kills):
         unlock(folder)
         process = start(folder)
         try:
             process.wait(timeout=draw.uniform(2, LONGEST_WAIT))
+            return
         except subprocess.TimeoutExpired:
-            victims.update(running_scripts(process.pid))
+            running = running_scripts(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            num_done += 1
-            print(f"kill {num_done} of {num_kills}", flush=True)
-        else:
-            raise SystemExit(
-                f"the run ended after {num_done} kills; lower --kills or use a larger scale"
-            )
-    return victims
+            yield running
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -102,7 +106,7 @@ def unlock(folder: Path) -> None:
     )
 
 
-def running_scripts(session: int) -> set[str]:
+def running_scripts(session: int) -> list[str]:
     """The scripts of the session's processes."""
     scripts = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -112,23 +116,26 @@ def running_scripts(session: int) -> set[str]:
                 scripts.add(found[1])
         except (OSError, ProcessLookupError):
             continue  # it has ended
-    return scripts or {"no job"}
+    return sorted(scripts) or ["no job"]
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """A digest of each file of the run."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+    """A digest of each file of the run that holds no timings."""
+    paths = [
+        path.relative_to(folder)
         for top in ("results/micro", "reports/micro")
-        for path in sorted((folder / top).rglob("*"))
-        if path.is_file() and path.relative_to(folder).parts[2] not in NOT_COMPARED
+        for path in (folder / top).rglob("*")
+        if path.is_file()
+    ]
+    return {
+        str(path): hashlib.sha256((folder / path).read_bytes()).hexdigest()
+        for path in paths
+        if not WITH_TIMINGS.search(str(path))
     }
 
 
-def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
-    return sorted(
-        path for path in first.keys() | second.keys() if first.get(path) != second.get(path)
-    )
+def differences(first: dict[str, str], second: dict[str, str]) -> set[str]:
+    return {path for path in first.keys() | second.keys() if first.get(path) != second.get(path)}
 
 
 if __name__ == "__main__":
