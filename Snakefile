@@ -30,6 +30,7 @@ rule all:
         rules.check_claims.output,
         rules.check_memorisation.output,
         rules.write_provenance.output,
+        rules.write_index.output,
 
 
 # After `all`, whose inputs it needs.

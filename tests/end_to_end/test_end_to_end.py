@@ -220,8 +220,10 @@ def test_the_report_has_every_category_and_the_graphs_of_this_run(run):
     """The rule calls Snakemake within Snakemake, with the same configuration."""
     run.snakemake("--config", "seed=0", "--", "write_report")
     text = (run.reports / "report.html").read_text()
-    for category in ("Claims", "Tables", "Figures", "Checks"):
+    for category in ("1. Outcome", "2. Claims", "3. Tables", "4. Figures", "5. Checks"):
         assert category in text
+    assert "this run supports" in text[text.index("workflow_desc = ") :].partition("</script>")[0]
+    assert "Toy models" in (run.reports / "index.html").read_text()
     assert "results/micro" in text
     assert "results/paper" not in text
     assert "make_table" in (run.reports / "rulegraph.svg").read_text()

@@ -8,8 +8,9 @@ rule write_report:
         rules.all.input,
         captions=sorted(
             str(path.relative_to(workflow.basedir))
-            for path in PACKAGE.joinpath("report").glob("*.rst")
+            for path in PACKAGE.joinpath("report").iterdir()
         ),
+        stylesheet="workflow/report/report.css",
     output:
         html="<reports>/report.html",
         rules="<reports>/rulegraph.svg",
@@ -32,6 +33,6 @@ rule write_report:
     message:
         "The HTML report, the graph of rules and the graph of jobs"
     shell:
-        "({params.snakemake} --report {output.html:q}"
+        "({params.snakemake} --report {output.html:q} --report-stylesheet {input.stylesheet:q}"
         " && {params.snakemake} --forceall --rulegraph dot | {params.draw} {output.rules:q}"
         " && {params.snakemake} --forceall --dag dot | {params.draw} {output.jobs:q}) > {log:q} 2>&1"

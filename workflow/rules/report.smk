@@ -1,7 +1,8 @@
 """Tables and figures of the catalogue, the claims sheet and the checks."""
 
 from zerogap.pipeline import report_sources
-from zerogap.reporting.catalog import FIGURES, TABLES
+from zerogap.reporting.catalog import FIGURES, SECTIONS, TABLES
+from zerogap.reporting.index_page import FIGURE_NAMES
 
 SCALE = report_sources.scale_sentence(CONFIG)
 METRICS = report_sources.source_files(CONFIG, "metrics")
@@ -11,6 +12,19 @@ REPORT_CODE = code("analysis", "data", "metrics", "reporting") + sorted(
     str(path.relative_to(workflow.basedir))
     for path in PACKAGE.joinpath("zerogap/reporting/assets").iterdir()
 )
+# Snakemake's report sorts categories by name.
+OUTCOME, CLAIMS, TABLE, FIGURE, CHECKS = (
+    "1. Outcome",
+    "2. Claims",
+    "3. Tables",
+    "4. Figures",
+    "5. Checks",
+)
+
+
+def section(entry):
+    """The subcategory of a table or figure, numbered in reading order."""
+    return f"{SECTIONS.index(entry.section) + 1}. {entry.section}"
 
 
 rule make_table:
@@ -23,8 +37,8 @@ rule make_table:
         html=report(
             "<reports>/tables/{table}.html",
             caption="../report/caption.rst",
-            category="Tables",
-            subcategory=lambda wildcards: TABLES[wildcards.table].section,
+            category=TABLE,
+            subcategory=lambda wildcards: section(TABLES[wildcards.table]),
             labels=lambda wildcards: {
                 "table": TABLES[wildcards.table].label,
                 "shows": TABLES[wildcards.table].shows,
@@ -49,6 +63,7 @@ rule make_table:
         caption=lambda wildcards: PACKAGE.joinpath(
             "report", TABLES[wildcards.table].caption
         ).read_text(),
+        scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
@@ -66,8 +81,8 @@ rule make_figure:
         png=report(
             "<reports>/figures/{figure}.png",
             caption="../report/caption.rst",
-            category="Figures",
-            subcategory=lambda wildcards: FIGURES[wildcards.figure].section,
+            category=FIGURE,
+            subcategory=lambda wildcards: section(FIGURES[wildcards.figure]),
             labels=lambda wildcards: {
                 "figure": FIGURES[wildcards.figure].label,
                 "shows": FIGURES[wildcards.figure].shows,
@@ -107,7 +122,7 @@ rule check_memorisation:
         html=report(
             "<reports>/checks/memorisation.html",
             caption="../report/memorisation.rst",
-            category="Checks",
+            category=CHECKS,
             labels={
                 "check": "memorisation",
                 "shows": "whether the models memorised the leaked questions",
@@ -143,7 +158,7 @@ rule check_claims:
         html=report(
             "<reports>/claims.html",
             caption="../report/claims.rst",
-            category="Claims",
+            category=CLAIMS,
             labels={
                 "sheet": "claims",
                 "shows": "supported, not supported or cannot tell",
@@ -161,7 +176,7 @@ rule check_claims:
         prefix=subpath(output.html, strip_suffix=".html"),
         setting=report_sources.source_value(CONFIG, "primary_setting"),
         labels=LABELS,
-        scale=SCALE,
+        scale=f"{CONFIG.scale_note} {SCALE}".lstrip(),
         metadata={"run": CONFIG.run},
     message:
         "Check of the paper's claims"
@@ -183,7 +198,7 @@ rule write_provenance:
         html=report(
             "<reports>/checks/provenance.html",
             caption="../report/provenance.rst",
-            category="Checks",
+            category=CHECKS,
             labels={
                 "check": "provenance",
                 "shows": "configuration, versions, commit",
@@ -209,6 +224,39 @@ rule write_provenance:
         "../scripts/write_provenance.py"
 
 
+rule write_index:
+    input:
+        report_sources.entry_files(CONFIG, TABLES["main"]),
+        claims="<reports>/claims.csv",
+        figures=collect("<reports>/figures/{figure}.png", figure=FIGURE_NAMES),
+        code=REPORT_CODE,
+    output:
+        index=report(
+            "<reports>/index.html",
+            caption="../report/outcome.rst",
+            category=OUTCOME,
+            labels={"page": "outcome", "shows": "Table 3, verdicts, Figures 1 and 2"},
+        ),
+        fragment="<results>/outcome.html",
+    log:
+        "<results>/logs/index.log",
+    localrule: True
+    conda:
+        "../../envs/metrics.yaml"
+    resources:
+        mem_mb=doubling(2000),
+        runtime=minutes(10),
+    params:
+        sources=report_sources.entry_values(CONFIG, TABLES["main"]),
+        scale_note=CONFIG.scale_note,
+        scale=SCALE,
+        metadata={"run": CONFIG.run},
+    message:
+        "First page of the run"
+    script:
+        "../scripts/write_index.py"
+
+
 # No inputs and outputs: it takes what exists, starts no other job and never replaces a file above.
 rule make_partial_report:
     log:
@@ -229,6 +277,7 @@ rule make_partial_report:
         ),
         table_files=lambda wildcards: report_sources.files_by_entry(CONFIG, TABLES),
         figure_files=lambda wildcards: report_sources.files_by_entry(CONFIG, FIGURES),
+        scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
     message:

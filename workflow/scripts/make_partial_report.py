@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +43,8 @@ def main(job: "Snakemake") -> None:
             continue
         else:
             table = build(entry, params.sources)
-        save(replace(table, notes=(*table.notes, params.scale)), folder / "tables" / name, recorded)
+        table = table.of_run(entry.title, params.scale_note, params.scale)
+        save(table, folder / "tables" / name, recorded)
     for name, files in params.figure_files.items():
         if absent := _absent(files):
             notes.append(f"figure {name}: not made; {absent}")

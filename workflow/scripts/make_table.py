@@ -1,6 +1,5 @@
 """Make one table of the catalogue as CSV, Markdown, LaTeX, HTML and JSON."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
@@ -14,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
-    table = build(TABLES[job.wildcards.table], job.params.sources)
-    table = replace(table, notes=(*table.notes, job.params.scale))
+    entry = TABLES[job.wildcards.table]
+    table = build(entry, job.params.sources)
+    table = table.of_run(entry.title, job.params.scale_note, job.params.scale)
     save(table, job.params.prefix, provenance(**job.params.metadata))
 
 

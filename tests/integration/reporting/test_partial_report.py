@@ -18,6 +18,7 @@ from zerogap.reporting.catalog import FIGURES, TABLES
 from zerogap.reporting.partial import uses_metrics
 
 SCALE = ("config.yaml", "profiles/quick/quick.yaml")
+BENCHMARKS = ("Word", "Paraphrased")
 RUN = "results/quick"
 OPTIONS = {"bins": 5, "n_resamples": 40}  # those of the synthetic metrics
 
@@ -62,6 +63,7 @@ def make_report(config, folder, figures=("loss",)):
         table_files=report_sources.files_by_entry(config, TABLES),
         figure_files=report_sources.files_by_entry(config, {n: FIGURES[n] for n in figures}),
         scale="Tiny.",
+        scale_note="Toys.",
         metadata={"run": config.run},
     )
     make_partial_report.main(SimpleNamespace(params=params, log=[str(folder / "log.txt")]))
@@ -77,7 +79,12 @@ def test_a_complete_run_has_the_tables_of_the_complete_report(config, run_folder
     assert "0 of " in (partial / "missing.txt").read_text()
     assert {path.stem for path in (partial / "tables").glob("*.md")} == set(TABLES)
     sources = report_sources.entry_values(config, TABLES["main"])
-    params = {"sources": sources, "scale": "Tiny.", "prefix": str(run_folder / "main")}
+    params = {
+        "sources": sources,
+        "scale": "Tiny.",
+        "scale_note": "Toys.",
+        "prefix": str(run_folder / "main"),
+    }
     params |= {"metadata": {"run": config.run}}
     wildcards = SimpleNamespace(table="main")
     make_table.main(SimpleNamespace(wildcards=wildcards, params=SimpleNamespace(**params)))
@@ -93,16 +100,17 @@ def test_a_failed_model_leaves_dashes_and_every_table(config, run_folder, capsys
     assert main["gsm8k/pythia"].isna().all()
     assert main[["gsm8k/llama2", "pq/llama2", "gsm8k/gemma", "pq/gemma"]].notna().all().all()
     text = (partial / "tables/main.md").read_text()
-    assert text.startswith("Partial table of an unfinished run. ")
+    assert "\n\nPartial table of an unfinished run. " in text
     assert "– |" in text
-    assert "shown as –: Pythia × GSM8K (every strategy); Pythia × PQ (every strategy)." in text
+    missing = [f"Pythia, 1M toy × {name} problems (every strategy)" for name in BENCHMARKS]
+    assert f"shown as –: {'; '.join(missing)}." in text
     for name, entry in TABLES.items():
         assert (partial / f"tables/{name}.md").exists() == uses_metrics(entry) or (
             name == "inline_numbers"
         )
     # The tables of the primary setting lack nothing, and say so.
     assert "Partial" not in (partial / "tables/reversal.md").read_text()
-    assert "Pythia × GSM8K" in (partial / "tables/intervals.html").read_text()
+    assert "Pythia, 1M toy × Word problems" in (partial / "tables/intervals.html").read_text()
 
 
 def test_figures_need_the_files_that_they_show(config, run_folder, capsys):
@@ -138,7 +146,7 @@ def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
     complete.loc["ted", [column for column in main if "gsm8k/llama2" in column]] = float("nan")
     pd.testing.assert_frame_equal(main, complete)
     assert (
-        "missing, and shown as –: Llama2 × GSM8K (TED)."
+        "missing, and shown as –: Llama, 1M toy × Word problems (TED)."
         in (partial / "tables/reversal.md").read_text()
     )
     assert "Partial" in json.loads((partial / "tables/main.json").read_text())["caption"]
@@ -204,7 +212,12 @@ def test_a_restricted_run_has_every_table(name, overlay, finished_run, tmp_path,
     config = load_scale(tmp_path / "overlay.yaml")
     monkeypatch.chdir(finished_run)
     sources = report_sources.entry_values(config, TABLES[name])
-    params = {"sources": sources, "scale": "Tiny.", "prefix": str(tmp_path / name)}
+    params = {
+        "sources": sources,
+        "scale": "Tiny.",
+        "scale_note": "Toys.",
+        "prefix": str(tmp_path / name),
+    }
     params |= {"metadata": {"run": config.run}}
     wildcards = SimpleNamespace(table=name)
     make_table.main(SimpleNamespace(wildcards=wildcards, params=SimpleNamespace(**params)))

@@ -11,6 +11,7 @@ import check_claims
 import check_memorisation
 import make_figure
 import make_table
+import write_index
 import write_provenance
 from helpers import synthetic_run
 from helpers.paths import ROOT
@@ -58,8 +59,8 @@ def job(wildcards=None, inputs=None, **params):
 
 def make_one_table(config, name, prefix):
     sources = report_sources.entry_values(config, TABLES[name])
-    params = {"sources": sources, "scale": "A tiny run.", "prefix": str(prefix)}
-    make_table.main(job({"table": name}, **params))
+    params = {"sources": sources, "prefix": str(prefix)}
+    make_table.main(job({"table": name}, **params, scale="A tiny run.", scale_note="A toy."))
     return prefix.with_suffix(".md").read_text()
 
 
@@ -68,7 +69,10 @@ def test_every_table_is_made_from_the_inputs_of_its_rule(name, config, run_folde
     files = report_sources.entry_files(config, TABLES[name])
     assert files
     assert all((run_folder / path).exists() for path in files)
-    assert "A tiny run." in make_one_table(config, name, tmp_path / name)
+    text = make_one_table(config, name, tmp_path / name)
+    assert text.startswith(f"**{TABLES[name].title}**")
+    assert "A tiny run." in text
+    assert "A toy." in text
     for suffix in (".csv", ".tex", ".html", ".json"):
         assert (tmp_path / name).with_suffix(suffix).stat().st_size > 100
 
@@ -102,6 +106,30 @@ def test_vs_paper_lists_what_differs_from_the_papers_protocol(config, run_folder
     assert "questions generated, not GSM8K's" in text
     assert "test questions 12, not 1319" in text
     assert "difference |" not in text
+
+
+def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
+    config, run_folder, tmp_path
+):
+    figures = []
+    for name in write_index.FIGURE_NAMES:
+        values = report_sources.entry_values(config, FIGURES[name])
+        make_figure.main(job({"figure": name}, sources=values, prefix=str(tmp_path / name)))
+        figures.append(str(tmp_path / f"{name}.png"))
+    claims = tmp_path / "claims.csv"
+    claims.write_text("claim,place,text,verdict\nbest,Table 3,RailCap is best.,cannot tell\n")
+    page = job(
+        inputs={"claims": str(claims), "figures": figures},
+        sources=report_sources.entry_values(config, TABLES["main"]),
+        scale="A tiny run.",
+        scale_note="A toy.",
+    )
+    page.output = SimpleNamespace(index=tmp_path / "index.html", fragment=tmp_path / "part.html")
+    write_index.main(page)
+    fragment = page.output.fragment.read_text()
+    assert fragment in page.output.index.read_text()
+    for shown in ("A toy.", "A tiny run.", "Table 3: SA-PPG", "RailCap is best.", "Noise floor"):
+        assert shown in fragment
 
 
 def test_cost_adds_up_the_shards_of_a_cell(config, run_folder, tmp_path):

@@ -8,36 +8,36 @@ from zerogap.reporting.tables import paper
 from zerogap.reporting.tables.compare import main_vs_paper, reversal_vs_paper
 
 
-def test_vs_paper_has_one_section_per_column(values):
+def test_vs_paper_has_three_columns_per_column_of_the_table(values):
     table = main_vs_paper(values, Labels())
-    assert [c.title for c in table.columns] == ["paper", "this run", "difference", "interval"]
-    sections = dict.fromkeys(row.section for row in table.rows)
-    assert list(sections) == ["GSM8K Llama2", "PQ Llama2"]
-    identity = [row for row in table.rows if row.key == "identity"]
-    assert [row.cells[0].value for row in identity] == [0.3261, 0.2549]
+    assert [c.title for c in table.columns] == ["paper", "this run", "difference"] * 2
+    groups = dict.fromkeys(column.group for column in table.columns)
+    assert list(groups) == ["GSM8K Llama2", "PQ Llama2"]
+    (identity,) = (row for row in table.rows if row.key == "identity")
+    assert [identity.cells[k].value for k in (0, 3)] == [0.3261, 0.2549]
     main = paper.main(values, Labels())
-    assert [row.cells[1] for row in identity] == list(main.rows[0].cells)
+    assert [identity.cells[k] for k in (1, 4)] == list(main.rows[0].cells)
 
 
 def test_a_difference_from_the_paper_has_this_runs_interval_moved():
     rows = as_metrics().query("metric == 'sa_ppg'").assign(ci_low=0.0, ci_high=0.5)
     table = main_vs_paper(MetricTable([rows.assign(value=0.2)]), Labels())
-    published, value, difference, interval = table.rows[0].cells
+    published, value, difference = table.rows[0].cells[:3]
     assert (published.value, value.value) == (0.3261, 0.2)
     assert difference.value == pytest.approx(-0.1261)
-    assert interval.text == "[−0.3261, 0.1739]"
+    assert difference.format_interval(4) == "[−0.3261, 0.1739]"
 
 
 def test_a_different_protocol_gives_no_differences_and_a_reason(values):
     table = main_vs_paper(values, Labels(), ["test questions 100, not 1319"])
-    assert [column.title for column in table.columns] == ["paper", "this run"]
+    assert [column.title for column in table.columns] == ["paper", "this run"] * 2
     assert "test questions 100, not 1319." in table.notes[-1]
 
 
 def test_values_that_the_paper_does_not_have_are_dashes(values, metrics_table):
     table = reversal_vs_paper(values, Labels(), ("llama2", "pq"))
-    g_ap = [row for row in table.rows if row.section == "G-AP"]
-    assert all(row.cells[0].value is None for row in g_ap)
+    assert table.columns[0].full_title == "G-AP paper"
+    assert all(row.cells[0].value is None for row in table.rows)
     assert "–" in to_markdown(table)
     mistral = MetricTable([metrics_table.assign(model="mistral")])
     table = reversal_vs_paper(mistral, Labels(), ("mistral", "gsm8k"))

@@ -13,7 +13,8 @@ from zerogap.reporting.tables import paper
 
 SETTING = ("llama2", "gsm8k")
 
-# The rows of the paper's LaTeX tables, between \toprule and \bottomrule.
+# The rows of the paper's LaTeX tables, between \toprule and \bottomrule, in one notation: the paper
+# adds an index s to Δ in Tables 2 and 4.
 PAPER = {
     "reversal": r"""
  & G-AP & SA-PPG \\
@@ -25,7 +26,7 @@ TED          & 0.2813          & 0.3250 \\
 RailCap      & 0.0728          & \textbf{0.1914} \\
 """,
     "decomposition": r"""
- & $\Delta^{+}_s$ & $\Delta^{-}_s$ & G-APP & A-PPG & SA-PPG \\
+ & $\Delta^{+}$ & $\Delta^{-}$ & G-APP & A-PPG & SA-PPG \\
 \midrule
 Identity     & 0.3518 & 0.0275 & 0.3243 & 0.3793 & 0.3261 \\
 LNE-blocking & 0.1043 & 0.0836 & 0.0207 & 0.1879 & 0.2932 \\
@@ -47,7 +48,7 @@ RailCap      & \textbf{0.1914} & \textbf{0.2313} & \textbf{0.1648}
              & \textbf{0.2090} & \textbf{0.1695} & \textbf{0.1429} \\
 """,
     "ablation": r"""
-Config & S-$\Delta^{+}_s$ & S-$\Delta^{-}_s$ & SA-PPG \\
+Config & S-$\Delta^{+}$ & S-$\Delta^{-}$ & SA-PPG \\
 \midrule
 Identity        & 0.2624 & 0.0637 & 0.3261 \\
 n=1             & 0.0215 & 0.2218 & 0.2434 \\
@@ -85,8 +86,18 @@ def test_published_numbers_give_the_papers_latex_table(name, published):
 def test_identity_is_never_bold_and_a_note_says_where_it_is_lowest(published):
     table = build("ablation", published)
     assert [row.key for row in table.rows if row.cells[1].bold] == ["railcap"]
-    assert "S-Δ⁻ₛ" in table.notes[0]
-    assert "SA-PPG" not in table.notes[0]
+    assert "S-Δ⁻" in table.notes[-1]
+    assert "SA-PPG" not in table.notes[-1]
+
+
+def test_the_noise_floor_is_never_bold_and_a_note_says_what_it_is(metrics_table):
+    lowest = metrics_table.assign(value=lambda rows: rows.value * (rows.strategy != "clean_batch2"))
+    table = build("main", MetricTable([lowest]))
+    (floor,) = (row for row in table.rows if row.key == "clean_batch2")
+    assert [cell.value for cell in floor.cells] == [0, 0]
+    assert not any(cell.bold for cell in floor.cells)
+    assert "Noise floor: two batches of the clean model" in " ".join(table.notes)
+    assert "a point estimate" in " ".join(table.notes)
 
 
 def test_values_that_are_equal_as_printed_are_both_bold():
@@ -101,7 +112,8 @@ def test_values_that_are_equal_as_printed_are_both_bold():
 def test_a_run_of_one_model_has_no_empty_columns(values):
     table = build("main", values)
     assert [column.key for column in table.columns] == ["gsm8k/llama2", "pq/llama2"]
-    assert len(table.rows) == 5
+    assert [row.key for row in table.rows][-2:] == ["railcap", "clean_batch2"]
+    assert len(table.rows) == 6
 
 
 def test_a_missing_value_is_a_dash_and_a_row_without_values_is_left_out(metrics_table):
@@ -118,7 +130,7 @@ def test_strategies_that_the_paper_does_not_have_come_before_railcap(metrics_tab
     custom = metrics_table[metrics_table.strategy == "ted"].assign(strategy="mine")
     labels = Labels.from_mapping({"strategies": {"mine": "My strategy"}})
     table = build("main", MetricTable([metrics_table, custom]), labels)
-    assert [row.name for row in table.rows][-2:] == ["My strategy", "RailCap"]
+    assert [row.name for row in table.rows][-3:] == ["My strategy", "RailCap", "Noise floor"]
     assert "mine" not in [row.key for row in build("ablation", MetricTable([metrics_table])).rows]
 
 
@@ -134,7 +146,7 @@ def test_labels_give_names_and_order(values):
     assert [column.group for column in table.columns] == ["Paraphrased", "GSM8K"]
     assert table.columns[0].title == "Llama (1 M)"
     names = [row.name for row in build("ablation", values, labels).rows]
-    assert names == ["Identity", "n=four", "All-Zero"]
+    assert names == ["Identity", "n=four", "All-Zero", "Noise floor"]
     with pytest.raises(InputError, match="labels"):
         Labels.from_mapping({"model": {}})
 

@@ -39,6 +39,12 @@ class Config(Section):
     """
 
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
+    scale_note: str = Field(
+        description=(
+            "What the models and data of the run are, if they are not the paper's: one sentence "
+            "for the tables, the claims and the report. An overlay with other models has its own."
+        )
+    )
     seed: int = Field(
         ge=0, le=MAX_SEED, description="Seed of splits, training, sampling and bootstrap."
     )

@@ -66,7 +66,7 @@ def scale_sentence(config: Config) -> str:
         for name, benchmark in config.benchmarks.items()
         if benchmark.questions_of is None
     )
-    models = ", ".join(
+    models = "; ".join(
         f"{model.label} from {model.base}{_preparation(config, model)}"
         for model in config.models.values()
     )

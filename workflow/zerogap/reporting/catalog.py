@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PAPER, BEYOND, VS_PAPER = "The paper's", "Beyond the paper", "Compared with the paper"
+SECTIONS = (PAPER, VS_PAPER, BEYOND)  # in reading order
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,13 @@ class Entry:
     section: str
     caption: str
     mem_mb: int = 2000
+
+    @property
+    def title(self) -> str:
+        """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""
+        shows = self.shows[0].upper() + self.shows[1:]
+        kind = "Figure" if self.function.startswith("figures.") else "Table"
+        return f"{kind} {self.label}: {shows}" if self.label.isdigit() else shows
 
 
 def _by_name(*entries: Entry) -> dict[str, Entry]:

@@ -6,7 +6,7 @@ groups and no attributes for sorting.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,7 @@ class Table:
     Attributes:
         label: LaTeX label.
         caption: What the table shows.
+        title: Heading, "Table 3: SA-PPG in every setting"; LaTeX numbers its tables itself.
         index_label: Heading of the first column, which holds the rows' names.
         columns: The other columns.
         rows: The rows.
@@ -141,6 +142,44 @@ class Table:
     intervals: bool = False
     size: str = "small"
     column_gap: str = "6pt"
+    title: str = ""
+
+    def of_run(self, title: str, scale_note: str, scale: str) -> "Table":
+        """The table with its heading and what a reader must know of the run.
+
+        Args:
+            title: Heading.
+            scale_note: What models and data are if they are not the paper's; part of the caption.
+            scale: One sentence on the size of the run; a note.
+        """
+        caption = f"{self.caption} {scale_note}".rstrip()
+        return replace(self, title=title, caption=caption, notes=(*self.notes, scale))
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any cell has an interval."""
+        return any(cell.low is not None for row in self.rows for cell in row.cells)
+
+    @property
+    def sections(self) -> list[tuple[str, list[Row]]]:
+        """The rows under each heading."""
+        return [(name, list(rows)) for name, rows in groupby(self.rows, key=lambda r: r.section)]
+
+    @property
+    def column_groups(self) -> list[tuple[str, int, int]]:
+        """Runs of columns with the same group: (name, first, last); empty without groups.
+
+        Columns count from 1, and the rows' names are the first.
+        """
+        if not any(column.group for column in self.columns):
+            return []
+        groups = []
+        first = 2
+        for name, columns in groupby(column.group for column in self.columns):
+            last = first + len(list(columns)) - 1
+            groups.append((name, first, last))
+            first = last + 1
+        return groups
 
 
 def to_csv(table: Table) -> str:
@@ -166,7 +205,7 @@ def to_csv(table: Table) -> str:
 def to_markdown(table: Table) -> str:
     """A pipe table under its caption."""
     lines = []
-    for section, rows in groupby(table.rows, key=lambda row: row.section):
+    for section, rows in table.sections:
         if section:
             lines.append([f"*{section}*", *[""] * len(table.columns)])
         for row in rows:
@@ -181,7 +220,8 @@ def to_markdown(table: Table) -> str:
         disable_numparse=True,
     )
     notes = "".join(f"\n\n{note}" for note in table.notes)
-    return f"{table.caption}\n\n{body}{notes}\n"
+    title = f"**{table.title}**\n\n" if table.title else ""
+    return f"{title}{table.caption}\n\n{body}{notes}\n"
 
 
 def to_latex(table: Table) -> str:
@@ -190,7 +230,7 @@ def to_latex(table: Table) -> str:
     A table longer than a page is a longtable, which needs a document of one column.
     """
     body: list[list[str] | str] = []
-    for section, rows in groupby(table.rows, key=lambda row: row.section):
+    for section, rows in table.sections:
         if section:
             if body:
                 body.append(r"\midrule")
@@ -207,7 +247,7 @@ def to_latex(table: Table) -> str:
         environment="table*" if wide else "table",
         longtable=len(table.rows) > MAX_ROWS_PER_PAGE,
         caption=" ".join([table.caption, *table.notes]),
-        groups=_column_groups(table),
+        groups=table.column_groups,
         lines=_aligned(body),
     )
 
@@ -216,20 +256,17 @@ def to_html(table: Table, footer: str = "") -> str:
     """A self-contained page with a sortable table; intervals are small, under the numbers."""
     return render_template(
         "table.html.j2",
-        title=table.caption,
+        title=table.title or table.caption,
         footer=footer,
         table=table,
-        groups=_column_groups(table),
-        sections=[
-            (section, list(rows)) for section, rows in groupby(table.rows, key=lambda r: r.section)
-        ],
     )
 
 
 def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> None:
-    """Write `prefix`.csv, .md, .tex and .html, and .json with the caption and the provenance."""
+    """Write `prefix`.csv, .md, .tex and .html, and .json with title, caption and provenance."""
     footer = provenance_line(provenance)
     sidecar = {
+        "title": table.title,
         "caption": table.caption,
         "notes": list(table.notes),
         "provenance": dict(provenance),
@@ -286,22 +323,6 @@ def _markdown_bold(text: str, bold: bool) -> str:
 
 def _latex_bold(text: str, bold: bool) -> str:
     return rf"\textbf{{{format_latex(text)}}}" if bold else format_latex(text)
-
-
-def _column_groups(table: Table) -> list[tuple[str, int, int]]:
-    """Runs of neighbouring columns with the same group: (name, first, last); empty without groups.
-
-    Columns count from 1, and the rows' names are the first.
-    """
-    if not any(column.group for column in table.columns):
-        return []
-    groups = []
-    first = 2
-    for name, columns in groupby(column.group for column in table.columns):
-        last = first + len(list(columns)) - 1
-        groups.append((name, first, last))
-        first = last + 1
-    return groups
 
 
 def _aligned(body: list[list[str] | str]) -> list[str]:

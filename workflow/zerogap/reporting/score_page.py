@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,6 @@ def to_html(
         title=TITLE,
         clean_name=clean_name,
         table=table,
-        sections=[
-            (section, list(rows)) for section, rows in groupby(table.rows, key=lambda r: r.section)
-        ],
         notes=notes,
         footer=footer,
         leaked_known=scored.leaked_known,

@@ -9,10 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-# Longest first: S-Δ⁺ₛ contains Δ⁺.
 _LATEX = {
-    "Δ⁺ₛ": r"$\Delta^{+}_s$",
-    "Δ⁻ₛ": r"$\Delta^{-}_s$",
     "Δ⁺": r"$\Delta^{+}$",
     "Δ⁻": r"$\Delta^{-}$",
     "M_cl": r"$M_{\mathrm{cl}}$",
@@ -33,7 +30,7 @@ _LATEX = {
     "_": r"\_",
     "|": r"$|$",
 }
-_HTML = {"ₛ": "<sub>s</sub>", "M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}
+_HTML = {"M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}
 
 
 def format_latex(text: str) -> str:

@@ -42,7 +42,16 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
         verdicts: One per claim.
         scale: A sentence on the size of the run.
     """
-    lines = [f"# {TITLE}", "", scale, "", RULE, "", _summary(verdicts), ""]
+    lines = [
+        f"# {TITLE}",
+        "",
+        scale,
+        "",
+        RULE,
+        "",
+        summary_sentence([v.verdict for v in verdicts]),
+        "",
+    ]
     lines += ["| Claim | Source | Verdict |", "| --- | --- | --- |"]
     lines += [f"| {v.claim.text} | {v.claim.place} | **{v.verdict}** |" for v in verdicts]
     for v in verdicts:
@@ -92,12 +101,21 @@ def save(
     )
 
 
+def _summary(verdicts: Sequence[ClaimVerdict]) -> str:
+    return summary_sentence([v.verdict for v in verdicts])
+
+
 def _fields(claim: Claim) -> tuple[str, str, str, str]:
     return claim.key, claim.place, claim.text, claim.criterion
 
 
-def _summary(verdicts: Sequence[ClaimVerdict]) -> str:
-    count = {verdict: sum(v.verdict == verdict for v in verdicts) for verdict in VERDICTS}
+def summary_sentence(verdicts: Sequence[str]) -> str:
+    """How many claims have which verdict.
+
+    Args:
+        verdicts: One per claim.
+    """
+    count = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     return (
         f"Of {len(verdicts)} claims, this run supports {count[SUPPORTED]}, does not support "
         f"{count[NOT_SUPPORTED]}, and cannot tell for {count[CANNOT_TELL]}."

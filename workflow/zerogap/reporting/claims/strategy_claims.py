@@ -65,6 +65,7 @@ def _within_of_identity(
 
 
 def _shortcut_lead_narrows(results: RunResults) -> Iterable[Evidence]:
+    labels = results.labels
     for model in results.metrics.models:
         leads = [
             paired_difference(results, (model, benchmark), "sa_ppg", "identity", "shortcut")
@@ -76,8 +77,9 @@ def _shortcut_lead_narrows(results: RunResults) -> Iterable[Evidence]:
         change = difference(on_pq, on_gsm8k)
         yield Evidence(
             below_zero(change),
-            f"{results.labels.models.get(model, model)}: Shortcut's lead over Identity is "
-            f"{with_interval(on_gsm8k)} on GSM8K and {with_interval(on_pq)} on PQ, a change of "
+            f"{labels.models.get(model, model)}: Shortcut's lead over Identity is "
+            f"{with_interval(on_gsm8k)} on {labels.benchmarks[GSM8K]} and "
+            f"{with_interval(on_pq)} on {labels.benchmarks[PQ]}, a change of "
             f"{with_interval(change)}.",
         )
 

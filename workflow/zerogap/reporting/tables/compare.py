@@ -56,36 +56,39 @@ def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str]
         for row in published.rows
         for column, cell in zip(published.columns, row.cells, strict=True)
     }
-    columns = [Column("paper", "paper"), Column("this_run", "this run")]
+    parts = {"paper": "paper", "this_run": "this run"}
     if protocol_differences:
         note = (
             "The protocol of this run differs from the paper's, so no differences are shown; "
             f"compare the order of the rows. What differs: {'; '.join(protocol_differences)}."
         )
     else:
-        columns += [Column("difference", "difference"), Column("interval", "interval")]
+        parts["difference"] = "difference"
         note = (
-            "Difference: this run minus the paper. Interval: this run's interval minus the "
+            "Difference: this run minus the paper. Its interval is this run's interval minus the "
             "published value, which has no interval of its own."
         )
+    columns = tuple(
+        Column(f"{column.key}_{key}", title, group=column.full_title)
+        for column in table.columns
+        for key, title in parts.items()
+    )
     rows = []
-    for k, column in enumerate(table.columns):
-        for row in table.rows:
-            cell = row.cells[k]
+    for row in table.rows:
+        cells: list[Cell] = []
+        for column, cell in zip(table.columns, row.cells, strict=True):
             published_cell = published_cells.get((row.key, column.key), Cell())
-            cells = [published_cell, cell]
-            if not protocol_differences:
-                cells += _difference(cell, published_cell, table.decimals)
-            rows.append(replace(row, cells=tuple(cells), section=column.full_title))
+            cells += [published_cell, cell, _difference(cell, published_cell)][: len(parts)]
+        rows.append(replace(row, cells=tuple(cells)))
     return replace(
         table,
         label=f"{table.label}-paper",
-        caption=f"This run next to the paper, one section per column. {table.caption}",
-        columns=tuple(columns),
+        caption=f"This run next to the paper. {table.caption}",
+        columns=columns,
         rows=tuple(rows),
         notes=(*table.notes, note),
-        size="footnotesize",
-        column_gap="4pt",
+        size="tiny",
+        column_gap="2pt",
     )
 
 
@@ -105,11 +108,10 @@ def _one_setting(
     return vs_paper(table, published_table, protocol_differences)
 
 
-def _difference(cell: Cell, published: Cell, decimals: int) -> list[Cell]:
-    """The difference, and its interval as a text."""
+def _difference(cell: Cell, published: Cell) -> Cell:
+    """The difference with its interval; empty if either value is missing."""
     if cell.value is None or published.value is None:
-        return [Cell(), Cell()]
+        return Cell()
     offset = published.value
     low, high = (None if end is None else end - offset for end in (cell.low, cell.high))
-    difference = Cell(cell.value - offset, low, high)
-    return [Cell(difference.value), Cell(text=difference.format_interval(decimals))]
+    return Cell(cell.value - offset, low, high)

@@ -1,4 +1,7 @@
-"""Tables 1 to 4 of the paper: rows, columns and their order are the paper's."""
+"""Tables 1 to 4 of the paper: rows, columns and their order are the paper's.
+
+A run with a second batch of the clean model has one more row, the noise floor.
+"""
 
 from dataclasses import replace
 
@@ -6,7 +9,13 @@ from zerogap.errors import InputError
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Column, Row, Table
-from zerogap.reporting.tables.rows import bold_best, fill_rows, metric_row, strategy_names
+from zerogap.reporting.tables.rows import (
+    NOISE_FLOOR,
+    bold_best,
+    fill_rows,
+    metric_row,
+    strategy_names,
+)
 
 
 def reversal(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
@@ -20,8 +29,7 @@ def reversal(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> T
         label="tab:reversal",
         caption=(
             "G-AP (one 0/1 mark per question) and SA-PPG of the same responses. "
-            f"Setting: {labels.setting(*setting)}; reference: the clean model M_cl. "
-            "Bold: the best strategy of each column."
+            f"Setting: {labels.setting(*setting)}; reference: the clean model M_cl."
         ),
         index_label="",
         columns=(Column("g_ap", "G-AP"), Column("sa_ppg", "SA-PPG")),
@@ -30,7 +38,7 @@ def reversal(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> T
         column_gap="12pt",
     )
     order = ["identity", "lne_blocking", "shortcut", "ted", "railcap"]
-    names = strategy_names(values, labels, [setting], order)
+    names = strategy_names(values, labels, [setting], order) | NOISE_FLOOR
     return bold_best(fill_rows(table, values, setting, names))
 
 
@@ -51,8 +59,8 @@ def decomposition(values: MetricTable, labels: Labels, setting: tuple[str, str])
         ),
         index_label="",
         columns=(
-            Column("delta_plus", "Δ⁺ₛ"),
-            Column("delta_minus", "Δ⁻ₛ"),
+            Column("delta_plus", "Δ⁺"),
+            Column("delta_minus", "Δ⁻"),
             Column("g_app", "G-APP"),
             Column("a_ppg", "A-PPG"),
             Column("sa_ppg", "SA-PPG"),
@@ -62,7 +70,8 @@ def decomposition(values: MetricTable, labels: Labels, setting: tuple[str, str])
         column_gap="2pt",
     )
     order = ["identity", "lne_blocking", "shortcut", "ted", "all_zero", "railcap"]
-    return fill_rows(table, values, setting, strategy_names(values, labels, [setting], order))
+    names = strategy_names(values, labels, [setting], order) | NOISE_FLOOR
+    return fill_rows(table, values, setting, names)
 
 
 def main(values: MetricTable, labels: Labels) -> Table:
@@ -70,7 +79,8 @@ def main(values: MetricTable, labels: Labels) -> Table:
     settings = values.settings(labels)
     order = ["identity", "ted", "shortcut", "lne_blocking", "railcap"]
     rows: list[Row] = []
-    for strategy, name in strategy_names(values, labels, settings, order).items():
+    names = strategy_names(values, labels, settings, order) | NOISE_FLOOR
+    for strategy, name in names.items():
         cells = [values.get(*setting, strategy, "sa_ppg") for setting in settings]
         rows += metric_row(strategy, name, cells)
     columns = tuple(
@@ -86,7 +96,7 @@ def main(values: MetricTable, labels: Labels) -> Table:
             label="tab:main",
             caption=(
                 "SA-PPG of each strategy in every setting (benchmark × model); reference: the "
-                "clean model M_cl of the benchmark. Bold: the best strategy of each column."
+                "clean model M_cl of the benchmark. Lower is better."
             ),
             index_label="Method",
             columns=columns,
@@ -111,12 +121,12 @@ def ablation(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> T
             "the cap at the runner-up, and a hard ban of the rail token instead of the cap. "
             "S-Δ⁺ and S-Δ⁻ are the positive and negative parts of the gaps, averaged over "
             "strata like SA-PPG, to which they add up. Bold row name: the configuration of the "
-            "other tables; bold value: the best strategy of each column."
+            "other tables."
         ),
         index_label="Config",
         columns=(
-            Column("s_delta_plus", "S-Δ⁺ₛ"),
-            Column("s_delta_minus", "S-Δ⁻ₛ"),
+            Column("s_delta_plus", "S-Δ⁺"),
+            Column("s_delta_minus", "S-Δ⁻"),
             Column("sa_ppg", "SA-PPG"),
         ),
         rows=(),
@@ -127,6 +137,7 @@ def ablation(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> T
         "identity": labels.strategies["identity"],
         **labels.configurations,
         "all_zero": labels.strategies["all_zero"],
+        **NOISE_FLOOR,
     }
     table = bold_best(fill_rows(table, values, setting, names))
     rows = tuple(replace(row, bold=row.key == "railcap") for row in table.rows)
