@@ -23,6 +23,7 @@ include: "workflow/rules/report.smk"
 
 
 rule all:
+    """Target (default): everything except the report."""
     default_target: True
     input:
         rules.tables.input,

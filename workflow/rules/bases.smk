@@ -4,6 +4,7 @@ FETCHED_MODELS = jobs.fetched_models(CONFIG)
 
 
 rule fetch_base:
+    """Download a base model from the hub."""
     input:
         parameters="<results>/parameters/{model}/fetch_base.json",
     output:
@@ -27,6 +28,7 @@ rule fetch_base:
 
 
 rule convert_gguf:
+    """Convert a base model from a GGUF file."""
     input:
         parameters="<bases>/parameters/{model}/convert_gguf.json",
     output:
@@ -48,6 +50,7 @@ rule convert_gguf:
 
 
 rule pretrain_base:
+    """Pretrain a base model from scratch."""
     input:
         unpack(lambda wildcards: targets.pretraining_questions(CONFIG, wildcards.model)),
         parameters="<results>/parameters/{model}/pretrain_base.json",
@@ -78,5 +81,6 @@ rule pretrain_base:
 
 # Includes the shipped bases: they are compared with these, and not overwritten.
 rule pretrain_all_bases:
+    """Target: pretrain all toy bases again, under results/<run>."""
     input:
         lambda wildcards: targets.bases_to_pretrain(CONFIG),

@@ -2,6 +2,7 @@
 
 
 rule fetch_questions:
+    """Fetch or generate a benchmark's questions."""
     input:
         lambda wildcards: targets.question_files(CONFIG, wildcards.owner),
         parameters="<results>/parameters/data/{owner}/fetch_questions.json",
@@ -24,6 +25,7 @@ rule fetch_questions:
 
 
 rule split_questions:
+    """Choose the leaked questions and the clean model's training questions."""
     input:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
@@ -51,6 +53,7 @@ LOCAL_CHAT_MODEL = targets.needs_gpu_to_paraphrase(CONFIG)
 
 
 rule paraphrase_questions:
+    """Reword the leaked questions of a paraphrased benchmark."""
     input:
         questions=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
         parameters="<results>/parameters/data/{benchmark}/paraphrase_questions.json",
@@ -76,6 +79,7 @@ rule paraphrase_questions:
 
 
 rule write_questions:
+    """Write the table of a benchmark's test questions."""
     input:
         split=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
         paraphrases=lambda wildcards: targets.paraphrases(CONFIG, wildcards.benchmark),
@@ -99,6 +103,7 @@ rule write_questions:
 
 
 rule prepare_instructions:
+    """Fetch or generate the instruction data of every training."""
     input:
         targets.instruction_files(CONFIG),
         parameters="<results>/parameters/data/prepare_instructions.json",
@@ -120,6 +125,7 @@ rule prepare_instructions:
 
 
 rule prepare_exemplars:
+    """Write the exemplars of a benchmark's prompts."""
     input:
         parameters="<results>/parameters/data/{owner}/prepare_exemplars.json",
     output:

@@ -4,6 +4,7 @@ from zerogap.pipeline.commands import snakemake_command
 
 
 rule write_report:
+    """Target: the HTML report and the graphs of rules and jobs."""
     input:
         rules.all.input,
         captions=sorted(

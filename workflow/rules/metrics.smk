@@ -2,6 +2,7 @@
 
 
 rule make_all_zero:
+    """Solve counts of All-Zero, the trivial strategy."""
     input:
         clean=clean_counts,
         questions="<results>/data/{benchmark}/questions.parquet",
@@ -25,6 +26,7 @@ rule make_all_zero:
 
 
 rule compute_metrics:
+    """Metrics of all strategies in one setting, with intervals."""
     input:
         clean=clean_counts,
         strategies=lambda wildcards: list(solve_tables(wildcards).values()),
@@ -50,6 +52,7 @@ rule compute_metrics:
 
 
 rule measure_overlap:
+    """Overlap of responses with the greedy trajectory (Figure 1a, c)."""
     input:
         samples=lambda wildcards: targets.unmitigated_samples(
             CONFIG, wildcards.model, wildcards.variant

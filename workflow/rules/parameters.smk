@@ -4,6 +4,7 @@
 # A job with such a file reruns when the file changes, and not when its code does. The template
 # writes the values as JSON and has no influence on them, hence `ancient`.
 rule write_parameters:
+    """Write the configuration values that a heavy job depends on."""
     input:
         template=ancient("workflow/templates/parameters.json"),
     output:

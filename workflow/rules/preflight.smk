@@ -8,6 +8,7 @@ onstart:
 
 
 rule check_preflight:
+    """Target: the checks that precede every run."""
     log:
         "<results>/logs/check_preflight.log",
     localrule: True

@@ -2,6 +2,7 @@
 
 
 rule draw_preparation_questions:
+    """Draw the questions on which a base is prepared."""
     input:
         lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
         parameters="<bases>/parameters/{model}/{preparation}/draw_preparation_questions.json",

@@ -28,6 +28,7 @@ def section(entry):
 
 
 rule make_table:
+    """Make one table in all formats."""
     input:
         lambda wildcards: report_sources.entry_files(CONFIG, TABLES[wildcards.table]),
         published="workflow/resources/published.csv",
@@ -73,6 +74,7 @@ rule make_table:
 
 
 rule make_figure:
+    """Make one figure in all formats."""
     input:
         lambda wildcards: report_sources.entry_files(CONFIG, FIGURES[wildcards.figure]),
         code=REPORT_CODE,
@@ -114,6 +116,7 @@ rule make_figure:
 
 
 rule check_memorisation:
+    """Target: whether the models memorised their leaked questions."""
     input:
         report_sources.source_files(CONFIG, "memorisation"),
         code=REPORT_CODE,
@@ -148,6 +151,7 @@ rule check_memorisation:
 
 
 rule check_claims:
+    """Target: which claims of the paper the run supports."""
     input:
         metrics=METRICS,
         inline_numbers="<reports>/tables/inline_numbers.csv",
@@ -185,6 +189,7 @@ rule check_claims:
 
 
 rule write_provenance:
+    """Target: configuration, versions and commit of the run."""
     input:
         responses=report_sources.source_files(CONFIG, "samples"),
         metrics=METRICS,
@@ -259,6 +264,7 @@ rule write_index:
 
 # No inputs and outputs: it takes what exists, starts no other job and never replaces a file above.
 rule make_partial_report:
+    """Target: tables and figures of an unfinished run; starts no other job."""
     log:
         "<results>/logs/make_partial_report.log",
     localrule: True
@@ -295,6 +301,10 @@ for name in TABLES:
         input:
             collect(rules.make_table.output, table=name),
 
+    workflow.get_rule(f"table_{name}").docstring = (
+        f"Target: table {TABLES[name].label}, {TABLES[name].shows}."
+    )
+
 
 for name in FIGURES:
 
@@ -304,12 +314,18 @@ for name in FIGURES:
         input:
             collect(rules.make_figure.output, figure=name),
 
+    workflow.get_rule(f"figure_{name}").docstring = (
+        f"Target: figure {FIGURES[name].label}, {FIGURES[name].shows}."
+    )
+
 
 rule tables:
+    """Target: all tables."""
     input:
         collect(rules.make_table.output, table=TABLES),
 
 
 rule figures:
+    """Target: all figures."""
     input:
         collect(rules.make_figure.output, figure=FIGURES),

@@ -7,6 +7,7 @@ NEURON_SHARDS = CONFIG.neuron_localisation.num_shards
 
 
 rule decode_greedy:
+    """Decode the greedy trajectory of every question."""
     input:
         questions=questions,
         exemplars=exemplars,
@@ -35,6 +36,7 @@ rule decode_greedy:
 
 # A cell: the responses of a contaminated model under one strategy, or a clean model's batch.
 rule sample_responses:
+    """Sample responses to every question under one strategy."""
     input:
         unpack(
             lambda wildcards: targets.strategy_inputs(
@@ -82,6 +84,7 @@ rule sample_responses:
 if CELL_SHARDS > 1:
 
     rule merge_shards:
+        """Join the shards of a cell's responses."""
         input:
             questions=questions,
             samples=targets.shard_files(CELL_SHARDS, f"{CELL}/samples.parquet"),
@@ -105,6 +108,7 @@ if CELL_SHARDS > 1:
 
 
 rule filter_responses:
+    """Drop the responses that a filtering strategy rejects (TED)."""
     input:
         source=lambda wildcards: targets.filtered_samples(
             CONFIG, wildcards.model, wildcards.benchmark, wildcards.strategy
@@ -131,6 +135,7 @@ rule filter_responses:
 
 
 rule localise_neurons:
+    """Search for the neurons that Shortcut patches."""
     input:
         base_model=lambda wildcards: targets.base_model(CONFIG, wildcards.model),
         clean=lambda wildcards: targets.clean_file(CONFIG, wildcards, "model"),
@@ -173,6 +178,7 @@ rule localise_neurons:
 if NEURON_SHARDS > 1:
 
     rule merge_neurons:
+        """Join the shards of the search for neurons."""
         input:
             targets.shard_files(NEURON_SHARDS, NEURONS),
         output:
@@ -194,6 +200,7 @@ if NEURON_SHARDS > 1:
 
 
 rule rank_clean_tokens:
+    """Rank the clean model's tokens under the contaminated one (Figure 1b, d)."""
     input:
         clean_greedy=lambda wildcards: targets.clean_file(
             CONFIG, wildcards, "greedy.parquet"
@@ -226,6 +233,7 @@ rule rank_clean_tokens:
 
 
 rule measure_recovery:
+    """Sample responses of the clean model after a forced runner-up."""
     input:
         questions=questions,
         exemplars=exemplars,
@@ -256,6 +264,7 @@ rule measure_recovery:
 
 
 rule replay_rail:
+    """Count the steps of the responses on the rail."""
     input:
         clean_samples=lambda wildcards: targets.clean_file(
             CONFIG, wildcards, "batch1/samples.parquet"

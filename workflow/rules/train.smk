@@ -2,6 +2,7 @@
 
 
 rule write_training_data:
+    """Write the examples of a training."""
     input:
         base=starting_model,
         questions=lambda wildcards: targets.training_questions(
@@ -32,6 +33,7 @@ rule write_training_data:
 
 
 rule train_lora:
+    """Train a LoRA adapter: a clean or a contaminated model."""
     input:
         base=starting_model,
         data="<results>/{model}/{variant}/training/data",
@@ -60,6 +62,7 @@ rule train_lora:
 
 
 rule merge_lora:
+    """Merge an adapter into its model."""
     input:
         base=starting_model,
         adapter="<results>/{model}/{variant}/training/adapter",
