@@ -19,7 +19,7 @@ full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profile
 .PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
-	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
 
 quick: .venv/ready ## run everything at the toy scale, then write the report
 	$(SNAKEMAKE) --profile profiles/quick
