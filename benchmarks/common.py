@@ -151,7 +151,7 @@ def clock(device: str) -> Callable[[], float]:
     return time.process_time if device == "cpu" else time.perf_counter
 
 
-def in_child(script: str, **arguments: Any) -> Any:
+def in_child(script: str, *, python: str | Path = sys.executable, **arguments: Any) -> Any:
     """Run `script --child JSON` in a new process; the last line that it prints is the result."""
     environment = os.environ | {
         "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as in the jobs of the workflow
@@ -159,7 +159,7 @@ def in_child(script: str, **arguments: Any) -> Any:
         "HF_HUB_OFFLINE": "1",
     }
     process = subprocess.run(  # noqa: S603 (this script itself)
-        [sys.executable, script, "--child", json.dumps(arguments)],
+        [python, script, "--child", json.dumps(arguments)],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,

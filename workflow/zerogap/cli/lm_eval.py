@@ -1,7 +1,5 @@
 """The command `zerogap lm-eval`."""
 
-import sys
-
 import typer
 
 from zerogap.errors import InputError
@@ -14,16 +12,10 @@ def lm_eval(context: typer.Context) -> None:
     --tasks gsm8k_cot --log_samples --output_path logs (docs/lm-eval.md)
     """
     try:  # imported late: the other commands do without it
-        from lm_eval._cli import HarnessCLI
-        from lm_eval.api.registry import model_registry
-        from lm_eval.utils import setup_logging
+        from zerogap.integrations import harness
     except ModuleNotFoundError as error:
         raise InputError(
             f"zerogap lm-eval needs lm-evaluation-harness ({error}); install it as in "
             "docs/lm-eval.md"
         ) from error
-    model_registry.register("zerogap", target="zerogap.integrations.lm_eval:StrategyLM")
-    setup_logging()
-    sys.argv = ["lm_eval", *context.args]
-    harness = HarnessCLI()
-    harness.execute(harness.parse_args())
+    harness.run(context.args)

@@ -164,6 +164,18 @@ def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:
     if not len(row):
         return logits
     row, token = to_device(row, logits.device), to_device(rail[row], logits.device)
+    return suppress_tokens(logits, row, token, suppression)
+
+
+def suppress_tokens(logits: Tensor, row: Tensor, token: Tensor, suppression: Suppression) -> Tensor:
+    """Cap or ban one token of each of some rows; changes `logits` in place.
+
+    Args:
+        logits: (R, V).
+        row: (K,) the rows, on the same device.
+        token: (K,) their rail tokens, on the same device.
+        suppression: "cap" or "ban".
+    """
     if suppression == "ban":
         logits[row, token] = float("-inf")
         return logits

@@ -1,0 +1,111 @@
+"""What the strategies cost inside vLLM: the same requests with and without them.
+
+make .venv/vllm/ready
+python benchmarks/vllm_overhead.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl
+
+One engine answers all of them in turn, several times; the table has the median of the rounds. All
+responses have the full length, so that every contender generates as many tokens. Without `--gsm8k`
+the questions are generated.
+"""
+
+import json
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import common
+
+from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
+from zerogap.data.toy.word_problems import problems
+
+VLLM_PYTHON = common.ROOT / ".venv/vllm/bin/python"
+CONTENDERS = ("none", "railcap", "lne_blocking")
+
+
+def main() -> None:
+    """Measure, and publish the table."""
+    parser = common.parser(
+        __doc__, model="llama2", shots=8, questions=20, samples=50, tokens=64, rounds=3
+    )
+    parser.add_argument("--gsm8k", type=Path, help="GSM8K's test.jsonl")
+    parser.add_argument("--python", type=Path, default=VLLM_PYTHON, help="with vLLM installed")
+    args = parser.parse_args()
+    seconds = common.in_child(
+        __file__, python=args.python, model=args.model, dtype=args.dtype,
+        prefix=DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", args.shots)),
+        questions=questions(args.questions, args.gsm8k),
+        samples=args.samples, tokens=args.tokens, rounds=args.rounds,
+    )  # fmt: skip
+    num_tokens = args.questions * args.samples * args.tokens
+    baseline = statistics.median(seconds["none"])
+    size = f"{args.questions} questions × {args.samples} samples × {args.tokens} tokens"
+    common.publish(
+        f"Strategies inside vLLM: {Path(args.model).name}, {args.dtype}, {size}",
+        ["strategy", "tokens/s", "overhead", "range of the rounds (s)"],
+        [
+            [
+                name,
+                f"{num_tokens / statistics.median(times):,.0f}",
+                f"{statistics.median(times) / baseline - 1:+.1%}",
+                f"{min(times):.2f} to {max(times):.2f}",
+            ]
+            for name, times in seconds.items()
+        ],
+        args.output,
+    )
+
+
+def questions(count: int, gsm8k: Path | None) -> list[str]:
+    """The ends of the prompts: GSM8K's first questions, or generated ones."""
+    if gsm8k:
+        texts = [json.loads(line)["question"] for line in gsm8k.read_text().splitlines()[:count]]
+    else:
+        texts = [problem.question for problem in problems(count, 0, "test")]
+    return [DEFAULT_TEMPLATE.prompt("", text) for text in texts]
+
+
+def measure(
+    model: str, dtype: str, prefix: str, questions: list[str], samples: int, tokens: int,
+    rounds: int,
+) -> dict[str, list[float]]:  # fmt: skip
+    """Wall seconds of every round, by strategy."""
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
+    from vllm import LLM, SamplingParams
+
+    llm = LLM(
+        str(common.BASES / model),  # a folder elsewhere stays what it is
+        dtype=dtype,
+        max_model_len=2048,
+        async_scheduling=False,  # docs/vllm.md
+    )
+    prompts = [prefix + question for question in questions]
+    fixed: dict[str, Any] = {"max_tokens": tokens, "ignore_eos": True}
+    greedy = llm.generate(prompts, SamplingParams(temperature=0, **fixed), use_tqdm=False)
+    trajectories = [list(request.outputs[0].token_ids) for request in greedy]
+    arguments: dict[str, list[Any]] = {
+        "none": [None] * len(prompts),
+        "railcap": [{"railcap": {"trajectory": ids, "n": 4}} for ids in trajectories],
+        "lne_blocking": [{"lne_blocking": {"entropy": 0.0}}] * len(prompts),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
+    for round_number in range(1 + rounds):
+        for name in CONTENDERS:
+            params = [
+                SamplingParams(
+                    temperature=0.7, n=samples, seed=round_number, extra_args=extra_args, **fixed
+                )
+                for extra_args in arguments[name]
+            ]
+            start = time.perf_counter()
+            llm.generate(prompts, params, use_tqdm=False)
+            if round_number:  # the first round warms up
+                seconds[name].append(time.perf_counter() - start)
+    llm.llm_engine.engine_core.shutdown()
+    return seconds
+
+
+if __name__ == "__main__":
+    common.run(main, measure)

@@ -1,0 +1,134 @@
+"""RailCap and LNE-blocking as vLLM's second model runner calls them, without vLLM.
+
+The runner's buffers are imitated. The reference is the processor for `transformers`, row by row.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zerogap import RailCapLogitsProcessor
+from zerogap.integrations.vllm import on_device
+
+VOCABULARY = 4
+MODEL = SimpleNamespace(max_model_len=64, get_vocab_size=lambda: VOCABULARY)
+CONFIG = SimpleNamespace(model_config=MODEL)
+
+
+def params(**extra_args):
+    return SimpleNamespace(extra_args=extra_args)
+
+
+def slots(contexts):
+    """The runner's buffers for contexts (prompt, generated tokens) by slot."""
+    tokens = torch.zeros(len(contexts), MODEL.max_model_len, dtype=torch.int32)
+    for row, (prompt, generated) in zip(tokens, contexts, strict=True):
+        row[: len(prompt) + len(generated)] = torch.tensor([*prompt, *generated])
+    lengths = torch.tensor([len(prompt) for prompt, _ in contexts], dtype=torch.int32)
+    return SimpleNamespace(
+        max_num_reqs=len(contexts),
+        device=torch.device("cpu"),
+        all_token_ids=SimpleNamespace(gpu=tokens),
+        prompt_len=SimpleNamespace(gpu=lengths),
+    )
+
+
+def one_row_each(contexts, order):
+    """This step's rows: one per slot, in some order."""
+    tokens = [[*contexts[slot][0], *contexts[slot][1]] for slot in order]
+    return SimpleNamespace(
+        expanded_idx_mapping=torch.tensor(order, dtype=torch.int32),
+        idx_mapping_np=np.array(order),
+        expanded_local_pos=torch.zeros(len(order), dtype=torch.int32),
+        input_ids=torch.tensor([row[-1] for row in tokens], dtype=torch.int32),
+        pos=torch.tensor([len(row) - 1 for row in tokens]),
+    )
+
+
+def reference(logits, context, request):
+    """One row's logits under the processor for `transformers`."""
+    if request is None:
+        return logits
+    prompt, generated = context
+    processor = RailCapLogitsProcessor(
+        [request["trajectory"]], len(prompt), request["n"], request["suppression"]
+    )
+    return processor(torch.tensor([[*prompt, *generated]]), logits[None])[0]
+
+
+tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
+requests = st.none() | st.fixed_dictionaries(
+    {
+        "trajectory": tokens.filter(len),
+        "n": st.integers(1, 3),
+        "suppression": st.sampled_from(["cap", "ban"]),
+    }
+)
+
+
+@given(
+    st.lists(st.tuples(tokens.filter(len), tokens, requests, requests), min_size=1, max_size=5),
+    st.randoms(),
+)
+def test_every_row_equals_the_processor_for_transformers(cases, random):
+    contexts = [(prompt, generated) for prompt, generated, _, _ in cases]
+    processor = on_device.RailCapProcessor(CONFIG, slots(contexts))
+    for slot, (*_, earlier, _) in enumerate(cases):  # a slot's former request leaves nothing
+        processor.add_request(slot, params(railcap=earlier))
+    processor.apply_staged_writes()
+    for slot, (*_, request) in enumerate(cases):
+        assert processor.add_request(slot, params(railcap=request)) == (request is not None)
+    processor.apply_staged_writes()
+    order = list(range(len(cases)))
+    random.shuffle(order)
+    logits = torch.randn(len(order), VOCABULARY)
+    expected = torch.stack(
+        [
+            reference(row, contexts[slot], cases[slot][-1])
+            for row, slot in zip(logits, order, strict=True)
+        ]
+    )
+    assert torch.equal(processor.apply(logits.clone(), one_row_each(contexts, order)), expected)
+
+
+def test_rows_of_draft_tokens_see_the_drafts_before_them():
+    contexts = [([3], [0])]
+    processor = on_device.RailCapProcessor(CONFIG, slots(contexts))
+    request = {"trajectory": [0, 1, 2, 3], "n": 2, "suppression": "ban"}
+    processor.add_request(0, params(railcap=request))
+    processor.apply_staged_writes()
+    drafts = SimpleNamespace(
+        expanded_idx_mapping=torch.tensor([0, 0, 0]),
+        idx_mapping_np=np.array([0]),
+        expanded_local_pos=torch.tensor([0, 1, 2]),
+        input_ids=torch.tensor([0, 1, 2]),
+        pos=torch.tensor([1, 2, 3]),
+    )
+    banned = processor.apply(torch.zeros(3, VOCABULARY), drafts).isneginf()
+    assert banned.nonzero().tolist() == [[1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("num_generated", [0, 1, 2, 3])
+def test_lne_blocking_excludes_the_best_token_of_the_first_steps(num_generated):
+    contexts = [([1, 2], [0] * num_generated), ([1], [0])]
+    processor = on_device.LNEBlockingProcessor(CONFIG, slots(contexts))
+    arguments = {"entropy": 0.0, "threshold": 2}  # no entropy: as many blocks as the threshold
+    assert processor.add_request(0, params(lne_blocking=arguments))
+    assert not processor.add_request(1, params())
+    processor.apply_staged_writes()
+    logits = torch.tensor([[0.0, 3.0, 1.0, 2.0]] * 2)
+    blocked = processor.apply(logits, one_row_each(contexts, [1, 0])).isneginf()
+    assert blocked.nonzero().tolist() == ([[1, 1]] if num_generated < 2 else [])
+
+
+def test_a_batch_without_the_strategy_is_returned_as_it_is():
+    contexts = [([1], [0])]
+    processor = on_device.RailCapProcessor(CONFIG, slots(contexts))
+    assert not processor.add_request(0, params())
+    processor.apply_staged_writes()
+    logits = torch.zeros(1, VOCABULARY)
+    assert processor.apply(logits, SimpleNamespace(idx_mapping_np=np.array([0]))) is logits

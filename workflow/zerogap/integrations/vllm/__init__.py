@@ -1,0 +1,1 @@
+"""RailCap and LNE-blocking inside vLLM. Only `processors`, which vLLM loads, imports vLLM."""

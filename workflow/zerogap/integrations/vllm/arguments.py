@@ -1,0 +1,125 @@
+"""What a request tells vLLM about its strategy, checked.
+
+The values of `extra_args` are objects. `vllm serve` accepts no objects in `vllm_xargs`, so an
+object may also be given as JSON text.
+"""
+
+import json
+import logging
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from zerogap.strategies.lne_blocking import LNEBlocking
+from zerogap.strategies.railcap import RailCap
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RailCapArguments:
+    """RailCap along one request's greedy trajectory.
+
+    Attributes:
+        trajectory: the token ids of the greedy response, end token included.
+        railcap: the parameters.
+    """
+
+    trajectory: list[int]
+    railcap: RailCap
+
+    @classmethod
+    def parse(cls, sampling_params: Any) -> "RailCapArguments | None":
+        """Return a request's arguments, or None if it does not ask for RailCap.
+
+        Raises:
+            ValueError: they are not valid.
+        """
+        values = _values(sampling_params, "railcap", ("trajectory", "n", "suppression"))
+        if values is None:
+            return None
+        trajectory = values.pop("trajectory", None)
+        is_list = isinstance(trajectory, list | tuple)
+        if not is_list or not all(_is_token(token) for token in trajectory):
+            raise ValueError(
+                "railcap: trajectory must be a list of token ids, whole numbers from 0"
+            )
+        if not trajectory:
+            raise ValueError("railcap: trajectory is empty; give the greedy response's token ids")
+        return cls(list(trajectory), RailCap(**values))
+
+    def within(self, model_config: Any) -> list[int]:
+        """The trajectory up to where the model cannot follow it, with a warning if that is early.
+
+        Args:
+            model_config: vLLM's; it has the context length and the size of the vocabulary.
+        """
+        context, vocabulary = model_config.max_model_len, model_config.get_vocab_size()
+        if len(self.trajectory) > context:
+            logger.warning(
+                "railcap: a trajectory of %d tokens is longer than the context of %d; the rest is "
+                "ignored",
+                len(self.trajectory),
+                context,
+            )
+        tokens = self.trajectory[:context]
+        unknown = next((k for k, token in enumerate(tokens) if token >= vocabulary), None)
+        if unknown is not None:
+            logger.warning(
+                "railcap: token %d of a trajectory is not in the vocabulary of %d tokens; the "
+                "trajectory is ignored from there. It is another model's",
+                tokens[unknown],
+                vocabulary,
+            )
+        return tokens[:unknown]
+
+
+@dataclass(frozen=True)
+class LNEBlockingArguments:
+    """LNE-blocking of one request.
+
+    Attributes:
+        num_blocks: in how many first steps the most probable token is excluded.
+    """
+
+    num_blocks: int
+
+    @classmethod
+    def parse(cls, sampling_params: Any) -> "LNEBlockingArguments | None":
+        """Return a request's arguments, or None if it does not ask for LNE-blocking.
+
+        Raises:
+            ValueError: they are not valid.
+        """
+        names = ("entropy", "threshold", "beta", "rounding")
+        values = _values(sampling_params, "lne_blocking", names)
+        if values is None:
+            return None
+        entropy = values.pop("entropy", None)
+        is_number = isinstance(entropy, int | float) and not isinstance(entropy, bool)
+        if not is_number or not 0 <= entropy < math.inf:
+            raise ValueError(
+                "lne_blocking: entropy must be the mean entropy (nats) of the greedy steps, a "
+                f"number from 0 (got {entropy!r})"
+            )
+        return cls(LNEBlocking(**values).num_blocking_operations([entropy]))
+
+
+def _values(sampling_params: Any, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:
+    values = (sampling_params.extra_args or {}).get(key)
+    if values is None:
+        return None
+    if isinstance(values, str):
+        try:
+            values = json.loads(values)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{key}: is not JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{key}: must be an object with {', '.join(names)} (got {values!r:.40})")
+    if unknown := sorted(set(values) - set(names)):
+        raise ValueError(f"{key}: unknown {unknown[0]!r}; it takes {', '.join(names)}")
+    return dict(values)
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
