@@ -9,8 +9,9 @@ import pytest
 from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap.cli import main
-from zerogap.evaluation import model_run
+from zerogap.evaluation import model_run, question_sets
 from zerogap.io import parquet
+from zerogap.sampling import jobs
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.scoring import inputs
 
@@ -47,13 +48,43 @@ def test_every_response_is_kept(evaluated):
     assert list(greedy.question_id) == list(table.question_id.unique())
 
 
-def test_the_responses_are_those_of_the_workflow(evaluated):
-    # The same questions, prompts, draws and stop strings as a cell of the workflow.
-    identity = parquet.read(evaluated / "identity.parquet", "samples")
-    clean = parquet.read(evaluated / "clean.parquet", "samples")
-    made_by = parquet.provenance(evaluated / "identity.parquet")
-    assert made_by["sampling"]["stream"] == "strategies"
-    assert list(identity.text) != list(clean.text)  # the same model, another random stream
+def test_the_responses_are_those_of_a_cell_of_the_workflow(evaluated, tmp_path):
+    asked = question_sets.load("toy_gsm8k", 4, 0, None)
+    questions = asked.questions.assign(rationale="", leaked=False, paraphrase=None)
+    parquet.write(tmp_path / "questions.parquet", questions, "questions", {})
+    (tmp_path / "exemplars.json").write_text(json.dumps(asked.exemplars))
+    sampling = {
+        "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 40,
+        "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
+    }  # fmt: skip
+    prompt = {key: getattr(asked.template, key) for key in ("template", "target", "separator")}
+    files = {name: tmp_path / f"{name}.parquet" for name in ("questions", "greedy")}
+    shared = {
+        **files,
+        "model": BASE,
+        "exemplars": tmp_path / "exemplars.json",
+        "sampling": sampling,
+        "benchmark": {"prompt": prompt, "stop": asked.stop, "extraction": "numeric"},
+        "metadata": {},
+    }
+    greedy = {key: value for key, value in shared.items() if key != "greedy"}
+    jobs.decode_greedy(**greedy, output=tmp_path / "greedy.parquet")
+    jobs.sample_cell(
+        **shared,
+        samples=tmp_path / "samples.parquet",
+        solve=tmp_path / "solve.parquet",
+        strategy={"class": "railcap", "parameters": {"n": 4, "suppression": "cap"}},
+        seed=0,
+        stream="strategies",
+    )
+    for name, contract, cell in (
+        ("greedy", "greedy", "greedy"),
+        ("railcap", "samples", "samples"),
+    ):
+        pd.testing.assert_frame_equal(
+            parquet.read(evaluated / f"{name}.parquet", contract),
+            parquet.read(tmp_path / f"{cell}.parquet", contract),
+        )
 
 
 def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):

@@ -26,6 +26,11 @@ def test_the_two_signs_have_a_meaning_together(identity, railcap, meaning):
     assert meaning in verdict(summary(identity=identity, railcap=railcap), None)[1]
 
 
+def test_where_no_question_can_collapse_no_numbers_of_collapses_are_given():
+    seen = verdict(summary(identity=[1, 0], railcap=[0, 0]), None)[0]
+    assert seen.endswith("No question has a solve probability of 0.5 or more.")
+
+
 def test_a_collapse_without_peaked_responses_is_not_evidence():
     questions, greedy, samples = evaluated({"identity": [4, 4], "railcap": [0, 0]})
     greedy["token_ids"] = [[7] * 20] * 2  # right responses, in other words than the greedy one

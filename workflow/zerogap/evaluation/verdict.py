@@ -54,10 +54,14 @@ def _seen(summary: Summary) -> str:
         assert railcap.drop is not None  # noqa: S101 (only Identity's is None)
         sentences.append(
             "Under RailCap, which keeps responses off that trajectory, the mean solve probability "
-            f"falls by {_shown(railcap.drop)}; {railcap.num_collapsed} of the "
-            f"{summary.num_solvable} questions with a solve probability of {COLLAPSE} or more "
-            f"collapse (they fall by {COLLAPSE} or more). {_show_both(summary.num_both)} both "
-            "signs: peaked responses and collapse."
+            f"falls by {_shown(railcap.drop)}."
+        )
+        sentences.append(
+            f"{railcap.num_collapsed} of the {summary.num_solvable} questions with a solve "
+            f"probability of {COLLAPSE} or more collapse (they fall by {COLLAPSE} or more). "
+            f"{_show_both(summary.num_both)} both signs: peaked responses and collapse."
+            if summary.num_solvable
+            else f"No question has a solve probability of {COLLAPSE} or more."
         )
     return " ".join(sentences)
 
@@ -79,7 +83,8 @@ def _meaning(summary: Summary) -> str:
         return (
             f"What this says: {part} of the questions that the model solves show both signs of "
             "memorisation. Leaked questions look like this; so do questions with one natural way "
-            "to the answer. They are the ones to check first (both_signs in questions.csv)."
+            "to the answer, in models that never saw them (docs/evaluate.md has an example). They "
+            "are the ones to check first (both_signs in questions.csv)."
         )
     if (summary.strategies[RAILCAP].num_collapsed or 0) >= MOST * summary.num_solvable:
         return (
