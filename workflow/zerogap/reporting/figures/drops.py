@@ -61,7 +61,8 @@ def _plot_drop(
     size: float,
 ) -> None:
     colour = CYCLE[number % len(CYCLE)]
-    axis.vlines(x, strategy, identity, color=colour, linewidth=0.8, alpha=0.35)
+    width = min(0.8, 150 / len(x))  # lines of many questions must not merge
+    axis.vlines(x, strategy, identity, color=colour, linewidth=width, alpha=0.35)
     axis.scatter(x, identity, s=size, color=GREY, linewidths=0, label="Identity")
     axis.scatter(x, strategy, s=size, color=colour, linewidths=0, label=name)
     axis.set_ylabel("solve probability")
