@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,9 +29,11 @@ SCALE = (
     *("--profile", "profiles/quick"),
     *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
 )
-SCRIPT = re.compile(r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py")
+JOB = re.compile(r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py(?: --parameters (\S+))?")
 WITH_TIMINGS = re.compile("results/micro/(logs|timings)/|/tables/cost|/checks/provenance")
-LONGEST_WAIT = 25.0  # seconds until a kill; a job of this size takes about as long
+LONGEST_WAIT = 16.0  # seconds until a kill; Snakemake starts its first job after about six
+NO_JOB = "no job"
+MAX_KILLS_PER_JOB = 2  # then it is left to end, so that the kills reach every stage of the run
 
 
 def main() -> int:
@@ -48,10 +51,10 @@ def main() -> int:
         while num_kills < arguments.kills:
             num_runs += 1
             killed = link_checkout(Path(name, f"killed{num_runs}"))
-            for running in disturb(killed, arguments.kills - num_kills, draw):
+            for jobs in disturb(killed, arguments.kills - num_kills, draw):
                 num_kills += 1
-                victims.update(running)
-                print(f"kill {num_kills} of {arguments.kills}: {', '.join(running)}", flush=True)
+                victims.update({job.split(" results/")[0] for job in jobs})
+                print(f"kill {num_kills} of {arguments.kills}: {', '.join(jobs)}", flush=True)
             finish(killed)
             differing |= differences(digests(alone), digests(killed))
             shutil.rmtree(killed)
@@ -63,18 +66,22 @@ def main() -> int:
 
 
 def disturb(folder: Path, num_kills: int, draw: random.Random) -> Iterator[list[str]]:
-    """Start the run again and again and kill it, until it ends; what was running at each kill."""
+    """Start the run again and again and kill it, until it ends; the jobs at each kill."""
+    kills: Counter[str] = Counter()
     for _ in range(num_kills):
         unlock(folder)
         process = start(folder)
-        try:
-            process.wait(timeout=draw.uniform(2, LONGEST_WAIT))
+        time.sleep(draw.uniform(2, LONGEST_WAIT))
+        jobs = running_jobs(process.pid)
+        while any(kills[job] >= MAX_KILLS_PER_JOB for job in jobs) and process.poll() is None:
+            time.sleep(0.2)
+            jobs = running_jobs(process.pid)
+        if process.poll() is not None:
             return
-        except subprocess.TimeoutExpired:
-            running = running_scripts(process.pid)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            yield running
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills.update(jobs)
+        yield jobs
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -106,17 +113,17 @@ def unlock(folder: Path) -> None:
     )
 
 
-def running_scripts(session: int) -> list[str]:
-    """The scripts of the session's processes."""
-    scripts = set()
+def running_jobs(session: int) -> list[str]:
+    """The jobs of the session's processes: script, and parameter file if it has one."""
+    jobs = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            command = path.read_bytes().decode(errors="replace")
-            if os.getsid(int(path.parent.name)) == session and (found := SCRIPT.search(command)):
-                scripts.add(found[1])
+            command = path.read_bytes().decode(errors="replace").replace("\0", " ")
+            if os.getsid(int(path.parent.name)) == session and (found := JOB.search(command)):
+                jobs.add(" ".join(filter(None, found.groups())))
         except (OSError, ProcessLookupError):
             continue  # it has ended
-    return sorted(scripts) or ["no job"]
+    return sorted(jobs) or [NO_JOB]
 
 
 def digests(folder: Path) -> dict[str, str]:
