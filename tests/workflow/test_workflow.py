@@ -36,7 +36,7 @@ def test_every_profile_plans_the_whole_paper(profile):
     assert planned["check_claims"] == planned["check_memorisation"] == 1
 
 
-CHECKS = ("check_claims", "check_memorisation", "write_provenance")
+CHECKS = ("check_claims", "check_memorisation", "write_provenance", "write_index")
 COLLECTIONS = ("tables", "figures", "make_partial_report", "write_report", "pretrain_all_bases")
 
 
