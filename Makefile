@@ -46,6 +46,7 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 	@echo "figures: reports/$(RUN)/figures"
 	@echo "claims:  reports/$(RUN)/claims.md"
 	@echo "report:  reports/$(RUN)/report.html"
+	@echo "outcome: reports/$(RUN)/index.html"
 
 pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
 	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
