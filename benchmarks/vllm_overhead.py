@@ -74,6 +74,7 @@ def measure(
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
     import torch
+
     from vllm import LLM, SamplingParams
 
     llm = LLM(
