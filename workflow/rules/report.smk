@@ -1,7 +1,7 @@
 """Tables and figures of the catalogue, the claims sheet and the checks."""
 
 from zerogap.pipeline import report_sources
-from zerogap.reporting.catalog import FIGURES, SECTIONS, TABLES
+from zerogap.reporting.catalog import FIGURES, TABLES
 from zerogap.reporting.index_page import FIGURE_NAMES
 
 SCALE = report_sources.scale_sentence(CONFIG)
@@ -22,11 +22,6 @@ OUTCOME, CLAIMS, TABLE, FIGURE, CHECKS = (
 )
 
 
-def section(entry):
-    """The subcategory of a table or figure, numbered in reading order."""
-    return f"{SECTIONS.index(entry.section) + 1}. {entry.section}"
-
-
 rule make_table:
     """Make one table in all formats."""
     input:
@@ -39,7 +34,7 @@ rule make_table:
             "<reports>/tables/{table}.html",
             caption="../report/caption.rst",
             category=TABLE,
-            subcategory=lambda wildcards: section(TABLES[wildcards.table]),
+            subcategory=lambda wildcards: TABLES[wildcards.table].numbered_section,
             labels=lambda wildcards: {
                 "table": TABLES[wildcards.table].label,
                 "shows": TABLES[wildcards.table].shows,
@@ -84,7 +79,7 @@ rule make_figure:
             "<reports>/figures/{figure}.png",
             caption="../report/caption.rst",
             category=FIGURE,
-            subcategory=lambda wildcards: section(FIGURES[wildcards.figure]),
+            subcategory=lambda wildcards: FIGURES[wildcards.figure].numbered_section,
             labels=lambda wildcards: {
                 "figure": FIGURES[wildcards.figure].label,
                 "shows": FIGURES[wildcards.figure].shows,

@@ -43,6 +43,11 @@ class Entry:
         kind = "Figure" if self.function.startswith("figures.") else "Table"
         return f"{kind} {self.label}: {shows}" if self.label.isdigit() else shows
 
+    @property
+    def numbered_section(self) -> str:
+        """The section with its number in reading order; Snakemake's report sorts by name."""
+        return f"{SECTIONS.index(self.section) + 1}. {self.section}"
+
 
 def _by_name(*entries: Entry) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries}
