@@ -5,7 +5,7 @@
 One run of tests/end_to_end/micro.yaml is left alone. Of another one, Snakemake and all its jobs are
 killed with SIGKILL again and again, and the documented commands continue it. If it ends before it
 was killed often enough, a further run is. At the end all runs must have the same files with the
-same bytes, apart from what holds timings.
+same bytes, apart from what holds timings and the state of the machine.
 """
 
 import argparse
@@ -30,7 +30,10 @@ SCALE = (
     *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
 )
 JOB = re.compile(r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py(?: --parameters (\S+))?")
-WITH_TIMINGS = re.compile("results/micro/(logs|timings)/|/tables/cost|/checks/provenance")
+MEASURED = re.compile(
+    r"results/micro/(logs|timings)/|preflight\.txt|/tables/cost|/checks/provenance"
+    r"|adapter/(all_results|train_results|trainer_state)\.json|adapter/trainer_log\.jsonl"
+)
 LONGEST_WAIT = 16.0  # seconds until a kill; Snakemake starts its first job after about six
 NO_JOB = "no job"
 MAX_KILLS_PER_JOB = 2  # then it is left to end, so that the kills reach every stage of the run
@@ -127,7 +130,7 @@ def running_jobs(session: int) -> list[str]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """A digest of each file of the run that holds no timings."""
+    """A digest of each file of the run that is not measured on the machine."""
     paths = [
         path.relative_to(folder)
         for top in ("results/micro", "reports/micro")
@@ -137,7 +140,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {
         str(path): hashlib.sha256((folder / path).read_bytes()).hexdigest()
         for path in paths
-        if not WITH_TIMINGS.search(str(path))
+        if not MEASURED.search(str(path))
     }
 
 

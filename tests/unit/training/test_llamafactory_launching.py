@@ -35,6 +35,14 @@ def test_a_failing_command_is_an_error_with_its_exit_code(tmp_path, monkeypatch)
         launching.train(tmp_path / "train.yaml")
 
 
+def test_sets_are_written_in_the_same_order_by_every_training(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    cli = tmp_path / "llamafactory-cli"
+    cli.write_text('#!/bin/sh\ntest "$PYTHONHASHSEED" = 0\n')
+    cli.chmod(0o755)
+    launching.train(tmp_path / "train.yaml")
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_stub_is_on_the_path_only_without_torchaudio(tmp_path, monkeypatch, installed):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))

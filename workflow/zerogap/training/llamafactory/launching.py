@@ -20,6 +20,7 @@ def train(settings: Path, num_gpus: int = 1) -> None:
     """
     binaries = Path(sys.executable).parent
     environment = os.environ | {"PATH": _prepended("PATH", binaries)} | launch_environment(num_gpus)
+    environment["PYTHONHASHSEED"] = "0"  # adapter_config.json lists a set in its order
     # Looked up by its metadata: this process itself may have imported the stub.
     if not any(importlib.metadata.distributions(name="torchaudio")):
         environment["PYTHONPATH"] = _prepended("PYTHONPATH", _STUBS)
