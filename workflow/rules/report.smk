@@ -1,8 +1,7 @@
 """Tables and figures of the catalogue, the claims sheet and the checks."""
 
 from zerogap.pipeline import report_sources
-from zerogap.reporting.catalog import FIGURES, TABLES
-from zerogap.reporting.index_page import FIGURE_NAMES
+from zerogap.reporting.catalog import FIGURES, FIRST_PAGE_FIGURES, TABLES
 
 SCALE = report_sources.scale_sentence(CONFIG)
 METRICS = report_sources.source_files(CONFIG, "metrics")
@@ -228,7 +227,7 @@ rule write_index:
     input:
         report_sources.entry_files(CONFIG, TABLES["main"]),
         claims="<reports>/claims.csv",
-        figures=collect("<reports>/figures/{figure}.png", figure=FIGURE_NAMES),
+        figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE_FIGURES),
         code=REPORT_CODE,
     output:
         index=report(

@@ -8,8 +8,8 @@ import pandas as pd
 
 from script_helpers import run_job
 from zerogap.io.provenance import provenance
-from zerogap.reporting.catalog import TABLES
-from zerogap.reporting.index_page import FIGURE_NAMES, Outcome
+from zerogap.reporting.catalog import FIRST_PAGE_FIGURES, TABLES
+from zerogap.reporting.index_page import Outcome
 from zerogap.reporting.render import provenance_line, save_texts
 from zerogap.reporting.sources import build
 
@@ -25,7 +25,7 @@ def main(job: "Snakemake") -> None:
         scale=params.scale,
         table=replace(build(entry, params.sources), title=entry.title),
         claims=pd.read_csv(job.input.claims),
-        figures=dict(zip(FIGURE_NAMES, map(Path, job.input.figures), strict=True)),
+        figures=dict(zip(FIRST_PAGE_FIGURES, map(Path, job.input.figures), strict=True)),
     )
     footer = provenance_line(provenance(**params.metadata))
     save_texts("", {job.output.index: outcome.to_html(footer)})

@@ -112,7 +112,7 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     config, run_folder, tmp_path
 ):
     figures = []
-    for name in write_index.FIGURE_NAMES:
+    for name in write_index.FIRST_PAGE_FIGURES:
         values = report_sources.entry_values(config, FIGURES[name])
         make_figure.main(job({"figure": name}, sources=values, prefix=str(tmp_path / name)))
         figures.append(str(tmp_path / f"{name}.png"))

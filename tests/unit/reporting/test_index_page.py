@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from helpers.browser import OVERFLOW, evaluate, needs_chromium
-from zerogap.reporting.catalog import FIGURES, TABLES
-from zerogap.reporting.index_page import FIGURE_NAMES, Outcome
+from zerogap.reporting.catalog import FIGURES, FIRST_PAGE_FIGURES, TABLES
+from zerogap.reporting.index_page import Outcome
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.tables import paper
 
@@ -16,7 +16,7 @@ PNG = b"\x89PNG\r\n"
 
 @pytest.fixture
 def outcome(values, tmp_path):
-    figures = {name: tmp_path / f"{name}.png" for name in FIGURE_NAMES}
+    figures = {name: tmp_path / f"{name}.png" for name in FIRST_PAGE_FIGURES}
     for path in figures.values():
         path.write_bytes(PNG)
     comparisons = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 PAPER, BEYOND, VS_PAPER = "The paper's", "Beyond the paper", "Compared with the paper"
 SECTIONS = (PAPER, VS_PAPER, BEYOND)  # in reading order
+FIRST_PAGE_FIGURES = ("mechanism", "readout_variance")  # Figures 1 and 2
 
 
 @dataclass(frozen=True)

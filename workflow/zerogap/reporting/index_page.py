@@ -12,7 +12,6 @@ from zerogap.reporting.claims.sheet import summary_sentence
 from zerogap.reporting.render import Table
 from zerogap.reporting.templates import render_template
 
-FIGURE_NAMES = ("mechanism", "readout_variance")  # Figures 1 and 2
 OTHER_FILES = {
     "claims.html": "the claims with their evidence",
     "checks/memorisation.html": "whether the models memorised the leaked questions",
