@@ -54,7 +54,7 @@ def test_the_full_scale_differs_from_the_paper_in_models_data_and_rates_only(tmp
     assert full.neuron_localisation.model_copy(update=shards) == paper.neuron_localisation
     assert full.benchmarks.keys() == paper.benchmarks.keys()
     for name, benchmark in full.benchmarks.items():
-        for key in ("label", "contamination", "num_test", "num_leaked", "num_train", "stop"):
+        for key in ("contamination", "num_test", "num_leaked", "num_train", "stop"):
             assert getattr(benchmark, key) == getattr(paper.benchmarks[name], key)
         assert benchmark.prompt.num_shots == paper.benchmarks[name].prompt.num_shots
     assert full.instructions.num_examples == paper.instructions.num_examples
