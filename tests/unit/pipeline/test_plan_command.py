@@ -68,7 +68,10 @@ def test_the_plan_knows_the_retries_of_the_slurm_profile():
 
 def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):
     files = ["--config", *QUICK]
-    assert "No hours for Llama2 (0.0012B), Gemma (0.0011B), Pyth" in plan(capsys, *files)[1]
+    assert (
+        "No hours for Llama, 1M toy (0.0012B), Gemma, 1M toy (0.0011B), Pyth"
+        in plan(capsys, *files)[1]
+    )
     own = [f"{model}=1000" for model in load(QUICK).models]
     rates = [part for kind in DEFAULT_RATES for part in (f"--{kind}", *own)]
     _, out, _ = plan(capsys, *files, *rates, "--format", "json")
