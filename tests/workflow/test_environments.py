@@ -9,6 +9,7 @@ import yaml
 
 from helpers import import_graph
 from helpers.paths import ROOT
+from helpers.workflow_rules import rule_texts
 
 LOCK = (ROOT / "requirements.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -26,23 +27,14 @@ def pins(stage: str) -> dict[str, str]:
     return dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"])
 
 
-def rules() -> dict[str, str]:
-    """Rule → its text."""
-    texts = {}
-    for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in re.split(r"(?m)^ *(?=rule \w+:)", path.read_text())[1:]:
-            texts[re.match(r"rule (\w+)", block)[1]] = block
-    return texts
-
-
 def script(rule: str) -> Path:
     """The script that a rule runs."""
-    return ROOT / "workflow/scripts" / re.search(r"scripts/(\w+\.py)", rules()[rule])[1]
+    return ROOT / "workflow/scripts" / re.search(r"scripts/(\w+\.py)", rule_texts()[rule])[1]
 
 
 def scripts(stage: str) -> set[Path]:
     """The scripts of the rules that run in a stage's environment."""
-    return {script(name) for name, text in rules().items() if f"envs/{stage}.yaml" in text}
+    return {script(name) for name, text in rule_texts().items() if f"envs/{stage}.yaml" in text}
 
 
 def snakefile_modules() -> set[Path]:
@@ -117,7 +109,7 @@ def test_every_import_is_declared(folder):
         assert import_graph.imported(path) <= everything, path
 
 
-CHEAP_RULES = [name for name, text in rules().items() if re.search(r"\bcode=", text)]
+CHEAP_RULES = [name for name, text in rule_texts().items() if re.search(r"\bcode=", text)]
 REPORT_CODE = re.search(
     r"REPORT_CODE = code\((.*?)\)", (ROOT / "workflow/rules/report.smk").read_text(), re.S
 )[1]
@@ -128,7 +120,9 @@ SHARED = {"io", "strategies/registry.py"}
 @pytest.mark.parametrize("rule", CHEAP_RULES)
 def test_the_code_that_a_cheap_rule_runs_is_its_input(rule):
     """The script itself is tracked by Snakemake."""
-    arguments = re.search(r"code=(?:code\((.*?)\)|REPORT_CODE)", rules()[rule])[1] or REPORT_CODE
+    arguments = (
+        re.search(r"code=(?:code\((.*?)\)|REPORT_CODE)", rule_texts()[rule])[1] or REPORT_CODE
+    )
     tracked = SHARED | set(re.findall(r'"([\w/.]+)"', arguments))
     package = ROOT / "workflow/zerogap"
     used = {
