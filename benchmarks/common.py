@@ -12,7 +12,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,14 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         {
             "vocab_size": 32000, "hidden_size": 768, "intermediate_size": 2048,
             "num_hidden_layers": 12, "num_attention_heads": 12, "max_position_embeddings": 2048,
+        },
+    ),
+    "smollm2-135m": (
+        "LlamaConfig",
+        {
+            "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536,
+            "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
+            "max_position_embeddings": 8192, "tie_word_embeddings": True,
         },
     ),
     "llama-2-7b": (
@@ -58,24 +66,23 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 LM_EVAL_PREFIX_TOKENS = 700  # the eight lm_eval shots in Llama-2's own tokenizer
 
 
-def tokenizer() -> Any:
-    """The tokenizer of the shipped Llama toy model; its ids are valid in every shape."""
+def tokenizer(name: str = "llama2") -> Any:
+    """A model folder's tokenizer, or the Llama toy model's: its ids are valid in every shape."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(BASES / "llama2")
+    return AutoTokenizer.from_pretrained(name if Path(name).is_dir() else BASES / "llama2")
 
 
 def model(name: str, dtype: str, device: str) -> Any:
-    """A shipped toy model, or a shape of :data:`SHAPES` with random weights made on the device."""
+    """A model folder, a shipped toy model, or a shape with random weights made on the device."""
     import torch
     import transformers
 
     torch_dtype = getattr(torch, dtype)
     if name not in SHAPES:
-        toy_model = transformers.AutoModelForCausalLM.from_pretrained(
-            BASES / name, dtype=torch_dtype
-        )
-        return toy_model.to(device).eval()
+        folder = name if Path(name).is_dir() else BASES / name
+        loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch_dtype)
+        return loaded.to(device).eval()
     config_class, values = SHAPES[name]
     torch.manual_seed(0)
     torch.set_default_dtype(torch_dtype)
@@ -87,27 +94,47 @@ def model(name: str, dtype: str, device: str) -> Any:
     return random_model.eval()
 
 
-def prompts(name: str, num_questions: int) -> list[Any]:
-    """Few-shot prompts: two shots for a toy model, the eight of lm_eval for a shape.
+def model_folder(name: str, dtype: str, scratch: Path) -> Path:
+    """The folder of a model for engines that load one; a shape's weights are written to scratch."""
+    if name not in SHAPES:
+        return Path(name) if Path(name).is_dir() else BASES / name
+    model(name, dtype, "cpu").save_pretrained(scratch)
+    tokenizer(name).save_pretrained(scratch)
+    return scratch
+
+
+def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any]:
+    """Few-shot prompts: two shots for a toy model, else the eight of lm_eval.
 
     The toy tokenizer needs more tokens for the eight shots than a real one. Its first
-    :data:`LM_EVAL_PREFIX_TOKENS` are used, as many as Llama-2's tokenizer needs.
+    :data:`LM_EVAL_PREFIX_TOKENS` are used for a shape, as many as Llama-2's tokenizer needs.
+
+    Args:
+        name: a toy model, a shape or a model folder.
+        num_questions: how many.
+        gsm8k: the file of GSM8K whose first questions are asked; else they are generated.
     """
     from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
     from zerogap.data.toy.word_problems import problems
     from zerogap.engine.decoder import Prompt
 
-    encode = tokenizer()
-    questions = [problem.question for problem in problems(num_questions, 0, "test")]
-    if name not in SHAPES:
-        shots = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
-        texts = [DEFAULT_TEMPLATE.prompt(shots, question) for question in questions]
-        token_ids = encode(texts)["input_ids"]
+    encode = tokenizer(name)
+    if gsm8k:
+        lines = Path(gsm8k).read_text(encoding="utf-8").splitlines()[:num_questions]
+        questions = [json.loads(line)["question"] for line in lines]
     else:
+        questions = [problem.question for problem in problems(num_questions, 0, "test")]
+    if name in SHAPES:
         shots = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
         prefix = encode(shots)["input_ids"][:LM_EVAL_PREFIX_TOKENS]
         texts = [DEFAULT_TEMPLATE.prompt("", question) for question in questions]
         token_ids = [prefix + ids for ids in encode(texts)["input_ids"]]
+    else:
+        shots = DEFAULT_TEMPLATE.few_shot_prefix(
+            exemplars("lm_eval", 8) if Path(name).is_dir() else exemplars("toy", 2)
+        )
+        texts = [DEFAULT_TEMPLATE.prompt(shots, question) for question in questions]
+        token_ids = encode(texts)["input_ids"]
     return [Prompt(str(index), ids) for index, ids in enumerate(token_ids)]
 
 
@@ -151,9 +178,23 @@ def clock(device: str) -> Callable[[], float]:
     return time.process_time if device == "cpu" else time.perf_counter
 
 
-def in_child(script: str, *, python: str | Path = sys.executable, **arguments: Any) -> Any:
-    """Run `script --child JSON` in a new process; the last line that it prints is the result."""
+def in_child(
+    script: str,
+    *,
+    python: str | Path = sys.executable,
+    preload: Sequence[str] = (),
+    **arguments: Any,
+) -> Any:
+    """Run `script --child JSON` in a new process; the last line that it prints is the result.
+
+    Args:
+        script: the benchmark.
+        python: the interpreter.
+        preload: shared libraries to load before all others.
+        arguments: of its `measure`.
+    """
     environment = os.environ | {
+        "LD_PRELOAD": ":".join(preload),
         "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as in the jobs of the workflow
         "MALLOC_MMAP_THRESHOLD_": "1000000000",
         "HF_HUB_OFFLINE": "1",
@@ -193,8 +234,8 @@ def run(main: Callable[[], None], measure: Callable[..., Any]) -> None:
 class EndlessTokenizer:
     """A tokenizer whose end token is never drawn, so that every response has the full length."""
 
-    def __init__(self) -> None:
-        self._tokenizer = tokenizer()
+    def __init__(self, name: str = "llama2") -> None:
+        self._tokenizer = tokenizer(name)
         self.eos_token_id = -100
 
     def __getattr__(self, name: str) -> Any:

@@ -122,7 +122,7 @@ def measure(
 
     hf_model = common.model(model, dtype, device)
     prompts = common.prompts(model, questions)
-    bandwidth, rate = _rates(hf_model.dtype, device)
+    bandwidth, rate = rates(hf_model.dtype, device)
     prefix = shared_prefix_length(prompts)
     decoder = loading.decoder(hf_model)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix])
@@ -181,7 +181,7 @@ def _window(attention: Any) -> int:
     return getattr(attention, "sliding_window", None) or 2**40
 
 
-def _rates(dtype: Any, device: str) -> tuple[float, float]:
+def rates(dtype: Any, device: str) -> tuple[float, float]:
     """Bytes per second of a copy (read and written), operations per second of a matrix product."""
     import torch
 

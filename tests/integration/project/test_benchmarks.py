@@ -9,10 +9,9 @@ from helpers.paths import ROOT
 from zerogap.engine import cpu_kernels
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-batch, common, floors, kernels, scaling, strategies = map(
-    __import__, ("batch", "common", "floors", "kernels", "scaling", "strategies")
+batch, common, contenders, floors, kernels, scaling, strategies = map(
+    __import__, ("batch", "common", "contenders", "floors", "kernels", "scaling", "strategies")
 )
-import sampler as against_generate  # noqa: E402
 
 SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -37,14 +36,15 @@ def shrunk(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), [("llama-2-7b", 6_738_415_616), ("pythia-12b", 11_846_072_320)]
+    ("name", "parameters"),
+    [("smollm2-135m", 134_515_008), ("llama-2-7b", 6_738_415_616), ("pythia-12b", 11_846_072_320)],
 )
 def test_benchmark_models_have_the_parameter_counts_of_the_real_ones(name, parameters):
     model = common.model(name, "bfloat16", "meta")
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
     weights, multiplied, attentions = floors.work(model)
-    tables = model.config.vocab_size * model.config.hidden_size
-    assert weights == 2 * (parameters - tables)
+    table = model.config.vocab_size * model.config.hidden_size
+    assert weights == 2 * (parameters - (0 if model.config.tie_word_embeddings else table))
     assert attentions == [(model.config.hidden_size, 2**40)] * model.config.num_hidden_layers
     assert 0 < weights / 2 - multiplied < 0.001 * weights  # norms and biases
 
@@ -68,7 +68,7 @@ def test_floor_is_the_larger_of_memory_traffic_and_arithmetic(name, shrunk):
 
 def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatch):
     """One row: its question is all that is not shared."""
-    monkeypatch.setattr(floors, "_rates", lambda *_: (1.0, 1.0))
+    monkeypatch.setattr(floors, "rates", lambda *_: (1.0, 1.0))
     result = floors.measure(
         "llama-2-7b", "float32", "cpu", rows=1, questions=2, samples=1, tokens=2
     )
@@ -81,15 +81,26 @@ def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "contender",
-    ["zerogap", "zerogap, one question at a time", against_generate.PREFILLED, "generate"],
+    ("engine", "railcap"),
+    [("zerogap", False), ("zerogap", True), ("generate", False), ("generate_prefilled", False)],
 )
-def test_every_contender_generates_tokens_for_long_prompts(contender, shrunk):
-    result = against_generate.measure(
-        contender, "llama-2-7b", "float32", "cpu", samples=3, tokens=4, questions=2, rows=6
+def test_every_engine_draws_all_tokens_behind_long_prompts(engine, railcap, shrunk, tmp_path):
+    folder = common.model_folder("llama-2-7b", "float32", tmp_path)
+    prompts = common.prompts("llama-2-7b", 2)
+    work = contenders.Work(
+        str(folder), "float32", prompts, samples=3, tokens=6, natural=False, railcap=railcap, rows=6
     )
-    assert result["speed"] > 0
-    assert result["prompt"] > 700
+    assert len(prompts[0].token_ids) > 700
+    assert contenders.ENGINES[engine](work)() == 2 * 3 * 6
+
+
+def test_responses_end_naturally_on_request(tmp_path):
+    prompts = common.prompts("llama2", 4)
+    work = contenders.Work(
+        str(common.model_folder("llama2", "float32", tmp_path)), "float32", prompts,
+        samples=2, tokens=100, natural=True, railcap=False, rows=None,
+    )  # fmt: skip
+    assert 0 < contenders.zerogap(work)() < 4 * 2 * 100
 
 
 def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):

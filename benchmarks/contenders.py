@@ -1,0 +1,221 @@
+"""The engines that `benchmarks/engines.py` compares.
+
+Each is a function that loads the model and returns another one, which draws all responses and
+returns the number of their tokens. Imports are local, because vLLM has an environment of its own.
+"""
+
+import copy
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import common
+
+TEMPERATURE = 0.7
+RAILCAP_N = 4
+STOP = "Q:"  # the next question, where responses end naturally
+
+Draw = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a contender has to do.
+
+    Attributes:
+        folder: of model and tokenizer.
+        dtype: of the weights.
+        prompts: complete prompts.
+        samples: responses per prompt.
+        tokens: the longest response; the length of all of them unless `natural`.
+        natural: whether responses end at the end token or the next question.
+        railcap: whether they are drawn under RailCap.
+        rows: the batch size; None leaves it to the engine.
+    """
+
+    folder: str
+    dtype: str
+    prompts: list[Any]
+    samples: int
+    tokens: int
+    natural: bool
+    railcap: bool
+    rows: int | None
+
+
+def measure(
+    engine: str, model: str, questions: int, gsm8k: str | None, **work: Any
+) -> dict[str, Any]:
+    """Tokens per second, peak memory and seconds to start of one contender.
+
+    Args:
+        engine: a key of :data:`ENGINES`.
+        model: a toy model, a shape or a folder, for the prompts.
+        questions: how many prompts.
+        gsm8k: see :func:`common.prompts`.
+        work: the other attributes of :class:`Work`.
+    """
+    prompts = common.prompts(model, questions, gsm8k)
+    start = time.perf_counter()
+    draw = ENGINES[engine](Work(prompts=prompts, **work))
+    loaded = time.perf_counter()
+    num_tokens = draw()
+    common.synchronize(common.default_device())
+    seconds = time.perf_counter() - loaded
+    return {
+        "speed": num_tokens / seconds,
+        "peak": common.peak_bytes(common.default_device()),
+        "startup": loaded - start,
+        "questions": questions,
+        "prompt": len(prompts[0].token_ids),
+    }
+
+
+def zerogap(work: Work) -> Draw:
+    """The sampler of this package."""
+    from zerogap import RailCap
+    from zerogap.engine import loading
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import greedy, sample
+    from zerogap.strategies.base import Context
+
+    decoder = loading.decoder(_model(work))
+    tokenizer: Any = common.tokenizer(work.folder)
+    if not work.natural:
+        tokenizer = common.EndlessTokenizer(work.folder)
+    fixed: dict[str, Any] = {
+        "max_new_tokens": work.tokens,
+        "stop": [STOP] if work.natural else [],
+        "batch_size": work.rows or "auto",
+    }
+    edit = None
+    if work.railcap:
+        params = SamplingParams(temperature=0, **fixed)
+        trajectories = greedy(decoder, work.prompts, tokenizer, params)
+        context = Context(
+            [trajectory.token_ids for trajectory in trajectories],
+            [trajectory.entropy for trajectory in trajectories],
+        )
+        edit = RailCap(RAILCAP_N).prepare(context).edit_logits
+    sampling = SamplingParams(num_samples=work.samples, temperature=TEMPERATURE, **fixed)
+
+    def draw() -> int:
+        responses = sample(decoder, work.prompts, tokenizer, sampling, edit)
+        return sum(len(response.token_ids) for _, drawn in responses for response in drawn)
+
+    return draw
+
+
+def vllm(work: Work) -> Draw:
+    """The engine vLLM, with prefix caching; on a CPU without compilation, which takes minutes."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
+    import torch
+
+    from vllm import LLM, SamplingParams
+
+    engine = LLM(
+        work.folder,
+        dtype=work.dtype,
+        max_model_len=2048,
+        max_num_seqs=work.rows,
+        enforce_eager=not torch.cuda.is_available(),
+        async_scheduling=False,  # RailCap needs it (docs/vllm.md)
+    )
+    prompts = [{"prompt_token_ids": prompt.token_ids} for prompt in work.prompts]
+    fixed: dict[str, Any] = {"max_tokens": work.tokens, "ignore_eos": not work.natural}
+    fixed["stop"] = [STOP] if work.natural else None
+    extra_args: list[Any] = [None] * len(prompts)
+    if work.railcap:
+        params = SamplingParams(temperature=0, **fixed)
+        greedy = engine.generate(prompts, params, use_tqdm=False)
+        extra_args = [
+            {"railcap": {"trajectory": list(request.outputs[0].token_ids), "n": RAILCAP_N}}
+            for request in greedy
+        ]
+    sampling = [
+        SamplingParams(n=work.samples, temperature=TEMPERATURE, extra_args=arguments, **fixed)
+        for arguments in extra_args
+    ]
+
+    def draw() -> int:
+        requests = engine.generate(prompts, sampling, use_tqdm=False)
+        return sum(len(output.token_ids) for request in requests for output in request.outputs)
+
+    return draw
+
+
+def generate(work: Work) -> Draw:
+    """`generate`, one question at a time, its best batch; responses have the full length."""
+    import torch
+
+    model = _model(work)
+
+    def draw() -> int:
+        num_tokens = 0
+        for prompt in work.prompts:
+            ids = torch.tensor([prompt.token_ids], device=model.device)
+            out = model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                num_return_sequences=work.samples,
+                **_generation_options(work),
+            )
+            num_tokens += out[:, ids.shape[1] :].numel()
+        return num_tokens
+
+    return draw
+
+
+def generate_prefilled(work: Work) -> Draw:
+    """`generate`, with the few-shot prefix computed once and a question once for its samples."""
+    import torch
+    from transformers import DynamicCache
+
+    from zerogap.engine.sampler import shared_prefix_length
+
+    model, prompts = _model(work), work.prompts
+    only_one = len(prompts) == 1  # the whole prompt would be its prefix
+    prefix = len(prompts[0].token_ids) - 60 if only_one else shared_prefix_length(prompts)
+
+    @torch.inference_mode()
+    def draw() -> int:
+        num_tokens = 0
+        prefix_cache = DynamicCache(config=model.config)
+        prefix_ids = torch.tensor([prompts[0].token_ids[:prefix]], device=model.device)
+        model(prefix_ids, past_key_values=prefix_cache)
+        for prompt in prompts:
+            ids = torch.tensor([prompt.token_ids], device=model.device)
+            cache = copy.deepcopy(prefix_cache)
+            model(ids[:, prefix:-1], past_key_values=cache)
+            cache.batch_repeat_interleave(work.samples)
+            rows = ids.repeat(work.samples, 1)
+            out = model.generate(
+                rows,
+                attention_mask=torch.ones_like(rows),
+                past_key_values=cache,
+                **_generation_options(work),
+            )
+            num_tokens += out[:, ids.shape[1] :].numel()
+        return num_tokens
+
+    return draw
+
+
+ENGINES: dict[str, Callable[[Work], Draw]] = {
+    function.__name__: function for function in (zerogap, vllm, generate, generate_prefilled)
+}
+
+
+def _model(work: Work) -> Any:
+    return common.model(work.folder, work.dtype, common.default_device())
+
+
+def _generation_options(work: Work) -> dict[str, Any]:
+    return {
+        "do_sample": True, "temperature": TEMPERATURE, "top_k": 0, "pad_token_id": 0,
+        "eos_token_id": None, "max_new_tokens": work.tokens, "min_new_tokens": work.tokens,
+    }  # fmt: skip

@@ -1,0 +1,138 @@
+"""The sampler against vLLM and `generate`: tokens per second and peak memory on the same work.
+
+python benchmarks/engines.py                     # the Llama toy model, float32
+python benchmarks/engines.py --model llama-160m  # a shape with random weights, eight shots
+python benchmarks/engines.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl --ending natural
+python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
+
+The engines of :mod:`contenders` run in a process each: zerogap, with and without RailCap and with
+one question at a time; vLLM with and without RailCap, where `make .venv/vllm/ready` has installed
+it; `generate` for one question at a time; and `generate` from a prefilled prompt. All draw the same
+number of responses to the same prompts at the same temperature.
+
+With `--ending forced` all responses have the full length. With `natural` they end at the model's
+end token or at the next question, and `generate` is left out, which waits for the longest response.
+The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM runs with
+the fastest of several settings, found on a quarter of the questions first.
+
+The matrix floor is the speed at which the multiplications of every token of every response take all
+the time, at the measured rate of a large matrix product.
+"""
+
+import argparse
+import ctypes.util
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import common
+import contenders
+import floors
+
+VLLM = common.ROOT / ".venv/vllm"
+VLLM_ROWS = (128, 256, 512)  # max_num_seqs
+VLLM_LIBRARIES = ("tcmalloc_minimal", "iomp5")  # recommended for vLLM on CPUs
+Run = dict[str, Any]
+
+
+def main() -> None:
+    """Measure all contenders in turn and publish the table."""
+    parser = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3)
+    parser.add_argument("--generate-questions", type=int, default=1)
+    parser.add_argument("--rows", type=int, help="batch size; by default as many as fit")
+    parser.add_argument("--ending", choices=("forced", "natural"), default="forced")
+    parser.add_argument("--gsm8k", type=Path, help="GSM8K's test.jsonl; else generated questions")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = common.model_folder(args.model, args.dtype, Path(scratch))
+        results = measure_in_turn(args, folder)
+        floor = matrix_floor(folder, args.dtype)
+    first = results["zerogap"][0]
+    common.publish(
+        f"{Path(args.model).name}, {args.dtype}: {args.questions} questions × {args.samples} "
+        f"samples of {'' if args.ending == 'forced' else 'at most '}{args.tokens} tokens behind "
+        f"{first['prompt']} prompt tokens",
+        [
+            "engine", "tokens/s (best)", "speed-up of zerogap", "of the matrix floor",
+            "peak MiB", "start-up, s", "questions",
+        ],
+        [_row(name, runs, results["zerogap"], floor) for name, runs in results.items()],
+        args.output,
+    )  # fmt: skip
+
+
+def measure_in_turn(args: argparse.Namespace, folder: Path) -> dict[str, list[Run]]:
+    """Every contender's runs. Contenders take turns, so that a slow minute meets them all."""
+    work = {
+        "model": args.model, "folder": str(folder), "dtype": args.dtype,
+        "questions": args.questions, "gsm8k": args.gsm8k and str(args.gsm8k.resolve()),
+        "samples": args.samples, "tokens": args.tokens, "natural": args.ending == "natural",
+        "railcap": False, "rows": args.rows,
+    }  # fmt: skip
+    one_at_a_time = work | {"questions": args.generate_questions, "rows": args.samples}
+    plan: dict[str, Run] = {
+        "zerogap": work | {"engine": "zerogap"},
+        "zerogap, RailCap": work | {"engine": "zerogap", "railcap": True},
+        "zerogap, one question at a time": one_at_a_time | {"engine": "zerogap"},
+    }
+    if (VLLM / "ready").exists():
+        vllm = fastest_vllm(work | {"engine": "vllm"})
+        plan |= {"vLLM": vllm, "vLLM, RailCap": vllm | {"railcap": True}}
+    else:
+        print("vLLM is left out: `make .venv/vllm/ready` installs it\n", flush=True)
+    if args.ending == "forced":
+        plan["generate, prompt prefilled once"] = one_at_a_time | {"engine": "generate_prefilled"}
+        plan["generate"] = one_at_a_time | {"engine": "generate"}
+    results: dict[str, list[Run]] = {name: [] for name in plan}
+    for _ in range(args.repeats):
+        for name, options in plan.items():
+            results[name].append(common.in_child(__file__, **options))
+    return results
+
+
+def fastest_vllm(work: Run) -> Run:
+    """The work with vLLM's fastest settings: sequences per step, preloaded libraries."""
+    found = [path for name in VLLM_LIBRARIES if (path := _library(name))]
+    settings = [
+        {"rows": rows, "python": str(VLLM / "bin/python"), "preload": preload}
+        for rows in VLLM_ROWS
+        for preload in ([[], found] if found else [[]])
+    ]
+    few = work | {"questions": max(1, work["questions"] // 4)}
+    speeds = [common.in_child(__file__, **(few | setting))["speed"] for setting in settings]
+    for setting, speed in zip(settings, speeds, strict=True):
+        print(f"vLLM, {setting['rows']} sequences, preloaded {setting['preload']}: {speed:,.0f}/s")
+    return work | settings[speeds.index(max(speeds))]
+
+
+def matrix_floor(folder: Path, dtype: str) -> float:
+    """Tokens per second if there were only the multiplications by the model's weights."""
+    model = common.model(str(folder), dtype, common.default_device())
+    _, multiplied, _ = floors.work(model)
+    _, rate = floors.rates(model.dtype, common.default_device())
+    return rate / (2 * multiplied)
+
+
+def _library(name: str) -> str | None:
+    """A shared library of vLLM's environment or of the system."""
+    own = next(VLLM.glob(f"lib/lib{name}.so*"), None)
+    return str(own) if own else ctypes.util.find_library(name)
+
+
+def _row(name: str, runs: list[Run], reference: list[Run], floor: float) -> list[str]:
+    ratios = [ours["speed"] / run["speed"] for ours, run in zip(reference, runs, strict=True)]
+    best = max(runs, key=lambda run: run["speed"])
+    return [
+        name,
+        f"{best['speed']:,.0f}",
+        f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+        f"{best['speed'] / floor:.0%}",
+        f"{best['peak'] / 2**20:,.0f}",
+        f"{statistics.median(run['startup'] for run in runs):.0f}",
+        str(best["questions"]),
+    ]
+
+
+if __name__ == "__main__":
+    common.run(main, contenders.measure)
