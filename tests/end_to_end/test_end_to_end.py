@@ -134,9 +134,16 @@ def test_every_table_and_figure_is_made(run):
     assert (cost.seconds > 0).all()
 
 
+def primary_metrics(run) -> pd.DataFrame:
+    """Metric values of the primary setting, the ablation's included."""
+    folder = run.results / "llama2/gsm8k"
+    paths = (folder / "metrics.parquet", folder / "ablation_metrics.parquet")
+    return pd.concat([parquet.read(path, "metrics") for path in paths])
+
+
 def test_a_table_shows_the_metric_values(run):
     table = pd.read_csv(run.reports / "tables/ablation.csv", comment="#")
-    metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
+    metrics = primary_metrics(run)
     values = metrics[(metrics.subset == "all") & (metrics.metric == "sa_ppg")]
     expected = set(values.set_index("strategy").value[["railcap", *ABLATION]].round(6))
     numbers = {round(value, 6) for value in table.select_dtypes("number").to_numpy().ravel()}
@@ -155,7 +162,7 @@ def test_the_verdicts_on_the_claims_follow_from_the_metrics(run):
     verdicts = claims.groupby("claim").verdict.first()
     for claim, rows in claims.groupby("claim"):
         assert set(rows.verdict) == {verdict_of(set(rows.evidence_verdict.dropna()))}, claim
-    metrics = parquet.read(run.results / "llama2/gsm8k/metrics.parquet", "metrics")
+    metrics = primary_metrics(run)
     [difference] = metrics[
         (metrics.strategy == "railcap")
         & (metrics.subset == "all")

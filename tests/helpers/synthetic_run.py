@@ -10,7 +10,7 @@ import pandas as pd
 
 from zerogap.data.token_kinds import KINDS
 from zerogap.io import parquet
-from zerogap.metrics.evaluate import evaluate
+from zerogap.metrics.evaluate import evaluate, rows_about
 from zerogap.pipeline import jobs, targets
 
 # strategy: (fraction of the inflation removed, damage on every question)
@@ -210,10 +210,14 @@ def _write_setting(config, model, benchmark, n, m):
         _write(folder / strategy / "solve.parquet", tables[strategy], "solve")
         _write(folder / strategy / "samples.parquet", samples_table(n, m), "samples")
     _write(folder / "all_zero/solve.parquet", tables["all_zero"], "solve")
-    names = ["clean_batch2", "all_zero", *jobs.compared_strategies(config, model, benchmark)]
-    strategies = {name: tables[name] for name in names}
-    metrics = evaluate(model, benchmark, clean, strategies, bins=5, n_resamples=40)
+    options = {"bins": 5, "n_resamples": 40}
+    strategies = {name: tables[name] for name in targets.solve_tables(config, model, benchmark)}
+    metrics = evaluate(model, benchmark, clean, strategies, **options)
     _write(folder / "metrics.parquet", metrics, "metrics")
+    if names := jobs.ablation(config, model, benchmark):
+        strategies |= {name: tables[name] for name in names}
+        metrics = rows_about(evaluate(model, benchmark, clean, strategies, **options), names)
+        _write(folder / "ablation_metrics.parquet", metrics, "metrics")
     _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
     _write(folder / "ranks.parquet", rank_table(n), "ranks")
     _write(folder / "rail.parquet", rail_table(n=n, m=m), "rail")

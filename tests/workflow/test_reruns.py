@@ -115,8 +115,13 @@ def test_a_table_needs_its_own_jobs_only(run):
         shutil.rmtree(run / folder)
     main = planned(run, "table_main")
     assert main["compute_metrics"] == 2
-    assert main["sample_responses"] == 2 * 4 + 6 + 2  # the ablation is part of its setting
-    assert not main.keys() & {"rank_clean_tokens", "measure_overlap", "check_claims"}
+    assert main["sample_responses"] == 2 * 4 + 2  # not the ablation
+    assert not main.keys() & {
+        "compute_ablation_metrics",
+        "rank_clean_tokens",
+        "measure_overlap",
+        "check_claims",
+    }
     assert main["make_table"] == 1
     assert "make_figure" not in main
     mechanism = planned(run, "figure_mechanism")
@@ -181,7 +186,8 @@ def test_a_changed_strategy_parameter_reruns_that_strategys_cells_only(run, over
     plan = planned(run, "all", overlay=overlay)
     filtered = {name: plan[name] for name in plan.keys() & {"filter_responses"}}
     assert model_jobs(plan) | filtered == cells
-    assert plan["compute_metrics"] == (1 if "ablation" in overlay else 2)
+    assert plan["compute_metrics"] == (0 if "ablation" in overlay else 2)
+    assert plan["compute_ablation_metrics"] == 1
 
 
 def test_the_rerun_cells_are_those_of_the_changed_strategy(run):

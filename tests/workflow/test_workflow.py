@@ -30,6 +30,7 @@ def test_every_profile_plans_the_whole_paper(profile):
     assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 6
     assert planned["filter_responses"] == 6 + 1
     assert planned["compute_metrics"] == planned["make_all_zero"] == planned["replay_rail"] == 6
+    assert planned["compute_ablation_metrics"] == 1
     assert planned["measure_recovery"] == 3
     assert planned["make_table"] == len(TABLES)
     assert planned["make_figure"] == len(FIGURES)
@@ -51,6 +52,17 @@ COLLECTIONS = ("tables", "figures", "make_partial_report", "write_report", "pret
 )
 def test_every_target_can_be_requested(target):
     assert jobs(target, *QUICK)[target] == 1
+
+
+def test_table_3_does_not_wait_for_the_ablation():
+    process = snakemake("-n", "--forceall", *QUICK, "--quiet", "host", "--", "table_main")
+    planned = process.stdout + process.stderr
+    sampled = re.findall(r"Parameters of \w+/\w+/(\w+)/sample_responses", planned)
+    filtered = re.findall(r"Responses of \S+ that pass (\w+)", planned)
+    contaminated = {"identity", "shortcut", "lne_blocking", "railcap"}
+    assert set(sampled) == contaminated | {"batch1", "batch2"}
+    assert set(filtered) == {"ted"}
+    assert "Metrics of the ablation" not in planned
 
 
 def test_a_table_of_the_primary_setting_needs_that_setting_only():

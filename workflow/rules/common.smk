@@ -123,6 +123,11 @@ def solve_tables(wildcards):
     return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark)
 
 
+def ablation_tables(wildcards):
+    """The solve counts of every strategy, those of the ablation included."""
+    return targets.ablation_tables(CONFIG, wildcards.model, wildcards.benchmark)
+
+
 def check_before_start():
     """Stop before any job starts if something would fail hours later."""
     if set(workflow.dag_settings.targets) == {"make_partial_report"}:

@@ -43,12 +43,31 @@ rule compute_metrics:
         runtime=minutes(20),
     params:
         strategies=lambda wildcards: list(solve_tables(wildcards)),
+        only=[],  # all rows
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
         metadata=metadata,
     message:
         "Metrics of {wildcards.model}/{wildcards.benchmark}"
     script:
         "../scripts/compute_metrics.py"
+
+
+# A file of its own: Tables 1 to 3 do not wait for the samples of the ablation.
+use rule compute_metrics as compute_ablation_metrics with:
+    input:
+        clean=clean_counts,
+        strategies=lambda wildcards: list(ablation_tables(wildcards).values()),
+        questions="<results>/data/{benchmark}/questions.parquet",
+        code=code("metrics", "analysis"),
+    output:
+        "<results>/{model}/{benchmark}/ablation_metrics.parquet",
+    log:
+        "<results>/logs/{model}/{benchmark}/compute_ablation_metrics.log",
+    params:
+        strategies=lambda wildcards: list(ablation_tables(wildcards)),
+        only=list(CONFIG.ablation),
+    message:
+        "Metrics of the ablation on {wildcards.model}/{wildcards.benchmark}"
 
 
 rule measure_overlap:

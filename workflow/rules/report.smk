@@ -4,7 +4,7 @@ from zerogap.pipeline import report_sources
 from zerogap.reporting.catalog import FIGURES, FIRST_PAGE_FIGURES, TABLES
 
 SCALE = report_sources.scale_sentence(CONFIG)
-METRICS = report_sources.source_files(CONFIG, "metrics")
+METRICS = report_sources.source_files(CONFIG, "metrics_with_ablation")
 LABELS = report_sources.source_value(CONFIG, "labels")
 # What the scripts run and render with: an edit makes tables, figures and checks again.
 REPORT_CODE = code("analysis", "data", "metrics", "reporting") + sorted(

@@ -6,7 +6,7 @@ from script_helpers import run_job
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.metrics.evaluate import evaluate
+from zerogap.metrics.evaluate import evaluate, rows_about
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -21,6 +21,8 @@ def main(job: "Snakemake") -> None:
     strategies = dict(zip(job.params.strategies, tables, strict=True))
     model, benchmark = job.wildcards.model, job.wildcards.benchmark
     table = evaluate(model, benchmark, clean, strategies, **job.params.options)
+    if job.params.only:
+        table = rows_about(table, job.params.only)
     metadata = provenance(**job.params.metadata, metrics=job.params.options)
     parquet.write(job.output[0], table, "metrics", metadata)
 

@@ -152,6 +152,27 @@ def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
     assert "Partial" in json.loads((partial / "tables/main.json").read_text())["caption"]
 
 
+def test_a_missing_variant_of_the_ablation_leaves_the_main_tables_complete(
+    config, run_folder, capsys
+):
+    path = f"{RUN}/llama2/gsm8k/railcap_n3/solve.parquet"
+    complete = rows(make_report(config, run_folder), "ablation")
+    (run_folder / f"{RUN}/llama2/gsm8k/ablation_metrics.parquet").unlink()
+    (run_folder / path).unlink()
+    partial = make_report(config, run_folder)
+    assert (
+        f"llama2/gsm8k/railcap_n3: {path} does not exist" in (partial / "missing.txt").read_text()
+    )
+    partial_tables = {
+        name for name in TABLES if "Partial" in (partial / f"tables/{name}.json").read_text()
+    }
+    assert partial_tables == {"ablation", "ablation_vs_paper", "variants", "intervals", "subsets"}
+    # The other variants are evaluated from their solve counts.
+    pd.testing.assert_frame_equal(
+        rows(partial, "ablation").drop(index="railcap_n3"), complete.drop(index="railcap_n3")
+    )
+
+
 def test_missing_cells_are_listed_in_a_file_and_on_standard_error(config, run_folder, capsys):
     path = f"{RUN}/llama2/gsm8k/ted/solve.parquet"
     (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()

@@ -99,6 +99,10 @@ def test_a_table_only_reads_its_own_setting(config):
     assert report_sources.entry_files(config, TABLES["reversal"]) == [
         "results/micro/llama2/gsm8k/metrics.parquet"
     ]
+    assert report_sources.entry_files(config, TABLES["ablation"]) == [
+        "results/micro/llama2/gsm8k/metrics.parquet",
+        "results/micro/llama2/gsm8k/ablation_metrics.parquet",
+    ]
 
 
 def test_vs_paper_lists_what_differs_from_the_papers_protocol(config, run_folder, tmp_path):
@@ -163,7 +167,7 @@ def test_claims_are_checked_from_the_files_of_other_rules(config, run_folder, tm
     prefix = str(tmp_path / "memorisation")
     check_memorisation.main(job(checks=checks, labels=labels, prefix=prefix))
     inputs = {
-        "metrics": report_sources.source_files(config, "metrics")[:1],
+        "metrics": report_sources.source_files(config, "primary_metrics_with_ablation"),
         "inline_numbers": str(tmp_path / "inline_numbers.csv"),
         "memorisation": str(tmp_path / "memorisation.csv"),
     }

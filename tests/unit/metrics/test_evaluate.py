@@ -9,7 +9,7 @@ from zerogap import metrics
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.metrics.comparison import Comparison, SolveCounts
-from zerogap.metrics.evaluate import CHUNK_SIZES, evaluate
+from zerogap.metrics.evaluate import CHUNK_SIZES, evaluate, rows_about
 from zerogap.metrics.registry import METRICS, paper_metrics, register_metric
 
 SPEED = {"n_resamples": 60, "seed": 1}
@@ -107,6 +107,30 @@ def test_chunk_size_does_not_change_the_table(tables, resample, monkeypatch):
     monkeypatch.setitem(CHUNK_SIZES, resample, 7)
     parts = evaluate("llama2", "gsm8k", *tables, bins=20, resample=resample, **SPEED)
     pd.testing.assert_frame_equal(parts, whole)
+
+
+@pytest.mark.parametrize("resample", ["questions", "samples"])
+def test_more_strategies_change_no_value_and_no_interval_of_the_others(tables, resample):
+    """Except the intervals that are simultaneous over all pairs."""
+    clean, strategies = tables
+    added = [name for name in strategies if name.startswith("railcap_")]
+    fewer = {name: table for name, table in strategies.items() if name not in added}
+    more = fewer | {name: strategies[name] for name in added}
+    alone, together = (
+        evaluate("llama2", "gsm8k", clean, compared, bins=20, resample=resample, **SPEED)
+        for compared in (fewer, more)
+    )
+    about = rows_about(together, added)
+    rest = together.drop(about.index)
+    alone, rest = (
+        table[~table["metric"].str.contains("_maxt_vs_")].reset_index(drop=True)
+        for table in (alone, rest)
+    )
+    pd.testing.assert_frame_equal(alone, rest)
+    assert set(added) < set(about["strategy"])
+    assert look_up(about, "railcap", "sa_ppg_vs_railcap_ban").value == pytest.approx(
+        -look_up(about, "railcap_ban", "sa_ppg_vs_railcap").value
+    )
 
 
 def test_noise_floor_is_low_and_all_zero_under_suppresses_nothing(tables, table):

@@ -86,7 +86,9 @@ def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners)
     assert list(tables)[-2:] == ["all_zero", "clean_batch2"]
     assert tables["clean_batch2"] == "results/paper/llama2/clean_gsm8k/batch2/solve.parquet"
     assert "railcap_ban" not in tables
-    assert "railcap_ban" in targets.solve_tables(two_owners, "llama2", "gsm8k")
+    with_ablation = targets.ablation_tables(two_owners, "llama2", "gsm8k")
+    assert list(with_ablation)[: len(tables)] == list(tables)
+    assert list(with_ablation)[len(tables) :] == list(two_owners.ablation)
 
 
 def test_long_jobs_have_a_timing_per_shard(two_owners):

@@ -1,7 +1,7 @@
 """All metrics of one model and benchmark, with intervals: the rows of the `metrics` table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -86,6 +86,12 @@ def evaluate(
             )
         ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def rows_about(table: pd.DataFrame, strategies: Collection[str]) -> pd.DataFrame:
+    """The rows of a `metrics` table on some strategies, and on differences of others from them."""
+    reference = table["metric"].str.partition("_vs_")[2]
+    return table[table["strategy"].isin(strategies) | reference.isin(strategies)]
 
 
 def _draw_resamples(

@@ -94,12 +94,14 @@ def filter_strategies(config: Config) -> list[str]:
     return [name for name, entry in config.all_strategies.items() if entry.filter_of is not None]
 
 
+def ablation(config: Config, model: str, benchmark: str) -> list[str]:
+    """The strategies of the ablation, which is in the primary setting; none in the others."""
+    return list(config.ablation) if is_primary(config, model, benchmark) else []
+
+
 def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]:
-    """The strategies compared in one setting; the ablation's only in the primary setting."""
-    names = list(config.strategies)
-    if is_primary(config, model, benchmark):
-        names += config.ablation
-    return names
+    """The strategies compared in one setting, those of the ablation last."""
+    return [*config.strategies, *ablation(config, model, benchmark)]
 
 
 def cells(config: Config, model: str, variant: str) -> list[str]:
@@ -173,6 +175,8 @@ def all_jobs(config: Config) -> list[Job]:
         for benchmark in config.benchmarks:
             rules = ("make_all_zero", "compute_metrics", "replay_rail")
             jobs += [Job(rule, model, benchmark) for rule in rules]
+            if ablation(config, model, benchmark):
+                jobs.append(Job("compute_ablation_metrics", model, benchmark))
             jobs += [
                 Job("filter_responses", model, benchmark, name)
                 for name in compared_strategies(config, model, benchmark)

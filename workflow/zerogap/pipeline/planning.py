@@ -38,7 +38,13 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
     "Token ranks": ("rank_clean_tokens",),
     "Recovery": ("measure_recovery",),
     "Filters": ("filter_responses",),
-    "Metrics": ("make_all_zero", "compute_metrics", "measure_overlap", "replay_rail"),
+    "Metrics": (
+        "make_all_zero",
+        "compute_metrics",
+        "compute_ablation_metrics",
+        "measure_overlap",
+        "replay_rail",
+    ),
 }
 
 COST_COLUMNS = ["stage", "tokens", "hours", "bytes", "rate"]

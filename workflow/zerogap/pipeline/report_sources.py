@@ -88,18 +88,38 @@ def _preparation(config: Config, model: ModelEntry) -> str:
 
 
 def setting_files(config: Config) -> list[dict[str, Any]]:
-    """Per setting: its metrics, and the solve counts that they are computed from."""
-    return [
-        {
-            "model": model,
-            "benchmark": benchmark,
-            "metrics": str(_results(config) / model / benchmark / "metrics.parquet"),
-            "clean": _with_text_paths(_clean(config, model, benchmark, "batch1")),
-            "strategies": targets.solve_tables(config, model, benchmark),
-        }
-        for model in config.models
-        for benchmark in config.benchmarks
-    ]
+    """Per file of metrics, the ablation's included: what it is computed from.
+
+    `strategies` are the solve counts by name. `only` names those whose rows the file has; empty
+    for all.
+    """
+    entries = []
+    for model in config.models:
+        for benchmark in config.benchmarks:
+            folder = _results(config) / model / benchmark
+            setting = {
+                "model": model,
+                "benchmark": benchmark,
+                "clean": _with_text_paths(_clean(config, model, benchmark, "batch1")),
+            }
+            entries.append(
+                {
+                    **setting,
+                    "metrics": str(folder / "metrics.parquet"),
+                    "strategies": targets.solve_tables(config, model, benchmark),
+                    "only": [],
+                }
+            )
+            if names := jobs.ablation(config, model, benchmark):
+                entries.append(
+                    {
+                        **setting,
+                        "metrics": str(folder / "ablation_metrics.parquet"),
+                        "strategies": targets.ablation_tables(config, model, benchmark),
+                        "only": names,
+                    }
+                )
+    return entries
 
 
 def _labels(config: Config) -> dict[str, dict[str, str]]:
@@ -124,6 +144,11 @@ def _metrics_files(config: Config) -> list[Path]:
         for model in config.models
         for benchmark in config.benchmarks
     ]
+
+
+def _ablation_files(config: Config) -> list[Path]:
+    """The metrics of the ablation, if there is one."""
+    return [_primary_file("ablation_metrics.parquet")(config)] if config.ablation else []
 
 
 def _memorisation(config: Config) -> dict[str, Any]:
@@ -372,7 +397,12 @@ SOURCES: dict[str, Callable[[Config], Any]] = {
     "bins": lambda config: config.metrics.bins,
     "primary_setting": lambda config: list(_primary(config)),
     "metrics": _metrics_files,
+    "metrics_with_ablation": lambda config: [*_metrics_files(config), *_ablation_files(config)],
     "primary_metrics": lambda config: [_primary_file("metrics.parquet")(config)],
+    "primary_metrics_with_ablation": lambda config: [
+        _primary_file("metrics.parquet")(config),
+        *_ablation_files(config),
+    ],
     "strategy_metrics": _strategy_metrics,
     "clean": _clean_batch("batch1"),
     "clean_batch2": _clean_batch("batch2"),

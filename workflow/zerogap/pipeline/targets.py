@@ -1,7 +1,7 @@
 """Where the files of a run are, and which files a job reads."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,11 +217,27 @@ def shard_files(num_shards: int, path: str) -> list[str]:
 
 def solve_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
     """The counts of every strategy in one setting, and of the clean model's second batch."""
-    folder = f"{results(config)}/{model}/{benchmark}"
-    names = [*jobs.compared_strategies(config, model, benchmark), "all_zero"]
-    tables = {name: f"{folder}/{name}/solve.parquet" for name in names}
+    names = [*config.strategies, "all_zero"]
     clean = clean_folder(config, model, benchmark)
-    return tables | {"clean_batch2": f"{clean}/batch2/solve.parquet"}
+    return {
+        **_solve_tables(config, model, benchmark, names),
+        "clean_batch2": f"{clean}/batch2/solve.parquet",
+    }
+
+
+def ablation_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
+    """The counts of the ablation's strategies in one setting, after those of all others."""
+    return {
+        **solve_tables(config, model, benchmark),
+        **_solve_tables(config, model, benchmark, config.ablation),
+    }
+
+
+def _solve_tables(
+    config: Config, model: str, benchmark: str, names: Iterable[str]
+) -> dict[str, str]:
+    folder = f"{results(config)}/{model}/{benchmark}"
+    return {name: f"{folder}/{name}/solve.parquet" for name in names}
 
 
 class TimedJob(NamedTuple):
