@@ -52,6 +52,17 @@ def test_a_missing_package_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'zerogap[evaluate]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["plan", "rehearse"])
+def test_a_command_of_the_workflow_says_what_to_install(command, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zerogap.config", None)
+    monkeypatch.delattr("zerogap.config", raising=False)
+    assert main([command]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: zerogap {command} needs ")
+    assert "workflow]'" in error
+    assert error.count("\n") == 1
+
+
 def test_options_with_several_values_may_be_repeated_or_listed():
     arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
     repeated = app._repeat_options(arguments)

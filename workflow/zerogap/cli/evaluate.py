@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zerogap.cli import options
-from zerogap.cli.sample import collect, needed_packages
+from zerogap.cli.packages import needed_packages
+from zerogap.cli.sample import collect
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected
@@ -51,7 +52,7 @@ def evaluate(
     trajectory and a verdict in words. All responses, a plot and the numbers per question are files
     in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
     """
-    with needed_packages():  # of the report, before hours of sampling
+    with needed_packages("evaluate", "evaluate"):  # of the report, before hours of sampling
         import zerogap.evaluation.report  # noqa: F401
     collected = collect(
         model=model,

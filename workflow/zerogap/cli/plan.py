@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from zerogap.cli.output import Format
+from zerogap.cli.packages import needed_packages
 from zerogap.errors import InputError
 
-ROOT = Path(__file__).parents[3]  # of the checkout
 RATE = "[MODEL=]RATE..."
 
 
@@ -59,6 +59,7 @@ CharactersPerToken = Annotated[
 ]
 
 
+@needed_packages("plan", "data,workflow")
 def plan(
     config: Config = None,
     training: Training = None,
@@ -96,7 +97,7 @@ def plan(
 
     if gpu not in GPUS:
         raise InputError(f"--gpu must be one of {', '.join(GPUS)} (got {gpu})")
-    settings = configuration.load(config or [ROOT / "config.yaml"])
+    settings = configuration.load(config or [configuration.paper_config()])
     _check_models(stated, list(settings.models))
     sizes = {model: model_size(settings, model) for model in settings.models}
     texts = planning.texts_by_owner(settings, sizes, characters_per_token)

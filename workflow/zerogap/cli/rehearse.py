@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.plan import ROOT, Config
+from zerogap.cli.packages import needed_packages
+from zerogap.cli.plan import Config
 from zerogap.errors import InputError
 
 Models = Annotated[
@@ -23,6 +24,7 @@ RealWeights = Annotated[
 ]
 
 
+@needed_packages("rehearse", "evaluate,training,workflow")
 def rehearse(
     config: Config = None,
     models: Models = None,
@@ -38,14 +40,9 @@ def rehearse(
         raise InputError("--real-width and --real-weights exclude each other; give one of them")
     from zerogap import config as configuration
 
-    settings = configuration.load(config or [ROOT / "config.yaml"])
-    try:  # imported late: torch takes seconds
-        from zerogap.pipeline import rehearsal
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"zerogap rehearse needs the packages of the whole workflow ({error}); install them "
-            "as in docs/install.md"
-        ) from error
+    settings = configuration.load(config or [configuration.paper_config()])
+    from zerogap.pipeline import rehearsal  # imported late: torch takes seconds
+
     folder = Path("results", settings.run, "rehearsal")
     results = []
     for result in rehearsal.rehearse(

@@ -1,12 +1,10 @@
 """The command `zerogap sample`."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from zerogap.cli import options
-from zerogap.errors import InputError
+from zerogap.cli.packages import needed_packages
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected
@@ -60,22 +58,10 @@ def collect(**request: Any) -> "Collected":
     Raises:
         InputError: packages are missing, or the request is invalid.
     """
-    with needed_packages():  # imported late: torch takes seconds
+    with needed_packages("sample", "evaluate"):  # imported late: torch takes seconds
         from zerogap.evaluation import collect as evaluation
     try:
         return evaluation.collect(evaluation.Request(**request))
     except KeyboardInterrupt:
         print("\nfinished questions are kept; repeat the command to resume", file=sys.stderr)
         raise
-
-
-@contextmanager
-def needed_packages() -> Iterator[None]:
-    """Turn a missing package into an InputError."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{error.name} is not installed; install what sampling and its report need with pip "
-            "install 'zerogap[evaluate]'"
-        ) from error

@@ -3,7 +3,7 @@
 from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.checks import config_warnings
 from zerogap.config.config import CLEAN_PREFIX, Config
-from zerogap.config.load import from_snakemake, load, load_benchmark
+from zerogap.config.load import from_snakemake, load, load_benchmark, paper_config
 from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, ModelEntry, Preparation, Pretraining
 from zerogap.config.sampling import NeuronLocalisation, Sampling
 from zerogap.config.strategies import StrategyEntry
@@ -27,4 +27,5 @@ __all__ = [
     "from_snakemake",
     "load",
     "load_benchmark",
+    "paper_config",
 ]

@@ -29,6 +29,26 @@ class _BenchmarkFile(Section):
     benchmarks: Mapping[Name, Benchmark]
 
 
+def project_file(path: str) -> Path | None:
+    """A file of the project: in the checkout of this package, or in the working directory."""
+    return next((home / path for home in (ROOT, Path()) if (home / path).is_file()), None)
+
+
+def paper_config() -> Path:
+    """The paper's configuration.
+
+    Raises:
+        InputError: the package is installed without a checkout, and this is not one.
+    """
+    path = project_file("config.yaml")
+    if path is None:
+        raise InputError(
+            "config.yaml is part of a checkout of the project, and this is an installed package; "
+            "run the command in a checkout, or give a configuration with --config"
+        )
+    return path
+
+
 def load(paths: Sequence[str | Path]) -> Config:
     """Read a configuration and its overlays.
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 from zerogap.config import Benchmark, load_benchmark
-from zerogap.config.load import ROOT
+from zerogap.config.load import ROOT, project_file
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, draw_test_questions
 from zerogap.errors import InputError
 
-BENCHMARKS = ROOT / "workflow/benchmarks"
+BENCHMARKS = "workflow/benchmarks"
 # For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
 DEFAULT_EXTRACTION = "numeric"
 DEFAULT_STOP = ["Q:"]
@@ -94,12 +94,13 @@ def _benchmark_file(benchmark: str) -> Path:
     path = Path(benchmark)
     if path.suffix in (".yaml", ".yml"):
         return path
-    shipped = BENCHMARKS / f"{benchmark}.yaml"
-    if not shipped.is_file():
-        names = ", ".join(sorted(file.stem for file in BENCHMARKS.glob("*.yaml")))
+    shipped = project_file(f"{BENCHMARKS}/{benchmark}.yaml")
+    if shipped is None:
+        names = ", ".join(sorted(file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")))
+        others = f", or one of {names}" if names else "; names are for use in a checkout"
         raise InputError(
-            f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file, a JSON Lines "
-            f"file of questions, or one of {names or 'the names in a checkout of the project'}"
+            f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file or a JSON Lines "
+            f"file of questions{others}"
         )
     return shipped
 
