@@ -127,6 +127,7 @@ rule prepare_instructions:
 rule prepare_exemplars:
     """Write the exemplars of a benchmark's prompts."""
     input:
+        lambda wildcards: targets.exemplar_files(CONFIG, wildcards.owner),
         parameters="<results>/parameters/data/{owner}/prepare_exemplars.json",
     output:
         "<results>/data/{owner}/exemplars.json",

@@ -10,6 +10,7 @@ from helpers.configurations import PAPER, QUICK, overlaid
 from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.errors import InputError
+from zerogap.pipeline import targets
 
 OTHER = {
     "label": "Other",
@@ -97,10 +98,18 @@ def test_a_benchmark_may_state_its_own_exemplars(other):
     assert benchmark.prompt.model_dump()["exemplars"] == tuple(exemplars)
 
 
+def test_a_benchmark_may_name_a_file_of_exemplars(other):
+    config = overlaid(
+        QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": "mine.jsonl"}}}
+    )
+    assert targets.exemplar_files(config, "other") == ["mine.jsonl"]
+    assert targets.exemplar_files(config, "gsm8k") == []
+
+
 @pytest.mark.parametrize(
     ("exemplars", "message"),
     [
-        ("own", r"exemplars must be 'lm_eval' or 'toy' or be a valid list \(got 'own'\)"),
+        ("own", r"exemplars must be 'lm_eval' or 'toy' or be a .jsonl file or be a valid list"),
         ([{"question": "Q"}], "exemplars.0.target is missing: The response, without"),
         ([{"question": "Q", "answer": "2"}], "exemplars.0.answer: unknown key; .*question, target"),
     ],

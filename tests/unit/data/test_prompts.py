@@ -1,5 +1,6 @@
 """The few-shot prompt: its text, its exemplars, other templates."""
 
+import json
 import re
 import sys
 
@@ -82,6 +83,37 @@ def test_reading_lm_eval_exemplars_does_not_import_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     assert len(prompts.exemplars("lm_eval", 8)) == 8
+
+
+def test_exemplars_are_read_from_a_file(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    shots = [{"question": f"{n} + 1?", "target": f"It is {n + 1}."} for n in range(3)]
+    path.write_text("\n\n".join(map(json.dumps, shots)) + "\n")
+    assert prompts.exemplars(str(path), 2) == shots[:2]
+    with pytest.raises(InputError, match="at most 3"):
+        prompts.exemplars(str(path), 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "invalid JSON"),
+        ("[]", "must be a JSON object with question and target"),
+        ('{"question": "1 + 1?", "answer": "2"}', "must be a JSON object with question and target"),
+        ('{"question": "1 + 1?", "target": 2}', "'target' must be a text"),
+        ('{"question": " ", "target": "2"}', "'question' must be a text"),
+    ],
+)
+def test_a_mistake_in_a_file_of_exemplars_names_its_line(line, message, tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text(f'{{"question": "1 + 1?", "target": "2"}}\n{line}\n')
+    with pytest.raises(InputError, match=rf"mine\.jsonl, line 2: {message}"):
+        prompts.exemplars(str(path), 1)
+
+
+def test_a_missing_file_of_exemplars_is_one_line():
+    with pytest.raises(InputError, match=r"nowhere\.jsonl: does not exist"):
+        prompts.exemplars("nowhere.jsonl", 1)
 
 
 @pytest.mark.parametrize(("source", "num_shots"), [("toy", 9), ("lm_eval", 9)])

@@ -99,6 +99,7 @@ class Exemplar(Section):
     target: str = Field(description="The response, without its leading space.")
 
 
+ExemplarFile = Annotated[str, StringConstraints(pattern=r"\.jsonl$")]
 Exemplars = Annotated[tuple[Exemplar, ...], Field(strict=False)]  # a list in YAML
 
 
@@ -116,10 +117,10 @@ class Prompt(Section):
     )
     separator: str = Field(description="Text between two exemplars.")
     num_shots: PositiveInt = Field(description="Exemplars in front of every question.")
-    exemplars: Literal["lm_eval", "toy"] | Exemplars = Field(
+    exemplars: Literal["lm_eval", "toy"] | ExemplarFile | Exemplars = Field(
         description=(
-            "The eight of lm_eval's task `gsm8k_cot`, those of the toy problems, or a list of "
-            "mappings with `question` and `target`."
+            "The eight of lm_eval's task `gsm8k_cot`, those of the toy problems, a list of "
+            "mappings with `question` and `target`, or the path of a `.jsonl` file of them."
         )
     )
 

@@ -64,6 +64,8 @@ def _requirement(error: ErrorDetails) -> str:
         return "be a positive integer"
     if error["type"] == "model_type":
         return "be a mapping"
+    if error["type"] == "string_pattern_mismatch" and context["pattern"] == r"\.jsonl$":
+        return "be a .jsonl file"
     # A list in YAML is a tuple in a frozen section.
     return re.sub(r"^\w+ should ", "", error["msg"]).replace("valid tuple", "valid list")
 

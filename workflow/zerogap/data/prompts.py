@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from zerogap.errors import InputError
+from zerogap.io.text_files import parse_json, read_text
 
 Exemplar = dict[str, str]  # question, target
 
@@ -110,14 +111,18 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
 
     Args:
         source: "toy" for the project's own; "lm_eval" for the eight of its task gsm8k_cot, read
-            from the installed package; or the exemplars themselves.
+            from the installed package; a JSON Lines file of exemplars; or the exemplars themselves.
         num_shots: how many.
 
     Raises:
-        InputError: fewer exist, or lm_eval is not installed.
+        InputError: fewer exist, lm_eval is not installed, or a line of the file is not an exemplar.
     """
-    if isinstance(source, str):
-        available = list(TOY_EXEMPLARS) if source == "toy" else _lm_eval_exemplars()
+    if source == "lm_eval":
+        available = _lm_eval_exemplars()
+    elif source == "toy":
+        available = list(TOY_EXEMPLARS)
+    elif isinstance(source, str):
+        available = _file_exemplars(Path(source))
     else:
         available = list(source)
     if num_shots > len(available):
@@ -126,6 +131,27 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
             f"(got {num_shots})"
         )
     return available[:num_shots]
+
+
+def _file_exemplars(path: Path) -> list[Exemplar]:
+    exemplars = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            try:
+                exemplars.append(_parse_exemplar(line))
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
+    return exemplars
+
+
+def _parse_exemplar(line: str) -> Exemplar:
+    exemplar = parse_json(line)
+    if not isinstance(exemplar, dict) or sorted(exemplar) != ["question", "target"]:
+        raise InputError("must be a JSON object with question and target, and nothing else")
+    for key, text in exemplar.items():
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"'{key}' must be a text that is not empty")
+    return exemplar
 
 
 class _Loader(yaml.SafeLoader):

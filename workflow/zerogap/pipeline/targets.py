@@ -105,6 +105,12 @@ def question_files(config: Config, owner: str) -> list[str]:
     return [path for path in (source.files.train, source.files.test) if path is not None]
 
 
+def exemplar_files(config: Config, owner: str) -> list[str]:
+    """The user's own file that a benchmark's exemplars are read from, if they are."""
+    source = config.benchmarks[owner].prompt.exemplars
+    return [source] if isinstance(source, str) and source.endswith(".jsonl") else []
+
+
 def instruction_files(config: Config) -> list[str]:
     """The user's own file of instructions, if they are read from one."""
     instructions = config.instructions
