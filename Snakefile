@@ -36,3 +36,5 @@ rule all:
 
 # After `all`, whose inputs it needs.
 include: "workflow/rules/html_report.smk"
+# After all rules.
+include: "workflow/rules/progress.smk"
