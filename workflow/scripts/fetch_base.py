@@ -14,7 +14,7 @@ from zerogap.errors import InputError
 from zerogap.io import hub
 from zerogap.io.resume import resumable_dir
 
-PATTERNS = ["*.json", "*.safetensors", "*.model", "tokenizer*", "*.txt"]
+PATTERNS = [*hub.SMALL_FILES, *hub.WEIGHTS]
 WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how long
 MAX_WAIT = 300.0  # seconds that the hub may ask for
 

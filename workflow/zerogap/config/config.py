@@ -42,7 +42,8 @@ class Config(Section):
     scale_note: str = Field(
         description=(
             "What the models and data of the run are, if they are not the paper's: one sentence "
-            "for the tables, the claims and the report. An overlay with other models has its own."
+            "for the tables, the claims and the report. An overlay with other models or questions "
+            "states its own; otherwise it has that of the overlay below it."
         )
     )
     seed: int = Field(

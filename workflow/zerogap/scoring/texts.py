@@ -1,9 +1,10 @@
 """The texts of a file of responses: questions, and the first responses to each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from zerogap.io import parquet
 from zerogap.scoring import lm_eval
 from zerogap.scoring.inputs import ACCEPTED, ALIASES
 from zerogap.scoring.response_file import ResponseFile, read
@@ -36,6 +37,8 @@ class Texts:
 def read_texts(path: str | Path) -> Texts:
     """Read the texts of a file that `zerogap.scoring.inputs.load` accepts.
 
+    The questions of a file in the results of a run are those of its benchmark.
+
     Raises:
         InputError: As `zerogap.scoring.response_file.read`.
     """
@@ -45,7 +48,17 @@ def read_texts(path: str | Path) -> Texts:
     texts = Texts()
     for row in file.rename(ALIASES).rows.to_dict("records"):
         texts.add(row["question_id"], row.get("question"), [row.get("response")])
-    return texts
+    return texts if texts.questions else replace(texts, questions=_run_questions(Path(path)))
+
+
+def _run_questions(samples: Path) -> dict[str, str]:
+    """The questions of a file <run>/<model>/<benchmark>/<strategy>/samples.parquet."""
+    benchmark = samples.resolve().parent.parent
+    path = benchmark / "../../data" / benchmark.name / "questions.parquet"
+    if not path.is_file():
+        return {}
+    table = parquet.read(path, "questions")
+    return dict(zip(table["question_id"], table["question"], strict=True))
 
 
 def _log_texts(file: ResponseFile) -> Texts:
