@@ -3,6 +3,7 @@ import re
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 from helpers.configurations import nested
 from helpers.paths import ROOT
@@ -253,6 +254,32 @@ def test_null_on_snakemakes_command_line_removes_an_entry():
     """Snakemake reads `--config 'models={pythia: null}'` as the text "null"."""
     config = from_snakemake(PAPER | {"models": PAPER["models"] | {"pythia": "null"}}, [BASE])
     assert list(config.models) == ["llama2", "gemma"]
+
+
+MINE = {"models": {"mine": {"label": "Mine", "base": "workflow/resources/bases/llama2"}}}
+NOTE = yaml.safe_load(QUICK.read_text())["scale_note"]
+
+
+@pytest.mark.parametrize(
+    ("overlay", "note"),
+    [
+        (MINE, ""),
+        (MINE | {"scale_note": "Mine."}, "Mine."),
+        ({"models": {"gemma": None}}, NOTE),
+        ({"seed": 3}, NOTE),
+    ],
+    ids=["other model", "other model with a note", "fewer models", "same models"],
+)
+def test_a_note_on_the_models_does_not_outlive_them(overlay, note, tmp_path):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump(overlay))
+    assert load([BASE, QUICK, path]).scale_note == note
+    merged = json.loads(json.dumps(PAPER))
+    for file in (QUICK, path):
+        update_config(merged, yaml.safe_load(file.read_text()))
+    assert from_snakemake(merged, [QUICK, path, BASE]).scale_note == note
+    merged["scale_note"] = "From the command line."
+    assert from_snakemake(merged, [QUICK, path, BASE]).scale_note == "From the command line."
 
 
 def test_snakemakes_dictionary_is_not_changed():

@@ -58,10 +58,11 @@ def load(paths: Sequence[str | Path]) -> Config:
     Raises:
         InputError: a file cannot be read or is not a YAML mapping, or the whole is not valid.
     """
+    files = [_read(Path(path)) for path in paths]
     values: Values = {}
-    for path in paths:
-        values = _overlay(values, _read(Path(path)))
-    return _build(values)
+    for overlay in files:
+        values = _overlay(values, overlay)
+    return _build(_without_stale_note(values, files))
 
 
 def load_benchmark(path: Path) -> Benchmark:
@@ -102,8 +103,35 @@ def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Co
         check_duplicate_keys(Path(path))
     values = _with_nulls(copy.deepcopy(dict(config)))
     if files:
-        restore_order(values, _read(Path(files[-1])))
+        base = _read(Path(files[-1]))
+        restore_order(values, base)
+        values = _without_stale_note(values, [base, *map(_read_or_skip, files[:-1])])
     return _build(values)
+
+
+def _without_stale_note(values: Values, files: Sequence[Values]) -> Values:
+    """The values without a `scale_note` on models that a later file replaces.
+
+    Args:
+        values: all files and the command line together; a note of the command line is kept.
+        files: the base file first.
+    """
+    note, is_stale = "", False
+    for file in files:
+        if "scale_note" in file:
+            note, is_stale = file["scale_note"], False
+        elif _states_a_base(file):
+            is_stale = True
+    if is_stale and values.get("scale_note") == note:
+        return {**values, "scale_note": ""}
+    return values
+
+
+def _states_a_base(values: Values) -> bool:
+    models = values.get("models")
+    return isinstance(models, Mapping) and any(
+        isinstance(entry, Mapping) and "base" in entry for entry in models.values()
+    )
 
 
 def _with_nulls(values: Any) -> Any:
@@ -163,6 +191,14 @@ def _read(path: Path) -> Values:
         raise InputError(f"{path}: must be a mapping of keys to values")
     check_duplicate_keys(path)
     return values
+
+
+def _read_or_skip(path: str | Path) -> Values:
+    """A file that Snakemake has read; empty for JSON indented by tabs, which is not YAML."""
+    try:
+        return _read(Path(path))
+    except InputError:
+        return {}
 
 
 def _overlay(base: Any, overlay: Any) -> Any:
