@@ -12,11 +12,13 @@ gsm8k: export CONFIG = --config $(GSM8K_FILES)
 SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml --config $(GSM8K_FILES)
 smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 
+VLLM_PINS = $(shell sed -n 's/^ *- \([^ ]*==[^ ]*\)$$/\1/p' envs/vllm.yaml)
+
 full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if there is one
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -67,6 +69,10 @@ vllm-test: ## test the strategies inside vLLM for CPUs, in an environment of its
 	@if $(MAKE) --no-print-directory .venv/vllm/ready; then \
 	  HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 .venv/vllm/bin/python -m pytest --confcutdir tests/vllm tests/vllm; \
 	else echo "vllm-test was skipped: vLLM for CPUs could not be installed (the reason is above)"; fi
+
+vllm: .venv/ready ## install vLLM for GPUs in an environment of its own, for decoding.engine (docs/vllm.md)
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
+	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python $(VLLM_PINS) --editable .
 
 fuzz: .venv/ready ## give invalid input to everything that takes input, and print a table of the outcomes
 	$(PYTEST) $(PARALLEL) tests/fuzz

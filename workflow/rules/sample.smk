@@ -20,7 +20,11 @@ rule decode_greedy:
     benchmark:
         "<results>/timings/{model}/{variant}/decode_greedy.tsv"
     conda:
-        "../../envs/sample.yaml"
+        lambda wildcards: (
+            "../../envs/vllm.yaml"
+            if jobs.engine(CONFIG, wildcards.variant) == "vllm"
+            else "../../envs/sample.yaml"
+        )
     threads: 8
     resources:
         gpu=1,
@@ -61,7 +65,11 @@ rule sample_responses:
             "<results>/timings/{model}/{variant}/{cell}.tsv",
         )
     conda:
-        "../../envs/sample.yaml"
+        lambda wildcards: (
+            "../../envs/vllm.yaml"
+            if jobs.engine(CONFIG, wildcards.variant, wildcards.cell) == "vllm"
+            else "../../envs/sample.yaml"
+        )
     threads: 8
     resources:
         gpu=1,

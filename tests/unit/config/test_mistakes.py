@@ -14,6 +14,12 @@ MISTAKES = {
     "unknown key": ("sampling: { temprature: 1 }", "sampling.temprature", "unknown key"),
     "not a number": ("sampling: { num_samples: many }", "sampling.num_samples", "integer"),
     "no samples": ("sampling: { num_samples: 0 }", "sampling.num_samples", "positive integer"),
+    "unknown engine": ("decoding: { engine: sglang }", "decoding.engine", "'auto', 'zerogap'"),
+    "vLLM in batch-invariant decoding": (
+        "{ decoding: { engine: vllm }, sampling: { batch_invariant: true } }",
+        "decoding.engine",
+        "or sampling.batch_invariant: false",
+    ),
     "no strata": ("metrics: { bins: 0 }", "metrics.bins", "positive integer"),
     "unknown family": ("models: { gemma: { family: bert } }", "models.gemma.family", "gpt_neox"),
     "unknown class": (

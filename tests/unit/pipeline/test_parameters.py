@@ -68,6 +68,14 @@ def test_shards_change_no_parameter(tmp_path, job):
             {"data/pq/paraphrase_questions"},
         ),
         ("metrics: { bins: 5 }", set()),
+        (
+            "decoding: { engine: vllm }",
+            {
+                "llama2/gsm8k/decode_greedy",
+                "llama2/gsm8k/railcap/sample_responses",
+                "llama2/clean_gsm8k/batch1/sample_responses",
+            },
+        ),
     ],
 )
 def test_a_value_reaches_the_jobs_that_use_it_only(tmp_path, overlay, changed):
@@ -93,3 +101,32 @@ def test_only_the_source_in_use_is_a_parameter(tmp_path):
     hub = parameters(tmp_path, "data/gsm8k/fetch_questions")["questions"]
     assert set(hub) == {"source", "hub"}
     assert hub["hub"]["repository"] == "openai/gsm8k"
+
+
+@pytest.mark.parametrize("engine", ["auto", "vllm"])
+def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path, engine):
+    overlay = f"{{decoding: {{engine: {engine}}}}}"
+    jobs = {job: parameters(tmp_path, job, overlay).get("engine", "zerogap") for job in [
+        "llama2/gsm8k/decode_greedy",
+        "llama2/clean_gsm8k/batch1/sample_responses",
+        *(f"llama2/gsm8k/{name}/sample_responses" for name in (
+            "identity", "railcap", "lne_blocking", "railcap_ban", "shortcut",
+        )),
+        "llama2/gsm8k/localise_neurons",
+        "llama2/clean_gsm8k/measure_recovery",
+        "llama2/gsm8k/rank_clean_tokens",
+    ]}  # fmt: skip
+    assert list(jobs.values()) == [engine] * 6 + ["zerogap"] * 4
+
+
+def test_a_strategy_from_outside_samples_on_our_engine(tmp_path):
+    overlay = "strategies: {halve: {label: Halve, class: 'package.halve:Halve'}}"
+    assert "engine" not in parameters(tmp_path, "llama2/gsm8k/halve/sample_responses", overlay)
+
+
+@pytest.mark.parametrize(
+    "overlay", ["decoding: {engine: zerogap}", "sampling: {batch_invariant: true}"]
+)
+def test_our_engine_has_no_key_of_its_own(tmp_path, overlay):
+    for job in ("decode_greedy", "railcap/sample_responses"):
+        assert "engine" not in parameters(tmp_path, f"llama2/gsm8k/{job}", overlay)

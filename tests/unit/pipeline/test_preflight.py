@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from zerogap.families import published_size
 from zerogap.pipeline import targets
 from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, inputs, machine, run_checks
 from zerogap.pipeline.preflight.hub import hub_resources
+from zerogap.sampling import engines
 
 GB = 1e9
 LLAMA2 = "meta-llama/Llama-2-7b-hf"
@@ -82,6 +84,26 @@ def test_the_expected_versions_are_those_of_the_lock_file():
     for package, version in machine.VERSIONS.items():
         assert f"\n{package}=={version} " in lock
     assert not failures(machine.check_versions())
+
+
+def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, monkeypatch):
+    assert machine.check_vllm(quick(decoding__engine="auto")) == []
+    config = quick(decoding__engine="vllm")
+    monkeypatch.setattr(engines, "installed_vllm", lambda: None)
+    message = "vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
+    assert failures(machine.check_vllm(config))[0].startswith(message)
+    vllm = engines.Vllm(Path("python"), "0.32.0", for_gpus=True, takes_strategies=True)
+    monkeypatch.setattr(engines, "installed_vllm", lambda: vllm)
+    assert [str(result) for result in machine.check_vllm(config)] == [
+        "ok       vLLM: 0.32.0, python"
+    ]
+
+
+def test_the_vllm_of_a_conda_environment_is_not_checked(quick, tmp_path, monkeypatch):
+    (tmp_path / "conda-meta").mkdir()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (result,) = machine.check_vllm(quick(decoding__engine="vllm"))
+    assert result.status == SKIPPED
 
 
 def test_a_missing_package_is_reported(monkeypatch):

@@ -13,6 +13,7 @@ from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
 from zerogap.sampling import cell
 from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.samplers import EngineSampler
 
 TOKENIZER = tokenizer()
 PROMPTS = [Prompt(f"q{i}", TOKENIZER(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(6)]
@@ -25,12 +26,10 @@ def chunks_of_two_questions(monkeypatch):
 
 
 def sample(checkpoint=None, decoder=None, sampling=SAMPLING, indices=None):
+    decoder = decoder or SharedPromptDecoder(model("llama"))
     return cell.sample_questions(
-        decoder or SharedPromptDecoder(model("llama")),
-        PROMPTS,
+        EngineSampler(decoder, PROMPTS, TOKENIZER, sampling),
         ["1"] * 6,
-        TOKENIZER,
-        sampling,
         extraction_rule("numeric"),
         checkpoint=checkpoint,
         indices=indices,

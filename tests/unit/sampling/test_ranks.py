@@ -1,7 +1,8 @@
+import pytest
 import torch
 
 from helpers.tiny_models import model
-from zerogap.sampling.ranks import token_ranks
+from zerogap.sampling.ranks import step_entropies, token_ranks
 
 
 def test_a_rank_counts_the_tokens_with_larger_logits_given_those_before():
@@ -20,3 +21,14 @@ def test_greedy_tokens_have_rank_one():
     prompt = [5, 6, 7]
     ids = net.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=5, pad_token_id=0)
     assert token_ranks(net, prompt, ids[0, 3:].tolist()) == [1] * 5
+
+
+def test_an_entropy_is_that_of_the_distribution_that_the_token_is_drawn_from():
+    net = model("llama")
+    prompt, response = [5, 6, 7], [40, 41, 42]
+    expected = []
+    for step in range(len(response)):
+        with torch.no_grad():
+            logits = net(torch.tensor([prompt + response[:step]])).logits[0, -1]
+        expected.append(torch.distributions.Categorical(logits=logits).entropy().item())
+    assert step_entropies(net, prompt, response) == pytest.approx(expected, rel=1e-5)

@@ -41,6 +41,7 @@ def check(config: Config) -> None:
     _check_models(config)
     _check_training(config)
     _check_shards(config)
+    _check_engine(config)
     _check_strategies(config)
     _check_primary_setting(config)
 
@@ -254,6 +255,14 @@ def _check_shards(config: Config) -> None:
                 f"config: sampling.num_shards is {num_shards}, more than "
                 f"benchmarks.{name}.num_test ({benchmark.num_test}); lower it"
             )
+
+
+def _check_engine(config: Config) -> None:
+    if config.decoding.engine == "vllm" and config.sampling.batch_invariant:
+        raise InputError(
+            "config: decoding.engine is vllm, which does not decode batch-invariantly; set "
+            "decoding.engine: zerogap or sampling.batch_invariant: false"
+        )
 
 
 def _check_strategies(config: Config) -> None:

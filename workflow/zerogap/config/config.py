@@ -6,7 +6,7 @@ from pydantic import Field
 
 from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.models import ModelEntry, Preparation, Pretraining
-from zerogap.config.sampling import NeuronLocalisation, Sampling
+from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling
 from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Memorisation, Training, TrainingKinds
@@ -70,6 +70,7 @@ class Config(Section):
     memorisation: Memorisation = Field(
         description="Bounds of the check whether a contaminated model has memorised."
     )
+    decoding: Decoding = Field(description="What decodes greedy trajectories and responses.")
     sampling: Sampling = Field(description="How responses are sampled.")
     strategies: Mapping[Name, StrategyEntry] = Field(
         description="The compared strategies, in the order of the tables."

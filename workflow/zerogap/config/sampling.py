@@ -34,6 +34,17 @@ class Sampling(Section):
     )
 
 
+class Decoding(Section):
+    """What decodes greedy trajectories and responses."""
+
+    engine: Literal["auto", "zerogap", "vllm"] = Field(
+        description=(
+            "`zerogap`: our engine. `vllm`: vLLM, for all that it can decode (docs/vllm.md). "
+            "`auto`: vLLM on a GPU where it is installed, our engine elsewhere."
+        )
+    )
+
+
 class NeuronLocalisation(Section):
     """How shortcut neurons are found."""
 

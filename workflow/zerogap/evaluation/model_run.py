@@ -24,6 +24,7 @@ from zerogap.sampling.identity import strategy_identity, versions
 from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import few_shot_prompts, greedy_table
+from zerogap.sampling.samplers import EngineSampler
 from zerogap.strategies.base import Context, Intervention, Strategy
 
 # Questions that an interruption costs at most. The workflow's jobs have larger chunks, which are
@@ -153,14 +154,17 @@ class ModelRun:
         decoder = self._decoder
         wrapped = intervention.wrap_decoder and intervention.wrap_decoder(decoder)
         try:
-            return sample_questions(
+            sampler = EngineSampler(
                 wrapped or decoder,
                 self.inputs.prompts,
-                list(self.question_set.questions.gold),
                 self.inputs.tokenizer,
                 sampling,
-                self.question_set.rule,
                 intervention.edit_logits,
+            )
+            return sample_questions(
+                sampler,
+                list(self.question_set.questions.gold),
+                self.question_set.rule,
                 checkpoint=SampleCheckpoint(folder),
                 questions_per_chunk=QUESTIONS_PER_CHUNK,
                 label=label,

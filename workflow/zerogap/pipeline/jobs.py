@@ -104,6 +104,21 @@ def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]
     return [*config.strategies, *ablation(config, model, benchmark)]
 
 
+def engine(config: Config, variant: str, cell: str = "") -> str:
+    """The engine of a cell, or of greedy decoding: "zerogap", "vllm" or "auto".
+
+    Only our engine decodes batch-invariantly and runs every strategy.
+    """
+    if cell and not is_clean(config, variant):
+        class_name = config.all_strategies[cell].class_name
+        runs_in_vllm = class_name in BUILT_IN and BUILT_IN[class_name].runs_in_vllm
+    else:
+        runs_in_vllm = True
+    if config.sampling.batch_invariant or not runs_in_vllm:
+        return "zerogap"
+    return config.decoding.engine
+
+
 def cells(config: Config, model: str, variant: str) -> list[str]:
     """What is sampled from one model: strategies, or a clean model's batches."""
     if is_clean(config, variant):

@@ -174,12 +174,7 @@ def _merge(training: Training) -> Parameters:
 
 
 def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:
-    return {
-        "sampling": config.sampling.model_dump(include=GREEDY_SAMPLING),
-        "benchmark": _benchmark_values(_benchmark(config, variant)),
-        "metadata": _metadata(config, model, variant),
-        "version": SAMPLING_VERSION,
-    }
+    return _greedy(config, model, variant) | _engine(config, variant)
 
 
 def _sample_responses(config: Config, model: str, variant: str, cell: str) -> Parameters:
@@ -195,12 +190,13 @@ def _sample_responses(config: Config, model: str, variant: str, cell: str) -> Pa
             "batch" if clean else "strategy": cell,
         },
         "version": SAMPLING_VERSION,
+        **_engine(config, variant, cell),
     }
 
 
 def _localise_neurons(config: Config, model: str, variant: str) -> Parameters:
     return {
-        **_decode_greedy(config, model, variant),
+        **_greedy(config, model, variant),
         "neuron_localisation": config.neuron_localisation.model_dump(exclude={"num_shards"}),
         "seed": config.seed,
     }
@@ -231,6 +227,22 @@ def strategy(config: Config, name: str) -> Parameters:
     """A strategy's class and parameters, without what concerns the workflow alone."""
     entry = config.all_strategies[name]
     return {"class": entry.class_name, "parameters": dict(entry.parameters)}
+
+
+def _greedy(config: Config, model: str, variant: str) -> Parameters:
+    """How our engine decodes greedily."""
+    return {
+        "sampling": config.sampling.model_dump(include=GREEDY_SAMPLING),
+        "benchmark": _benchmark_values(_benchmark(config, variant)),
+        "metadata": _metadata(config, model, variant),
+        "version": SAMPLING_VERSION,
+    }
+
+
+def _engine(config: Config, variant: str, cell: str = "") -> Parameters:
+    """The engine, unless it is ours: that is the default of the jobs and of older files."""
+    engine = jobs.engine(config, variant, cell)
+    return {} if engine == "zerogap" else {"engine": engine}
 
 
 def _source(section: Any) -> Parameters:

@@ -9,7 +9,7 @@ import yaml
 from zerogap.reporting.templates import render_template
 
 TITLE = "Provenance of this run"
-FIELDS = ("zerogap", "commit", "python", "platform", "device")
+FIELDS = ("zerogap", "commit", "python", "platform", "engine", "device")
 
 
 def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:

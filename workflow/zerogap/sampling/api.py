@@ -28,6 +28,7 @@ from zerogap.sampling.identity import (
     versions,
 )
 from zerogap.sampling.responses import check_lengths
+from zerogap.sampling.samplers import EngineSampler
 from zerogap.strategies.base import Context, Intervention, Strategy
 from zerogap.strategies.filtering import filter_samples
 
@@ -171,16 +172,10 @@ class _Job:
         output: Path | None,
     ) -> pd.DataFrame:
         def sample_and_filter(checkpoint: SampleCheckpoint | None = None) -> pd.DataFrame:
-            table = sample_questions(
-                decoder,
-                self.prompts,
-                self.golds,
-                self.tokenizer,
-                self.sampling,
-                self.rule,
-                intervention.edit_logits,
-                checkpoint=checkpoint,
+            sampler = EngineSampler(
+                decoder, self.prompts, self.tokenizer, self.sampling, intervention.edit_logits
             )
+            table = sample_questions(sampler, self.golds, self.rule, checkpoint=checkpoint)
             if intervention.filter_responses is None:
                 return table
             by_prompt = {

@@ -8,44 +8,34 @@ import dataclasses
 from collections.abc import Sequence
 
 import pandas as pd
-from transformers import PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
-from zerogap.engine.decoder import Decoder, Edit, Prompt, SamplingParams
-from zerogap.engine.sampler import auto_batch_size, sample
 from zerogap.io import parquet
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import sample_rows
+from zerogap.sampling.samplers import Sampler
 
 QUESTIONS_PER_CHUNK = 100
 
 
 def sample_questions(
-    decoder: Decoder,
-    prompts: list[Prompt],
+    sampler: Sampler,
     golds: Sequence[str | None],
-    tokenizer: PreTrainedTokenizerBase,
-    sampling: SamplingParams,
     rule: ExtractionRule,
-    edit_logits: Edit | None = None,
     *,
     checkpoint: SampleCheckpoint | None = None,
     indices: Sequence[int] | None = None,
     questions_per_chunk: int | None = None,
     label: str = "",
 ) -> pd.DataFrame:
-    """Sample and score `sampling.num_samples` responses to every prompt.
+    """Sample and score `sampler.sampling.num_samples` responses to every prompt.
 
     Args:
-        decoder: the model to sample from, wrapped by the strategy if it wraps.
-        prompts: one per question. What all of them begin with is computed once.
+        sampler: draws the responses to its prompts, one per question.
         golds: the gold answer of each prompt; None where it is not known.
-        tokenizer: the model's tokenizer.
-        sampling: how to draw.
         rule: extracts a response's answer and compares it with the gold answer.
-        edit_logits: the strategy's change to a step's logits.
         checkpoint: where finished chunks are kept; without one an interrupted call starts over.
         indices: sample only these prompts (a shard), in this order.
         questions_per_chunk: how many questions are lost at most when a job is interrupted; None
@@ -60,23 +50,23 @@ def sample_questions(
         InputError: see :func:`zerogap.engine.sampler.sample`; or the responses to one question
             alone do not fit into memory.
     """
-    questions = _Questions(decoder, prompts, golds, tokenizer, sampling, rule, edit_logits)
-    indices = range(len(prompts)) if indices is None else indices
+    questions = _Questions(sampler, golds, rule)
+    indices = range(len(sampler.prompts)) if indices is None else indices
     chunk_size = questions_per_chunk or QUESTIONS_PER_CHUNK
-    batch_size = None if sampling.batch_size == "auto" else sampling.batch_size
+    batch_size: int | None = None
     tables = []
     with Progress(len(indices), label) as progress:
         for number, start in enumerate(range(0, len(indices), chunk_size)):
             chunk = indices[start : start + chunk_size]
             table = None
             if checkpoint is not None:
-                names = [prompts[index].question_id for index in chunk]
-                table = checkpoint.load(number, names, sampling.num_samples)
+                names = [sampler.prompts[index].question_id for index in chunk]
+                table = checkpoint.load(number, names, sampler.sampling.num_samples)
             if checkpoint is not None and table is not None:
                 batch_size = checkpoint.batch_size
                 progress.skip(len(chunk))
             else:
-                batch_size = batch_size or auto_batch_size(decoder, prompts, sampling)
+                batch_size = batch_size or sampler.batch_size()
                 table, batch_size = questions.sample_within_memory(chunk, batch_size, progress)
                 if checkpoint is not None:
                     checkpoint.save(number, table, batch_size)
@@ -88,13 +78,9 @@ def sample_questions(
 class _Questions:
     """What is sampled, and how; see :func:`sample_questions`."""
 
-    decoder: Decoder
-    prompts: list[Prompt]
+    sampler: Sampler
     golds: Sequence[str | None]
-    tokenizer: PreTrainedTokenizerBase
-    sampling: SamplingParams
     rule: ExtractionRule
-    edit_logits: Edit | None
 
     def sample_within_memory(
         self, chunk: Sequence[int], batch_size: int, progress: Progress
@@ -108,23 +94,20 @@ class _Questions:
         return memory.within_memory(
             attempt,
             batch_size,
-            num_samples=self.sampling.num_samples,
+            num_samples=self.sampler.sampling.num_samples,
             on_retry=progress.rewind,
         )
 
     def _sample(self, chunk: Sequence[int], batch_size: int, progress: Progress) -> pd.DataFrame:
-        sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
         rows = {}
         # Questions finish in another order than they start in.
-        for index, responses in sample(
-            self.decoder, self.prompts, self.tokenizer, sampling, self.edit_logits, chunk
-        ):
+        for index, responses in self.sampler.draw(chunk, batch_size):
             rows[index] = sample_rows(
-                self.prompts[index].question_id,
+                self.sampler.prompts[index].question_id,
                 self.golds[index],
                 responses,
-                self.tokenizer,
-                sampling.stop,
+                self.sampler.tokenizer,
+                self.sampler.sampling.stop,
                 self.rule,
             )
             progress.advance(responses, batch_size)

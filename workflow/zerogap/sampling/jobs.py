@@ -12,6 +12,7 @@ Files:
 Parameters:
     sampling: the configuration's `sampling` entry, without `num_shards`.
     benchmark: `prompt`, `stop` and `extraction` of the benchmark's configuration entry.
+    engine: what decodes, "zerogap", "vllm" or "auto" (:mod:`zerogap.sampling.engines`).
     strategy: `class` and `parameters` (:func:`zerogap.strategies.base.build`).
     seed: seed of the run.
     metadata: what is stored in the output's provenance (run, model, variant, strategy).
@@ -29,19 +30,20 @@ import pandas as pd
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
+from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
-from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
+from zerogap.sampling.opening import decode_trajectories, opened_sampler
 from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
 from zerogap.sampling.responses import greedy_table
+from zerogap.sampling.samplers import EngineSampler
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 
@@ -55,12 +57,12 @@ def decode_greedy(
     sampling: Mapping[str, Any],
     benchmark: Mapping[str, Any],
     metadata: Mapping[str, Any],
+    engine: str = "zerogap",
 ) -> None:
     """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     params = greedy_params(sampling, benchmark)
-    decoder = loading.decoder(loading.load(model, sampling["dtype"]))
-    trajectories, _ = decode_greedily(decoder, inputs.prompts, inputs.tokenizer, params)
+    trajectories, identity = decode_trajectories(engine, model, sampling["dtype"], inputs, params)
     table = greedy_table(
         inputs.prompts,
         list(inputs.questions.gold),
@@ -69,7 +71,7 @@ def decode_greedy(
         params.stop,
         extraction_rule(benchmark["extraction"]),
     )
-    made_by = provenance(**metadata, sampling=sampling, **benchmark, device=str(decoder.device))
+    made_by = provenance(**metadata, sampling=sampling, **benchmark, **identity)
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
 
@@ -91,6 +93,7 @@ def sample_cell(
     base_model: Path | None = None,
     neurons: Path | None = None,
     shard: tuple[int, int] = (0, 1),
+    engine: str = "zerogap",
 ) -> None:
     """Write the `samples` and `solve` tables of one cell: one model under one strategy.
 
@@ -105,37 +108,33 @@ def sample_cell(
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     context = inputs.context(greedy, base_model, neurons)
-    intervention = base.build(strategy).prepare(context)
-    decoder: Decoder = loading.decoder(loading.load(model, sampling["dtype"]))
-    if intervention.wrap_decoder is not None:
-        decoder = intervention.wrap_decoder(decoder)
+    params = _sampling_params(sampling, benchmark, seed=seed, stream=stream)
     parameters = {
         **metadata,
         **benchmark,
         "strategy_parameters": strategy,
         "seed": seed,
         "stream": stream,
-        "device": str(decoder.device),
     }
-    made_by = provenance(**parameters, sampling=sampling)
-    settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
     start, step = shard
     indices = range(start, len(inputs.questions), step)
-    with resumable_dir(samples, settings) as folder:
-        table = sample_questions(
-            decoder,
-            inputs.prompts,
-            list(inputs.questions.gold),
-            inputs.tokenizer,
-            _sampling_params(sampling, benchmark, seed=seed, stream=stream),
-            extraction_rule(benchmark["extraction"]),
-            intervention.edit_logits,
-            checkpoint=SampleCheckpoint(folder),
-            indices=indices,
-        )
-        counts = solve_counts(table, inputs.questions.iloc[list(indices)])
-        parquet.write(samples, table, "samples", made_by)
-        parquet.write(solve, counts, "solve", made_by)
+    with opened_sampler(
+        engine, model, sampling["dtype"], inputs, params, base.build(strategy), context
+    ) as sampler:
+        parameters |= sampler.identity
+        made_by = provenance(**parameters, sampling=sampling)
+        settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
+        with resumable_dir(samples, settings) as folder:
+            table = sample_questions(
+                sampler,
+                list(inputs.questions.gold),
+                extraction_rule(benchmark["extraction"]),
+                checkpoint=SampleCheckpoint(folder),
+                indices=indices,
+            )
+            counts = solve_counts(table, inputs.questions.iloc[list(indices)])
+            parquet.write(samples, table, "samples", made_by)
+            parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
 
 
@@ -203,15 +202,14 @@ def measure_recovery(
             prompts.append(Prompt(f"{prompt.question_id}/{sample_id}", prompt.token_ids))
             golds.append(gold)
     table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "trajectory"])
-    responses = sample_questions(
+    sampler = EngineSampler(
         loading.decoder(loading.load(model, sampling["dtype"])),
         prompts,
-        golds,
         inputs.tokenizer,
         _sampling_params({**sampling, "num_samples": 1}, benchmark, seed=seed, stream="recovery"),
-        extraction_rule(benchmark["extraction"]),
         force_runner_up(list(table.trajectory), list(table.step)),
     )
+    responses = sample_questions(sampler, golds, extraction_rule(benchmark["extraction"]))
     columns = ["token_ids", "text", "correct"]
     table[columns] = responses[columns]
     made_by = provenance(**metadata, **benchmark, sampling=sampling, seed=seed)

@@ -68,17 +68,24 @@ class RailCap:
         Raises:
             ValueError: `cap_eos` is False and the context has no tokenizer.
         """
-        tokens = context.trajectories
-        if not self.cap_eos:
-            if context.tokenizer is None:
-                raise ValueError("RailCap: cap_eos=False needs the tokenizer, for its end token")
-            tokens = without_end_tokens(tokens, [context.tokenizer.eos_token_id])
-        trajectories = pad_trajectories(tokens, self.n)
+        trajectories = pad_trajectories(self.capped_trajectories(context), self.n)
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
             return suppress(logits, rail_tokens(trajectories, rows, self.n), self.suppression)
 
         return Intervention(edit_logits=edit_logits)
+
+    def capped_trajectories(self, context: Context) -> list[list[int]]:
+        """Return the trajectories that H is made from.
+
+        Raises:
+            ValueError: `cap_eos` is False and the context has no tokenizer.
+        """
+        if self.cap_eos:
+            return context.trajectories
+        if context.tokenizer is None:
+            raise ValueError("RailCap: cap_eos=False needs the tokenizer, for its end token")
+        return without_end_tokens(context.trajectories, [context.tokenizer.eos_token_id])
 
 
 class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]

@@ -19,6 +19,7 @@ class BuiltIn:
         filters_responses: it draws no responses but filters those of another strategy (config key
             `filter_of`).
         acts_on_rail: it acts where a response is on the rail, and nowhere else.
+        runs_in_vllm: vLLM can sample under it as well as our engine (docs/vllm.md).
     """
 
     target: str
@@ -26,14 +27,19 @@ class BuiltIn:
     needs_base_model: bool = False
     filters_responses: bool = False
     acts_on_rail: bool = False
+    runs_in_vllm: bool = False
 
 
 BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
-    "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity"),
+    "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity", runs_in_vllm=True),
     "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
     "shortcut": BuiltIn("zerogap.strategies.shortcut:Shortcut", "Shortcut", needs_base_model=True),
-    "lne_blocking": BuiltIn("zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking"),
-    "railcap": BuiltIn("zerogap.strategies.railcap:RailCap", "RailCap", acts_on_rail=True),
+    "lne_blocking": BuiltIn(
+        "zerogap.strategies.lne_blocking:LNEBlocking", "LNE-blocking", runs_in_vllm=True
+    ),
+    "railcap": BuiltIn(
+        "zerogap.strategies.railcap:RailCap", "RailCap", acts_on_rail=True, runs_in_vllm=True
+    ),
     # Ours, off by default: docs/railcap.md.
     "railcap_clear_runner_up": BuiltIn(
         "zerogap.strategies.rail_variants:RailCapClearRunnerUp",

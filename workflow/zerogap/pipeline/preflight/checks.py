@@ -36,6 +36,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         *inputs.check_api_keys(config),
         *strategies.check_strategies(config),
         *machine.check_versions(),
+        *machine.check_vllm(config),
     ]
     failed_checks = {result.check for result in results if result.status == FAILED}
     sizes: dict[str, ModelSize] = {}

@@ -3,6 +3,7 @@
 import importlib.metadata
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,14 @@ from zerogap.config import Config
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
 from zerogap.pipeline import jobs, planning, targets
-from zerogap.pipeline.preflight.result import OK, SKIPPED, CheckResult, failed
+from zerogap.pipeline.preflight.result import (
+    OK,
+    SKIPPED,
+    CheckResult,
+    failed,
+    input_errors_as_failures,
+)
+from zerogap.sampling.engines import required_vllm
 
 # Tested together: this LLaMA-Factory accepts no newer transformers, and Gemma 4 needs this one.
 VERSIONS = {"llamafactory": "0.9.5", "transformers": "5.6.0"}
@@ -36,6 +44,19 @@ def check_versions() -> list[CheckResult]:
                 "versions of requirements.lock"
             )
             results.append(failed("versions", text))
+    return results
+
+
+def check_vllm(config: Config) -> list[CheckResult]:
+    """Whether vLLM is installed, and recent enough, if the configuration asks for it."""
+    check, results = "vLLM", list[CheckResult]()
+    if config.decoding.engine != "vllm":
+        return []
+    if Path(sys.prefix, "conda-meta").is_dir():
+        return [CheckResult(SKIPPED, check, "the environment of envs/vllm.yaml is not checked")]
+    with input_errors_as_failures(results, check):
+        vllm = required_vllm()
+        results.append(CheckResult(OK, check, f"{vllm.version}, {vllm.python}"))
     return results
 
 

@@ -51,10 +51,11 @@ class ModelCopy:
     def parameters(
         self, job: str, variant_of: Callable[[str], str] = lambda benchmark: benchmark
     ) -> dict[str, Any]:
-        """The parameters of a job as in the run, with fewer samples."""
+        """The parameters of a job as in the run, with fewer samples and on our engine."""
         place = f"{self.model}/{variant_of(self.benchmark)}"
         parameters = job_parameters(self.config, f"{place}/{job}")
         parameters.pop("version", None)  # it only makes the parameter file differ
+        parameters.pop("engine", None)
         if "sampling" in parameters:
             sampling = parameters["sampling"]
             sampling["max_new_tokens"] = min(MAX_NEW_TOKENS, sampling["max_new_tokens"])

@@ -1,0 +1,151 @@
+"""Jobs that decode with vLLM, with a module in its place: part files, resuming, shards."""
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from helpers.fake_vllm import FakeVllm
+from helpers.tiny_models import model, tokenizer
+from zerogap.io import parquet
+from zerogap.sampling import cell, engines, jobs
+from zerogap.sampling.ranks import step_entropies
+
+QUESTIONS = 6
+PARAMETERS = {
+    "sampling": {
+        "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 5,
+        "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
+    },
+    "benchmark": {
+        "prompt": {
+            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
+            "separator": "\n\n",
+        },
+        "stop": ["Q:"],
+        "extraction": "numeric",
+    },
+    "metadata": {},
+    "engine": "vllm",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    model("llama").float().save_pretrained(folder / "model")
+    tokenizer().save_pretrained(folder / "model")
+    questions = pd.DataFrame(
+        {
+            "question_id": [f"test-{k}" for k in range(QUESTIONS)],
+            "question": [f"{k} and {k}?" for k in range(QUESTIONS)],
+            "rationale": "", "gold": "1", "leaked": False, "paraphrase": None,
+        }
+    )  # fmt: skip
+    parquet.write(folder / "questions.parquet", questions, "questions", {})
+    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
+    return {
+        "model": folder / "model",
+        "questions": folder / "questions.parquet",
+        "exemplars": folder / "exemplars.json",
+    }
+
+
+@pytest.fixture
+def vllm(monkeypatch):
+    module = FakeVllm()
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    installed = engines.Vllm(Path(sys.executable), "0.32.0", False, True)
+    monkeypatch.setattr(engines, "installed_vllm", lambda: installed)
+    monkeypatch.setattr(cell, "QUESTIONS_PER_CHUNK", 2)
+    return module
+
+
+@pytest.fixture
+def greedy(inputs, vllm, tmp_path):
+    path = tmp_path / "greedy.parquet"
+    jobs.decode_greedy(**inputs, output=path, **PARAMETERS)
+    vllm.requests.clear()
+    return path
+
+
+def sample(inputs, greedy, folder, strategy="railcap", **options):
+    folder.mkdir(exist_ok=True)
+    jobs.sample_cell(
+        **inputs, greedy=greedy, samples=folder / "samples.parquet",
+        solve=folder / "solve.parquet", strategy={"class": strategy}, seed=5, stream="strategies",
+        **PARAMETERS, **options,
+    )  # fmt: skip
+    return parquet.read(folder / "samples.parquet", "samples")
+
+
+def test_the_greedy_table_has_the_entropies_of_our_engines_model(inputs, vllm, greedy):
+    assert all(params.temperature == 0 and params.n == 1 for _, params in vllm.requests)
+    table = parquet.read(greedy, "greedy")
+    read = jobs.JobInputs.read(
+        **inputs, sampling=PARAMETERS["sampling"], benchmark=PARAMETERS["benchmark"]
+    )
+    net = model("llama").float()
+    for prompt, row in zip(read.prompts, table.itertuples(), strict=True):
+        tokens = list(map(int, row.token_ids))
+        expected = step_entropies(net, prompt.token_ids, tokens)
+        assert list(row.entropy) == pytest.approx(expected, rel=1e-4)
+    assert not vllm.is_running
+
+
+def test_the_tables_are_those_of_every_engine(inputs, greedy, tmp_path):
+    table = sample(inputs, greedy, tmp_path / "cell")
+    assert list(table.sample_id) == list(range(4)) * QUESTIONS
+    assert set(table.finish_reason) == {"eos", "stop", "length"}
+    counts = parquet.read(tmp_path / "cell/solve.parquet", "solve")
+    assert list(counts.n_samples) == [4] * QUESTIONS
+    assert parquet.provenance(tmp_path / "cell/samples.parquet")["engine"] == "vllm 0.32.0"
+
+
+def test_an_interrupted_job_asks_vllm_for_the_unfinished_questions_only(
+    inputs, greedy, vllm, tmp_path
+):
+    undisturbed = sample(inputs, greedy, tmp_path / "undisturbed")
+    vllm.requests.clear()
+    vllm.fails_at = vllm.num_calls + 2
+    with pytest.raises(KeyboardInterrupt):
+        sample(inputs, greedy, tmp_path / "cell")
+    assert not vllm.is_running
+    assert len(vllm.requests) == 2
+    pd.testing.assert_frame_equal(sample(inputs, greedy, tmp_path / "cell"), undisturbed)
+    assert len(vllm.requests) == QUESTIONS
+
+
+@pytest.mark.parametrize("change", ["version", "engine"])
+def test_another_engine_or_version_starts_over(
+    inputs, greedy, vllm, tmp_path, monkeypatch, capsys, change
+):
+    vllm.fails_at = vllm.num_calls + 2
+    with pytest.raises(KeyboardInterrupt):
+        sample(inputs, greedy, tmp_path / "cell")
+    if change == "version":
+        vllm.version = "0.33.0"
+    else:
+        monkeypatch.setitem(PARAMETERS, "engine", "zerogap")
+    sample(inputs, greedy, tmp_path / "cell")
+    assert "settings changed since the last run (engine); starting over" in capsys.readouterr().out
+
+
+def test_the_strategies_of_a_run_have_the_same_seeds(inputs, greedy, vllm, tmp_path):
+    for strategy in ("identity", "railcap", "lne_blocking"):
+        sample(inputs, greedy, tmp_path / strategy, strategy)
+    seeds = [params.seed for _, params in vllm.requests]
+    assert seeds == seeds[:QUESTIONS] * 3
+    assert len(set(seeds)) == QUESTIONS
+    keys = [params.extra_args and list(params.extra_args) for _, params in vllm.requests]
+    expected = [None, ["railcap"], ["lne_blocking"]]
+    assert keys == [key for key in expected for _ in range(QUESTIONS)]
+
+
+def test_a_shard_draws_what_the_whole_does(inputs, greedy, tmp_path):
+    whole = sample(inputs, greedy, tmp_path / "whole")
+    shard = sample(inputs, greedy, tmp_path / "shard", shard=(1, 3))
+    expected = whole[whole.question_id.isin(["test-1", "test-4"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(shard, expected)

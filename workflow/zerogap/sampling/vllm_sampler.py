@@ -1,0 +1,178 @@
+"""Greedy trajectories and responses from vLLM instead of our engine (docs/vllm.md)."""
+
+import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from zerogap.engine.decoder import Prompt, Response, SamplingParams
+from zerogap.errors import InputError
+from zerogap.sampling.engines import PROCESSORS_GROUP
+from zerogap.strategies.base import Context, Strategy
+from zerogap.strategies.identity import Identity
+from zerogap.strategies.lne_blocking import LNEBlocking, length_normalised_entropy
+from zerogap.strategies.railcap import RailCap
+
+_PROCESSORS = "zerogap.integrations.vllm.processors"
+
+Arguments = dict[str, Any] | None  # `extra_args` of a request
+
+
+@dataclass(frozen=True)
+class VLLMSampler:
+    """Responses from vLLM: one request per question, for all of its responses.
+
+    Attributes:
+        llm: vLLM's `LLM` with the model.
+        prompts: one per question.
+        tokenizer: the model's tokenizer.
+        sampling: how to draw; temperature 0 is greedy decoding.
+        arguments: of every question's request (:func:`request_arguments`).
+    """
+
+    llm: Any
+    prompts: list[Prompt]
+    tokenizer: PreTrainedTokenizerBase
+    sampling: SamplingParams
+    arguments: Sequence[Arguments]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The engine, its version and the device."""
+        import vllm
+
+        return {"engine": f"vllm {vllm.__version__}", "device": _device()}
+
+    def batch_size(self) -> int:
+        """How many responses vLLM decodes together at most; the configured size is ours."""
+        return int(self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
+
+    def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
+        """Draw responses: see :class:`zerogap.sampling.samplers.Sampler`.
+
+        vLLM forms its own batches, whatever the batch size.
+        """
+        inputs = [{"prompt_token_ids": self.prompts[index].token_ids} for index in indices]
+        params = [self._request_params(index) for index in indices]
+        requests = self.llm.generate(inputs, params, use_tqdm=False)
+        for index, request in zip(indices, requests, strict=True):
+            yield index, [_response(output) for output in request.outputs]
+
+    def _request_params(self, index: int) -> Any:
+        import vllm
+
+        sampling = self.sampling
+        return vllm.SamplingParams(
+            n=sampling.num_samples,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_new_tokens,
+            stop=sampling.stop,
+            seed=request_seed(sampling.seed, sampling.stream, self.prompts[index].question_id),
+            extra_args=self.arguments[index],
+        )
+
+
+@contextlib.contextmanager
+def started(
+    model: Path, dtype: str, prompts: Sequence[Prompt], max_new_tokens: int
+) -> Iterator[Any]:
+    """An `LLM` with the model while the block runs; its memory is free afterwards.
+
+    Args:
+        model: a model folder.
+        dtype: "float32", "bfloat16", …
+        prompts: all prompts.
+        max_new_tokens: the longest response, in tokens.
+
+    Raises:
+        InputError: vLLM cannot load the model.
+    """
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")  # GiB; only a CPU uses these two
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # jobs would share their cores
+    import vllm
+
+    is_gpu = _device() == "cuda"
+    options: dict[str, Any] = {}
+    if not importlib.metadata.entry_points(group=PROCESSORS_GROUP, name="zerogap_railcap"):
+        names = ("RailCapProcessor", "LNEBlockingProcessor")
+        options["logits_processors"] = [f"{_PROCESSORS}:{name}" for name in names]
+    try:
+        llm = vllm.LLM(
+            str(model),
+            dtype=dtype,
+            max_model_len=max(len(p.token_ids) for p in prompts) + max_new_tokens,
+            generation_config="vllm",  # not the model's own defaults
+            enable_prefix_caching=True,
+            async_scheduling=False,  # needed by the strategies, docs/vllm.md
+            enable_chunked_prefill=is_gpu,  # with seeds it fails on CPUs
+            enforce_eager=not is_gpu,  # compiling takes minutes
+            **options,
+        )
+    except Exception as error:  # a model may fail anywhere
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError(
+            f"{model}: vLLM cannot load this model ({reason}); the lines above say more. Set "
+            "decoding.engine: zerogap to decode with our engine"
+        ) from error
+    try:
+        yield llm
+    finally:
+        llm.llm_engine.engine_core.shutdown()
+
+
+def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
+    """What every question's request tells vLLM about the strategy.
+
+    Args:
+        strategy: Identity, RailCap or LNE-blocking.
+        context: what the strategy may know.
+
+    Raises:
+        InputError: the strategy has no form for vLLM.
+    """
+    match strategy:
+        case Identity():
+            return [None] * len(context.trajectories)
+        case RailCap():
+            railcap = {"n": strategy.n, "suppression": strategy.suppression}
+            return [
+                {"railcap": {"trajectory": trajectory, **railcap}} if trajectory else None
+                for trajectory in strategy.capped_trajectories(context)
+            ]
+        case LNEBlocking():
+            blocking = dataclasses.asdict(strategy)
+            return [
+                {"lne_blocking": {"entropy": length_normalised_entropy(entropy), **blocking}}
+                for entropy in context.entropies
+            ]
+    raise InputError(
+        f"strategies: {type(strategy).__name__} does not run in vLLM; set decoding.engine: zerogap"
+    )
+
+
+def request_seed(seed: int, stream: str, question_id: str) -> int:
+    """The seed of a question's first response, in [0, 2⁶²); vLLM adds the sample id.
+
+    The strategies of a run share the stream, so their requests for a question share the seed.
+    """
+    digest = hashlib.blake2b(f"{seed}/{stream}/{question_id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 2
+
+
+def _response(output: Any) -> Response:
+    """One of vLLM's outputs; for an end token it gives the reason "stop" and no stop string."""
+    ended = output.finish_reason == "stop" and output.stop_reason is None
+    return Response(list(output.token_ids), "eos" if ended else output.finish_reason)
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.device_count() else "cpu"
