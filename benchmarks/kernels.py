@@ -1,4 +1,4 @@
-"""What the compiled CPU kernels gain: steps in bfloat16 with them and with plain PyTorch.
+"""What the compiled CPU kernels gain: steps with them and with plain PyTorch.
 
 python benchmarks/kernels.py                        # the Llama toy model
 python benchmarks/kernels.py --model llama-160m     # one thread: OMP_NUM_THREADS=1

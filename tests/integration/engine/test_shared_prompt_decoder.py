@@ -132,8 +132,10 @@ def test_the_prefix_can_be_replaced(second, make_decoder):
     torch.testing.assert_close(logits, expected)
 
 
-@pytest.mark.parametrize(("dtype", "calls"), [("float32", 0), ("float16", 0), ("bfloat16", 3)])
-def test_steps_use_the_attention_kernel_once_per_layer_in_bfloat16_only(dtype, calls, monkeypatch):
+@pytest.mark.parametrize(
+    ("dtype", "calls"), [("float64", 0), ("float32", 3), ("float16", 0), ("bfloat16", 3)]
+)
+def test_steps_use_the_attention_kernel_once_per_layer_in_two_dtypes(dtype, calls, monkeypatch):
     num_calls, attend = [], cpu_kernels.attend
     monkeypatch.setattr(
         cpu_kernels, "attend", lambda *arguments: num_calls.append(0) or attend(*arguments)

@@ -7,10 +7,12 @@ from zerogap.engine import cpu_kernels, drawing
 from zerogap.engine.drawing import draw, entropy, most_likely
 from zerogap.engine.randomness import uniforms
 
-BOTH_DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])  # plain, compiled
+ALL_DTYPES = pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16]
+)  # the first in plain PyTorch, the others compiled
 
 
-@BOTH_DTYPES
+@ALL_DTYPES
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-8, 8), min_size=2, max_size=200),
@@ -27,7 +29,7 @@ def test_draw_inverts_the_cumulative_distribution(dtype, logits, uniform, banned
     assert below - 1e-5 <= uniform <= below + probabilities[token] + 1e-5
 
 
-@BOTH_DTYPES
+@ALL_DTYPES
 def test_draws_follow_the_distribution(dtype):
     """Chi-square of 40,000 draws against softmax, over a vocabulary of several blocks."""
     torch.manual_seed(0)
@@ -43,7 +45,7 @@ def test_draws_follow_the_distribution(dtype):
     assert observed[~likely].sum() < 2 * expected[~likely].sum() + 20
 
 
-@BOTH_DTYPES
+@ALL_DTYPES
 def test_samples_of_a_shared_row_draw_as_from_rows_of_their_own(dtype):
     logits = torch.randn(5, 130).to(dtype)
     row = torch.tensor([4, 0, 0, 3, 4, 1, 1, 1])
@@ -53,7 +55,7 @@ def test_samples_of_a_shared_row_draw_as_from_rows_of_their_own(dtype):
 
 @pytest.mark.parametrize("top_p", [1.0, 0.7])
 def test_draws_in_chunks_of_rows_equal_draws_at_once(top_p, monkeypatch):
-    logits = torch.randn(7, 130)
+    logits = torch.randn(7, 130, dtype=torch.float64)
     logits[2] = float("nan")
     row = torch.tensor([6, 0, 0, 3, 6, 1, 1, 1, 2])  # none draws from 4 and 5
     uniform = torch.rand(9, dtype=torch.float64)
@@ -77,11 +79,12 @@ def test_most_likely_tokens_and_their_entropy():
     torch.testing.assert_close(entropy(logits[:2]), torch.tensor(expected))
 
 
-def test_the_compiled_kernel_draws_from_bfloat16_on_a_cpu_unless_switched_off(monkeypatch):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_compiled_kernel_draws_on_a_cpu_unless_switched_off(dtype, monkeypatch):
     monkeypatch.setattr(cpu_kernels, "draw", lambda logits, uniform, temperature, row: "compiled")
-    logits, uniform = torch.zeros(1, 5), torch.tensor([0.5], dtype=torch.float64)
-    assert draw(logits, uniform, 1.0) == 2
-    assert draw(logits.bfloat16(), uniform, 1.0) == "compiled"
-    assert draw(logits.bfloat16(), uniform, 1.0, top_p=0.5) != "compiled"
+    logits, uniform = torch.zeros(1, 5, dtype=dtype), torch.tensor([0.5], dtype=torch.float64)
+    assert draw(logits, uniform, 1.0) == "compiled"
+    assert draw(logits.double(), uniform, 1.0) == 2
+    assert draw(logits, uniform, 1.0, top_p=0.5) != "compiled"
     monkeypatch.setenv("ZEROGAP_CPU_KERNELS", "0")
-    assert draw(logits.bfloat16(), uniform, 1.0) == 2
+    assert draw(logits, uniform, 1.0) == 2

@@ -1,4 +1,4 @@
-"""Compiled kernels for bfloat16 on a CPU, where PyTorch has no fast ones: attention and drawing.
+"""Compiled kernels for a CPU: attention and drawing, in float32 and bfloat16.
 
 Both functions have an equivalent in plain PyTorch (in `shared_prompt_attention` and `drawing`),
 which is used for every other dtype and device, and instead of these if the environment variable
@@ -26,10 +26,10 @@ _Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def apply_to(tensor: Tensor) -> bool:
-    """Whether the kernels are used for a tensor: bfloat16 on a CPU, unless switched off."""
+    """Whether the kernels are used for a tensor: on a CPU, unless switched off."""
     return (
         tensor.device.type == "cpu"
-        and tensor.dtype == torch.bfloat16
+        and tensor.dtype in (torch.bfloat16, torch.float32)
         and os.environ.get("ZEROGAP_CPU_KERNELS") != "0"
     )
 

@@ -15,7 +15,7 @@ from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 
 TRAINING_VERSION = 1
-SAMPLING_VERSION = 4
+SAMPLING_VERSION = 5
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
