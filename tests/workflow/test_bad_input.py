@@ -136,7 +136,12 @@ def compute_metrics(
             "questions": folder / "questions.parquet",
         },
         output=[folder / "outputs/metrics.parquet"],
-        params={"strategies": ["identity"], "options": {"n_resamples": 100}, "metadata": {}},
+        params={
+            "strategies": ["identity"],
+            "only": [],
+            "options": {"n_resamples": 100},
+            "metadata": {},
+        },
         wildcards={"model": "m", "benchmark": "d"},
     )
 
