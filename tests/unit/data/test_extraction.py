@@ -140,7 +140,9 @@ def test_an_unknown_rule_is_an_error():
 
 
 def test_rules_that_do_not_accept_the_gold_answers_are_left_out():
-    samples = pd.DataFrame({"question_id": ["a"], "text": ["18 B"], "correct": [True]})
+    samples = pd.DataFrame(
+        {"question_id": ["a"], "text": ["18 B"], "answer": ["B"], "correct": [True]}
+    )
     length = ExtractionRule("mine", lambda text: (text[-1], "mine"), str.__eq__, str.strip)
     shares = agreement([samples], {"a": "B"}, length)
     assert shares == {"responses": 1, "answered own": 1, "correct own": 1}
@@ -155,10 +157,12 @@ def test_agreement_counts_every_response():
     )
     numeric = RULES["numeric"]
     gold = {"a": "18", "b": "2"}
-    samples["correct"] = [
-        numeric.grade(text, gold[key])[2]
+    grades = [
+        numeric.grade(text, gold[key])
         for key, text in zip(samples.question_id, samples.text, strict=True)
     ]
+    samples["answer"] = [grade.answer for grade in grades]
+    samples["correct"] = [grade.correct for grade in grades]
     shares = agreement([samples], gold, numeric)
     assert shares["responses"] == 4
     assert shares["answered own"] == shares["correct own"] == 0.75

@@ -17,7 +17,7 @@ def agreement(
     """Fractions of all responses, over the tables together (such as one strategy in all settings).
 
     Args:
-        samples: Tables with `question_id`, `text` and `correct` (by the run's own rule).
+        samples: Tables with `question_id`, `text`, and `answer` and `correct` by the own rule.
         gold: Question id → gold answer.
         run_rule: The run's own rule.
 
@@ -36,12 +36,12 @@ def agreement(
         f"{key} {rule.name}": 0 for rule in others for key in ("answered", "correct", "agree")
     }
     for table in samples:
+        counts["responses"] += len(table)
+        counts["answered own"] += int(table["answer"].notna().sum())
+        counts["correct own"] += int(table["correct"].sum())
         # Memorised responses repeat the same text many times: score each distinct text once.
         groups = table.groupby(["question_id", "text"], sort=False).correct.agg(["size", "first"])
         for (question_id, text), size, correct in groups.itertuples():
-            counts["responses"] += size
-            counts["answered own"] += size * (run_rule.extract(text)[0] is not None)
-            counts["correct own"] += size * bool(correct)
             for rule in others:
                 answer, _, is_correct = rule.grade(text, gold[question_id])
                 counts[f"answered {rule.name}"] += size * (answer is not None)

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from zerogap.errors import InputError
 
@@ -70,6 +71,7 @@ def extract(text: str) -> Extraction:
     return Extraction(None, "none")
 
 
+@lru_cache(maxsize=2**16)  # answers repeat: a question has one gold answer and many responses
 def canonical(text: str) -> str:
     """A number in its canonical spelling: no grouping, currency, percent, plus or extra zeros.
 

@@ -15,6 +15,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from zerogap.data import answers
@@ -99,11 +100,12 @@ def _flexible(text: str) -> tuple[str | None, str]:
 
 def _exact_match(answer: str, gold: str) -> bool:
     """lm_eval's exact match with the task's `regexes_to_ignore`."""
-    bare, bare_gold = (
-        re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).lower()
-        for text in (answer, gold)
-    )
-    return bare == bare_gold
+    return _without_ignored(answer) == _without_ignored(gold)
+
+
+@lru_cache(maxsize=2**16)  # as for `answers.canonical`
+def _without_ignored(text: str) -> str:
+    return re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).lower()
 
 
 def _parse_text(gold: str) -> str:

@@ -29,8 +29,12 @@ class Grader:
             InputError: The rule does not accept an answer.
         """
         values = file.rows[column]
-        gold = [self._gold(file, number, values[number]) for number in file.numbers]
-        return pd.Series(gold, index=values.index)
+        texts = [str(value) for value in values]
+        gold: dict[str, str] = {}  # of each distinct text: a question has many responses
+        for number, text in zip(file.numbers, texts, strict=True):
+            if text not in gold:
+                gold[text] = self._gold(file, column, number, text)
+        return pd.Series([gold[text] for text in texts], index=values.index)
 
     def grade(
         self, file: ResponseFile, number: int, question_id: str, response: Any, gold: str
@@ -71,15 +75,16 @@ class Grader:
         scored = f"{path}: responses scored by the rule {self._rule.name}"
         return "; ".join([scored, ", ".join(agreements)]) if agreements else scored
 
-    def _gold(self, file: ResponseFile, number: int, value: Any) -> str:
-        answer = str(value).rpartition("####")[2]
+    def _gold(self, file: ResponseFile, column: str, number: int, text: str) -> str:
+        answer = text.rpartition("####")[2]
         self._others = [other for other in self._others if other.accepts_gold(answer)]
         try:
             return self._rule.parse_gold(answer)
         except InputError as error:
+            value = describe(file.rows[column][number])
             raise file.error(
                 number,
-                f"the gold answer is {describe(value)}, which the rule '{self._rule.name}' does "
+                f"the gold answer is {value}, which the rule '{self._rule.name}' does "
                 f"not accept ({error}); if answers are not numbers, name your own rule with "
                 "--extraction, or score the responses and give correct",
             ) from error

@@ -156,8 +156,7 @@ def _grade(file: ResponseFile, ids: "pd.Series[str]", grader: Grader) -> "pd.Ser
         )
     responses = file.rows["response"]
     marks = [
-        grader.grade(file, number, ids[number], responses[number], gold[number])
-        for number in file.numbers
+        grader.grade(file, *row) for row in zip(file.numbers, ids, responses, gold, strict=True)
     ]
     return pd.Series(marks, index=responses.index)
 

@@ -7,7 +7,8 @@ the file, the line and the value.
 import csv
 import io
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 _EMPTY = ("", "none", "null", "nan")
 _FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-_COUNT = r"[0-9]{1,9}(?:\.0*)?"
+_COUNT = re.compile(r"([0-9]{1,9})(?:\.0*)?")
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,8 @@ class ResponseFile:
         Raises:
             InputError: A value is something else.
         """
-        texts = self._normalised(column)
         fix = "a count is 0, 1, 2, …, with at most nine digits"
-        self._require(texts.str.fullmatch(_COUNT), column, ids, fix)
-        return texts.map(lambda text: int(text.partition(".")[0]))
+        return self._parsed(column, _count, ids, fix)
 
     def flags(
         self, column: str, ids: "pd.Series[str]", fix: str = "give true or false"
@@ -95,20 +94,21 @@ class ResponseFile:
         Raises:
             InputError: A value is something else; `fix` ends the message.
         """
-        texts = self._normalised(column)
-        self._require(texts.isin(list(_FLAGS)), column, ids, fix)
-        return texts.map(_FLAGS).astype(bool)
+        return self._parsed(column, _FLAGS.get, ids, fix)
 
-    def _normalised(self, column: str) -> "pd.Series[str]":
-        # In Python, True == 1: without this a count could be given as true.
-        return self.rows[column].map(lambda value: str(value).strip().lower())
-
-    def _require(
-        self, valid: "pd.Series[bool]", column: str, ids: "pd.Series[str]", fix: str
-    ) -> None:
-        if (number := _first(~valid.astype(bool))) is not None:
+    def _parsed(
+        self, column: str, parse: Callable[[str], Any], ids: "pd.Series[str]", fix: str
+    ) -> "pd.Series[Any]":
+        """The values of a column, each distinct text parsed once; None is an error."""
+        # As texts: in Python, True == 1, and a count could be given as true.
+        texts = np.array([str(value) for value in self.rows[column]], dtype=object)
+        codes, distinct = pd.factorize(texts)
+        values = [parse(text.strip().lower()) for text in distinct]
+        is_invalid = np.array([value is None for value in values])[codes]
+        if (number := _first(pd.Series(is_invalid, self.rows.index))) is not None:
             value = describe(self.rows[column][number])
             raise self.error(number, f"{column} of question {ids[number]!r} is {value}; {fix}")
+        return pd.Series(np.array(values)[codes], self.rows.index)
 
 
 def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFile:
@@ -165,6 +165,12 @@ def _question_id(value: Any) -> str:
     return ""
 
 
+def _count(text: str) -> int | None:
+    """A count; None if the text is something else."""
+    match = _COUNT.fullmatch(text)
+    return int(match[1]) if match else None
+
+
 def _first(mask: "pd.Series[bool]") -> int | None:
     """The number of the first row where the mask holds."""
     positions = np.flatnonzero(mask)
@@ -183,8 +189,11 @@ def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.Data
         ) from error
     if not table.num_columns:
         raise unknown_kind(path, names, accepted)
-    rows = pd.DataFrame(table.to_pylist(), columns=columns, dtype=object)
-    return rows.set_axis(range(1, len(rows) + 1), axis="index")
+    values = {
+        name: column.to_pylist()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pd.DataFrame(values, index=range(1, table.num_rows + 1), dtype=object)
 
 
 def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
@@ -194,13 +203,12 @@ def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        place = f"{path}, line {number}"
         try:
             values = parse_json(line)
         except InputError as error:
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{path}, line {number}: {error}") from error
         if not isinstance(values, dict):
-            raise InputError(f"{place}: is not a JSON object; write one per line")
+            raise InputError(f"{path}, line {number}: is not a JSON object; write one per line")
         objects[number] = values
     return pd.DataFrame(list(objects.values()), index=list(objects), dtype=object)
 
@@ -214,19 +222,19 @@ def _read_csv(path: Path, text: str) -> pd.DataFrame:
     rows: dict[int, list[str]] = {}
     try:
         for cells in reader:
-            place = f"{path}, line {reader.line_num}"
             if not any(cells):
                 continue
             if not header:
                 header = [cell.strip() for cell in cells]
                 if duplicates := [name for name in header if header.count(name) > 1]:
                     raise InputError(
-                        f"{place}: duplicate column: {duplicates[0]}; rename one of them"
+                        f"{path}, line {reader.line_num}: duplicate column: {duplicates[0]}; "
+                        "rename one of them"
                     )
             elif len(cells) != len(header):
                 raise InputError(
-                    f"{place}: {len(cells)} cells under {len(header)} column names; "
-                    "quote texts that contain a comma"
+                    f"{path}, line {reader.line_num}: {len(cells)} cells under {len(header)} "
+                    "column names; quote texts that contain a comma"
                 )
             else:
                 rows[reader.line_num] = cells
