@@ -76,3 +76,12 @@ def test_one_command_converts_prepares_and_makes_every_table(scales, source, tmp
     assert jobs["convert_gguf"] == jobs["train_preparation"] == jobs["merge_preparation"] == 1
     assert jobs["train_lora"] == 3  # clean, contaminated, paraphrased
     assert jobs["make_table"] > 10
+    assert jobs["screen_questions"] == (source == "gsm8k")
+
+
+def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scales):
+    scale = config.load([ROOT / "config.yaml", *scales["gsm8k"]])
+    assert targets.screening(scale, "gsm8k") == ["results/bases/smollm2/gsm8k/screening.parquet"]
+    values = parameters.job_parameters(scale, "smollm2/gsm8k/screen_questions")
+    assert values["sampling"]["num_samples"] == 5
+    assert values["seed"] == parameters.PREPARATION_SEED

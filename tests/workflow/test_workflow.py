@@ -172,7 +172,8 @@ SUBMITTED = {
     "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons",
     "measure_overlap",
     "measure_recovery", "merge_lora", "merge_neurons", "merge_shards", "pretrain_base",
-    "rank_clean_tokens", "replay_rail", "sample_responses", "train_lora", "write_training_data",
+    "rank_clean_tokens", "replay_rail", "sample_responses", "screen_questions", "train_lora",
+    "write_training_data",
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ rule split_questions:
     input:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
+        screening=lambda wildcards: targets.screening(CONFIG, wildcards.owner),
         parameters="<results>/parameters/data/{owner}/split_questions.json",
     output:
         questions="<results>/data/{owner}/split.parquet",
@@ -45,8 +46,8 @@ rule split_questions:
         "Leaked and unleaked questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/split_questions.py --parameters {input.parameters:q}"
-        " --train {input.train:q} --test {input.test:q} --questions {output.questions:q}"
-        " --training {output.training:q} > {log:q} 2>&1"
+        " --train {input.train:q} --test {input.test:q} --screening {input.screening:q}"
+        " --questions {output.questions:q} --training {output.training:q} > {log:q} 2>&1"
 
 
 LOCAL_CHAT_MODEL = targets.needs_gpu_to_paraphrase(CONFIG)

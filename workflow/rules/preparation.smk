@@ -1,4 +1,7 @@
-"""The training of a base before the run, by the rules of all trainings; runs share its result."""
+"""What is done with a base before the run: a training, and a choice of questions it can solve.
+
+Runs share the results.
+"""
 
 
 rule draw_preparation_questions:
@@ -68,3 +71,52 @@ use rule merge_lora as merge_preparation with:
         "<bases>/logs/{model}/{preparation}/merge_preparation.log",
     message:
         "Prepared base of {wildcards.model}"
+
+
+rule draw_screening_questions:
+    """Draw the test questions on which a prepared base is screened."""
+    input:
+        lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
+        parameters="<bases>/parameters/{model}/{preparation}/draw_screening_questions.json",
+    output:
+        "<bases>/{model}/{preparation}/candidates.parquet",
+    log:
+        "<bases>/logs/{model}/{preparation}/draw_screening_questions.log",
+    localrule: True
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        mem_mb=doubling(4000),
+        runtime=minutes(60),
+    message:
+        "Questions on which the prepared base of {wildcards.model} is screened"
+    shell:
+        "python workflow/scripts/draw_screening_questions.py --parameters {input.parameters:q}"
+        " --output {output:q} > {log:q} 2>&1"
+
+
+rule screen_questions:
+    """Sample a prepared base to find the test questions that it can solve."""
+    input:
+        model="<bases>/{model}/{preparation}/model",
+        questions="<bases>/{model}/{preparation}/candidates.parquet",
+        parameters="<bases>/parameters/{model}/{preparation}/screen_questions.json",
+    output:
+        "<bases>/{model}/{preparation}/screening.parquet",
+    log:
+        "<bases>/logs/{model}/{preparation}/screen_questions.log",
+    benchmark:
+        "<bases>/timings/{model}/{preparation}/screen_questions.tsv"
+    conda:
+        "../../envs/sample.yaml"
+    threads: 8
+    resources:
+        gpu=1,
+        mem_mb=doubling(48000),
+        runtime=minutes(120),
+    message:
+        "Questions that the prepared base of {wildcards.model} can solve"
+    shell:
+        "python workflow/scripts/screen_questions.py --parameters {input.parameters:q}"
+        " --model {input.model:q} --questions {input.questions:q} --output {output:q}"
+        " > {log:q} 2>&1"

@@ -72,6 +72,13 @@ MISTAKES = {
         "models.gemma.preparation.training.lr",
         "unknown key",
     ),
+    "screening fewer questions than the benchmark has": (
+        "models: { gemma: { preparation: { name: x, benchmark: gsm8k, screening: "
+        "{ num_candidates: 30, num_samples: 5 } } } }\n"
+        "benchmarks: { gsm8k: { num_preparation: 10, num_train: 20 } }",
+        "models.gemma.preparation.screening.num_candidates",
+        "raise it",
+    ),
     "no identity": ("strategies: { identity: null }", "strategies.identity", "is missing"),
     "name in strategies and ablation": (
         "ablation: { railcap: { label: R, class: railcap } }",

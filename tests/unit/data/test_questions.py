@@ -6,6 +6,7 @@ from zerogap.data.questions import (
     Question,
     check_disjoint,
     draw_training_questions,
+    screening_questions,
     split_test_questions,
     with_paraphrases,
 )
@@ -33,6 +34,23 @@ def test_a_question_keeps_its_id_in_a_smaller_table():
     whole = split_test_questions(QUESTIONS, None, 20, 1).set_index("question_id").question
     for row in split_test_questions(QUESTIONS, 7, 3, 1).itertuples():
         assert whole[row.question_id] == row.question
+
+
+def test_only_solvable_questions_are_drawn_if_they_were_screened():
+    solvable = {f"test-{position:04d}" for position in range(0, 40, 4)}
+    table = split_test_questions(QUESTIONS, 6, 3, 1, solvable)
+    assert set(table.question_id) < solvable
+    assert table.leaked.sum() == 3
+    with pytest.raises(InputError, match="num_test must be between 1 and 10, "):
+        split_test_questions(QUESTIONS, 11, 3, 1, solvable)
+
+
+def test_screened_questions_have_the_ids_of_the_test_questions():
+    whole = split_test_questions(QUESTIONS, None, 20, 1).set_index("question_id").question
+    table = screening_questions(QUESTIONS, 15)
+    assert len(table) == 15
+    assert (whole[table.question_id].to_numpy() == table.question).all()
+    assert not table.leaked.any()
 
 
 def test_training_questions_never_leak():

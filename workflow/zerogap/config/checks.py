@@ -225,6 +225,12 @@ def _check_preparation(key: str, preparation: Preparation | None, config: Config
             f"config: {key}.benchmark is '{preparation.benchmark}'; it must name a benchmark with "
             "questions of its own and num_preparation above 0"
         )
+    screening = preparation.screening
+    if screening is not None and screening.num_candidates < benchmark.num_test:
+        raise InputError(
+            f"config: {key}.screening.num_candidates is {screening.num_candidates}, fewer than "
+            f"benchmarks.{preparation.benchmark}.num_test ({benchmark.num_test}); raise it"
+        )
     _check_batches(f"{key}.training", preparation.training)
 
 

@@ -63,6 +63,20 @@ class GgufFile(Section):
     end_token: str = Field(description="End and padding token; GGUF files name a chat's.")
 
 
+class Screening(Section):
+    """A choice of test questions that the prepared base can solve.
+
+    A weak model solves most questions never, and such questions say nothing about restoration.
+    """
+
+    num_candidates: PositiveInt = Field(
+        description="Test questions that are tried; no seed changes them."
+    )
+    num_samples: PositiveInt = Field(
+        description="Responses to each; a question that one of them solves may be drawn."
+    )
+
+
 class Preparation(Section):
     """A training of the base model before the run; clean and contaminated models start from it."""
 
@@ -71,6 +85,13 @@ class Preparation(Section):
         description="Benchmark whose `num_preparation` questions it trains on, without exemplars."
     )
     training: Training = Field(description="Values of `training` that differ.")
+    screening: Screening | None = Field(
+        default=None,
+        description=(
+            "The benchmark's test questions are drawn only from those that the prepared base "
+            "solves, without exemplars."
+        ),
+    )
 
 
 class ModelEntry(Section):

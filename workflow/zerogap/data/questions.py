@@ -3,7 +3,7 @@
 Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -24,7 +24,11 @@ class Question:
 
 
 def split_test_questions(
-    questions: Sequence[Question], num_test: int | None, num_leaked: int, seed: int
+    questions: Sequence[Question],
+    num_test: int | None,
+    num_leaked: int,
+    seed: int,
+    solvable: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Draw the test questions and mark some of them as leaked.
 
@@ -37,12 +41,18 @@ def split_test_questions(
         num_test: number of questions to draw; None for all.
         num_leaked: number of leaked questions among them.
         seed: of the run.
+        solvable: ids of the questions to draw from (:func:`screening_questions`); None for all.
 
     Raises:
         InputError: there are fewer questions, or none would be leaked or unleaked.
     """
-    num_test = len(questions) if num_test is None else num_test
-    positions = _sample(range(len(questions)), num_test, f"questions/{seed}", "test")
+    available = [
+        position
+        for position in range(len(questions))
+        if solvable is None or _question_id("test", position) in solvable
+    ]
+    num_test = len(available) if num_test is None else num_test
+    positions = _sample(available, num_test, f"questions/{seed}", "test")
     if not 0 < num_leaked < num_test:
         raise InputError(
             f"num_leaked must be between 1 and num_test - 1 = {num_test - 1} (got {num_leaked}), "
@@ -107,6 +117,20 @@ def preparation_questions(questions: Sequence[Question], num_preparation: int) -
     return _table(questions, positions, set(), "train")
 
 
+def screening_questions(questions: Sequence[Question], num_candidates: int) -> pd.DataFrame:
+    """The test questions on which prepared bases are screened, the same in every run.
+
+    Args:
+        questions: all test questions of the benchmark.
+        num_candidates: how many are drawn.
+
+    Raises:
+        InputError: there are fewer questions.
+    """
+    positions = _sample(range(len(questions)), num_candidates, "screening", "candidates")
+    return _table(questions, positions, set(), "test")
+
+
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
     """Add a paraphrase to each leaked question of a test table.
 
@@ -169,13 +193,17 @@ def _sample(positions: Sequence[int], number: int, key: str, split: str) -> list
     return sorted(Random(key).sample(positions, number))
 
 
+def _question_id(split: str, position: int) -> str:
+    return f"{split}-{position:04d}"
+
+
 def _table(
     questions: Sequence[Question], positions: list[int], leaked: set[int], split: str
 ) -> pd.DataFrame:
     return pd.DataFrame(
         [
             (
-                f"{split}-{position:04d}",
+                _question_id(split, position),
                 questions[position].question,
                 questions[position].rationale,
                 questions[position].gold,

@@ -18,6 +18,7 @@ PREPARATION = (
     "train_preparation",
     "merge_preparation",
 )
+SCREENING = ("draw_screening_questions", "screen_questions")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
 _MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
@@ -75,6 +76,15 @@ def converted_models(config: Config) -> list[str]:
 def prepared_models(config: Config) -> list[str]:
     """The models whose base is trained before the run."""
     return [model for model, entry in config.models.items() if entry.preparation is not None]
+
+
+def screening_models(config: Config) -> list[str]:
+    """The models whose prepared base chooses test questions."""
+    return [
+        model
+        for model in prepared_models(config)
+        if config.preparation_for(model).screening is not None
+    ]
 
 
 def base_folder(config: Config, model: str) -> Path | None:
@@ -222,5 +232,10 @@ def _base_jobs(config: Config) -> list[Job]:
             Job(rule, model, config.preparation_for(model).benchmark)
             for model in prepared_models(config)
             for rule in PREPARATION
+        ),
+        *(
+            Job(rule, model, config.preparation_for(model).benchmark)
+            for model in screening_models(config)
+            for rule in SCREENING
         ),
     ]

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
+from zerogap.config.models import Preparation, Screening
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 
@@ -120,6 +121,34 @@ def _draw_preparation_questions(config: Config, model: str, name: str) -> Parame
         "seed": PREPARATION_SEED,
         "metadata": {"benchmark": owner},
     }
+
+
+def _draw_screening_questions(config: Config, model: str, name: str) -> Parameters:
+    preparation = config.preparation_for(model)
+    return _fetch_questions(config, "data", preparation.benchmark) | {
+        "num_candidates": _screening(preparation).num_candidates,
+        "seed": PREPARATION_SEED,
+        "metadata": {"benchmark": preparation.benchmark},
+    }
+
+
+def _screen_questions(config: Config, model: str, name: str) -> Parameters:
+    preparation = config.preparation_for(model)
+    num_samples = _screening(preparation).num_samples
+    return {
+        "sampling": config.sampling.model_dump(exclude={"num_shards"})
+        | {"num_samples": num_samples},
+        "seed": PREPARATION_SEED,
+        "benchmark": _benchmark_values(config.benchmarks[preparation.benchmark]),
+        "metadata": {"model": model, "variant": name},
+        "version": SAMPLING_VERSION,
+    }
+
+
+def _screening(preparation: Preparation) -> Screening:
+    if preparation.screening is None:
+        raise InputError(f"config: preparation {preparation.name} screens no questions")
+    return preparation.screening
 
 
 def _write_preparation_data(config: Config, model: str, name: str) -> Parameters:
@@ -287,6 +316,8 @@ _PARAMETERS: dict[str, Callable[..., Parameters]] = {
         _pretrain_base,
         _convert_gguf,
         _draw_preparation_questions,
+        _draw_screening_questions,
+        _screen_questions,
         _write_preparation_data,
         _train_preparation,
         _merge_preparation,

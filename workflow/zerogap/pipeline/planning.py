@@ -28,7 +28,13 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
         "prepare_instructions",
         "prepare_exemplars",
     ),
-    "Base models": ("fetch_base", "pretrain_base", "convert_gguf", *jobs.PREPARATION),
+    "Base models": (
+        "fetch_base",
+        "pretrain_base",
+        "convert_gguf",
+        *jobs.PREPARATION,
+        *jobs.SCREENING,
+    ),
     "LoRA training": ("write_training_data", "train_lora", "merge_lora"),
     "Greedy trajectories": ("decode_greedy",),
     CLEAN_SAMPLES: (jobs.SAMPLE,),
@@ -149,6 +155,16 @@ def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: 
             examples = benchmark.num_preparation * (text.question + text.response)
             epochs = config.preparation_for(job.model).training.num_epochs
             return Work({"training": examples * epochs})
+        case "screen_questions":
+            screening = config.preparation_for(job.model).screening
+            assert screening is not None  # noqa: S101 (the job exists)
+            num_responses = screening.num_candidates * screening.num_samples
+            return Work(
+                {
+                    "prefill": screening.num_candidates * text.question,
+                    "sampling": num_responses * text.response,
+                }
+            )
         case "train_lora":
             clean = jobs.is_clean(config, job.variant)
             questions = benchmark.num_train if clean else benchmark.num_leaked

@@ -65,6 +65,15 @@ def preparation_files(config: Config, model: str) -> list[str]:
     return question_files(config, config.preparation_for(model).benchmark)
 
 
+def screening(config: Config, owner: str) -> list[str]:
+    """What the prepared bases solve of a benchmark's questions, where they are screened."""
+    return [
+        f"{jobs.BASES}/{model}/{config.preparation_for(model).name}/screening.parquet"
+        for model in jobs.screening_models(config)
+        if config.preparation_for(model).benchmark == owner
+    ]
+
+
 def owner_data(config: Config, variant: str) -> str:
     """The data folder of the benchmark that owns a variant's questions."""
     return f"{results(config)}/data/{config.owner_of(config.benchmark_of(variant))}"

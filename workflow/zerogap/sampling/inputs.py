@@ -37,13 +37,15 @@ class JobInputs:
         cls,
         model: Path,
         questions: Path,
-        exemplars: Path,
+        exemplars: Path | None,
         sampling: Mapping[str, Any],
         benchmark: Mapping[str, Any],
         *,
         only_leaked: bool = False,
     ) -> Self:
         """Read the inputs; the arguments are those of the jobs (:mod:`zerogap.sampling.jobs`).
+
+        Without `exemplars` the questions are asked without any.
 
         Raises:
             InputError: a file is invalid, or a prompt exceeds the model's context.
@@ -54,7 +56,7 @@ class JobInputs:
             table = table[table.leaked].reset_index(drop=True)
         prompts = few_shot_prompts(
             table,
-            json.loads(exemplars.read_text()),
+            json.loads(exemplars.read_text()) if exemplars else [],
             tokenizer,
             loading.context_length(AutoConfig.from_pretrained(model)),
             sampling["max_new_tokens"],

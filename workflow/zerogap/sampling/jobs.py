@@ -47,6 +47,8 @@ from zerogap.sampling.samplers import EngineSampler
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 
+SCREENING_STREAM = "screening"
+
 
 def decode_greedy(
     *,
@@ -136,6 +138,44 @@ def sample_cell(
             parquet.write(samples, table, "samples", made_by)
             parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
+
+
+def screen_questions(
+    *,
+    model: Path,
+    questions: Path,
+    output: Path,
+    sampling: Mapping[str, Any],
+    seed: int,
+    benchmark: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write the `counts` table of a prepared base: which questions it can solve at all.
+
+    The questions are asked as the preparation trained on them, without exemplars. The random draws
+    are of a stream that no cell uses. An interrupted job resumes.
+    """
+    inputs = JobInputs.read(model, questions, None, sampling, benchmark)
+    parameters = {**metadata, **benchmark, "seed": seed, "stream": SCREENING_STREAM}
+    context = base.Context([], [])
+    settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
+    sampler = EngineSampler(
+        loading.decoder(loading.load(model, sampling["dtype"])),
+        inputs.prompts,
+        inputs.tokenizer,
+        _sampling_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM),
+    )
+    with resumable_dir(output, settings) as folder:
+        table = sample_questions(
+            sampler,
+            list(inputs.questions.gold),
+            extraction_rule(benchmark["extraction"]),
+            checkpoint=SampleCheckpoint(folder),
+        )
+        counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
+        parquet.write(output, counts, "counts", provenance(**parameters, sampling=sampling))
+    solved = int((counts.n_correct > 0).sum())
+    print(f"{solved} of {len(counts)} questions solved, {table.correct.mean():.3f} correct")
 
 
 def rank_clean_tokens(
