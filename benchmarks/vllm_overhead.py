@@ -3,9 +3,11 @@
 make .venv/vllm/ready
 python benchmarks/vllm_overhead.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl
 
-One engine answers all of them in turn, several times; the table has the median of the rounds. All
-responses have the full length, so that every contender generates as many tokens. Without `--gsm8k`
-the questions are generated.
+One engine answers all of them in turn, several times, every other round in the opposite order. A
+round's overhead compares contenders that ran one after the other; the table has the median and the
+range of the rounds. All responses have the full length, so that every contender generates as many
+tokens. On a CPU, times are processor time of vLLM's processes, which other work disturbs least.
+Without `--gsm8k` the questions are generated.
 """
 
 import json
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import common
+import psutil
 
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.toy.word_problems import problems
@@ -39,22 +42,23 @@ def main() -> None:
         samples=args.samples, tokens=args.tokens, rounds=args.rounds,
     )  # fmt: skip
     num_tokens = args.questions * args.samples * args.tokens
-    baseline = statistics.median(seconds["none"])
     size = f"{args.questions} questions × {args.samples} samples × {args.tokens} tokens"
     common.publish(
         f"Strategies inside vLLM: {Path(args.model).name}, {args.dtype}, {size}",
-        ["strategy", "tokens/s", "overhead", "range of the rounds (s)"],
-        [
-            [
-                name,
-                f"{num_tokens / statistics.median(times):,.0f}",
-                f"{statistics.median(times) / baseline - 1:+.1%}",
-                f"{min(times):.2f} to {max(times):.2f}",
-            ]
-            for name, times in seconds.items()
-        ],
+        ["strategy", "tokens/s", "overhead", "range of the rounds"],
+        [[name, *row(times, seconds["none"], num_tokens)] for name, times in seconds.items()],
         args.output,
     )
+
+
+def row(times: list[float], without: list[float], num_tokens: int) -> list[str]:
+    """Tokens per second of a contender, and how much longer its rounds took than those without."""
+    overheads = [time / other - 1 for time, other in zip(times, without, strict=True)]
+    return [
+        f"{num_tokens / statistics.median(times):,.0f}",
+        f"{statistics.median(overheads):+.1%}",
+        f"{min(overheads):+.1%} to {max(overheads):+.1%}",
+    ]
 
 
 def questions(count: int, gsm8k: Path | None) -> list[str]:
@@ -70,13 +74,14 @@ def measure(
     model: str, dtype: str, prefix: str, questions: list[str], samples: int, tokens: int,
     rounds: int,
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Wall seconds of every round, by strategy."""
+    """Seconds of every round, by strategy."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
     import torch
 
     from vllm import LLM, SamplingParams
 
+    clock = time.perf_counter if torch.cuda.is_available() else processor_time
     llm = LLM(
         str(common.BASES / model),  # a folder elsewhere stays what it is
         dtype=dtype,
@@ -95,17 +100,24 @@ def measure(
     }
     seconds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     for round_number in range(1 + rounds):
-        for name in CONTENDERS:
+        for name in CONTENDERS[:: (-1) ** round_number]:
             params = [
                 SamplingParams(temperature=0.7, n=samples, extra_args=extra_args, **fixed)
                 for extra_args in arguments[name]
             ]
-            start = time.perf_counter()
+            start = clock()
             llm.generate(prompts, params, use_tqdm=False)
             if round_number:  # the first round warms up
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append(clock() - start)
     llm.llm_engine.engine_core.shutdown()
     return seconds
+
+
+def processor_time() -> float:
+    """Processor seconds of this process and of those that it has started, which all still run."""
+    process = psutil.Process()
+    times = [part.cpu_times() for part in (process, *process.children(recursive=True))]
+    return sum(part.user + part.system for part in times)
 
 
 if __name__ == "__main__":
