@@ -109,22 +109,11 @@ def zerogap(work: Work) -> Draw:
 
 
 def vllm(work: Work) -> Draw:
-    """The engine vLLM, with prefix caching; on a CPU without compilation, which takes minutes."""
+    """The engine vLLM, with prefix caching."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
-    import torch
+    engine = start_vllm(work.folder, work.dtype, work.rows)
+    from vllm import SamplingParams
 
-    from vllm import LLM, SamplingParams
-
-    engine = LLM(
-        work.folder,
-        dtype=work.dtype,
-        max_model_len=2048,
-        max_num_seqs=work.rows,
-        enforce_eager=not torch.cuda.is_available(),
-        async_scheduling=False,  # RailCap needs it (docs/vllm.md)
-    )
     prompts = [{"prompt_token_ids": prompt.token_ids} for prompt in work.prompts]
     fixed: dict[str, Any] = {"max_tokens": work.tokens, "ignore_eos": not work.natural}
     fixed["stop"] = [STOP] if work.natural else None
@@ -146,6 +135,31 @@ def vllm(work: Work) -> Draw:
         return sum(len(output.token_ids) for request in requests for output in request.outputs)
 
     return draw
+
+
+def start_vllm(folder: str, dtype: str, rows: int | None = None) -> Any:
+    """A started `vllm.LLM`; on a CPU without compilation, which takes minutes.
+
+    Args:
+        folder: of model and tokenizer.
+        dtype: of the weights.
+        rows: the largest number of sequences per step; None for vLLM's default.
+    """
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the result is the last line printed
+    import torch
+
+    from vllm import LLM
+
+    return LLM(
+        folder,
+        dtype=dtype,
+        max_model_len=2048,
+        max_num_seqs=rows,
+        enforce_eager=not torch.cuda.is_available(),
+        async_scheduling=False,  # RailCap needs it (docs/vllm.md)
+    )
 
 
 def generate(work: Work) -> Draw:

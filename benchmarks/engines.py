@@ -6,8 +6,8 @@ python benchmarks/engines.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl 
 python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 
 The engines of :mod:`contenders` run in a process each: zerogap, with and without RailCap and with
-one question at a time; vLLM with and without RailCap, where `make .venv/vllm/ready` has installed
-it; `generate` for one question at a time; and `generate` from a prefilled prompt. All draw the same
+one question at a time; vLLM with and without RailCap, where it is installed (docs/vllm.md);
+`generate` for one question at a time; and `generate` from a prefilled prompt. All draw the same
 number of responses to the same prompts at the same temperature.
 
 With `--ending forced` all responses have the full length. With `natural` they end at the model's
@@ -30,7 +30,8 @@ import common
 import contenders
 import floors
 
-VLLM = common.ROOT / ".venv/vllm"
+from zerogap.sampling.engines import installed_vllm
+
 VLLM_ROWS = (128, 256, 512)  # max_num_seqs
 VLLM_LIBRARIES = ("tcmalloc_minimal", "iomp5")  # recommended for vLLM on CPUs
 Run = dict[str, Any]
@@ -76,11 +77,11 @@ def measure_in_turn(args: argparse.Namespace, folder: Path) -> dict[str, list[Ru
         "zerogap, RailCap": work | {"engine": "zerogap", "railcap": True},
         "zerogap, one question at a time": one_at_a_time | {"engine": "zerogap"},
     }
-    if (VLLM / "ready").exists():
-        vllm = fastest_vllm(work | {"engine": "vllm"})
+    if installed := installed_vllm():
+        vllm = fastest_vllm(work | {"engine": "vllm"}, installed.python)
         plan |= {"vLLM": vllm, "vLLM, RailCap": vllm | {"railcap": True}}
     else:
-        print("vLLM is left out: `make .venv/vllm/ready` installs it\n", flush=True)
+        print("vLLM is left out: it is not installed (docs/vllm.md)\n", flush=True)
     if args.ending == "forced":
         plan["generate, prompt prefilled once"] = one_at_a_time | {"engine": "generate_prefilled"}
         plan["generate"] = one_at_a_time | {"engine": "generate"}
@@ -91,11 +92,11 @@ def measure_in_turn(args: argparse.Namespace, folder: Path) -> dict[str, list[Ru
     return results
 
 
-def fastest_vllm(work: Run) -> Run:
+def fastest_vllm(work: Run, python: Path) -> Run:
     """The work with vLLM's fastest settings: sequences per step, preloaded libraries."""
-    found = [path for name in VLLM_LIBRARIES if (path := _library(name))]
+    found = [path for name in VLLM_LIBRARIES if (path := _library(name, python))]
     settings = [
-        {"rows": rows, "python": str(VLLM / "bin/python"), "preload": preload}
+        {"rows": rows, "python": str(python), "preload": preload}
         for rows in VLLM_ROWS
         for preload in ([[], found] if found else [[]])
     ]
@@ -114,9 +115,9 @@ def matrix_floor(folder: Path, dtype: str) -> float:
     return rate / (2 * multiplied)
 
 
-def _library(name: str) -> str | None:
-    """A shared library of vLLM's environment or of the system."""
-    own = next(VLLM.glob(f"lib/lib{name}.so*"), None)
+def _library(name: str, python: Path) -> str | None:
+    """A shared library of the interpreter's environment or of the system."""
+    own = next(python.parents[1].glob(f"lib/lib{name}.so*"), None)
     return str(own) if own else ctypes.util.find_library(name)
 
 

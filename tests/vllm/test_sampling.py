@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.job_inputs import BENCHMARK, SAMPLING
 from helpers.paths import ROOT
 from zerogap.data.toy.word_problems import problems
 from zerogap.io import parquet
@@ -23,20 +24,11 @@ STRATEGIES = {
     "lne_blocking": {"class": "lne_blocking", "parameters": {}},
 }
 PARAMETERS = {
-    "sampling": {
-        "num_samples": NUM_SAMPLES, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 64,
-        "dtype": "float32", "batch_size": NUM_QUESTIONS * NUM_SAMPLES, "batch_invariant": False,
-    },
-    "benchmark": {
-        "prompt": {
-            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
-            "separator": "\n\n",
-        },
-        "stop": ["Q:"],
-        "extraction": "numeric",
-    },
+    "sampling": SAMPLING
+    | {"num_samples": NUM_SAMPLES, "max_new_tokens": 64, "batch_size": NUM_QUESTIONS * NUM_SAMPLES},
+    "benchmark": BENCHMARK | {"stop": ["Q:"]},
     "metadata": {},
-}  # fmt: skip
+}
 # Of the difference of two solve probabilities: exceeded by chance once in 16,000 comparisons.
 MAX_STANDARD_ERRORS = 4
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
-from zerogap.data import gsm8k_format, question_sources
+from zerogap.data import question_sources
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.questions import preparation_questions
 from zerogap.io import parquet
@@ -15,8 +15,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parameters = args.parameters
 
     parse_gold = extraction_rule(parameters["extraction"]).parse_gold
-    entries = question_sources.fetch(parameters["questions"], parameters["seed"], parse_gold)
-    questions = [gsm8k_format.parse(entry, parse_gold) for entry in entries["train"]]
+    questions = question_sources.fetch_split(
+        parameters["questions"], "train", parameters["seed"], parse_gold
+    )
     table = preparation_questions(questions, parameters["num_preparation"])
     parquet.write(args.output, table, "questions", provenance(**parameters["metadata"]))
     print(f"{len(table)} of {len(questions)} training questions")

@@ -12,8 +12,15 @@ import pandas as pd
 import pytest
 import torch
 
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    write_exemplars,
+    write_greedy,
+    write_model,
+    write_questions,
+)
 from helpers.paths import ROOT
-from helpers.tiny_models import model, tokenizer
 from zerogap.engine import loading
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.io import parquet
@@ -22,17 +29,8 @@ from zerogap.sampling import localisation
 QUESTIONS = 40
 GROUPS = 10
 PARAMETERS = {
-    "sampling": {
-        "max_new_tokens": 12, "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
-    },
-    "benchmark": {
-        "prompt": {
-            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
-            "separator": "\n\n",
-        },
-        "stop": [],
-        "extraction": "helpers.rules:parity",
-    },
+    "sampling": SAMPLING | {"batch_size": "auto"},
+    "benchmark": BENCHMARK | {"extraction": "helpers.rules:parity"},
     "neuron_localisation": {"fraction": 0.1, "group_size": 10, "num_questions": 20},
     "seed": 5,
     "metadata": {},
@@ -49,26 +47,10 @@ SELECTED = [(0, neuron) for neuron in range(10, 20)] + [(1, 4), (1, 5), (1, 7), 
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     for seed, name in ((1, "contaminated"), (2, "clean"), (3, "base")):
-        model("llama", seed).float().save_pretrained(folder / name)
-        tokenizer().save_pretrained(folder / name)
-    names = [f"test-{i:04d}" for i in range(QUESTIONS)]
-    questions = pd.DataFrame(
-        {
-            "question_id": names, "question": [f"{i} and {i}?" for i in range(QUESTIONS)],
-            "rationale": "", "gold": "1", "leaked": [i % 4 != 3 for i in range(QUESTIONS)],
-            "paraphrase": None,
-        }
-    )  # fmt: skip
-    parquet.write(folder / "questions.parquet", questions, "questions", {})
-    greedy = pd.DataFrame(
-        {
-            "question_id": names, "token_ids": [[i + 1, 2 * i + 2, 3] for i in range(QUESTIONS)],
-            "text": "", "answer": None, "extractor": None, "correct": False,
-            "entropy": [[0.1] * 3] * QUESTIONS, "finish_reason": "eos",
-        }
-    )  # fmt: skip
-    parquet.write(folder / "greedy.parquet", greedy, "greedy", {})
-    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
+        write_model(folder / name, seed)
+    write_questions(folder, QUESTIONS, [i % 4 != 3 for i in range(QUESTIONS)])
+    write_greedy(folder, [[i + 1, 2 * i + 2, 3] for i in range(QUESTIONS)])
+    write_exemplars(folder)
     return folder
 
 

@@ -1,55 +1,34 @@
 """The scripts of the diagnostics on a tiny model: greedy trajectories, recovery, rail."""
 
-import json
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 import replay_rail
-from helpers.tiny_models import model, tokenizer
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    write_exemplars,
+    write_model,
+    write_questions,
+)
+from helpers.tiny_models import tokenizer
 from zerogap.io import parquet
 from zerogap.sampling import jobs
 
 QUESTIONS = 6
-SAMPLING = {
-    "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 12, "dtype": "float32",
-    "batch_size": 90, "batch_invariant": False,
-}  # fmt: skip
-PARAMETERS = {
-    "benchmark": {
-        "prompt": {
-            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
-            "separator": "\n\n",
-        },
-        "stop": [],
-        "extraction": "numeric",
-    },
-    "sampling": SAMPLING,
-    "metadata": {},
-}  # fmt: skip
+PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model with its greedy trajectories, samples of Identity and RailCap, and its recovery."""
     folder = tmp_path_factory.mktemp("run")
-    model("llama").float().save_pretrained(folder / "model")
-    tokenizer().save_pretrained(folder / "model")
-    questions = pd.DataFrame(
-        {
-            "question_id": [f"test-{k}" for k in range(QUESTIONS)],
-            "question": [f"{k} and {k}?" for k in range(QUESTIONS)],
-            "rationale": "", "gold": "1", "leaked": [k < 3 for k in range(QUESTIONS)],
-            "paraphrase": None,
-        }
-    )  # fmt: skip
-    parquet.write(folder / "questions.parquet", questions, "questions", {})
-    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
     inputs = {
-        "model": folder / "model",
-        "questions": folder / "questions.parquet",
-        "exemplars": folder / "exemplars.json",
+        "model": write_model(folder / "model"),
+        "questions": write_questions(folder, QUESTIONS, [k < 3 for k in range(QUESTIONS)]),
+        "exemplars": write_exemplars(folder),
     }
     greedy = folder / "greedy.parquet"
     jobs.decode_greedy(**inputs, output=greedy, **PARAMETERS)

@@ -6,58 +6,38 @@ import subprocess
 import sys
 import time
 
-import pandas as pd
 import pytest
 
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    write_exemplars,
+    write_greedy,
+    write_model,
+    write_questions,
+)
 from helpers.paths import ROOT
-from helpers.tiny_models import model, tokenizer
-from zerogap.io import parquet
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.table_jobs import merge_shards
 
 QUESTIONS = 420  # five chunks
 PARAMETERS = {
     "strategy": {"class": "railcap", "parameters": {"n": 1}},
-    "sampling": {
-        "num_samples": 3, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 12,
-        "dtype": "float32", "batch_size": 90, "batch_invariant": False,
-    },
-    "benchmark": {
-        "prompt": {
-            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
-            "separator": "\n\n",
-        },
-        "stop": [],
-        "extraction": "numeric",
-    },
+    "sampling": SAMPLING | {"num_samples": 3},
+    "benchmark": BENCHMARK,
     "seed": 5,
     "stream": "strategies",
     "metadata": {},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    model("llama").float().save_pretrained(folder / "model")
-    tokenizer().save_pretrained(folder / "model")
-    names = [f"test-{i:04d}" for i in range(QUESTIONS)]
-    questions = pd.DataFrame(
-        {
-            "question_id": names, "question": [f"{i} and {i}?" for i in range(QUESTIONS)],
-            "rationale": "", "gold": "1", "leaked": False, "paraphrase": None,
-        }
-    )  # fmt: skip
-    parquet.write(folder / "questions.parquet", questions, "questions", {})
-    greedy = pd.DataFrame(
-        {
-            "question_id": names, "token_ids": [[1, 2, 3]] * QUESTIONS, "text": "", "answer": None,
-            "extractor": None, "correct": False, "entropy": [[0.1] * 3] * QUESTIONS,
-            "finish_reason": "eos",
-        }
-    )  # fmt: skip
-    parquet.write(folder / "greedy.parquet", greedy, "greedy", {})
-    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
+    write_model(folder / "model")
+    write_questions(folder, QUESTIONS)
+    write_greedy(folder, [[1, 2, 3]] * QUESTIONS)
+    write_exemplars(folder)
     return folder
 
 

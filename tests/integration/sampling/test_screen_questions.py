@@ -9,27 +9,17 @@ import pytest
 import draw_screening_questions
 import screen_questions
 import split_questions
-from helpers.tiny_models import model, tokenizer
+from helpers.job_inputs import BENCHMARK, SAMPLING, write_model
 from zerogap.io import parquet
 from zerogap.sampling import jobs
 
-SAMPLING = {
-    "num_samples": 3, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 5, "dtype": "float32",
-    "batch_size": 90, "batch_invariant": False,
-}  # fmt: skip
-BENCHMARK = {
-    "prompt": {"template": "Q: {question}\nA:", "target": " {answer}", "separator": "\n\n"},
-    "stop": [],
-    "extraction": "numeric",
-}
 METADATA = {"run": "test"}
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A model, and files of 12 questions; every third one can be solved."""
-    model("llama").float().save_pretrained(tmp_path / "model")
-    tokenizer().save_pretrained(tmp_path / "model")
+    write_model(tmp_path / "model")
     for split in ("train", "test"):
         rows = [{"question": f"{split} {k}?", "answer": f"So.\n#### {k}"} for k in range(12)]
         (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -64,7 +54,10 @@ def test_the_split_has_only_questions_that_a_response_solved(folder):
     )  # fmt: skip
     run(
         screen_questions, folder,
-        {"sampling": SAMPLING, "benchmark": BENCHMARK, "seed": 0, "metadata": METADATA},
+        {
+            "sampling": SAMPLING | {"num_samples": 3}, "benchmark": BENCHMARK, "seed": 0,
+            "metadata": METADATA,
+        },
         model="model", questions="candidates.parquet", output="screening.parquet",
     )  # fmt: skip
     counts = parquet.read(folder / "screening.parquet", "counts")

@@ -1,6 +1,5 @@
 """Jobs that decode with vLLM, with a module in its place: part files, resuming, shards."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -8,48 +7,34 @@ import pandas as pd
 import pytest
 
 from helpers.fake_vllm import FakeVllm
-from helpers.tiny_models import model, tokenizer
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    write_exemplars,
+    write_model,
+    write_questions,
+)
+from helpers.tiny_models import model
 from zerogap.io import parquet
 from zerogap.sampling import cell, engines, jobs
 from zerogap.sampling.ranks import step_entropies
 
 QUESTIONS = 6
 PARAMETERS = {
-    "sampling": {
-        "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 5,
-        "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
-    },
-    "benchmark": {
-        "prompt": {
-            "template": "Q: {question}\nA:", "target": " {rationale} The answer is {answer}.",
-            "separator": "\n\n",
-        },
-        "stop": ["Q:"],
-        "extraction": "numeric",
-    },
+    "sampling": SAMPLING | {"max_new_tokens": 5, "batch_size": "auto"},
+    "benchmark": BENCHMARK | {"stop": ["Q:"]},
     "metadata": {},
     "engine": "vllm",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    model("llama").float().save_pretrained(folder / "model")
-    tokenizer().save_pretrained(folder / "model")
-    questions = pd.DataFrame(
-        {
-            "question_id": [f"test-{k}" for k in range(QUESTIONS)],
-            "question": [f"{k} and {k}?" for k in range(QUESTIONS)],
-            "rationale": "", "gold": "1", "leaked": False, "paraphrase": None,
-        }
-    )  # fmt: skip
-    parquet.write(folder / "questions.parquet", questions, "questions", {})
-    (folder / "exemplars.json").write_text(json.dumps([{"question": "a", "target": "b"}]))
     return {
-        "model": folder / "model",
-        "questions": folder / "questions.parquet",
-        "exemplars": folder / "exemplars.json",
+        "model": write_model(folder / "model"),
+        "questions": write_questions(folder, QUESTIONS),
+        "exemplars": write_exemplars(folder),
     }
 
 
@@ -147,5 +132,5 @@ def test_the_strategies_of_a_run_have_the_same_seeds(inputs, greedy, vllm, tmp_p
 def test_a_shard_draws_what_the_whole_does(inputs, greedy, tmp_path):
     whole = sample(inputs, greedy, tmp_path / "whole")
     shard = sample(inputs, greedy, tmp_path / "shard", shard=(1, 3))
-    expected = whole[whole.question_id.isin(["test-1", "test-4"])].reset_index(drop=True)
+    expected = whole[whole.question_id.isin(["test-0001", "test-0004"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(shard, expected)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from zerogap.config.benchmark import Benchmark, Instructions
-from zerogap.config.models import ModelEntry, Preparation, Pretraining
+from zerogap.config.models import ModelEntry, Preparation, Pretraining, Screening
 from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling
 from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
@@ -148,3 +148,16 @@ class Config(Section):
         if preparation is None:
             raise InputError(f"config: models.{model}.preparation is missing; add the section")
         return preparation
+
+    def screening_for(self, model: str) -> Screening:
+        """How the test questions are screened with the prepared base of a model.
+
+        Raises:
+            InputError: the configuration does not say.
+        """
+        screening = self.preparation_for(model).screening
+        if screening is None:
+            raise InputError(
+                f"config: models.{model}.preparation.screening is missing; add the section"
+            )
+        return screening

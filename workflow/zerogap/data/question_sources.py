@@ -1,7 +1,7 @@
 """Where a benchmark's questions come from: the hub, local files, or a generator.
 
 The argument is always the `questions` section of a benchmark file; the results are entries of
-:mod:`zerogap.data.gsm8k_format`.
+:mod:`zerogap.data.gsm8k_format`, or questions parsed from them.
 """
 
 import hashlib
@@ -58,6 +58,17 @@ def fetch(
     if hub.get("sha256"):
         _compare_with_original(entries, hub, required=source == "hub")
     return entries
+
+
+def fetch_split(
+    questions: Mapping[str, Any],
+    split: str,
+    seed: int,
+    parse_gold: Callable[[str], str] = canonical,
+) -> list[Question]:
+    """Fetch and parse the questions of one split, "train" or "test"; see :func:`fetch`."""
+    entries = fetch(questions, seed, parse_gold)[split]
+    return [gsm8k_format.parse(entry, parse_gold) for entry in entries]
 
 
 def generated(num_questions: int, seed: int, split: str) -> list[Entry]:

@@ -26,7 +26,7 @@ _Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def apply_to(tensor: Tensor) -> bool:
-    """Whether the kernels are used for a tensor: on a CPU, unless switched off."""
+    """Whether the kernels take a tensor: bfloat16 or float32 on a CPU, unless switched off."""
     return (
         tensor.device.type == "cpu"
         and tensor.dtype in (torch.bfloat16, torch.float32)

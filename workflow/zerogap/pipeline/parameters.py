@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
-from zerogap.config.models import Preparation, Screening
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 
@@ -126,7 +125,7 @@ def _draw_preparation_questions(config: Config, model: str, name: str) -> Parame
 def _draw_screening_questions(config: Config, model: str, name: str) -> Parameters:
     preparation = config.preparation_for(model)
     return _fetch_questions(config, "data", preparation.benchmark) | {
-        "num_candidates": _screening(preparation).num_candidates,
+        "num_candidates": config.screening_for(model).num_candidates,
         "seed": PREPARATION_SEED,
         "metadata": {"benchmark": preparation.benchmark},
     }
@@ -134,7 +133,7 @@ def _draw_screening_questions(config: Config, model: str, name: str) -> Paramete
 
 def _screen_questions(config: Config, model: str, name: str) -> Parameters:
     preparation = config.preparation_for(model)
-    num_samples = _screening(preparation).num_samples
+    num_samples = config.screening_for(model).num_samples
     return {
         "sampling": config.sampling.model_dump(exclude={"num_shards"})
         | {"num_samples": num_samples},
@@ -143,12 +142,6 @@ def _screen_questions(config: Config, model: str, name: str) -> Parameters:
         "metadata": {"model": model, "variant": name},
         "version": SAMPLING_VERSION,
     }
-
-
-def _screening(preparation: Preparation) -> Screening:
-    if preparation.screening is None:
-        raise InputError(f"config: preparation {preparation.name} screens no questions")
-    return preparation.screening
 
 
 def _write_preparation_data(config: Config, model: str, name: str) -> Parameters:

@@ -156,8 +156,7 @@ def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: 
             epochs = config.preparation_for(job.model).training.num_epochs
             return Work({"training": examples * epochs})
         case "screen_questions":
-            screening = config.preparation_for(job.model).screening
-            assert screening is not None  # noqa: S101 (the job exists)
+            screening = config.screening_for(job.model)
             num_responses = screening.num_candidates * screening.num_samples
             return Work(
                 {

@@ -81,17 +81,12 @@ def _preparation(config: Config, model: ModelEntry) -> str:
     if model.preparation is None:
         return ""
     benchmark = config.benchmarks[model.preparation.benchmark]
-    screening = model.preparation.screening
-    return (
-        f" (trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
-        "the run"
-        + (
-            f"; only questions that it solves in one of {screening.num_samples} responses are used"
-            if screening
-            else ""
-        )
-        + ")"
-    )
+    text = f"trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
+    text += "the run"
+    if screening := model.preparation.screening:
+        text += f"; only questions that it solves in one of {screening.num_samples} responses are "
+        text += "used"
+    return f" ({text})"
 
 
 def setting_files(config: Config) -> list[dict[str, Any]]:

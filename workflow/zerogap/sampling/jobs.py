@@ -46,6 +46,7 @@ from zerogap.sampling.responses import greedy_table
 from zerogap.sampling.samplers import EngineSampler
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
+from zerogap.strategies.identity import Identity
 
 SCREENING_STREAM = "screening"
 
@@ -159,13 +160,13 @@ def screen_questions(
     parameters = {**metadata, **benchmark, "seed": seed, "stream": SCREENING_STREAM}
     context = base.Context([], [])
     settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
-    sampler = EngineSampler(
-        loading.decoder(loading.load(model, sampling["dtype"])),
-        inputs.prompts,
-        inputs.tokenizer,
-        _sampling_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM),
-    )
-    with resumable_dir(output, settings) as folder:
+    params = _sampling_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
+    with (
+        opened_sampler(
+            "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
+        ) as sampler,
+        resumable_dir(output, settings) as folder,
+    ):
         table = sample_questions(
             sampler,
             list(inputs.questions.gold),
