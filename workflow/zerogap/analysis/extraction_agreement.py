@@ -6,6 +6,7 @@ The rules are those of `zerogap.data.extraction`; the run's own rule is the one 
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pandas as pd
 
 from zerogap.data.extraction import RULES, ExtractionRule
@@ -39,14 +40,18 @@ def agreement(
         counts["responses"] += len(table)
         counts["answered own"] += int(table["answer"].notna().sum())
         counts["correct own"] += int(table["correct"].sum())
-        # Memorised responses repeat the same text many times: score each distinct text once.
+        # Memorised responses repeat the same text many times: grade each distinct text once.
         groups = table.groupby(["question_id", "text"], sort=False).correct.agg(["size", "first"])
-        for (question_id, text), size, correct in groups.itertuples():
-            for rule in others:
-                answer, _, is_correct = rule.grade(text, gold[question_id])
-                counts[f"answered {rule.name}"] += size * (answer is not None)
-                counts[f"correct {rule.name}"] += size * bool(is_correct)
-                counts[f"agree {rule.name}"] += size * (is_correct == correct)
+        sizes, correct = groups["size"].to_numpy(), groups["first"].to_numpy()
+        golds = groups.index.get_level_values("question_id").map(gold)
+        texts = groups.index.get_level_values("text")
+        for rule in others:
+            grades = list(map(rule.grade, texts, golds))
+            answered = [grade.answer is not None for grade in grades]
+            is_correct = np.array([grade.correct for grade in grades], dtype=bool)
+            counts[f"answered {rule.name}"] += int(sizes @ answered)
+            counts[f"correct {rule.name}"] += int(sizes @ is_correct)
+            counts[f"agree {rule.name}"] += int(sizes @ (is_correct == correct))
     n_responses = counts.pop("responses")
     return {"responses": n_responses} | {
         key: count / n_responses if n_responses else float("nan") for key, count in counts.items()

@@ -24,7 +24,8 @@ from zerogap.plugins import import_object
 
 _GSM8K = re.compile(r"#### (-?[0-9.,]+)")
 _GSM8K_COT = re.compile(r"The answer is (-?[0-9.,]+).")
-_FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
+# The last match of `-?[$0-9.,]{2,}|-?[0-9]+` is the first one in the reversed text.
+_REVERSED_FLEXIBLE = re.compile(r"(?:[$0-9.,]{2,}|[0-9])-?")
 
 
 class Grade(NamedTuple):
@@ -94,8 +95,8 @@ def _gsm8k_cot(text: str) -> tuple[str | None, str]:
 
 
 def _flexible(text: str) -> tuple[str | None, str]:
-    matches = _FLEXIBLE.findall(text)
-    return (matches[-1], "flexible-extract") if matches else (None, "none")
+    match = _REVERSED_FLEXIBLE.search(text[::-1])
+    return (match[0][::-1], "flexible-extract") if match else (None, "none")
 
 
 def _exact_match(answer: str, gold: str) -> bool:
