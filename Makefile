@@ -37,11 +37,13 @@ smollm2: .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two core
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
 
 full: .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
+	@test -z "$(filter-out cpu gsm8k,$(SCALE))" || { echo "error: SCALE must be cpu or gsm8k"; exit 2; }
 	$(SNAKEMAKE) --profile profiles/full $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=full$(SCALE:%=_%) PROFILE=full
 
 report: PROFILE ?= $(RUN)
 report: .venv/ready ## write the HTML report and the graphs of a run: make report RUN=quick
+	@test -n "$(RUN)" || { echo "error: RUN=<name> is missing, for example make report RUN=quick"; exit 2; }
 	$(SNAKEMAKE) write_report --profile profiles/$(PROFILE) $(CONFIG)
 	@echo && cat reports/$(RUN)/tables/main.md
 	@echo && echo "tables:  reports/$(RUN)/tables"

@@ -22,11 +22,12 @@ for warning in zerogap.config.config_warnings(CONFIG):
 PACKAGE = Path(workflow.basedir, "workflow")
 NEVER_MATCHES = "(?!x)x"  # as a wildcard constraint
 
-# Every job gets the package of this checkout and what the user has on the path. The libraries
-# send no telemetry, and at an offline scale they do not contact a hub.
+# Every job gets the package of this checkout, what the user has on the path, and the checkout
+# itself, where Snakemake's own process finds modules too. The libraries send no telemetry, and at
+# an offline scale they do not contact a hub.
 ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(
-        filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH")))
+        filter(None, (str(PACKAGE), os.environ.get("PYTHONPATH"), workflow.basedir))
     ),
     "HF_HUB_DISABLE_TELEMETRY": 1,
     "DO_NOT_TRACK": 1,

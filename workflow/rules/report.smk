@@ -224,6 +224,7 @@ rule write_provenance:
 
 
 rule write_index:
+    """Write the page with the outcome: Table 3, the verdicts, Figures 1 and 2."""
     input:
         report_sources.entry_files(CONFIG, TABLES["main"]),
         claims="<reports>/claims.csv",

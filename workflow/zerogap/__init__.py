@@ -37,4 +37,4 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         raise ImportError(
             f"zerogap.{name} needs {error.name}; install it with pip install 'zerogap[decoding]'"
-        ) from error
+        ) from None

@@ -26,4 +26,7 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
     try:
         return getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs code that may be anybody's
-        raise InputError(f"{key}: cannot import '{target}': {error}") from error
+        raise InputError(
+            f"{key}: cannot import '{target}': {error}; is the folder above '{module}' on "
+            "PYTHONPATH?"
+        ) from error

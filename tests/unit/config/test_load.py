@@ -3,6 +3,7 @@ import re
 
 import pytest
 import yaml
+from snakemake.cli import parse_config
 from snakemake.utils import update_config
 
 from helpers.configurations import nested
@@ -99,7 +100,7 @@ def test_every_scale_is_valid(overlays):
 )
 def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
     base = [BASE, *(ROOT / path for path in overlays)]
-    with pytest.raises(InputError, match=r"benchmarks.gsm8k.questions.files.train is None"):
+    with pytest.raises(InputError, match=r"benchmarks.gsm8k.questions.files.train is not set"):
         load(base)
     files = {}
     for split in ("train", "test"):
@@ -254,6 +255,36 @@ def test_null_on_snakemakes_command_line_removes_an_entry():
     """Snakemake reads `--config 'models={pythia: null}'` as the text "null"."""
     config = from_snakemake(PAPER | {"models": PAPER["models"] | {"pythia": "null"}}, [BASE])
     assert list(config.models) == ["llama2", "gemma"]
+
+
+def snakemakes_configuration(*entries):
+    """What Snakemake makes of `--config entry …` on the paper's configuration."""
+    merged = json.loads(json.dumps(PAPER))
+    update_config(merged, parse_config(entries))
+    return from_snakemake(merged, [BASE])
+
+
+def test_values_inside_a_mapping_on_the_command_line_keep_their_types():
+    config = snakemakes_configuration(
+        "sampling={num_samples: 20, temperature: 0.5, batch_invariant: true, batch_size: auto}",
+        "benchmarks={gsm8k: {num_test: 40, num_leaked: 20}, pq: null}",
+    )
+    sampling = config.sampling
+    assert (sampling.num_samples, sampling.temperature, sampling.batch_invariant) == (20, 0.5, True)
+    assert sampling.batch_size == "auto"
+    assert list(config.benchmarks) == ["gsm8k"]
+    benchmark = config.benchmarks["gsm8k"]
+    assert (benchmark.num_test, benchmark.num_leaked) == (40, 20)
+
+
+def test_texts_of_files_stay_texts(tmp_path):
+    path = tmp_path / "overlay.yaml"
+    path.write_text("run: '2024'\nmodels: {llama2: {label: '7', revision: '0123'}}\n")
+    merged = json.loads(json.dumps(PAPER))
+    update_config(merged, yaml.safe_load(path.read_text()))
+    config = from_snakemake(merged, [path, BASE])
+    llama = config.models["llama2"]
+    assert (config.run, llama.label, llama.revision) == ("2024", "7", "0123")
 
 
 MINE = {"models": {"mine": {"label": "Mine", "base": "workflow/resources/bases/llama2"}}}

@@ -1,5 +1,7 @@
 """The command `zerogap lm-eval`."""
 
+import textwrap
+
 import typer
 
 from zerogap.errors import InputError
@@ -18,4 +20,6 @@ def lm_eval(context: typer.Context) -> None:
             f"zerogap lm-eval needs lm-evaluation-harness ({error}); install it as in "
             "docs/lm-eval.md"
         ) from error
+    if {"-h", "--help"} & set(context.args):
+        print(textwrap.dedent(f"    {lm_eval.__doc__}"))
     harness.run(context.args)

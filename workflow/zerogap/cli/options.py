@@ -25,7 +25,9 @@ Strategies = Annotated[
         help="identity, railcap, lne_blocking, ted, shortcut or package.module:Class.",
     ),
 ]
-OutputFolder = Annotated[Path, typer.Option("--output", metavar="DIR", help="Folder of all files.")]
+OutputFolder = Annotated[
+    Path, typer.Option("--output", metavar="DIR", file_okay=False, help="Folder of all files.")
+]
 NumSamples = Annotated[int, typer.Option(metavar="N", help="Responses per question.")]
 NumQuestions = Annotated[
     int | None,

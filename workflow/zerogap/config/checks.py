@@ -142,6 +142,11 @@ def _check_questions(key: str, benchmark: Benchmark) -> None:
     if questions.source == "files" and questions.files is not None:
         for split in ("train", "test"):
             path = getattr(questions.files, split)
+            if path is None:
+                raise InputError(
+                    f"config: {key}.files.{split} is not set; give the path of a JSON Lines file "
+                    "in OpenAI's GSM8K format"
+                )
             if not _is_readable(path):
                 raise InputError(
                     f"config: {key}.files.{split} is {path!r}, which does not exist or is not "

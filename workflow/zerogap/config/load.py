@@ -1,6 +1,7 @@
 """From YAML files, or from Snakemake's dictionary, to a checked :class:`Config`."""
 
 import copy
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,11 +102,13 @@ def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Co
     """
     for path in files:
         check_duplicate_keys(Path(path))
-    values = _with_nulls(copy.deepcopy(dict(config)))
+    values = copy.deepcopy(dict(config))
     if files:
         base = _read(Path(files[-1]))
+        overlays = [_read_or_skip(path) for path in files[:-1]]
+        values = _typed(values, functools.reduce(_overlay, overlays, base))
         restore_order(values, base)
-        values = _without_stale_note(values, [base, *map(_read_or_skip, files[:-1])])
+        values = _without_stale_note(values, [base, *overlays])
     return _build(values)
 
 
@@ -134,11 +137,32 @@ def _states_a_base(values: Values) -> bool:
     )
 
 
-def _with_nulls(values: Any) -> Any:
-    """The values with None for "null": Snakemake reads the mappings of `--config` as texts."""
+def _typed(values: Any, written: Any) -> Any:
+    """The values with numbers, booleans and None where Snakemake left texts.
+
+    It reads everything inside the mappings of `--config` as texts. Texts that a file has are kept.
+
+    Args:
+        values: files and command line together.
+        written: the same entry in the files; None if they do not have it.
+    """
     if isinstance(values, dict):
-        return {key: _with_nulls(value) for key, value in values.items()}
-    return None if values == "null" else values
+        entries = written if isinstance(written, Mapping) else {}
+        return {key: _typed(value, entries.get(key)) for key, value in values.items()}
+    if values == written:
+        return values
+    if isinstance(values, list):
+        return [_typed(value, None) for value in values]
+    return _scalar(values) if isinstance(values, str) else values
+
+
+def _scalar(text: str) -> Any:
+    """What a text is in YAML if it is a number, a boolean or null; else the text."""
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return value if text and (value is None or isinstance(value, int | float)) else text
 
 
 def restore_order(values: Values, base: Mapping[str, Any]) -> None:

@@ -241,7 +241,7 @@ def _with_intervals(
             continue
         low, high = bootstrap.interval(values, value, confidence_level)
         if "_vs_" not in metric:
-            low = max(low, 0.0)  # no metric is negative
+            low, high = max(low, 0.0), min(high, 1.0)  # where every metric is
         yield strategy, metric, value, low, high
     yield from _simultaneous_differences(points, resamples, confidence_level)
 

@@ -24,7 +24,7 @@ class Metric:
         name: Its value in the column ``metric`` and its name in `zerogap.metrics`.
         label: What tables and figures print.
         definition: Its values, shape () for a point estimate and (strategies, resamples) for
-            resamples. Values are never negative.
+            resamples. Values are between 0 and 1.
         in_paper: Whether the paper reports it.
         differences: The strategies from which paired differences are taken: none, the
             `zerogap.metrics.evaluate.REFERENCES`, or all (then also with simultaneous intervals).

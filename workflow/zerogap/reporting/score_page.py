@@ -84,25 +84,23 @@ def _strata_plot(scored: Scored) -> dict[str, Any]:
             {"y": HEIGHT * (1 - share), "text": f"{share * top:.2g}"} for share in (0, 0.5, 1)
         ],
         "lines": [
-            {"name": name, "path": _path(x, HEIGHT * (1 - means / top)), "sa_ppg": f"{sa_ppg:.3f}"}
+            {"name": name, "sa_ppg": f"{sa_ppg:.3f}", **_line(x, HEIGHT * (1 - means / top))}
             for name, (means, sa_ppg) in curves.items()
         ],
         "counts": list(zip(x.round(1), ranges.n_questions, strict=True)),
     }
 
 
-def _path(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
-    """A line through the points, with a gap where y is missing; a lone point is a dot."""
-    parts, drawing = [], False
+def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, str]:
+    """A line through the points, with a gap where y is missing, and a dot at each of them."""
+    line, dots = [], []
     for k, (left, down) in enumerate(zip(x, y, strict=True)):
         if np.isnan(down):
-            drawing = False
             continue
-        parts.append(f"{'L' if drawing else 'M'}{left:.1f} {down:.1f}")
-        if not drawing and (k + 1 == len(y) or np.isnan(y[k + 1])):
-            parts.append("h1")
-        drawing = True
-    return "".join(parts)
+        place = f"{left:.1f} {down:.1f}"
+        line.append(f"{'M' if k == 0 or np.isnan(y[k - 1]) else 'L'}{place}")
+        dots.append(f"M{place}h0")
+    return {"path": "".join(line), "dots": "".join(dots)}
 
 
 def _panels(scored: Scored) -> list[dict[str, Any]]:
