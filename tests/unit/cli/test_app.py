@@ -76,3 +76,12 @@ def test_sample_samples_identity_unless_told_otherwise(monkeypatch, capsys):
     monkeypatch.setattr("zerogap.evaluation.collect.collect", collect)
     assert main(["sample", *DECODING]) == 2
     assert "['identity'], 50 responses" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["sample", "evaluate"])
+def test_an_output_that_is_a_file_is_refused_at_once(command, tmp_path, capsys):
+    path = tmp_path / "out"
+    path.touch()
+    options = ["--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", str(path)]
+    assert main([command, *options]) == 2
+    assert "out' is a file" in capsys.readouterr().err
