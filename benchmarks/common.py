@@ -138,6 +138,22 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
     return [Prompt(str(index), ids) for index, ids in enumerate(token_ids)]
 
 
+def write_prompts(folder: Path, name: str, num_questions: int, gsm8k: Path | None) -> str:
+    """A file of token ids (:func:`prompts`) for engines whose environment lacks the exemplars."""
+    path = folder / "prompts.json"
+    made = prompts(name, num_questions, gsm8k and str(gsm8k))
+    path.write_text(json.dumps([prompt.token_ids for prompt in made]))
+    return str(path)
+
+
+def read_prompts(path: str, num_questions: int) -> list[Any]:
+    """The first prompts of such a file."""
+    from zerogap.engine.decoder import Prompt
+
+    token_ids = json.loads(Path(path).read_text())[:num_questions]
+    return [Prompt(str(index), ids) for index, ids in enumerate(token_ids)]
+
+
 def default_device() -> str:
     """The GPU if there is one."""
     import torch

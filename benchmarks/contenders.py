@@ -45,21 +45,18 @@ class Work:
     rows: int | None
 
 
-def measure(
-    engine: str, model: str, questions: int, gsm8k: str | None, **work: Any
-) -> dict[str, Any]:
+def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str, Any]:
     """Tokens per second, peak memory and seconds to start of one contender.
 
     Args:
         engine: a key of :data:`ENGINES`.
-        model: a toy model, a shape or a folder, for the prompts.
-        questions: how many prompts.
-        gsm8k: see :func:`common.prompts`.
+        prompts: a file of :func:`common.write_prompts`.
+        questions: how many of them.
         work: the other attributes of :class:`Work`.
     """
-    prompts = common.prompts(model, questions, gsm8k)
+    asked = common.read_prompts(prompts, questions)
     start = time.perf_counter()
-    draw = ENGINES[engine](Work(prompts=prompts, **work))
+    draw = ENGINES[engine](Work(prompts=asked, **work))
     loaded = time.perf_counter()
     num_tokens = draw()
     common.synchronize(common.default_device())
@@ -69,7 +66,7 @@ def measure(
         "peak": common.peak_bytes(common.default_device()),
         "startup": loaded - start,
         "questions": questions,
-        "prompt": len(prompts[0].token_ids),
+        "prompt": len(asked[0].token_ids),
     }
 
 

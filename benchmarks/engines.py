@@ -47,7 +47,8 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = common.model_folder(args.model, args.dtype, Path(scratch))
-        results = measure_in_turn(args, folder)
+        prompts = common.write_prompts(Path(scratch), args.model, args.questions, args.gsm8k)
+        results = measure_in_turn(args, folder, prompts)
         floor = matrix_floor(folder, args.dtype)
     first = results["zerogap"][0]
     common.publish(
@@ -63,11 +64,11 @@ def main() -> None:
     )  # fmt: skip
 
 
-def measure_in_turn(args: argparse.Namespace, folder: Path) -> dict[str, list[Run]]:
+def measure_in_turn(args: argparse.Namespace, folder: Path, prompts: str) -> dict[str, list[Run]]:
     """Every contender's runs. Contenders take turns, so that a slow minute meets them all."""
     work = {
-        "model": args.model, "folder": str(folder), "dtype": args.dtype,
-        "questions": args.questions, "gsm8k": args.gsm8k and str(args.gsm8k.resolve()),
+        "folder": str(folder), "dtype": args.dtype, "prompts": prompts,
+        "questions": args.questions,
         "samples": args.samples, "tokens": args.tokens, "natural": args.ending == "natural",
         "railcap": False, "rows": args.rows,
     }  # fmt: skip

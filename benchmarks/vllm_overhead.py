@@ -10,6 +10,7 @@ tokens. On a CPU, times are processor time of vLLM's processes, which other work
 vLLM must be installed (docs/vllm.md).
 """
 
+import json
 import statistics
 import tempfile
 import time
@@ -31,10 +32,10 @@ def main() -> None:
     parser.add_argument("--gsm8k", type=Path, help="GSM8K's test.jsonl; else generated questions")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
+        folder = common.model_folder(args.model, args.dtype, Path(scratch))
         seconds = common.in_child(
-            __file__, python=required_vllm().python, model=args.model, dtype=args.dtype,
-            folder=str(common.model_folder(args.model, args.dtype, Path(scratch))),
-            questions=args.questions, gsm8k=args.gsm8k and str(args.gsm8k.resolve()),
+            __file__, python=required_vllm().python, folder=str(folder), dtype=args.dtype,
+            prompts=common.write_prompts(Path(scratch), args.model, args.questions, args.gsm8k),
             samples=args.samples, tokens=args.tokens, rounds=args.rounds,
         )  # fmt: skip
     num_tokens = args.questions * args.samples * args.tokens
@@ -58,9 +59,8 @@ def row(times: list[float], without: list[float], num_tokens: int) -> list[str]:
 
 
 def measure(
-    model: str, folder: str, dtype: str, questions: int, gsm8k: str | None, samples: int,
-    tokens: int, rounds: int,
-) -> dict[str, list[float]]:  # fmt: skip
+    folder: str, dtype: str, prompts: str, samples: int, tokens: int, rounds: int
+) -> dict[str, list[float]]:
     """Seconds of every round, by strategy."""
     llm = contenders.start_vllm(folder, dtype)
     import torch
@@ -68,16 +68,14 @@ def measure(
     from vllm import SamplingParams
 
     clock = time.perf_counter if torch.cuda.is_available() else processor_time
-    prompts = [
-        {"prompt_token_ids": prompt.token_ids} for prompt in common.prompts(model, questions, gsm8k)
-    ]
+    asked = [{"prompt_token_ids": ids} for ids in json.loads(Path(prompts).read_text())]
     fixed: dict[str, Any] = {"max_tokens": tokens, "ignore_eos": True}
-    greedy = llm.generate(prompts, SamplingParams(temperature=0, **fixed), use_tqdm=False)
+    greedy = llm.generate(asked, SamplingParams(temperature=0, **fixed), use_tqdm=False)
     trajectories = [list(request.outputs[0].token_ids) for request in greedy]
     arguments: dict[str, list[Any]] = {
-        "none": [None] * len(prompts),
+        "none": [None] * len(asked),
         "railcap": [{"railcap": {"trajectory": ids, "n": 4}} for ids in trajectories],
-        "lne_blocking": [{"lne_blocking": {"entropy": 0.0}}] * len(prompts),
+        "lne_blocking": [{"lne_blocking": {"entropy": 0.0}}] * len(asked),
     }
     seconds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     for round_number in range(1 + rounds):
@@ -87,7 +85,7 @@ def measure(
                 for extra_args in arguments[name]
             ]
             start = clock()
-            llm.generate(prompts, params, use_tqdm=False)
+            llm.generate(asked, params, use_tqdm=False)
             if round_number:  # the first round warms up
                 seconds[name].append(clock() - start)
     llm.llm_engine.engine_core.shutdown()
