@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import typer
 from _pytest.mark.structures import ParameterSet
 
-from helpers.dry_runs import link_checkout, snakemake
+from helpers.dry_runs import environment, link_checkout, snakemake
 from helpers.paths import ROOT
 from zerogap.cli import main
 from zerogap.cli.app import _repeat_options, app
@@ -103,6 +104,20 @@ def test_documented_calls_of_zerogap_are_accepted(words, folder, monkeypatch, ca
     if "score --clean examples/" in line or (name == "plan" and not re.search(missing, line)):
         assert main(words) == 0
         assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [call for call in calls("zerogap") if call.values[0][0] == "run"])
+def test_documented_runs_plan_jobs(words, folder):
+    process = subprocess.run(
+        [sys.executable, "-m", "zerogap", *words, *([] if "-n" in words else ["-n"])],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "Job stats" in process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("words", calls("python"))

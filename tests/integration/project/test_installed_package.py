@@ -67,6 +67,7 @@ def test_a_model_is_evaluated_on_a_file_of_questions(zerogap, tmp_path):
     [
         ("plan",),
         ("rehearse",),
+        ("run", "--profile", "quick"),
         ("sample", "--model", "m", "--benchmark", "gsm8k", "--output", "out"),
     ],
     ids=lambda arguments: arguments[0],

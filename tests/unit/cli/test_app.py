@@ -10,7 +10,7 @@ from helpers.paths import ROOT
 from zerogap.cli import app, main
 from zerogap.errors import InputError
 
-COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "show")
+COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "run", "show")
 DECODING = [
     "--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
 ]  # fmt: skip
@@ -52,13 +52,13 @@ def test_a_missing_package_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'zerogap[evaluate]'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["plan", "rehearse"])
-def test_a_command_of_the_workflow_says_what_to_install(command, monkeypatch, capsys):
+@pytest.mark.parametrize("words", [["plan"], ["rehearse"], ["run", "--profile", "quick"]])
+def test_a_command_of_the_workflow_says_what_to_install(words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "zerogap.config", None)
     monkeypatch.delattr("zerogap.config", raising=False)
-    assert main([command]) == 2
+    assert main(words) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error: zerogap {command} needs ")
+    assert error.startswith(f"error: zerogap {words[0]} needs ")
     assert "workflow]'" in error
     assert error.count("\n") == 1
 
@@ -67,6 +67,12 @@ def test_options_with_several_values_may_be_repeated_or_listed():
     arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
     repeated = app._repeat_options(arguments)
     assert repeated[-4:] == ["--strategies", "railcap", "--strategies", "ted"]
+
+
+def test_words_after_two_dashes_are_left_as_they_are():
+    passed_on = ["--", "--config", "seed=1", "run=mine"]
+    repeated = app._repeat_options(["run", "--with", "a.yaml", "b.yaml", *passed_on])
+    assert repeated == ["run", "--with", "a.yaml", "--with", "b.yaml", *passed_on]
 
 
 def test_sample_samples_identity_unless_told_otherwise(monkeypatch, capsys):

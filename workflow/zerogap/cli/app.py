@@ -12,6 +12,7 @@ from zerogap.cli.evaluate import evaluate
 from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
+from zerogap.cli.run import run
 from zerogap.cli.sample import sample
 from zerogap.cli.score import score
 from zerogap.cli.show import show
@@ -20,7 +21,7 @@ from zerogap.errors import InputError
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
 MULTIPLE_VALUES = (
     *("--config", "--training", "--sampling", "--greedy", "--prefill", "--models"),
-    "--strategies",
+    *("--strategies", "--with"),
 )
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 # Command → (an example, its exit statuses other than 0 for success and 2 for invalid input).
@@ -36,6 +37,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
     score: ("zerogap score --clean clean.jsonl identity.jsonl railcap=railcap.csv", ""),
     plan: ("zerogap plan --config config.yaml --sampling 3000", ""),
     rehearse: ("zerogap rehearse --models llama2", "1 a stage failed"),
+    run: ("zerogap run table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
     show: ("zerogap show test-0000 --run quick", ""),
 }
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # to another program
@@ -85,7 +87,9 @@ def _repeat_options(arguments: Sequence[str]) -> list[str]:
     """Write options with several values once per value, as typer expects them."""
     repeated: list[str] = []
     option = ""
-    for argument in arguments:
+    for position, argument in enumerate(arguments):
+        if argument == "--":  # the rest is for another program
+            return [*repeated, *arguments[position:]]
         if argument.startswith("-"):
             option = argument if argument in MULTIPLE_VALUES else ""
         elif option and repeated[-1] != option:

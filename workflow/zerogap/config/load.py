@@ -59,7 +59,7 @@ def load(paths: Sequence[str | Path]) -> Config:
     Raises:
         InputError: a file cannot be read or is not a YAML mapping, or the whole is not valid.
     """
-    files = [_read(Path(path)) for path in paths]
+    files = [read_mapping(Path(path)) for path in paths]
     values: Values = {}
     for overlay in files:
         values = _overlay(values, overlay)
@@ -73,7 +73,7 @@ def load_benchmark(path: Path) -> Benchmark:
         InputError: the file cannot be read, is not valid, or names the questions of another
             benchmark.
     """
-    values = _read(path)
+    values = read_mapping(path)
     if owner := values.get("questions_of"):
         raise InputError(
             f"{path}: has the questions and prompts of '{owner}'; use that benchmark instead"
@@ -104,7 +104,7 @@ def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Co
         check_duplicate_keys(Path(path))
     values = copy.deepcopy(dict(config))
     if files:
-        base = _read(Path(files[-1]))
+        base = read_mapping(Path(files[-1]))
         overlays = [_read_or_skip(path) for path in files[:-1]]
         values = _typed(values, functools.reduce(_overlay, overlays, base))
         restore_order(values, base)
@@ -204,7 +204,12 @@ def _duplicate_keys(node: yaml.Node | None, parent: str) -> Iterator[tuple[str, 
             yield from _duplicate_keys(value, f"{parent}{key.value}.")
 
 
-def _read(path: Path) -> Values:
+def read_mapping(path: Path) -> Values:
+    """Read a YAML file that is a mapping.
+
+    Raises:
+        InputError: it cannot be read, is not a mapping, or has a duplicate key.
+    """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -220,7 +225,7 @@ def _read(path: Path) -> Values:
 def _read_or_skip(path: str | Path) -> Values:
     """A file that Snakemake has read; empty for JSON indented by tabs, which is not YAML."""
     try:
-        return _read(Path(path))
+        return read_mapping(Path(path))
     except InputError:
         return {}
 
@@ -255,7 +260,7 @@ def _with_files(benchmarks: Mapping[str, Any]) -> Values:
     for name, entry in benchmarks.items():
         if isinstance(entry, Mapping) and "file" in entry:
             own = {key: value for key, value in entry.items() if key != "file"}
-            entry = _overlay(_read(_benchmark_file(name, entry["file"])), own)
+            entry = _overlay(read_mapping(_benchmark_file(name, entry["file"])), own)
         complete[name] = entry
     return complete
 

@@ -8,9 +8,21 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import yaml
-
+from zerogap.config.load import read_mapping
 from zerogap.errors import InputError
+
+
+def read_overlays(profile: str) -> list[str]:
+    """The overlays that a profile, a folder, lists; none if it is not in the checkout.
+
+    Raises:
+        InputError: the profile's config.yaml is not a YAML mapping.
+    """
+    path = Path(profile, "config.yaml")
+    if not path.is_file():
+        return []
+    overlays = read_mapping(path).get("configfile", [])
+    return [overlays] if isinstance(overlays, str) else overlays
 
 
 def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> None:
@@ -27,7 +39,7 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
     """
     used = [Path(file).resolve() for file in files]
     for profile in _profiles(arguments):
-        overlays = _overlays(profile)
+        overlays = read_overlays(profile)
         if overlays and Path(overlays[0]).resolve() not in used:
             own = [str(file) for file in files[:-1]]  # the last is config.yaml
             raise InputError(
@@ -43,14 +55,6 @@ def _profiles(arguments: Sequence[str]) -> Iterator[str]:
             yield value
         elif option.startswith("--profile="):
             yield option.partition("=")[2]
-
-
-def _overlays(profile: str) -> list[str]:
-    path = Path(profile, "config.yaml")
-    if not path.is_file():
-        return []
-    overlays = yaml.safe_load(path.read_text(encoding="utf-8")).get("configfile", [])
-    return [overlays] if isinstance(overlays, str) else overlays
 
 
 def _relative(paths: Sequence[str]) -> list[str]:

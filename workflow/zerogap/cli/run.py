@@ -1,0 +1,99 @@
+"""The command `zerogap run`."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zerogap.cli.packages import needed_packages
+from zerogap.errors import InputError
+
+Profile = Annotated[
+    str, typer.Option(metavar="NAME", help="A folder of profiles/: quick, full, slurm, ...")
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TARGET",
+        show_default=False,
+        help="What to make (docs/workflow.md); default: all. What follows -- is passed on to "
+        "Snakemake, for example -- --cores 4.",
+    ),
+]
+Overlays = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with", metavar="FILE...", help="Overlays of your own, on top of the profile's."
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", "-n", help="Count the jobs without running them.")
+]
+
+
+@needed_packages("run", "evaluate,training,workflow")
+def run(
+    profile: Profile,
+    targets: Targets = None,
+    overlays: Overlays = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Run the workflow under a profile, with overlays of your own.
+
+    Checks the configuration, prints the call of Snakemake and makes it, in the root of the
+    checkout (docs/workflow.md).
+    """
+    from zerogap import config as configuration  # imported late: it takes half a second
+    from zerogap.config.profiles import read_overlays
+
+    root = _root()
+    files = [_from_root(path, root) for path in overlays or []]
+    os.chdir(root)
+    names = sorted(path.parent.name for path in Path().glob("profiles/*/config.yaml"))
+    if profile not in names:
+        raise InputError(f"--profile must be one of {', '.join(names)} (got {profile})")
+    files = [*read_overlays(f"profiles/{profile}"), *files]
+    arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
+    if any(argument.startswith("--configfile") for argument in arguments):
+        raise InputError("--configfile is not passed on; give your overlays with --with")
+    # Snakemake's --config may complete the configuration; the Snakefile then checks it.
+    if not any(argument.startswith(("--config", "-C")) for argument in arguments):
+        configuration.load(["config.yaml", *files])
+    arguments += ["--dry-run"] if dry_run else []
+    arguments += ["--configfile", *files] if overlays else []
+    _become_snakemake(arguments)
+
+
+def _root() -> Path:
+    """The folder of the Snakefile: the checkout of this package, or the working directory."""
+    from zerogap.config.load import project_file
+
+    snakefile = project_file("Snakefile")
+    if snakefile is None:
+        raise InputError(
+            "the Snakefile is part of a checkout of the project, and this is an installed package; "
+            "run the command in a checkout"
+        )
+    return snakefile.parent.resolve()
+
+
+def _from_root(path: Path, root: Path) -> str:
+    """The path of an overlay as seen from the root.
+
+    Raises:
+        InputError: it is not a file.
+    """
+    if not path.is_file():
+        raise InputError(f"--with {path}: no such file; targets come before --with")
+    return os.path.relpath(path.resolve(), root)
+
+
+def _become_snakemake(arguments: list[str]) -> None:
+    """Replace this process, so that Ctrl-C and the exit status are Snakemake's."""
+    print(shlex.join(["snakemake", *arguments]), file=sys.stderr, flush=True)
+    # The jobs call programs of this environment, which may not be activated.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.execv(sys.executable, [sys.executable, "-m", "snakemake", *arguments])  # noqa: S606
