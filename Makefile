@@ -18,7 +18,7 @@ full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if 
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k gsm8k-files smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -27,12 +27,14 @@ quick: .venv/ready ## run everything at the toy scale, then write the report
 	$(SNAKEMAKE) --profile profiles/quick
 	@$(MAKE) --no-print-directory report RUN=quick
 
-gsm8k: .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=<folder with train.jsonl and test.jsonl>
-	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
+gsm8k: gsm8k-files .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=<folder with train.jsonl and test.jsonl>
 	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=gsm8k
 
-smollm2: .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
+gsm8k-files:
+	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
+
+smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
 	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
 

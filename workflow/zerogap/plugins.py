@@ -1,13 +1,14 @@
 """Load user-provided objects named in a configuration as `package.module:name`."""
 
 import importlib
+import sys
 from typing import Any
 
 from zerogap.errors import InputError
 
 
 def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
-    """Import the object that `target` names.
+    """Import the object that `target` names, also from the working directory.
 
     Args:
         target: `package.module:name`.
@@ -23,6 +24,8 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
             f"{key}: '{target}' must be one of {', '.join(built_in_names)} "
             "or have the form package.module:name"
         )
+    if "" not in sys.path:  # a program that is installed, as `zerogap` is, does not have it
+        sys.path.append("")
     try:
         return getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs code that may be anybody's

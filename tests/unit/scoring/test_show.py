@@ -95,8 +95,11 @@ def test_a_terminal_highlights_what_is_on_the_rail(run, capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["c", "--run", "small"], "results/small: has no question 'c'; there are a, b"),
-        (["a", "--run", "other"], "results/other: has no responses of model (any)"),
-        (["a", "--run", "small", "--model", "big"], "has no responses of model big"),
+        (["a", "--run", "other"], "results/other: has no greedy trajectories"),
+        (
+            ["a", "--run", "small", "--model", "big"],
+            "has no responses of model big and benchmark (any); there are ",
+        ),
     ],
 )
 def test_what_the_run_does_not_have_is_named(run, capsys, arguments, message):

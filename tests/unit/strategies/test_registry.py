@@ -48,6 +48,18 @@ def test_a_strategy_from_outside_is_named_by_module_and_class(monkeypatch):
     assert strategy.prepare(CONTEXT).edit_logits(3, None) == 6
 
 
+def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
+    (tmp_path / "next_to_me.py").write_text(
+        "from zerogap.strategies.base import Intervention\n"
+        "class Nothing:\n"
+        "    def prepare(self, context):\n"
+        "        return Intervention()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    assert build({"class": "next_to_me:Nothing"}).prepare(CONTEXT) == Intervention()
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [

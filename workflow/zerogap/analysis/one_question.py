@@ -75,12 +75,19 @@ def read_question(
     Raises:
         InputError: The run has no trajectories yet, or not this model, benchmark or question.
     """
-    greedy_files = sorted(run.glob(f"{model or '*'}/{benchmark or '*'}/greedy.parquet"))
-    folders = [path.parent for path in greedy_files if (run / "data" / path.parent.name).is_dir()]
+    greedy_files = sorted(run.glob("*/*/greedy.parquet"))
+    decoded = [path.parent for path in greedy_files if (run / "data" / path.parent.name).is_dir()]
+    if not decoded:
+        raise InputError(f"{run}: has no greedy trajectories; name another run with --run")
+    folders = [
+        folder
+        for folder in decoded
+        if model in (None, folder.parent.name) and benchmark in (None, folder.name)
+    ]
     if not folders:
         raise InputError(
             f"{run}: has no responses of model {model or '(any)'} and benchmark "
-            f"{benchmark or '(any)'}; name others with --run, --model and --benchmark"
+            f"{benchmark or '(any)'}; there are {', '.join(map(_setting, decoded))}"
         )
     for folder in folders:
         rows = _rows(run / "data" / folder.name / "questions.parquet", question_id)
@@ -157,6 +164,10 @@ def _spans(tokenizer: Tokenizer, trajectory: list[int], tokens: list[int], n: in
         spans.append((text[len(written) :], mark))
         written = text
     return spans
+
+
+def _setting(folder: Path) -> str:
+    return f"{folder.parent.name}/{folder.name}"
 
 
 def _some(run: Path, folders: list[Path]) -> str:

@@ -50,18 +50,19 @@ def run(
     from zerogap.config.profiles import read_overlays
 
     root = _root()
-    files = [_from_root(path, root) for path in overlays or []]
+    own = [_from_root(path, root) for path in overlays or []]
     os.chdir(root)
     names = sorted(path.parent.name for path in Path().glob("profiles/*/config.yaml"))
     if profile not in names:
         raise InputError(f"--profile must be one of {', '.join(names)} (got {profile})")
-    files = [*read_overlays(f"profiles/{profile}"), *files]
+    files = [*read_overlays(f"profiles/{profile}"), *own]
     arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
     if any(argument.startswith("--configfile") for argument in arguments):
         raise InputError("--configfile is not passed on; give your overlays with --with")
     # Snakemake's --config may complete the configuration; the Snakefile then checks it.
     if not any(argument.startswith(("--config", "-C")) for argument in arguments):
-        configuration.load(["config.yaml", *files])
+        settings = configuration.load(["config.yaml", *files])
+        _note_shared_folder(settings.run, own)
     arguments += ["--dry-run"] if dry_run else []
     arguments += ["--configfile", *files] if overlays else []
     _become_snakemake(arguments)
@@ -89,6 +90,18 @@ def _from_root(path: Path, root: Path) -> str:
     if not path.is_file():
         raise InputError(f"--with {path}: no such file; targets come before --with")
     return os.path.relpath(path.resolve(), root)
+
+
+def _note_shared_folder(run: str, own: list[str]) -> None:
+    """Say so if overlays change a scale but not the name of its folders."""
+    from zerogap.config.load import read_mapping
+
+    if own and not any("run" in read_mapping(Path(file)) for file in own):
+        print(
+            f"note: the overlays do not set `run`, so the files are those of results/{run} and "
+            f"reports/{run}",
+            file=sys.stderr,
+        )
 
 
 def _become_snakemake(arguments: list[str]) -> None:
