@@ -66,6 +66,8 @@ def run(main: Callable[[], None]) -> None:
         main()
     except InputError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
 
 
 def run_job(main: Callable[["Snakemake"], None], job: "Snakemake") -> None:

@@ -36,5 +36,6 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"zerogap.{name} needs {error.name}; install it with pip install 'zerogap[decoding]'"
+            f"zerogap.{name} needs {error.name}; install it with "
+            "pip install '/path/to/zerogap[decoding]'"
         ) from None

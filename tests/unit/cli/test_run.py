@@ -69,6 +69,7 @@ def test_snakemake_runs_in_the_root_of_the_checkout(call):
         (["--profile", "profiles/quick"], f"must be one of {PROFILES} (got profiles/quick)"),
         (["--profile", "quick", "--with", "none.yaml"], "--with none.yaml: no such file"),
         (["--profile", "quick", "--with", "a.yaml", "tables"], "--with tables: no such file; targ"),
+        (["", "--profile", "quick"], "TARGET must not be empty"),
         (["--profile", "quick", "--with", "list.yaml"], "must be a mapping of keys to values"),
         (["--profile", "quick", "--with", "tabs.yaml"], "tabs.yaml: is not valid YAML"),
         (["--profile", "quick", "--with", "typo.yaml"], "config: sampling.temprature: unknown key"),

@@ -22,5 +22,5 @@ def needed_packages(command: str, extras: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise InputError(
             f"zerogap {command} needs {error.name}, which is not installed; install it with pip "
-            f"install 'zerogap[{extras}]'"
+            f"install '/path/to/zerogap[{extras}]'"
         ) from error

@@ -57,6 +57,8 @@ def run(
         raise InputError(f"--profile must be one of {', '.join(names)} (got {profile})")
     files = [*read_overlays(f"profiles/{profile}"), *own]
     arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
+    if "" in arguments:
+        raise InputError("TARGET must not be empty")
     if any(argument.startswith("--configfile") for argument in arguments):
         raise InputError("--configfile is not passed on; give your overlays with --with")
     # Snakemake's --config may complete the configuration; the Snakefile then checks it.

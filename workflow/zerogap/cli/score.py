@@ -289,7 +289,7 @@ def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
         from zerogap.reporting.figures.style import write
     except ModuleNotFoundError as error:
         raise InputError(
-            f"--plot: needs {error.name}; install it with pip install 'zerogap[reporting]'"
+            f"--plot: needs {error.name}; install it with pip install '/path/to/zerogap[reporting]'"
         ) from error
 
     strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}

@@ -56,7 +56,8 @@ def show(
         from zerogap.analysis.one_question import read_question
     except ModuleNotFoundError as error:
         raise InputError(
-            f"zerogap show needs {error.name}; install it with pip install 'zerogap[decoding]'"
+            f"zerogap show needs {error.name}; install it with "
+            "pip install '/path/to/zerogap[decoding]'"
         ) from error
     shown = read_question(
         Path("results", run),

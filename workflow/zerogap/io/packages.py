@@ -20,7 +20,7 @@ def package_file(package: str, path: str) -> Path:
         location = Path(str(importlib.metadata.distribution(package).locate_file(path)))
     except importlib.metadata.PackageNotFoundError as error:
         raise InputError(
-            f"the package {package} is not installed; install envs/smollm2.txt (make smollm2 does)"
+            f"the package {package} is not installed; run make .venv/smollm2"
         ) from error
     if not location.exists():
         raise InputError(f"the package {package} has no {path}; correct the path")

@@ -122,6 +122,8 @@ def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFil
     Raises:
         InputError: The file is missing, empty or malformed.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give a file of responses or counts")
     if not path.is_file():
         raise InputError(f"{path}: does not exist; give a file of responses or counts")
     with path.open("rb") as file:

@@ -17,6 +17,7 @@ BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
 MAX_NAMED_QUESTIONS = 5  # in an error
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
+MIN_QUESTIONS = 20  # with fewer, bootstrap intervals are far too narrow
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def align(
         *(note for file in files.values() for note in file.notes),
         *_sample_notes(files),
         *_one_response_notes(single),
+        *_few_questions_notes(len(questions)),
         *_document_notes(files, tables),
         *_first_response_notes(files, without_first),
     ]
@@ -138,7 +140,8 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
         label, value, ci_low, ci_high (NaN where there is none), and significant: whether the
         simultaneous interval of a difference excludes 0. Nothing is significant if a file has one
-        response per question: its solve probabilities are not estimates.
+        response per question, whose solve probabilities are not estimates, or if there are fewer
+        than MIN_QUESTIONS questions.
     """
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -155,13 +158,14 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         )
     )
     is_difference = table["metric"].str.contains("_vs_").to_numpy()
+    enough = len(aligned.clean) >= MIN_QUESTIONS and not aligned.one_response
     excludes_zero = (simultaneous["ci_low"] > 0) | (simultaneous["ci_high"] < 0)
     leaked = aligned.clean["leaked"]
     sizes = {"all": len(leaked), "leaked": int(leaked.sum()), "unleaked": int((~leaked).sum())}
     return table.assign(
         n_questions=table["subset"].map(sizes),
         label=table["metric"].map(labels),
-        significant=is_difference & excludes_zero.to_numpy() & (not aligned.one_response),
+        significant=is_difference & excludes_zero.to_numpy() & enough,
     ).reset_index(drop=True)
 
 
@@ -268,6 +272,15 @@ def _one_response_notes(paths: Sequence[Path]) -> list[str]:
         f"{', '.join(map(str, paths))}: one response per question, so a solve probability is 0 or "
         "1, SA-PPG compares single answers, and no difference is marked †; sample several "
         "responses (the paper: 50; in lm_eval: the task's `repeats`)"
+    ]
+
+
+def _few_questions_notes(num_questions: int) -> list[str]:
+    if num_questions >= MIN_QUESTIONS:
+        return []
+    return [
+        f"{num_questions} questions are too few for intervals: they can be far too narrow, and "
+        "nothing is marked as significant"
     ]
 
 

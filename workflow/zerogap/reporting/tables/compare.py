@@ -59,7 +59,8 @@ def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str]
     parts = {"paper": "paper", "this_run": "this run"}
     if protocol_differences:
         note = (
-            "The protocol of this run differs from the paper's, so no differences are shown; "
+            "The protocol of this run differs from the paper's, so no differences are shown. The "
+            "paper's values are those of its own models and questions, under this run's headings; "
             f"compare the order of the rows. What differs: {'; '.join(protocol_differences)}."
         )
     else:
