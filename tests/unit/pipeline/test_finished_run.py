@@ -23,6 +23,7 @@ from zerogap.pipeline.rates import Rates
 pytestmark = pytest.mark.usefixtures("in_checkout")
 LLAMA2 = {"models__gemma": None, "models__pythia": None}
 TOKENS_PER_RESPONSE = 40
+NUM_QUESTIONS = 80  # of the quick scale
 
 
 class Run:
@@ -97,9 +98,9 @@ def test_training_tokens_are_those_of_the_examples_in_all_epochs(run):
 
 def test_a_plan_of_the_same_work_takes_what_was_measured(run):
     text = run.texts["llama2", "gsm8k"]
-    run.add_greedy("clean_gsm8k", num_questions=100, seconds=7)
+    run.add_greedy("clean_gsm8k", num_questions=NUM_QUESTIONS, seconds=7)
     speed = finished_run.speeds(run.measured())["Greedy trajectories", "llama2"]
-    work = planning.greedy_work(100, 100 * TOKENS_PER_RESPONSE, text)
+    work = planning.greedy_work(NUM_QUESTIONS, NUM_QUESTIONS * TOKENS_PER_RESPONSE, text)
     rates = Rates(speeds={("Greedy trajectories", "llama2"): speed})
     size = run.sizes["llama2"]
     assert rates.seconds(work, "Greedy trajectories", "llama2", size) == pytest.approx(7)
@@ -120,13 +121,13 @@ def test_forced_responses_are_timed_by_their_tokens(run):
 def test_a_pilot_with_fewer_questions_gives_the_rates_of_the_whole(run):
     run.add_cell("gsm8k", "identity", num_questions=10, seconds=20)
     small = finished_run.speeds(run.measured())["Strategy samples", "llama2"]
-    run.add_cell("gsm8k", "identity", num_questions=100, seconds=200)
+    run.add_cell("gsm8k", "identity", num_questions=NUM_QUESTIONS, seconds=2 * NUM_QUESTIONS)
     large = finished_run.speeds(run.measured())["Strategy samples", "llama2"]
     assert small == pytest.approx(large, rel=0.2)  # the exemplars are read once in each
 
 
 def test_shards_add_up_and_both_sampling_stages_share_a_rate_if_one_was_not_run(run):
-    run.add_cell("gsm8k", "identity", 100, seconds=10)
+    run.add_cell("gsm8k", "identity", NUM_QUESTIONS, seconds=10)
     whole = finished_run.speeds(run.measured())
     (run.folder / "timings/llama2/gsm8k/identity.tsv").unlink()
     for shard, seconds in enumerate((4, 6)):
@@ -137,7 +138,7 @@ def test_shards_add_up_and_both_sampling_stages_share_a_rate_if_one_was_not_run(
 
 
 def test_the_search_of_the_run_may_have_other_settings(run):
-    run.add_greedy("gsm8k", 100, seconds=5)
+    run.add_greedy("gsm8k", NUM_QUESTIONS, seconds=5)
     run.add_timing("gsm8k", "localise_neurons", 30)
     table = pa.table({"layer": [0], "neuron": [0]})
     settings = {"neuron_localisation": {"group_size": 64, "num_questions": 8, "fraction": 0.1}}
@@ -146,7 +147,7 @@ def test_the_search_of_the_run_may_have_other_settings(run):
         table.replace_schema_metadata(schema), run.folder / "llama2/gsm8k/neurons.parquet"
     )
     (run.folder / "data/gsm8k").mkdir(parents=True)
-    leaked = pa.table({"leaked": [True] * 50 + [False] * 50})
+    leaked = pa.table({"leaked": [True] * (NUM_QUESTIONS // 2) + [False] * (NUM_QUESTIONS // 2)})
     pq.write_table(leaked, run.folder / "data/gsm8k/questions.parquet")
     jobs = {job.job.rule: job for job in run.measured()}
     nominal = jobs["localise_neurons"].nominal_seconds
@@ -160,7 +161,7 @@ def test_the_search_of_the_run_may_have_other_settings(run):
 
 
 def test_a_model_of_another_size_under_the_same_name_is_not_used(run, paper):
-    run.add_greedy("clean_gsm8k", 100, seconds=7)
+    run.add_greedy("clean_gsm8k", NUM_QUESTIONS, seconds=7)
     config = paper(**LLAMA2)
     sizes = {"llama2": model_size(config, "llama2")}
     texts = planning.texts_by_owner(config, sizes, 3.0)
@@ -170,12 +171,12 @@ def test_a_model_of_another_size_under_the_same_name_is_not_used(run, paper):
 
 def test_no_job_predicts_itself(run):
     for variant, seconds in (("clean_gsm8k", 10), ("gsm8k", 20), ("pq", 30)):
-        run.add_greedy(variant, 100, seconds)
+        run.add_greedy(variant, NUM_QUESTIONS, seconds)
     table = finished_run.comparison(run.config, run.measured(), run.sizes, run.texts)
     assert list(table.measured) == [10, 20, 30]
     text = run.texts["llama2", "gsm8k"]
-    planned = planning.greedy_work(100, 100 * text.response, text)
-    actual = planning.greedy_work(100, 100 * TOKENS_PER_RESPONSE, text)
+    planned = planning.greedy_work(NUM_QUESTIONS, NUM_QUESTIONS * text.response, text)
+    actual = planning.greedy_work(NUM_QUESTIONS, NUM_QUESTIONS * TOKENS_PER_RESPONSE, text)
     size = run.sizes["llama2"]
     longer = [Rates().nominal_seconds(work, "llama2", size) for work in (planned, actual)]
     factor = longer[0] / longer[1]
@@ -183,20 +184,20 @@ def test_no_job_predicts_itself(run):
 
 
 def test_a_stage_of_a_single_trained_model_is_not_predicted(run):
-    run.add_greedy("gsm8k", 100, 5)
+    run.add_greedy("gsm8k", NUM_QUESTIONS, 5)
     table = finished_run.comparison(run.config, run.measured(), run.sizes, run.texts)
     assert pd.isna(table.predicted).all()
 
 
 def test_a_job_without_its_files_is_left_out(run):
-    run.add_greedy("gsm8k", 100, 5)
+    run.add_greedy("gsm8k", NUM_QUESTIONS, 5)
     run.add_timing("pq", "decode_greedy", 5)  # its responses were deleted
     assert [job.job.variant for job in run.measured()] == ["gsm8k"]
 
 
 def test_the_command_takes_rates_from_a_run_and_compares_itself_with_it(run, tmp_path, capsys):
     for variant, seconds in (("clean_gsm8k", 10), ("gsm8k", 20), ("pq", 30)):
-        run.add_greedy(variant, 100, seconds)
+        run.add_greedy(variant, NUM_QUESTIONS, seconds)
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("models: { gemma: null, pythia: null }")
     arguments = ["plan", "--config", *map(str, QUICK), str(overlay), "--from", str(run.folder)]
