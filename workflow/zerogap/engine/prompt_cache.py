@@ -222,7 +222,8 @@ class PromptCache:
     def _make_room(self, num_rows: int, width: int) -> None:
         """Ensure own-token storage of at least `num_rows` × `width`; contents are kept.
 
-        Storage grows by half, so that a batch that grows row by row is copied rarely. With a
+        Rows grow by an eighth at least, so that a batch that grows row by row is copied rarely.
+        More would cost memory and save little: most rows enter while responses are short. With a
         capacity the first call allocates everything, in the sizes that padded steps need.
         """
         if self.capacity is not None:
@@ -236,7 +237,7 @@ class PromptCache:
                 continue
             new_rows, new_width = current_rows, current_width
             if num_rows > current_rows:
-                new_rows = max(num_rows, current_rows + current_rows // 2)
+                new_rows = max(num_rows, current_rows + current_rows // 8)
             if width > current_width:
                 new_width = padded_columns(width)
             layer.own = _enlarged(

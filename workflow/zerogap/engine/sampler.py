@@ -121,7 +121,7 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     decoder.prefill_prefix(prefix)
     longest = max(len(prompt.token_ids) for prompt in prompts)
     question_tokens = (longest - len(prefix)) * min(1, MAX_PROMPTS_FACTOR / sampling.num_samples)
-    growth = 1 if decoder.preallocates else 1.5  # storage that grows does so by half
+    growth = 1 if decoder.preallocates else 1.125  # storage that grows does so by an eighth
     tokens_per_sample = growth * (sampling.max_new_tokens + question_tokens)
     kv_bytes = tokens_per_sample * decoder.kv_bytes() / len(prefix)
     # The largest tensors of a step, in float32 and in the model's type: logits, their exponentials
