@@ -35,7 +35,7 @@ def test_the_scale_sentence_counts_questions_samples_and_models(config):
     sentence = report_sources.scale_sentence(config)
     assert "GSM8K with N = 1319 questions (660 leaked) and 8 shots" in sentence
     assert "m = 50 samples per question, B = 50 strata" in sentence
-    assert "3 model(s): Llama2 from meta-llama/Llama-2-7b-hf" in sentence
+    assert "3 models: Llama2 from meta-llama/Llama-2-7b-hf" in sentence
 
 
 def test_jobs_get_paths_as_strings(config):

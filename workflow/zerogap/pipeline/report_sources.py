@@ -62,7 +62,7 @@ def scale_sentence(config: Config) -> str:
     """One sentence on the size of the run, for the notes of every table."""
     questions = ", ".join(
         f"{benchmark.label} with N = {benchmark.num_test} questions "
-        f"({benchmark.num_leaked} leaked) and {benchmark.prompt.num_shots} shots"
+        f"({benchmark.num_leaked} leaked) and {_counted(benchmark.prompt.num_shots, 'shot')}"
         for name, benchmark in config.benchmarks.items()
         if benchmark.questions_of is None
     )
@@ -72,9 +72,14 @@ def scale_sentence(config: Config) -> str:
     )
     return (
         f"Run “{config.run}”: {questions}; m = {config.sampling.num_samples} samples per "
-        f"question, B = {config.metrics.bins} strata; {len(config.benchmarks)} benchmark(s); "
-        f"{len(config.models)} model(s): {models}."
+        f"question, B = {config.metrics.bins} strata; "
+        f"{_counted(len(config.benchmarks), 'benchmark')}; "
+        f"{_counted(len(config.models), 'model')}: {models}."
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _preparation(config: Config, model: ModelEntry) -> str:
