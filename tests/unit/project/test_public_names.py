@@ -18,5 +18,6 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr(importlib, "import_module", without_torch)
-    with pytest.raises(ImportError, match=r"zerogap\.sample needs torch; .*'/path/to/zerogap\[decoding\]'"):
+    message = r"zerogap\.sample needs torch; .*'/path/to/zerogap\[decoding\]'"
+    with pytest.raises(ImportError, match=message):
         _ = zerogap.sample
