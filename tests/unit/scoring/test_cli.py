@@ -257,6 +257,25 @@ def test_one_response_per_question_is_noted_and_nothing_is_marked(tmp_path, caps
     assert f"note: {single}: one response per question, so a solve probability is 0 or 1" in err
 
 
+@pytest.mark.parametrize("num_questions", [19, 20])
+def test_few_questions_are_noted_and_nothing_is_marked(tmp_path, capsys, num_questions):
+    """The strategies differ on every question, so their difference would be marked."""
+
+    def counts(name, n_correct):
+        rows = [{"id": k, "n_correct": n_correct, "n_samples": 10} for k in range(num_questions)]
+        return json_lines(tmp_path / name, rows)
+
+    clean, identity, other = (
+        counts("c.jsonl", 0),
+        counts("identity.jsonl", 10),
+        counts("o.jsonl", 0),
+    )
+    _, out, err = score(capsys, "--clean", clean, identity, other, "--format", "md")
+    few = num_questions < 20
+    assert ("−1.000†" in out) != few
+    assert (f"note: {num_questions} questions are too few for intervals" in err) == few
+
+
 def test_nearly_empty_strata_are_noted(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 9} for k in range(10)]
     path = json_lines(tmp_path / "clean.jsonl", rows)

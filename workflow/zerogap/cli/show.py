@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zerogap.errors import InputError
+from zerogap.cli.packages import needed_packages
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -52,13 +52,8 @@ def show(
     """
     from rich.console import Console
 
-    try:
+    with needed_packages("show", "decoding"):
         from zerogap.analysis.one_question import read_question
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"zerogap show needs {error.name}; install it with "
-            "pip install '/path/to/zerogap[decoding]'"
-        ) from error
     shown = read_question(
         Path("results", run),
         question,

@@ -17,7 +17,7 @@ BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
 MAX_NAMED_QUESTIONS = 5  # in an error
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
-MIN_QUESTIONS = 20  # with fewer, bootstrap intervals are far too narrow
+MIN_QUESTIONS = 20  # with fewer, bootstrap intervals may even have no width
 
 
 @dataclass(frozen=True)
