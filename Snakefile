@@ -37,4 +37,5 @@ rule all:
 # After `all`, whose inputs it needs.
 include: "workflow/rules/html_report.smk"
 # After all rules.
+include: "workflow/rules/target_names.smk"
 include: "workflow/rules/progress.smk"
