@@ -38,4 +38,5 @@ rule all:
 include: "workflow/rules/html_report.smk"
 # After all rules.
 include: "workflow/rules/target_names.smk"
+include: "workflow/rules/dry_run.smk"
 include: "workflow/rules/progress.smk"

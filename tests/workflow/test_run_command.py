@@ -37,8 +37,23 @@ def test_an_overlay_changes_the_scale_of_the_profile(run):
     assert "--configfile profiles/quick/quick.yaml overlays/mine.yaml" in text
 
 
-def test_an_unknown_target_is_named_without_a_traceback(run):
-    status, text = run("table_mian", "--profile", "quick")
+def test_a_dry_run_of_everything_fits_a_screen(run):
+    status, text = run("all", "--profile", "quick")
+    assert status == 0
+    assert text.count("Job stats") == 1
+    assert len(text.splitlines()) <= 45
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("table_mian", "error: 'table_mian' is not a target; did you mean table_main"),
+        ("sample_responses", "error: 'sample_responses' is not a target; "),  # it has wildcards
+    ],
+)
+def test_what_is_not_a_target_is_answered_in_one_line(run, target, message):
+    status, text = run(target, "--profile", "quick")
     assert status == 1
-    assert "No rule to produce table_mian" in text
+    assert text.splitlines()[-1].startswith(message)
+    assert "Exception" not in text
     assert "Traceback" not in text
