@@ -8,9 +8,9 @@ from helpers.dry_runs import snakemake
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
-        ("nonsense: 1", "error: config: nonsense: unknown key"),
-        ("models: { llama2: null }", "error: config: primary_setting.model"),
-        ("strategies: { railcap: { class: railcup } }", "error: config: strategies.railcap.class"),
+        ("nonsense: 1", "overlay.yaml: nonsense: unknown key"),
+        ("models: { llama2: null }", "config.yaml: primary_setting.model"),
+        ("strategies: { railcap: { class: railcup } }", "overlay.yaml: strategies.railcap.class"),
         ("seed: 1\nseed: 2", "line 2: duplicate key seed"),
     ],
 )

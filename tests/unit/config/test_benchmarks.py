@@ -115,7 +115,7 @@ def test_a_benchmark_may_name_a_file_of_exemplars(other):
     ],
 )
 def test_a_mistake_in_the_exemplars_is_reported_with_its_key(other, exemplars, message):
-    with pytest.raises(InputError, match=f"config: benchmarks.other.prompt.{message}"):
+    with pytest.raises(InputError, match=f"overlay.yaml: benchmarks.other.prompt.{message}"):
         overlaid(QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": exemplars}}})
 
 
@@ -195,7 +195,7 @@ def test_a_paraphrase_benchmark_may_own_its_questions():
 def test_a_mistake_in_a_file_is_reported_with_the_key_of_its_entry(tmp_path, change, message):
     path = tmp_path / "other.yaml"
     path.write_text(json.dumps(OTHER | change))
-    with pytest.raises(InputError, match=f"^config: .*{message}"):
+    with pytest.raises(InputError, match=f"overlay.yaml: .*{message}"):
         overlaid(QUICK, {"benchmarks.other.file": str(path)})
 
 

@@ -176,33 +176,68 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
 def test_a_mistake_is_reported_with_its_key_and_what_is_allowed(overlaid, key, value, message):
     with pytest.raises(InputError, match=message) as caught:
         overlaid({key: value})
-    assert str(caught.value).startswith("config: ")
+    assert re.match(r"config: |\S+\.yaml: ", str(caught.value))
     assert "\n" not in str(caught.value)
 
 
 def test_a_base_from_scratch_needs_a_family_with_a_toy_model(overlaid):
     overlay = {"pretraining": PRETRAINING, "models.gemma.base": "from_scratch"}
     assert overlaid(overlay).models["gemma"].base == "from_scratch"
-    with pytest.raises(InputError, match=r"config: models.gemma.family 'auto' has no toy model"):
+    with pytest.raises(
+        InputError, match=r"overlay.yaml: models.gemma.family 'auto' has no toy model"
+    ):
         overlaid(overlay | {"models.gemma.family": "auto"})
 
 
 def test_a_missing_key_is_reported_with_its_meaning(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(BASE.read_text().replace("  num_samples: 50", "  # num_samples: 50"))
-    with pytest.raises(InputError, match=r"config: sampling.num_samples is missing: Responses per"):
+    with pytest.raises(InputError, match=r"config.yaml: sampling.num_samples is missing: Resp"):
         load([path])
 
 
 def test_a_mistake_in_a_shared_value_is_reported_where_it_was_written(overlaid):
-    with pytest.raises(InputError, match=r"^config: training.learning_rate must be greater"):
+    with pytest.raises(InputError, match=r"overlay.yaml: training.learning_rate must be greater"):
         overlaid({"training.learning_rate": 0})
-    with pytest.raises(InputError, match=r"^config: training.clean.learning_rate must be greater"):
+    with pytest.raises(InputError, match=r"yaml: training.clean.learning_rate must be greater"):
         overlaid({"training.clean.learning_rate": 0})
-    with pytest.raises(InputError, match=r"^config: pretraining.max_steps must be a positive"):
+    with pytest.raises(InputError, match=r"overlay.yaml: pretraining.max_steps must be a positive"):
         overlaid({"pretraining": PRETRAINING | {"max_steps": 0}})
-    with pytest.raises(InputError, match=r"^config: models.gemma.pretraining.max_steps must be a"):
+    with pytest.raises(InputError, match=r"yaml: models.gemma.pretraining.max_steps must be a"):
         overlaid({"pretraining": PRETRAINING, "models.gemma.pretraining": {"max_steps": 0}})
+
+
+@pytest.mark.parametrize(
+    ("overlays", "place"),
+    [
+        (["sampling: { num_samples: 0 }", "seed: 1"], "0.yaml: sampling.num_samples must"),
+        (["sampling: { num_samples: 0 }", "sampling: { num_samples: x }"], "1.yaml: sampling.num"),
+        (["seed: 1", "models: { llama2: null }"], "config.yaml: primary_setting.model is"),
+        (["benchmarks: { gsm8k: { stop: [''] } }"], "0.yaml: benchmarks.gsm8k.stop.0 must"),
+        (
+            ["models: { mine: { label: Mine } }", "models: { gemma: null }"],
+            "0.yaml: models.mine.base is",
+        ),
+    ],
+)
+def test_a_mistake_is_reported_with_the_last_file_that_has_its_key(overlays, place, tmp_path):
+    paths = [tmp_path / f"{k}.yaml" for k in range(len(overlays))]
+    for path, text in zip(paths, overlays, strict=True):
+        path.write_text(text)
+    with pytest.raises(InputError, match=rf"^(\S*/)?{re.escape(place)}"):
+        load([BASE, *paths])
+
+
+def test_what_the_command_line_sets_is_no_mistake_of_a_file(tmp_path):
+    path = tmp_path / "overlay.yaml"
+    path.write_text("sampling: { num_samples: 7, temperature: 0 }")
+    merged = json.loads(json.dumps(PAPER))
+    update_config(merged, yaml.safe_load(path.read_text()))
+    with pytest.raises(InputError, match=r"overlay.yaml: sampling.temperature must be greater"):
+        from_snakemake(merged, [path, BASE])
+    update_config(merged, parse_config(["sampling={num_samples: 0, temperature: 1}"]))
+    with pytest.raises(InputError, match=r"^config: sampling.num_samples must be a positive"):
+        from_snakemake(merged, [path, BASE])
 
 
 def test_an_unknown_key_is_reported_before_the_key_that_it_leaves_missing(tmp_path):

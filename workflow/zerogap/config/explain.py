@@ -14,6 +14,7 @@ from zerogap.config.section import Section
 KeyPath = tuple[str | int, ...]
 
 MAX_VALUE_LENGTH = 80  # characters
+ABSENT = object()
 
 # Keys of the files that the loader resolves, by the section (`*`: any name) that has them.
 FILE_KEYS: dict[KeyPath, tuple[str, ...]] = {
@@ -89,7 +90,7 @@ def _input_path(error: ErrorDetails, expanded: Mapping[str, Any]) -> KeyPath:
 
 def _written_path(path: KeyPath, written: Mapping[str, Any]) -> KeyPath:
     """Where the value of an expanded path was written, e.g. in `training`, for both kinds."""
-    if _contains(written, path):
+    if value_at(written, path) is not ABSENT:
         return path
     match path:
         case ("training", "clean" | "contaminated", *rest):
@@ -104,13 +105,14 @@ def _written_path(path: KeyPath, written: Mapping[str, Any]) -> KeyPath:
     return path
 
 
-def _contains(values: Any, path: KeyPath) -> bool:
+def value_at(values: Any, path: KeyPath) -> Any:
+    """The value that keys lead to; ABSENT if they lead nowhere."""
     for key in path:
         try:
             values = values[key]
         except (KeyError, IndexError, TypeError):
-            return False
-    return True
+            return ABSENT
+    return values
 
 
 def _allowed_keys(path: KeyPath, written: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.checks import check, check_prompt
 from zerogap.config.config import Config
-from zerogap.config.explain import explain
+from zerogap.config.explain import ABSENT, explain, value_at
 from zerogap.config.section import Name, Section
 from zerogap.errors import InputError
 
@@ -59,11 +60,8 @@ def load(paths: Sequence[str | Path]) -> Config:
     Raises:
         InputError: a file cannot be read or is not a YAML mapping, or the whole is not valid.
     """
-    files = [read_mapping(Path(path)) for path in paths]
-    values: Values = {}
-    for overlay in files:
-        values = _overlay(values, overlay)
-    return _build(_without_stale_note(values, files))
+    files = {str(path): read_mapping(Path(path)) for path in paths}
+    return _build(_without_stale_note(_joined(files), files), files)
 
 
 def load_benchmark(path: Path) -> Benchmark:
@@ -103,16 +101,24 @@ def from_snakemake(config: Mapping[str, Any], files: Sequence[str | Path]) -> Co
     for path in files:
         check_duplicate_keys(Path(path))
     values = copy.deepcopy(dict(config))
+    contents: dict[str, Values] = {}
     if files:
         base = read_mapping(Path(files[-1]))
-        overlays = [_read_or_skip(path) for path in files[:-1]]
-        values = _typed(values, functools.reduce(_overlay, overlays, base))
+        contents = {str(files[-1]): base}
+        contents |= {str(path): _read_or_skip(path) for path in files[:-1]}
+        values = _typed(values, _joined(contents))
         restore_order(values, base)
-        values = _without_stale_note(values, [base, *overlays])
-    return _build(values)
+        values = _without_stale_note(values, contents)
+    return _build(values, contents)
 
 
-def _without_stale_note(values: Values, files: Sequence[Values]) -> Values:
+def _joined(files: Mapping[str, Values]) -> Values:
+    """What a base file and its overlays, in this order, say together."""
+    joined: Values = functools.reduce(_overlay, files.values(), {})
+    return joined
+
+
+def _without_stale_note(values: Values, files: Mapping[str, Values]) -> Values:
     """The values without a `scale_note` on models that a later file replaces.
 
     Args:
@@ -120,7 +126,7 @@ def _without_stale_note(values: Values, files: Sequence[Values]) -> Values:
         files: the base file first.
     """
     note, is_stale = "", False
-    for file in files:
+    for file in files.values():
         if "scale_note" in file:
             note, is_stale = file["scale_note"], False
         elif _states_a_base(file):
@@ -238,7 +244,37 @@ def _overlay(base: Any, overlay: Any) -> Any:
     return {**base, **{key: _overlay(base.get(key), value) for key, value in overlay.items()}}
 
 
-def _build(written: Values) -> Config:
+def _build(values: Values, files: Mapping[str, Values]) -> Config:
+    """The checked configuration; a mistake is reported with the file that it is in.
+
+    Args:
+        values: all files and the command line together.
+        files: the base file first.
+    """
+    try:
+        return _checked(values)
+    except InputError as error:
+        raise InputError(_with_file(str(error), values, files)) from error
+
+
+def _with_file(problem: str, values: Values, files: Mapping[str, Values]) -> str:
+    """Replace the `config` of `config: <key> …` by the last file that has the key.
+
+    If no file has it, the section that lacks it counts. What the command line has set is left.
+    """
+    key = re.match(r"config: ([\w.]+)", problem)
+    parts = key[1].split(".") if key else []
+    path = tuple(int(part) if part.isdecimal() else part for part in parts)
+    joined = _joined(files)
+    while value_at(joined, path) is ABSENT:
+        path = path[:-1]
+    if not path or value_at(values, path) != value_at(joined, path):
+        return problem
+    *_, last = (name for name, file in files.items() if value_at(file, path) is not ABSENT)
+    return last + problem.removeprefix("config")
+
+
+def _checked(written: Values) -> Config:
     values = dict(written)
     for section in ("models", "benchmarks", "strategies", "ablation"):
         if isinstance(values.get(section), Mapping):
