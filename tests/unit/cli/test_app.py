@@ -63,6 +63,14 @@ def test_a_command_of_the_workflow_says_what_to_install(words, monkeypatch, caps
     assert error.count("\n") == 1
 
 
+def test_rehearse_checks_the_names_of_models_before_it_imports_torch(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zerogap.pipeline.rehearsal", None)
+    monkeypatch.delattr("zerogap.pipeline.rehearsal", raising=False)
+    assert main(["rehearse", "--models", "nobody"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: --models: 'nobody' is not a model of the configuration (llama2")
+
+
 def test_options_with_several_values_may_be_repeated_or_listed():
     arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
     repeated = app._repeat_options(arguments)

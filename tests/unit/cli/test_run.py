@@ -72,9 +72,14 @@ def test_snakemake_runs_in_the_root_of_the_checkout(call):
         (["", "--profile", "quick"], "TARGET must not be empty"),
         (["--profile", "quick", "--with", "list.yaml"], "must be a mapping of keys to values"),
         (["--profile", "quick", "--with", "tabs.yaml"], "tabs.yaml: is not valid YAML"),
-        (["--profile", "quick", "--with", "typo.yaml"], "config: sampling.temprature: unknown key"),
+        (
+            ["--profile", "quick", "--with", "typo.yaml"],
+            "typo.yaml: sampling.temprature: unknown key",
+        ),
         (["--profile", "quick", "--with", "binary.yaml"], "binary.yaml: is not valid YAML"),
         (["--profile", "quick", "--", "--configfile", "a.yaml"], "give your overlays with --with"),
+        (["--profile", "quick", "--", "--config", "a.b=1"], "--config a.b=1: write KEY=VALUE"),
+        (["--profile", "quick", "--", "-C", "seed=1", "all"], "--config all: write KEY=VALUE"),
         (["--profile", "quick", "--cores", "1"], "No such option: --cores"),
     ],
 )

@@ -28,7 +28,7 @@ def test_an_invalid_configuration_is_reported_in_one_line(tmp_path, capsys):
     path.write_text("nonsense: 1")
     status, out, err = plan(capsys, "--config", *PAPER, path)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("error: config: nonsense: unknown key")
+    assert err.startswith(f"error: {path}: nonsense: unknown key")
 
 
 def test_every_format_shows_the_same_plan(capsys):
@@ -122,6 +122,9 @@ def test_rates_come_from_a_finished_run_only_if_there_is_one(capsys, tmp_path):
     status, out, err = plan(capsys, "--from", tmp_path)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "has no timings of a model of the configuration; give the folder of a finished" in err
+    assert plan(capsys, "--from", tmp_path / "none") == (
+        2, "", f"error: --from {tmp_path}/none: no such folder; give results/RUN, a finished run\n"
+    )  # fmt: skip
 
 
 def test_a_rate_must_be_of_a_model_of_the_configuration(capsys):

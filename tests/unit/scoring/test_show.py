@@ -37,6 +37,7 @@ def run(tmp_path, monkeypatch):
     for cell, texts in {
         "tiny/clean_gsm8k/batch1": [["one <eos>", "two <eos>"], ["four <eos>"]],
         "tiny/pq/railcap": [["he has two three . <eos>"] * 4, ["three <eos>"]],
+        "tiny/pq/railcap_n1": [["he has one apples . <eos>"] * 4, ["three <eos>"]],
         "tiny/pq/identity": [["he has two apples . <eos>"] * 4, ["three <eos>"]],
     }.items():
         write(folder / cell / "samples.parquet", responses(texts), "samples")
@@ -79,6 +80,7 @@ def test_a_question_is_shown_with_its_responses_by_strategy(run, capsys):
         "clean: 1 of 2 right\n  wrong  one\n  right  two\n\n"
         "identity: 4 of 4 right\n" + "  right  he has two apples .\n" * 2 + "\n"
         "railcap: 4 of 4 right\n" + "  right  he has two three .\n" * 2 + "\n"
+        "railcap_n1: 0 of 4 right\n" + "  wrong  he has one apples .\n" * 2 + "\n"
     )
 
 

@@ -1,6 +1,7 @@
 """The command `zerogap plan`."""
 
 import math
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -87,6 +88,8 @@ def plan(
     _check_positive("--characters-per-token", characters_per_token, str(characters_per_token))
     if compare and from_run is None:
         raise InputError("--compare needs --from results/RUN, the finished run")
+    if from_run is not None and not from_run.is_dir():
+        raise InputError(f"--from {from_run}: no such folder; give results/RUN, a finished run")
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap import config as configuration
     from zerogap.cli import output
@@ -98,7 +101,8 @@ def plan(
     if gpu not in GPUS:
         raise InputError(f"--gpu must be one of {', '.join(GPUS)} (got {gpu})")
     settings = configuration.load(config or [configuration.paper_config()])
-    _check_models(stated, list(settings.models))
+    for kind, by_model in stated.items():
+        check_models(f"--{kind}", filter(None, by_model), settings.models)
     sizes = {model: model_size(settings, model) for model in settings.models}
     texts = planning.texts_by_owner(settings, sizes, characters_per_token)
     speeds = {}
@@ -120,13 +124,17 @@ def plan(
         output.print_table(plan_table(stages, settings, sizes, rates, texts), output_format)
 
 
-def _check_models(stated: dict[str, dict[str, float]], models: list[str]) -> None:
-    for kind, by_model in stated.items():
-        for model in by_model:
-            if model and model not in models:
-                raise InputError(
-                    f"--{kind}: '{model}' is not a model of the configuration ({', '.join(models)})"
-                )
+def check_models(option: str, names: Iterable[str], models: Collection[str]) -> None:
+    """Check that the models which an option names are models of the configuration.
+
+    Raises:
+        InputError: one of them is not.
+    """
+    for name in names:
+        if name not in models:
+            raise InputError(
+                f"{option}: '{name}' is not a model of the configuration ({', '.join(models)})"
+            )
 
 
 def _rates(option: str, arguments: list[str] | None) -> dict[str, float]:

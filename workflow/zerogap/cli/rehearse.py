@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from zerogap.cli.packages import needed_packages
-from zerogap.cli.plan import Config
+from zerogap.cli.plan import Config, check_models
 from zerogap.errors import InputError
 
 Models = Annotated[
@@ -41,6 +41,7 @@ def rehearse(
     from zerogap import config as configuration
 
     settings = configuration.load(config or [configuration.paper_config()])
+    check_models("--models", models or [], settings.models)
     from zerogap.pipeline import rehearsal  # imported late: torch takes seconds
 
     folder = Path("results", settings.run, "rehearsal")

@@ -1,6 +1,8 @@
 """The command `zerogap run`."""
 
+import argparse
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -59,10 +61,8 @@ def run(
     arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
     if "" in arguments:
         raise InputError("TARGET must not be empty")
-    if any(argument.startswith("--configfile") for argument in arguments):
-        raise InputError("--configfile is not passed on; give your overlays with --with")
     # Snakemake's --config may complete the configuration; the Snakefile then checks it.
-    if not any(argument.startswith(("--config", "-C")) for argument in arguments):
+    if not _has_config_values(arguments):
         settings = configuration.load(["config.yaml", *files])
         _note_shared_folder(settings.run, own)
     arguments += ["--dry-run"] if dry_run else []
@@ -92,6 +92,27 @@ def _from_root(path: Path, root: Path) -> str:
     if not path.is_file():
         raise InputError(f"--with {path}: no such file; targets come before --with")
     return os.path.relpath(path.resolve(), root)
+
+
+def _has_config_values(arguments: list[str]) -> bool:
+    """Whether some of Snakemake's arguments are values of the configuration.
+
+    Raises:
+        InputError: they are whole files, or not of the form that Snakemake reads.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", "-C", nargs="*")
+    parser.add_argument("--configfile", "--configfiles", nargs="*")
+    given, _ = parser.parse_known_args(arguments)
+    if given.configfile is not None:
+        raise InputError("--configfile is not passed on; give your overlays with --with")
+    for value in given.config or []:
+        if not re.match(r"[a-zA-Z_][\w-]*\w=", value):
+            raise InputError(
+                f"--config {value}: write KEY=VALUE with a key of the first level, such as "
+                "'sampling={num_samples: 20}', or give the values in a file with --with"
+            )
+    return given.config is not None
 
 
 def _note_shared_folder(run: str, own: list[str]) -> None:

@@ -76,15 +76,7 @@ def rehearse(
         models: keys of the configuration's models; all if empty.
         real_width: shrink the number of layers only.
         real_weights: use the models as they are.
-
-    Raises:
-        InputError: a model that the configuration does not have.
     """
-    if unknown := [model for model in models if model not in config.models]:
-        raise InputError(
-            f"--models: '{unknown[0]}' is not a model of the configuration "
-            f"({', '.join(config.models)})"
-        )
     gpus.claim()
     for model in models or config.models:
         if config.models[model].base == FROM_SCRATCH and not jobs.base_folder(config, model):
