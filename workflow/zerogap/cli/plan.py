@@ -86,10 +86,7 @@ def plan(
         "prefill": _rates("--prefill", prefill),
     }
     _check_positive("--characters-per-token", characters_per_token, str(characters_per_token))
-    if compare and from_run is None:
-        raise InputError("--compare needs --from results/RUN, the finished run")
-    if from_run is not None and not from_run.is_dir():
-        raise InputError(f"--from {from_run}: no such folder; give results/RUN, a finished run")
+    _check_run(from_run, compare)
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap import config as configuration
     from zerogap.cli import output
@@ -122,6 +119,18 @@ def plan(
         output.print_json({"run": settings.run, "stages": stages.to_dict("records")})
     else:
         output.print_table(plan_table(stages, settings, sizes, rates, texts), output_format)
+
+
+def _check_run(folder: Path | None, compare: bool) -> None:
+    """Check that the finished run is there if it is given or needed.
+
+    Raises:
+        InputError: it is not.
+    """
+    if compare and folder is None:
+        raise InputError("--compare needs --from results/RUN, the finished run")
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"--from {folder}: no such folder; give results/RUN, a finished run")
 
 
 def check_models(option: str, names: Iterable[str], models: Collection[str]) -> None:
