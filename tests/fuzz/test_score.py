@@ -150,7 +150,7 @@ def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
     for name, content in invalid_files():
         Path("bad").write_bytes(content)
         clean = next((kind for kind in FILES if name.startswith(f"{kind}:")), "clean")
-        arguments = ["--clean", f"{clean}.jsonl", "bad", "--resamples", "10"]
+        arguments = ["--clean", f"{clean}.jsonl", "bad", "--resamples", "100"]
         outcomes[name] = outcome(arguments, capsys)
     assert len(outcomes) >= 100
     judge("zerogap score, files", outcomes)
@@ -164,16 +164,16 @@ def test_every_invalid_option_is_a_clear_error(folder, judge, capsys) -> None:
 
 @pytest.mark.parametrize("kind", FILES)
 def test_the_files_that_the_cases_change_are_valid(folder, kind) -> None:
-    assert main(["score", "--clean", f"{kind}.jsonl", f"{kind}.jsonl", "--resamples", "10"]) == 0
+    assert main(["score", "--clean", f"{kind}.jsonl", f"{kind}.jsonl", "--resamples", "100"]) == 0
 
 
 def test_a_file_with_a_byte_order_mark_is_accepted(folder) -> None:
     Path("bom.jsonl").write_bytes(b"\xef\xbb\xbf" + json_lines(GOOD))
-    assert main(["score", "--clean", "clean.jsonl", "bom.jsonl", "--resamples", "10"]) == 0
+    assert main(["score", "--clean", "clean.jsonl", "bom.jsonl", "--resamples", "100"]) == 0
 
 
 def test_a_long_fraction_in_a_response_is_not_an_answer(folder) -> None:
     table = pd.DataFrame(RESPONSES)
     table.loc[0, "response"] = f"The answer is {'7' * 6000}/3."
     table.to_csv("long.csv", index=False)
-    assert main(["score", "--clean", "responses.jsonl", "long.csv", "--resamples", "10"]) == 0
+    assert main(["score", "--clean", "responses.jsonl", "long.csv", "--resamples", "100"]) == 0

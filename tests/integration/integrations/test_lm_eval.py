@@ -213,7 +213,25 @@ def test_the_command_writes_logs_that_zerogap_score_reads(tasks, tmp_path):
     )
     (log,) = (tmp_path / "logs").rglob("samples_toy_*.jsonl")
     assert list(inputs.load(log).counts["n_samples"]) == [3] * len(QUESTIONS)
-    assert main(["score", "--clean", str(log), f"railcap={log}", "--resamples", "20"]) == 0
+    assert main(["score", "--clean", str(log), f"railcap={log}", "--resamples", "100"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tasks_given", "message"),
+    [([], "No tasks specified"), (["--tasks", "gsm8k_cott"], "Tasks not found: gsm8k_cott")],
+)
+def test_a_missing_task_is_one_clear_line(tasks_given, message):
+    run = subprocess.run(
+        [sys.executable, "-m", "zerogap", "lm-eval", "--model", "dummy", *tasks_given],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert "Traceback" not in run.stderr
+    last_line = run.stderr.splitlines()[-1]
+    assert last_line.startswith(f"error: --tasks: {message}")
+    assert "zerogap lm-eval ls tasks" in last_line
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from helpers.paths import ROOT
 from zerogap.cli import main
 
 EXAMPLE = ROOT / "examples/score"
-FAST = ["--resamples", "50"]
+FAST = ["--resamples", "100"]
 PATHS = [
     *("--clean", "examples/score/clean.jsonl", "examples/score/identity.jsonl"),
     *("examples/score/railcap.csv", "--leaked", "examples/score/leaked.txt"),

@@ -33,7 +33,7 @@ def page(tmp_path_factory):
         json_lines(folder / f"{name}.jsonl", rows)
     files = ["--clean", folder / "clean.jsonl", f"{ATTACK.replace('=', '')}={folder}/railcap.jsonl"]
     path = folder / "report.html"
-    assert main(["score", "--resamples", "20", *map(str, files), "--html", str(path)]) == 0
+    assert main(["score", "--resamples", "100", *map(str, files), "--html", str(path)]) == 0
     return path
 
 

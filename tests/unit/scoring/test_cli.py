@@ -17,7 +17,7 @@ from zerogap.metrics.evaluate import evaluate
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
-FAST = ["--resamples", "50"]
+FAST = ["--resamples", "100"]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_values_equal_evaluate_on_the_same_tables(files, capsys):
         tables["clean"],
         {"ted": tables["ted"], "custom": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
         bins=10,
-        n_resamples=50,
+        n_resamples=100,
         seed=3,
     )
     pd.testing.assert_frame_equal(table.astype({"ci_low": float, "ci_high": float}), expected)
@@ -89,7 +89,7 @@ def test_resample_samples_gives_intervals_over_samples(files, capsys):
     _, out, _ = score(capsys, *paths, "--resample", "samples", "--format", "json")
     table = pd.DataFrame(json.loads(out)["metrics"]).astype({"ci_low": float, "ci_high": float})
     expected = evaluate(
-        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=50,
+        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=100,
         resample="samples",
     )  # fmt: skip
     pd.testing.assert_frame_equal(table, expected)
@@ -329,7 +329,7 @@ def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
     [
         ("--bins", "0", "--bins must be from 1 to 1,000,000 (got 0)"),
         ("--bins", "many", "--bins"),
-        ("--resamples", "0", "--resamples must be from 1 to 1,000,000 (got 0)"),
+        ("--resamples", "99", "--resamples must be from 100 to 1,000,000 (got 99)"),
         ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
         ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
         ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),

@@ -97,7 +97,8 @@ def test_a_terminal_highlights_what_is_on_the_rail(run, capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["c", "--run", "small"], "results/small: has no question 'c'; there are a, b"),
-        (["a", "--run", "other"], "results/other: has no greedy trajectories"),
+        (["a", "--run", "other"], "results/other: no such folder; the runs are small"),
+        (["a", "--run", "new"], "results/new: has no greedy trajectories"),
         (
             ["a", "--run", "small", "--model", "big"],
             "has no responses of model big and benchmark (any); there are ",
@@ -105,5 +106,6 @@ def test_a_terminal_highlights_what_is_on_the_rail(run, capsys, monkeypatch):
     ],
 )
 def test_what_the_run_does_not_have_is_named(run, capsys, arguments, message):
+    (run.parent / "new").mkdir()
     assert main(["show", *arguments]) == 2
     assert message in capsys.readouterr().err

@@ -75,6 +75,9 @@ def read_question(
     Raises:
         InputError: The run has no trajectories yet, or not this model, benchmark or question.
     """
+    if not run.is_dir():
+        runs = sorted(data.parent.name for data in run.parent.glob("*/data"))
+        raise InputError(f"{run}: no such folder; the runs are {', '.join(runs) or '(none yet)'}")
     greedy_files = sorted(run.glob("*/*/greedy.parquet"))
     decoded = [path.parent for path in greedy_files if (run / "data" / path.parent.name).is_dir()]
     if not decoded:

@@ -27,6 +27,7 @@ ALL_MARKED = "every file says itself which responses are correct; omit the optio
 RESERVED_NAMES = ("clean", "clean_batch2")
 MAX_PLOT_GROUPS = 10
 MAX_OPTION = 10**6  # strata or resamples: more would fill the memory
+MIN_RESAMPLES = 100  # fewer give no interval
 
 
 Strategies = Annotated[
@@ -226,9 +227,9 @@ def _check_numbers(bins: int, resamples: int, seed: int, confidence_level: float
     Raises:
         InputError: An option has an invalid value.
     """
-    for option, value in {"--bins": bins, "--resamples": resamples}.items():
-        if not 1 <= value <= MAX_OPTION:
-            raise InputError(f"{option} must be from 1 to {MAX_OPTION:,} (got {value})")
+    for option, value, least in (("--bins", bins, 1), ("--resamples", resamples, MIN_RESAMPLES)):
+        if not least <= value <= MAX_OPTION:
+            raise InputError(f"{option} must be from {least} to {MAX_OPTION:,} (got {value})")
     if seed < 0:
         raise InputError(f"--seed must be 0 or greater (got {seed})")
     if not 0 < confidence_level < 1:
