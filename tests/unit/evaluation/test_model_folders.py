@@ -69,6 +69,13 @@ def test_weights_that_do_not_fit_are_an_error(folder):
         found.load("float32")
 
 
+@pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model"])
+def test_a_path_without_a_folder_is_not_looked_up_on_the_hub(name, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("asked"))
+    with pytest.raises(InputError, match=rf"^{name}: no such folder; correct the path"):
+        model_folders.find(name, None)
+
+
 def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
     def gated(*_, **__):
         raise GatedRepoError.__new__(GatedRepoError)

@@ -55,7 +55,11 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
         InputError: the model is not found, is gated, has no safetensors weights, its configuration
             or tokenizer cannot be read, it has no end token, or `chat_template` does not fit it.
     """
-    folder = Path(name) if Path(name).is_dir() else _download(name)
+    folder = Path(name)
+    if not folder.is_dir():
+        if folder.is_absolute() or len(folder.parts) > 2:  # the hub's names are OWNER/MODEL
+            raise InputError(f"{name}: no such folder; correct the path of the model")
+        folder = _download(name)
     if not any(folder.glob("*.safetensors")):
         raise InputError(
             f"{name}: has no safetensors weights, and other formats are not loaded; convert it "
