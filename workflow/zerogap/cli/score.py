@@ -27,7 +27,7 @@ ALL_MARKED = "every file says itself which responses are correct; omit the optio
 RESERVED_NAMES = ("clean", "clean_batch2")
 MAX_PLOT_GROUPS = 10
 MAX_OPTION = 10**6  # strata or resamples: more would fill the memory
-MIN_RESAMPLES = 100  # fewer give no interval
+MIN_RESAMPLES = 100  # as `metrics.n_resamples` of the configuration
 
 
 Strategies = Annotated[
