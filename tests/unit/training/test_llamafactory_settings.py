@@ -109,6 +109,21 @@ def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, 
     assert sections["train"]["use_cpu"] == (device == "cpu")
 
 
+@pytest.mark.parametrize(
+    ("device", "slowdown", "expected"),
+    [("cpu", 1.0, True), ("cpu", 45.0, False), ("auto", 45.0, True)],
+)
+def test_a_training_on_a_cpu_that_is_slow_in_bfloat16_uses_float32(
+    tmp_path, monkeypatch, device, slowdown, expected
+) -> None:
+    monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: slowdown)
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    settings.write_datasets(tmp_path, {})
+    training = TRAINING | {"device": device}
+    sections = settings.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
+    assert sections["train"]["bf16"] == expected
+
+
 def test_auto_takes_the_lora_targets_of_the_models_family(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
     settings.write_datasets(tmp_path, {})

@@ -14,6 +14,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from zerogap import precision
 from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -29,21 +30,24 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
 
     Args:
         folder: a model folder.
-        dtype: "float32", "bfloat16", …
+        dtype: "float32", "bfloat16", … A CPU that is slow in it gets float32
+            (:mod:`zerogap.precision`).
 
     Returns:
         The model in evaluation mode.
     """
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=getattr(torch, dtype), use_safetensors=True
-    )
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" and dtype != "float32":
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    wanted: torch.dtype = getattr(torch, dtype)
+    used = precision.usable_dtype(wanted, device)
+    if device.type == "cpu" and wanted != torch.float32:
+        reason = "" if used == wanted else f", because this CPU is slow in {dtype}"
         print(
-            f"warning: no GPU is visible on {platform.node()}; decoding in {dtype} on the CPU. If "
-            "that is not intended, check the partition and CUDA_VISIBLE_DEVICES",
+            f"warning: no GPU is visible on {platform.node()}; decoding on the CPU in "
+            f"{str(used).removeprefix('torch.')}{reason}. If that is not intended, check the "
+            "partition and CUDA_VISIBLE_DEVICES",
             file=sys.stderr,
         )
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=used, use_safetensors=True)
     return model.to(device).eval()
 
 

@@ -41,6 +41,8 @@ def train_settings(
 ) -> Sections:
     """The settings of `llamafactory-cli train` (paper §5.1).
 
+    A CPU that is slow in bfloat16 trains in float32 (:mod:`zerogap.precision`).
+
     Args:
         model: folder of the model to start from.
         data: folder written by :func:`write_datasets`.
@@ -83,7 +85,7 @@ def train_settings(
             "num_train_epochs": training["num_epochs"],
             "lr_scheduler_type": training["lr_scheduler"],
             "warmup_steps": training["warmup_ratio"],  # below 1: a fraction of all steps
-            "bf16": training["bf16"],
+            "bf16": training["bf16"] and not _must_avoid_bf16(training["device"]),
             "use_cpu": training["device"] == "cpu",
             "disable_gradient_checkpointing": not training["bf16"] or training["device"] == "cpu",
             "train_sampling_strategy": (
@@ -95,7 +97,7 @@ def train_settings(
 
 
 def check_device(training: Mapping[str, Any]) -> None:
-    """Check that a training in bfloat16 has a GPU: on a CPU it would take days.
+    """Check that a training in bfloat16 has a GPU, unless the configuration names the CPU.
 
     Raises:
         InputError: it has none, and the configuration does not name the CPU.
@@ -127,6 +129,17 @@ def write_settings(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> Non
             for title, values in sections.items()
         )
     )
+
+
+def _must_avoid_bf16(device: str) -> bool:
+    """Whether the training runs on a CPU that is slow in bfloat16."""
+    if device != "cpu":
+        return False
+    import torch  # takes seconds; other trainings do not wait for it
+
+    from zerogap.precision import usable_dtype
+
+    return usable_dtype(torch.bfloat16, torch.device("cpu")) == torch.float32
 
 
 def _save_settings(save_steps: int | str | None) -> dict[str, Any]:

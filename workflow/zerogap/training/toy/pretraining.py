@@ -12,6 +12,7 @@ import torch
 from transformers import PreTrainedModel
 
 from zerogap.io import parquet
+from zerogap.precision import usable_dtype
 from zerogap.training.toy.corpus import Position
 
 
@@ -64,8 +65,7 @@ def supports_bfloat16(device: torch.device) -> bool:
     """Whether the device computes in bfloat16 natively, so that autocast is faster."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
+    return usable_dtype(torch.bfloat16, device) == torch.bfloat16
 
 
 def train(

@@ -1,0 +1,61 @@
+"""Low precision on a CPU: where it is replaced by float32."""
+
+import pytest
+import torch
+
+from helpers.tiny_models import model
+from zerogap import precision
+from zerogap.engine import loading
+from zerogap.training.toy.pretraining import supports_bfloat16
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture(params=[1.4, 45.0], ids=["a fast CPU", "a slow CPU"])
+def cpu_is_slow(request, monkeypatch) -> bool:
+    """A CPU that emulates low precision nearly as fast as float32, or one without any kernel."""
+    monkeypatch.setattr(precision, "slowdown", lambda dtype: request.param)
+    return request.param > 2
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_cpu_that_is_slow_in_a_precision_uses_float32(cpu_is_slow, dtype) -> None:
+    assert precision.usable_dtype(dtype, CPU) == (torch.float32 if cpu_is_slow else dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_a_gpu_keeps_the_configured_precision(cpu_is_slow, dtype) -> None:
+    assert precision.usable_dtype(dtype, GPU) == dtype
+
+
+def test_the_slowdown_is_measured_once(monkeypatch) -> None:
+    seconds = {torch.float32: 1e-4, torch.bfloat16: 3e-3}
+    measured: list[torch.dtype] = []
+    monkeypatch.setattr(
+        precision, "_seconds", lambda dtype: measured.append(dtype) or seconds[dtype]
+    )
+    precision.slowdown.cache_clear()
+    try:
+        assert precision.slowdown(torch.bfloat16) == pytest.approx(30)
+        assert precision.slowdown(torch.bfloat16) == pytest.approx(30)
+    finally:
+        precision.slowdown.cache_clear()
+    assert measured == [torch.bfloat16, torch.float32]
+
+
+def test_this_cpu_can_be_measured() -> None:
+    assert precision.slowdown(torch.bfloat16) > 0
+
+
+def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
+    cpu_is_slow, tmp_path, capsys
+) -> None:
+    model("llama").bfloat16().save_pretrained(tmp_path)
+    loaded = loading.load(tmp_path, "bfloat16")
+    assert loaded.dtype == (torch.float32 if cpu_is_slow else torch.bfloat16)
+    reason = "in float32, because this CPU is slow in bfloat16."
+    assert (reason in capsys.readouterr().err) == cpu_is_slow
+
+
+def test_bases_are_pretrained_in_bfloat16_only_where_it_is_not_slow(cpu_is_slow) -> None:
+    assert supports_bfloat16(CPU) != cpu_is_slow

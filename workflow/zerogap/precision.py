@@ -1,0 +1,47 @@
+"""Low precision on a CPU: used where it is fast, replaced by float32 where it is not.
+
+A CPU without instructions for bfloat16 multiplies in it a hundred times more slowly than in
+float32, because PyTorch has no fast kernel to fall back on. Which formats a CPU is fast in depends
+on its instructions and on PyTorch, so one small product is timed instead of looking for names of
+instructions. docs/engine.md says what float32 changes.
+"""
+
+import time
+from functools import cache
+
+import torch
+
+# How much slower a precision may be. Emulation on AVX-512 takes about as long as float32, and the
+# choice must not depend on what else the machine does; without any kernel the factor is about 100.
+MAX_SLOWDOWN = 2.0
+_SHAPE = (64, 512)
+_REPEATS = 3
+
+
+def usable_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
+    """The dtype itself, or float32 on a CPU that is slow in it.
+
+    Args:
+        dtype: torch.float32, torch.bfloat16 or torch.float16.
+        device: where the model runs.
+    """
+    if device.type == "cpu" and dtype != torch.float32 and slowdown(dtype) > MAX_SLOWDOWN:
+        return torch.float32
+    return dtype
+
+
+@cache
+def slowdown(dtype: torch.dtype) -> float:
+    """Time of a matrix product on this CPU, relative to the same in float32."""
+    return _seconds(dtype) / _seconds(torch.float32)
+
+
+def _seconds(dtype: torch.dtype) -> float:
+    rows, size = _SHAPE
+    factors = torch.ones(rows, size, dtype=dtype), torch.ones(size, size, dtype=dtype)
+    times = []
+    for _ in range(_REPEATS + 1):  # the first call also prepares the kernel
+        start = time.perf_counter()
+        torch.mm(*factors)
+        times.append(time.perf_counter() - start)
+    return min(times)
