@@ -3,9 +3,10 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zerogap.data import answers
 from zerogap.data.answers import Extraction, canonical, extract, same
 from zerogap.errors import InputError
 
@@ -150,3 +151,30 @@ def test_any_stated_number_is_extracted(number):
 def test_any_text_gives_a_canonical_answer_or_none(text):
     answer = extract(text).answer
     assert answer is None or canonical(answer) == answer
+
+
+def extract_literally(text: str) -> Extraction:
+    """The rule as it is stated, with every pattern applied to the whole text."""
+    response = answers._NEXT_QUESTION.split(text, maxsplit=1)[0]
+    text = response if answers._ANY.search(response) else text
+    for extractor, pattern in (
+        ("the_answer_is", answers._THE_ANSWER_IS),
+        ("hash", answers._HASH),
+    ):
+        if match := pattern.search(text):
+            parts = match.group("number", "exponent", "denominator")
+            return Extraction(answers._stated_number(*parts), extractor)
+    numbers = answers._ANY.findall(text)
+    return (
+        Extraction(canonical(numbers[-1]), "last_number") if numbers else Extraction(None, "none")
+    )
+
+
+WORDS = ("The answer is", "the anſwer IS ", "####", "Q:", "\n\nQuestion:", "x", "e", "é")
+SYMBOLS = ("1", "20", "345", "٣", *" \n=+()-−,.$£/%", "\u00a0")
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.sampled_from(WORDS + SYMBOLS)).map("".join))
+def test_the_shortcuts_of_extraction_change_no_answer(text):
+    assert extract(text) == extract_literally(text)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from helpers.response_files import comma_separated, json_lines, record, text
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.scoring.inputs import leaked_questions, load
+from zerogap.scoring.inputs import PARALLEL_BYTES, leaked_questions, load, load_all
 from zerogap.strategies.filtering import DROPPED
 
 # (question, correctness of its responses in order)
@@ -196,8 +196,8 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
         {"id": 1, "response": "Nine and nine.\n#### 18", "gold": "18"},
         {"id": 2, "response": "nobody knows", "gold": "18"},
     ]
-    loaded = load(json_lines(tmp_path / "f", rows))
-    one, other = loaded.disagreements
+    file = json_lines(tmp_path / "f", rows)
+    one, other = load(file, list_disagreements=True).disagreements
     assert one == {
         "file": str(tmp_path / "f"),
         "line": 1,
@@ -210,7 +210,9 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
         "response": "The answer is 18.",
     }
     assert (other["line"], other["gsm8k_cot/strict-match"]["correct"]) == (2, False)
-    assert load(json_lines(tmp_path / "g", by_response(MARKS))).disagreements is None
+    assert load(file).disagreements == ()
+    marked = json_lines(tmp_path / "g", by_response(MARKS))
+    assert load(marked, list_disagreements=True).disagreements is None
 
 
 def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
@@ -348,3 +350,35 @@ def test_samples_without_marks_are_rejected(tmp_path):
     parquet.write(path, unmarked, "samples", provenance={})
     with pytest.raises(InputError, match="row 1: correct of question 'a' is empty"):
         load(path)
+
+
+@pytest.fixture
+def large_files(tmp_path, monkeypatch):
+    """Two files that are read in processes, with a rule of the user's own next to them."""
+    (tmp_path / "own_rule.py").write_text("def last_word(text):\n    return text.split()[-1]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    padding = "x" * (PARALLEL_BYTES // 8)
+    return {
+        name: json_lines(
+            tmp_path / f"{name}.jsonl",
+            [row | {"padding": padding} for row in with_texts({"a": [True] * 4, name: [False]})],
+        )
+        for name in ("b", "c")
+    }
+
+
+def test_large_files_are_read_in_processes_like_one_by_one(large_files):
+    found = load_all(large_files, extraction="own_rule:last_word", list_disagreements=True)
+    assert list(found) == ["b", "c"]
+    for name, path in large_files.items():
+        expected = load(path, extraction="own_rule:last_word", list_disagreements=True)
+        pd.testing.assert_frame_equal(found[name].counts, expected.counts)
+        assert (found[name].path, found[name].notes) == (path, expected.notes)
+        assert found[name].disagreements == expected.disagreements
+
+
+def test_the_first_invalid_one_of_large_files_is_the_error(large_files):
+    for path in large_files.values():
+        path.write_text(path.read_text() + '{"question_id": "a"}\n')
+    with pytest.raises(InputError, match=r"b.jsonl, line 6"):
+        load_all(large_files)

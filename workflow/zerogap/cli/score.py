@@ -124,7 +124,7 @@ def score(
 
     if clean_batch2:
         paths[scoring.BATCH2] = clean_batch2
-    files = _load({"clean": clean, **paths}, filter_name, extraction)
+    files = _load({"clean": clean, **paths}, filter_name, extraction, bool(disagreements))
     if disagreements:
         _write_disagreements(disagreements, files.values())
     aligned = _align(files, leaked)
@@ -157,7 +157,7 @@ def score(
 
 
 def _load(
-    paths: dict[str, Path], filter_name: str | None, extraction: str
+    paths: dict[str, Path], filter_name: str | None, extraction: str, list_disagreements: bool
 ) -> dict[str, "inputs.Loaded"]:
     """Read the files.
 
@@ -166,7 +166,7 @@ def _load(
     """
     from zerogap.scoring import inputs
 
-    files = {name: inputs.load(path, filter_name, extraction) for name, path in paths.items()}
+    files = inputs.load_all(paths, filter_name, extraction, list_disagreements=list_disagreements)
     if filter_name and all(file.kind != inputs.LM_EVAL for file in files.values()):
         raise InputError("--filter: none of the files is an lm_eval log; omit the option")
     if extraction != DEFAULT_RULE and not _graded(files.values()):

@@ -33,6 +33,8 @@ _THE_ANSWER_IS = re.compile(
 )
 _HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
 _ANY = re.compile(_NUMBER)
+# In the reversed text: its last digit, and everything before that could be in the same number.
+_REVERSED_END = re.compile(r"[0-9][0-9.,$£€\s−-]*")
 _MAX_FRACTION_DIGITS = 4000  # Python converts no longer texts to integers
 _NEXT_QUESTION = re.compile(r"\sQ:|\n\s*\nQuestion:")
 _WHOLE = re.compile(r"([-+−]?)[$£€]?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
@@ -58,17 +60,40 @@ def extract(text: str) -> Extraction:
     A response that runs on into another question ("Q:", or "Question:" after an empty line) is
     read up to there, unless there is no number before it.
     """
-    response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
-    if _ANY.search(response):
-        text = response
-    for extractor, pattern in (("the_answer_is", _THE_ANSWER_IS), ("hash", _HASH)):
-        if match := pattern.search(text):
+    text = _without_next_question(text)
+    for extractor, find in (("the_answer_is", _find_the_answer_is), ("hash", _HASH.search)):
+        if match := find(text):
             parts = match.group("number", "exponent", "denominator")
             return Extraction(_stated_number(*parts), extractor)
-    numbers = _ANY.findall(text)
-    if numbers:
-        return Extraction(canonical(numbers[-1]), "last_number")
+    number = _last_number(text)
+    if number:
+        return Extraction(canonical(number), "last_number")
     return Extraction(None, "none")
+
+
+# The three functions below look for plain texts first, because a file of responses has a million.
+
+
+def _without_next_question(text: str) -> str:
+    """The text up to the next question, unless there is no number before it."""
+    if "Q:" not in text and "Question:" not in text:
+        return text
+    response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
+    return response if _ANY.search(response) else text
+
+
+def _find_the_answer_is(text: str) -> re.Match[str] | None:
+    """The first 'The answer is …'."""
+    if not text.isascii():  # re.IGNORECASE also takes ſ for s
+        return _THE_ANSWER_IS.search(text)
+    start = text.lower().find("the answer is")
+    return None if start < 0 else _THE_ANSWER_IS.search(text, start)
+
+
+def _last_number(text: str) -> str | None:
+    """The last match of `_ANY`: numbers are read from the left, from where none can reach over."""
+    end = _REVERSED_END.search(text[::-1])
+    return _ANY.findall(text, len(text) - end.end())[-1] if end else None
 
 
 @lru_cache(maxsize=2**16)  # answers repeat: a question has one gold answer and many responses

@@ -11,13 +11,19 @@ from zerogap.scoring.response_file import ResponseFile, describe
 
 
 class Grader:
-    """Scores the responses of a file, and compares the marks of the other named rules."""
+    """Scores the responses of a file, and compares the marks of the other named rules.
 
-    def __init__(self, rule: ExtractionRule) -> None:
+    Args:
+        rule: the rule that scores.
+        list_disagreements: whether to keep the responses on which the rules do not agree.
+    """
+
+    def __init__(self, rule: ExtractionRule, *, list_disagreements: bool) -> None:
         self._rule = rule
         self._others = [other for other in RULES.values() if other.name != rule.name]
-        self._n_agreeing = dict.fromkeys((other.name for other in self._others), 0)
+        self._n_disagreeing = dict.fromkeys((other.name for other in self._others), 0)
         self._n_graded = 0
+        self._list_disagreements = list_disagreements
         self._disagreements: list[dict[str, Any]] = []
 
     def gold_answers(self, file: ResponseFile, column: str) -> "pd.Series[str]":
@@ -46,34 +52,38 @@ class Grader:
         """
         if not isinstance(response, str):
             raise file.error(number, f"a response is {describe(response)}; give a text")
-        grades = {rule.name: rule.grade(response, gold) for rule in (self._rule, *self._others)}
-        is_correct = bool(grades[self._rule.name].correct)
         self._n_graded += 1
-        for other in self._others:
-            self._n_agreeing[other.name] += grades[other.name].correct == is_correct
-        if len({grade.correct for grade in grades.values()}) > 1:
+        grade = self._rule.grade(response, gold)
+        others = [(other.name, other.grade(response, gold)) for other in self._others]
+        disagreeing = [name for name, other in others if other.correct != grade.correct]
+        for name in disagreeing:
+            self._n_disagreeing[name] += 1
+        if disagreeing and self._list_disagreements:
             row = {"file": str(file.path), file.unit: number, "question_id": question_id}
             rules = {
-                name: {"answer": grade.answer, "correct": grade.correct}
-                for name, grade in grades.items()
+                name: {"answer": each.answer, "correct": each.correct}
+                for name, each in [(self._rule.name, grade), *others]
             }
             self._disagreements.append(row | {"gold": gold} | rules | {"response": response})
-        return is_correct
+        return bool(grade.correct)
 
     @property
     def disagreements(self) -> tuple[dict[str, Any], ...] | None:
-        """The responses with different marks, as JSON records; None if none was graded."""
+        """The listed responses with different marks, as JSON records; None if none was graded."""
         return tuple(self._disagreements) if self._n_graded else None
 
     def note(self, path: Path) -> str:
         """Which rule scored the responses, and how often each other one agrees."""
         agreements = [
-            f"{other.name} agrees on {100 * self._n_agreeing[other.name] / self._n_graded:.1f}%"
+            f"{other.name} agrees on {100 * self._agreement(other):.1f}%"
             for other in self._others
             if self._n_graded  # a strategy may have dropped every response
         ]
         scored = f"{path}: responses scored by the rule {self._rule.name}"
         return "; ".join([scored, ", ".join(agreements)]) if agreements else scored
+
+    def _agreement(self, other: ExtractionRule) -> float:
+        return (self._n_graded - self._n_disagreeing[other.name]) / self._n_graded
 
     def _gold(self, file: ResponseFile, column: str, number: int, text: str) -> str:
         answer = text.rpartition("####")[2]

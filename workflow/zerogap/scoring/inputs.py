@@ -6,7 +6,13 @@ A file is recognised by its content, not by its name. The result has the columns
 ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the same number.
 """
 
+import multiprocessing
+import os
+import signal
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +32,7 @@ ACCEPTED = (
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
 LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
+PARALLEL_BYTES = 20 * 2**20  # smaller files are read before other processes have started
 _COLUMNS = [*ALIASES.values(), "sample_id", "n_correct", "n_samples", "first_correct", "leaked"]
 
 
@@ -38,8 +45,8 @@ class Loaded:
         counts: One row per question, in the order of the file.
         kind: What kind of file it is.
         notes: What its reader should know.
-        disagreements: The responses on which extraction rules do not agree, as JSON records; None
-            if the file itself says which responses are correct.
+        disagreements: The responses on which extraction rules do not agree, as JSON records, if
+            they were to be listed; None if the file itself says which responses are correct.
     """
 
     path: Path
@@ -50,7 +57,11 @@ class Loaded:
 
 
 def load(
-    path: str | Path, lm_eval_filter: str | None = None, extraction: str = "numeric"
+    path: str | Path,
+    lm_eval_filter: str | None = None,
+    extraction: str = "numeric",
+    *,
+    list_disagreements: bool = False,
 ) -> Loaded:
     """Read a file of responses or counts.
 
@@ -58,6 +69,7 @@ def load(
         path: The file, of any kind in docs/score.md.
         lm_eval_filter: Filter whose records of an lm_eval log are read; the first one if None.
         extraction: Rule that scores responses, see `zerogap.data.extraction`.
+        list_disagreements: Whether to list the responses on which the rules do not agree.
 
     Raises:
         InputError: The file is missing, empty, malformed or of unknown kind; a question or response
@@ -66,7 +78,7 @@ def load(
             line.
     """
     path = Path(path)
-    grader = Grader(extraction_rule(extraction))
+    grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
     file = read(path, [*_COLUMNS, *ALIASES], ACCEPTED)
     if set(file.rows) >= lm_eval.COLUMNS:
         responses, doc_hash, notes = lm_eval.read_log(file, lm_eval_filter, grader)
@@ -100,6 +112,50 @@ def load(
     if "leaked" in file.rows:
         responses["leaked"] = file.flags("leaked", ids)
     return Loaded(path, _count(file, responses), kind, notes, grader.disagreements)
+
+
+def load_all(
+    paths: Mapping[str, Path],
+    lm_eval_filter: str | None = None,
+    extraction: str = "numeric",
+    *,
+    list_disagreements: bool = False,
+) -> dict[str, Loaded]:
+    """Read several files, large ones in a process per core.
+
+    Args:
+        paths: Name → file.
+        lm_eval_filter: As for :func:`load`, as are the others.
+        extraction: Rule that scores responses.
+        list_disagreements: Whether to list the responses on which the rules do not agree.
+
+    Returns:
+        Name → counts.
+
+    Raises:
+        InputError: As :func:`load`, for the first file that is not valid.
+    """
+    read_one = partial(
+        load,
+        lm_eval_filter=lm_eval_filter,
+        extraction=extraction,
+        list_disagreements=list_disagreements,
+    )
+    size = sum(path.stat().st_size for path in paths.values() if path.is_file())
+    processes = min(len(paths), os.cpu_count() or 1)
+    if size < PARALLEL_BYTES or processes == 1:
+        return {name: read_one(path) for name, path in paths.items()}
+    # Not forked: pyarrow's threads do not survive a fork. An interrupt is the parent's to handle.
+    with ProcessPoolExecutor(
+        processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    ) as pool:
+        try:
+            return dict(zip(paths, pool.map(read_one, paths.values()), strict=True))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def leaked_questions(path: str | Path) -> list[str]:
