@@ -281,7 +281,10 @@ def padded_columns(columns: int) -> int:
 def _enlarged(
     current: KeyValue | None, like: KeyValue, count: int, width: int, *, by_token: bool = False
 ) -> KeyValue:
-    """Zeros (count, Hkv, width, D) that begin with the current keys and values.
+    """Keys and values (count, Hkv, width, D) that begin with the current ones.
+
+    What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN. It is
+    not initialised if it is laid out by token, since the compiled kernel does not read padding.
 
     Args:
         current: what is stored now, if anything.
@@ -294,7 +297,7 @@ def _enlarged(
     for part in like:
         _, heads, _, size = part.shape
         if by_token:
-            enlarged.append(part.new_zeros(count, width, heads, size).transpose(1, 2))
+            enlarged.append(part.new_empty(count, width, heads, size).transpose(1, 2))
         else:
             enlarged.append(part.new_zeros(count, heads, width, size))
     for new, old in zip(enlarged, current or (), strict=False):
