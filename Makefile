@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
 PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
-PARALLEL := --numprocesses auto --dist loadfile # a file's fixtures are set up once
+# A file's fixtures are set up once. Files start in the order of testpaths, the long ones first.
+PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}}}'
 gsm8k: export CONFIG = --config $(GSM8K_FILES)
@@ -58,7 +59,7 @@ pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
 	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
 
 test: .venv/ready lint ## run every test except those on Slurm, and print the coverage
-	$(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-fast: .venv/ready ## run the unit tests
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) tests/unit

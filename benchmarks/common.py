@@ -74,11 +74,16 @@ def tokenizer(name: str = "llama2") -> Any:
 
 
 def model(name: str, dtype: str, device: str) -> Any:
-    """A model folder, a shipped toy model, or a shape with random weights made on the device."""
+    """A model folder, a shipped toy model, or a shape with random weights made on the device.
+
+    As in the engine, a CPU that is slow in a low precision gets float32.
+    """
     import torch
     import transformers
 
-    torch_dtype = getattr(torch, dtype)
+    from zerogap.precision import usable_dtype
+
+    torch_dtype = usable_dtype(getattr(torch, dtype), torch.device(device))
     if name not in SHAPES:
         folder = name if Path(name).is_dir() else BASES / name
         loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch_dtype)

@@ -91,10 +91,11 @@ def test_logits_of_ragged_rows_equal_those_of_each_sequence_alone(family, make_d
 def test_lower_precision_is_as_accurate_as_a_sequence_alone(family, dtype, make_decoder):
     """float32: within 1e-3. bfloat16: errors hardly larger than without sharing.
 
-    On average 1.0 to 1.1 times the error without sharing was measured.
+    Over 40 models 1.0 times the error without sharing was measured. Five are too few: a few large
+    errors decide, and the ratio is up to 1.6.
     """
     errors, reference_errors = [], []
-    for seed in range(5):
+    for seed in range(5 if dtype == torch.float32 else 20):
         rng = random.Random(seed)
         prefix, *questions = ([rng.randrange(VOCABULARY) for _ in range(n)] for n in (20, 3, 14))
         rows = [(q, [rng.randrange(VOCABULARY) for _ in range(9)]) for q in (0, 1, 0, 1)]
