@@ -1,9 +1,9 @@
 """Low precision on a CPU: used where it is fast, replaced by float32 where it is not.
 
-A CPU without instructions for bfloat16 multiplies in it a hundred times more slowly than in
-float32, because PyTorch has no fast kernel to fall back on. Which formats a CPU is fast in depends
-on its instructions and on PyTorch, so one small product is timed instead of looking for names of
-instructions. docs/engine.md says what float32 changes.
+On a CPU with AVX2 alone, PyTorch multiplies a hundred times more slowly in bfloat16 than in
+float32. Which formats a CPU is fast in depends on its instructions and on PyTorch, so one small
+product is timed instead of looking for names of instructions. docs/engine.md has the figures, and
+says what float32 changes.
 """
 
 import time
@@ -11,8 +11,8 @@ from functools import cache
 
 import torch
 
-# How much slower a precision may be. Emulation on AVX-512 takes about as long as float32, and the
-# choice must not depend on what else the machine does; without any kernel the factor is about 100.
+# How much slower a precision may be. The choice must not depend on what else the machine does, and
+# a CPU without a fast kernel is slower by a factor of 45 to 100.
 MAX_SLOWDOWN = 2.0
 _SHAPE = (64, 512)
 _REPEATS = 3
