@@ -23,6 +23,11 @@ def test_a_cpu_that_is_slow_in_a_precision_uses_float32(cpu_is_slow, dtype) -> N
     assert precision.usable_dtype(dtype, CPU) == (torch.float32 if cpu_is_slow else dtype)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_full_precision_is_kept(cpu_is_slow, dtype) -> None:
+    assert precision.usable_dtype(dtype, CPU) == dtype
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_a_gpu_keeps_the_configured_precision(cpu_is_slow, dtype) -> None:
     assert precision.usable_dtype(dtype, GPU) == dtype

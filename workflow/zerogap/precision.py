@@ -22,10 +22,11 @@ def usable_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
     """The dtype itself, or float32 on a CPU that is slow in it.
 
     Args:
-        dtype: torch.float32, torch.bfloat16 or torch.float16.
+        dtype: of the configuration.
         device: where the model runs.
     """
-    if device.type == "cpu" and dtype != torch.float32 and slowdown(dtype) > MAX_SLOWDOWN:
+    is_low = dtype.itemsize < torch.float32.itemsize
+    if is_low and device.type == "cpu" and slowdown(dtype) > MAX_SLOWDOWN:
         return torch.float32
     return dtype
 
