@@ -75,7 +75,7 @@ def extract(text: str) -> Extraction:
 
 
 def _without_next_question(text: str) -> str:
-    """The text up to the next question, unless there is no number before it."""
+    """The text up to the next question, if it has a number; else the whole text."""
     if "Q:" not in text and "Question:" not in text:
         return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]

@@ -125,9 +125,9 @@ def load_all(
 
     Args:
         paths: Name → file.
-        lm_eval_filter: As for :func:`load`, as are the others.
-        extraction: Rule that scores responses.
-        list_disagreements: Whether to list the responses on which the rules do not agree.
+        lm_eval_filter: As for :func:`load`.
+        extraction: As for :func:`load`.
+        list_disagreements: As for :func:`load`.
 
     Returns:
         Name → counts.

@@ -62,7 +62,7 @@ def optimisers(model: PreTrainedModel, rate: float) -> list[torch.optim.Optimize
 
 
 def supports_bfloat16(device: torch.device) -> bool:
-    """Whether the device computes in bfloat16 natively, so that autocast is faster."""
+    """Whether a GPU computes in bfloat16 natively, or a CPU is not slow in it."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return usable_dtype(torch.bfloat16, device) == torch.bfloat16
