@@ -2,11 +2,13 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
 from zerogap.config.config import CLEAN_PREFIX, Config
+from zerogap.config.errors import ConfigError
 from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, Preparation
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Training
@@ -32,7 +34,7 @@ def check(config: Config) -> None:
     """Check a configuration for what the types of single values cannot say.
 
     Raises:
-        InputError: names the key and the remedy.
+        ConfigError: names the key and the remedy.
     """
     for name, benchmark in config.benchmarks.items():
         _check_benchmark(f"benchmarks.{name}", name, benchmark)
@@ -48,23 +50,31 @@ def check(config: Config) -> None:
 
 def _check_names(config: Config) -> None:
     if config.run == BASES_FOLDER:
-        raise InputError(f"config: run: results/{config.run} holds what runs share; rename the run")
+        raise ConfigError("run", f": results/{config.run} holds what runs share; rename the run")
     for name, model in config.models.items():
         if model.preparation is not None and model.preparation.name == "base":
-            raise InputError(
-                f"config: models.{name}.preparation.name: the name is reserved; rename it"
+            raise ConfigError(
+                f"models.{name}.preparation.name", ": the name is reserved; rename it"
             )
     for section, reserved in RESERVED_NAMES.items():
         if taken := sorted(set(getattr(config, section)) & set(reserved)):
-            raise InputError(f"config: {section}.{taken[0]}: the name is reserved; rename it")
-    for section in ("models", "benchmarks", "all_strategies"):
-        labels: dict[str, str] = {}
-        for name, entry in getattr(config, section).items():
-            other = labels.setdefault(entry.label, name)
-            if other != name:
-                raise InputError(
-                    f"config: {name} has the label of {other} ('{entry.label}'); give each entry "
-                    "of models, of benchmarks and of strategies and ablation a label of its own"
+            raise ConfigError(f"{section}.{taken[0]}", ": the name is reserved; rename it")
+    for sections in (("models",), ("benchmarks",), ("strategies", "ablation")):
+        _check_labels({section: getattr(config, section) for section in sections})
+
+
+def _check_labels(sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that no two entries with different names have the same label."""
+    owners: dict[str, str] = {}
+    for section, entries in sections.items():
+        for name, entry in entries.items():
+            key = f"{section}.{name}"
+            owner = owners.setdefault(entry.label, key)
+            if owner.partition(".")[2] != name:
+                raise ConfigError(
+                    key,
+                    f"has the label of {owner} ('{entry.label}'); give each entry of "
+                    f"{' and '.join(sections)} a label of its own",
                 )
 
 
@@ -83,15 +93,14 @@ def config_warnings(config: Config) -> list[str]:
 
 def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
     if name.startswith(CLEAN_PREFIX):
-        raise InputError(f"config: {key}: the name is reserved for clean models; rename it")
+        raise ConfigError(key, ": the name is reserved for clean models; rename it")
     if benchmark.contamination == "paraphrase" and benchmark.paraphrases is None:
-        raise InputError(
-            f"config: {key}.paraphrases is missing; contamination: paraphrase needs it"
-        )
+        raise ConfigError(f"{key}.paraphrases", "is missing; contamination: paraphrase needs it")
     if benchmark.contamination == "verbatim" and benchmark.paraphrases is not None:
-        raise InputError(
-            f"config: {key}.paraphrases has no effect with contamination: verbatim; remove it, or "
-            "set contamination: paraphrase"
+        raise ConfigError(
+            f"{key}.paraphrases",
+            "has no effect with contamination: verbatim; remove it, or "
+            "set contamination: paraphrase",
         )
     if benchmark.paraphrases is not None:
         _check_paraphrases(f"{key}.paraphrases", benchmark.paraphrases)
@@ -99,24 +108,26 @@ def _check_benchmark(key: str, name: str, benchmark: Benchmark) -> None:
         _check_split(key, benchmark)
         _check_questions(f"{key}.questions", benchmark)
         check_prompt(f"{key}.prompt", benchmark)
-        with _under(key):
+        with _mistake_in(f"{key}.extraction"):
             extraction.extraction_rule(benchmark.extraction)
 
 
 @contextlib.contextmanager
-def _under(key: str) -> Iterator[None]:
-    """Put the section's key before an error that names its field."""
+def _mistake_in(key: str) -> Iterator[None]:
+    """Report an error that begins with the last part of a key under the whole key."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"config: {key}.{error}") from error
+        field = key.rpartition(".")[2]
+        raise ConfigError(key, str(error).removeprefix(field).lstrip()) from error
 
 
 def _check_split(key: str, benchmark: Benchmark) -> None:
     if benchmark.num_leaked >= benchmark.num_test:
-        raise InputError(
-            f"config: {key}.num_leaked is {benchmark.num_leaked}; it must be below "
-            f"{key}.num_test ({benchmark.num_test}), so that unleaked questions remain"
+        raise ConfigError(
+            f"{key}.num_leaked",
+            f"is {benchmark.num_leaked}; it must be below "
+            f"{key}.num_test ({benchmark.num_test}), so that unleaked questions remain",
         )
     questions = benchmark.questions
     if questions.source in ("generated", "gsm_symbolic"):
@@ -128,29 +139,30 @@ def _check_split(key: str, benchmark: Benchmark) -> None:
             names["train"] += " + num_preparation"
         for split, number in needed.items():
             if sizes is not None and getattr(sizes, f"num_{split}") < number:
-                raise InputError(
-                    f"config: {key}.questions.{questions.source}.num_{split} is "
-                    f"{getattr(sizes, f'num_{split}')}, fewer than {names[split]} ({number}); "
-                    "raise it"
+                raise ConfigError(
+                    f"{key}.questions.{questions.source}.num_{split}",
+                    f"is {getattr(sizes, f'num_{split}')}, fewer than {names[split]} ({number}); "
+                    "raise it",
                 )
 
 
 def _check_questions(key: str, benchmark: Benchmark) -> None:
     questions = benchmark.questions
     if getattr(questions, questions.source) is None:
-        raise InputError(f"config: {key}.{questions.source} is missing; {key}.source needs it")
+        raise ConfigError(f"{key}.{questions.source}", f"is missing; {key}.source needs it")
     if questions.source == "files" and questions.files is not None:
         for split in ("train", "test"):
             path = getattr(questions.files, split)
             if path is None:
-                raise InputError(
-                    f"config: {key}.files.{split} is not set; give the path of a JSON Lines file "
-                    "in OpenAI's GSM8K format"
+                raise ConfigError(
+                    f"{key}.files.{split}",
+                    "is not set; give the path of a JSON Lines file in OpenAI's GSM8K format",
                 )
             if not _is_readable(path):
-                raise InputError(
-                    f"config: {key}.files.{split} is {path!r}, which does not exist or is not "
-                    "readable; give the path of a JSON Lines file in OpenAI's GSM8K format"
+                raise ConfigError(
+                    f"{key}.files.{split}",
+                    f"is {path!r}, which does not exist or is not "
+                    "readable; give the path of a JSON Lines file in OpenAI's GSM8K format",
                 )
 
 
@@ -158,7 +170,7 @@ def check_prompt(key: str, benchmark: Benchmark) -> None:
     """Check the placeholders of a benchmark's prompt.
 
     Raises:
-        InputError: names the field below `key` and its placeholders.
+        ConfigError: names the field below `key` and its placeholders.
     """
     for field, placeholders in (("template", ["question"]), ("target", ["rationale", "answer"])):
         text = getattr(benchmark.prompt, field)
@@ -170,30 +182,30 @@ def check_prompt(key: str, benchmark: Benchmark) -> None:
             known = all(f"{{{name}}}" in text for name in placeholders[-1:])
         if not known:
             names = " and ".join(f"{{{name}}}" for name in placeholders)
-            raise InputError(
-                f"config: {key}.{field} is {text!r}; its placeholders must be {names} "
-                "(write {{ and }} for braces)"
+            raise ConfigError(
+                f"{key}.{field}",
+                f"is {text!r}; its placeholders must be {names} (write {{{{ and }}}} for braces)",
             )
 
 
 def _check_paraphrases(key: str, paraphrases: Paraphrases) -> None:
     method = paraphrases.method
     if method != "rules" and getattr(paraphrases, method) is None:
-        raise InputError(f"config: {key}.{method} is missing; {key}.method needs it")
+        raise ConfigError(f"{key}.{method}", f"is missing; {key}.method needs it")
     if method == "local" and paraphrases.local is not None and not paraphrases.local.model:
-        raise InputError(
-            f"config: {key}.local.model is not set; name a folder, or a model on the hub, with a "
-            "chat template"
+        raise ConfigError(
+            f"{key}.local.model",
+            "is not set; name a folder, or a model on the hub, with a chat template",
         )
 
 
 def _check_instructions(instructions: Instructions) -> None:
     if instructions.source == "hub" and instructions.hub is None:
-        raise InputError("config: instructions.hub is missing; instructions.source needs it")
+        raise ConfigError("instructions.hub", "is missing; instructions.source needs it")
     if instructions.source == "files" and not _is_readable(instructions.files):
-        raise InputError(
-            f"config: instructions.files is {instructions.files!r}, which does not exist or is "
-            "not readable"
+        raise ConfigError(
+            "instructions.files",
+            f"is {instructions.files!r}, which does not exist or is not readable",
         )
 
 
@@ -204,20 +216,21 @@ def _is_readable(path: str | None) -> bool:
 def _check_models(config: Config) -> None:
     for name, entry in config.models.items():
         if entry.family not in ("auto", *FAMILIES):
-            raise InputError(
-                f"config: models.{name}.family is {entry.family!r}; it must be one of "
-                f"{', '.join(['auto', *FAMILIES])}"
+            raise ConfigError(
+                f"models.{name}.family",
+                f"is {entry.family!r}; it must be one of {', '.join(['auto', *FAMILIES])}",
             )
         if entry.base == FROM_SCRATCH:
             config.pretraining_for(name)
-            with _under(f"models.{name}"):
+            with _mistake_in(f"models.{name}.family"):
                 toy_architecture(entry.family)
         _check_preparation(f"models.{name}.preparation", entry.preparation, config)
         gsm8k = entry.pretraining.gsm8k if entry.pretraining else None
         if gsm8k is not None and not _is_readable(gsm8k):
-            raise InputError(
-                f"config: pretraining.gsm8k is {gsm8k!r}, which does not exist or is not "
-                "readable; give the path of a JSON Lines file in OpenAI's GSM8K format, or null"
+            raise ConfigError(
+                "pretraining.gsm8k",
+                f"is {gsm8k!r}, which does not exist or is not "
+                "readable; give the path of a JSON Lines file in OpenAI's GSM8K format, or null",
             )
 
 
@@ -226,15 +239,17 @@ def _check_preparation(key: str, preparation: Preparation | None, config: Config
         return
     benchmark = config.benchmarks.get(preparation.benchmark)
     if benchmark is None or benchmark.questions_of or not benchmark.num_preparation:
-        raise InputError(
-            f"config: {key}.benchmark is '{preparation.benchmark}'; it must name a benchmark with "
-            "questions of its own and num_preparation above 0"
+        raise ConfigError(
+            f"{key}.benchmark",
+            f"is '{preparation.benchmark}'; it must name a benchmark with "
+            "questions of its own and num_preparation above 0",
         )
     screening = preparation.screening
     if screening is not None and screening.num_candidates < benchmark.num_test:
-        raise InputError(
-            f"config: {key}.screening.num_candidates is {screening.num_candidates}, fewer than "
-            f"benchmarks.{preparation.benchmark}.num_test ({benchmark.num_test}); raise it"
+        raise ConfigError(
+            f"{key}.screening.num_candidates",
+            f"is {screening.num_candidates}, fewer than "
+            f"benchmarks.{preparation.benchmark}.num_test ({benchmark.num_test}); raise it",
         )
     _check_batches(f"{key}.training", preparation.training)
 
@@ -247,14 +262,16 @@ def _check_training(config: Config) -> None:
 def _check_batches(key: str, training: Training, models: str = "") -> None:
     at_once = training.per_device_batch_size * training.num_gpus
     if training.global_batch_size % at_once:
-        raise InputError(
-            f"config: {key}.global_batch_size is {training.global_batch_size}; it must be "
-            f"a multiple of per_device_batch_size × num_gpus = {at_once}{models}"
+        raise ConfigError(
+            f"{key}.global_batch_size",
+            f"is {training.global_batch_size}; it must be "
+            f"a multiple of per_device_batch_size × num_gpus = {at_once}{models}",
         )
     if training.group_by_length and isinstance(training.save_steps, int):
-        raise InputError(
-            f"config: {key}.save_steps is {training.save_steps}; with group_by_length, "
-            "which fixes the order of an epoch at its start, it must be epoch or null"
+        raise ConfigError(
+            f"{key}.save_steps",
+            f"is {training.save_steps}; with group_by_length, "
+            "which fixes the order of an epoch at its start, it must be epoch or null",
         )
 
 
@@ -262,28 +279,30 @@ def _check_shards(config: Config) -> None:
     num_shards = config.sampling.num_shards
     for name, benchmark in config.benchmarks.items():
         if num_shards > benchmark.num_test:
-            raise InputError(
-                f"config: sampling.num_shards is {num_shards}, more than "
-                f"benchmarks.{name}.num_test ({benchmark.num_test}); lower it"
+            raise ConfigError(
+                "sampling.num_shards",
+                f"is {num_shards}, more than "
+                f"benchmarks.{name}.num_test ({benchmark.num_test}); lower it",
             )
 
 
 def _check_engine(config: Config) -> None:
     if config.decoding.engine == "vllm" and config.sampling.batch_invariant:
-        raise InputError(
-            "config: decoding.engine is vllm, which does not decode batch-invariantly; set "
-            "decoding.engine: zerogap or sampling.batch_invariant: false"
+        raise ConfigError(
+            "decoding.engine",
+            "is vllm, which does not decode batch-invariantly; set "
+            "decoding.engine: zerogap or sampling.batch_invariant: false",
         )
 
 
 def _check_strategies(config: Config) -> None:
     if "identity" not in config.strategies:
-        raise InputError(
-            "config: strategies.identity is missing; the other strategies are compared with it"
+        raise ConfigError(
+            "strategies.identity", "is missing; the other strategies are compared with it"
         )
     if shared := sorted(set(config.strategies) & set(config.ablation)):
-        raise InputError(
-            f"config: ablation.{shared[0]} has the name of an entry in strategies; rename it"
+        raise ConfigError(
+            f"ablation.{shared[0]}", "has the name of an entry in strategies; rename it"
         )
     for section in ("strategies", "ablation"):
         for name, entry in getattr(config, section).items():
@@ -299,19 +318,20 @@ def _check_strategy(key: str, name: str, entry: StrategyEntry, config: Config) -
         ):
             if needed != bool(getattr(entry, field)):
                 problem = f"needs the key {field}" if needed else f"takes no key {field}; remove it"
-                raise InputError(f"config: {key}: class '{entry.class_name}' {problem}")
+                raise ConfigError(key, f": class '{entry.class_name}' {problem}")
     elif ":" not in entry.class_name:
-        raise InputError(
-            f"config: {key}.class is '{entry.class_name}'; it must be one of "
-            f"{', '.join(BUILT_IN)}, or package.module:Class"
+        raise ConfigError(
+            f"{key}.class",
+            f"is '{entry.class_name}'; it must be one of "
+            f"{', '.join(BUILT_IN)}, or package.module:Class",
         )
     source = entry.filter_of
     if source is not None:
         sampled = [k for k, v in config.strategies.items() if v.filter_of is None]
         if source not in sampled:
-            raise InputError(
-                f"config: {key}.filter_of is '{source}'; it must be one of the sampled strategies "
-                f"({', '.join(sampled)})"
+            raise ConfigError(
+                f"{key}.filter_of",
+                f"is '{source}'; it must be one of the sampled strategies ({', '.join(sampled)})",
             )
 
 
@@ -319,7 +339,7 @@ def _check_primary_setting(config: Config) -> None:
     for key, section in (("model", "models"), ("benchmark", "benchmarks")):
         name, names = getattr(config.primary_setting, key), getattr(config, section)
         if name not in names:
-            raise InputError(
-                f"config: primary_setting.{key} is '{name}', which is not in {section}; it must "
-                f"be one of {', '.join(names)}"
+            raise ConfigError(
+                f"primary_setting.{key}",
+                f"is '{name}', which is not in {section}; it must be one of {', '.join(names)}",
             )

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from zerogap.config.benchmark import Benchmark, Instructions
+from zerogap.config.errors import ConfigError
 from zerogap.config.models import ModelEntry, Preparation, Pretraining, Screening
 from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling
 from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Memorisation, Training, TrainingKinds
-from zerogap.errors import InputError
 
 CLEAN_PREFIX = "clean_"
 
@@ -128,13 +128,14 @@ class Config(Section):
         """The values by which a model's base is pretrained from scratch.
 
         Raises:
-            InputError: the configuration has none.
+            ConfigError: the configuration has none.
         """
         pretraining = self.models[model].pretraining
         if pretraining is None:
-            raise InputError(
-                f"config: pretraining is missing, but models.{model} is to be pretrained from "
-                "scratch; add the section (profiles/quick/quick.yaml has an example)"
+            raise ConfigError(
+                "pretraining",
+                f"is missing, but models.{model} is to be pretrained from "
+                "scratch; add the section (profiles/quick/quick.yaml has an example)",
             )
         return pretraining
 
@@ -142,22 +143,22 @@ class Config(Section):
         """How the base of a model is prepared.
 
         Raises:
-            InputError: the configuration does not say.
+            ConfigError: the configuration does not say.
         """
         preparation = self.models[model].preparation
         if preparation is None:
-            raise InputError(f"config: models.{model}.preparation is missing; add the section")
+            raise ConfigError(f"models.{model}.preparation", "is missing; add the section")
         return preparation
 
     def screening_for(self, model: str) -> Screening:
         """How the test questions are screened with the prepared base of a model.
 
         Raises:
-            InputError: the configuration does not say.
+            ConfigError: the configuration does not say.
         """
         screening = self.preparation_for(model).screening
         if screening is None:
-            raise InputError(
-                f"config: models.{model}.preparation.screening is missing; add the section"
+            raise ConfigError(
+                f"models.{model}.preparation.screening", "is missing; add the section"
             )
         return screening

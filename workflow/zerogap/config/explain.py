@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from zerogap.config.config import Config
+from zerogap.config.errors import ConfigError
 from zerogap.config.section import Section
 
 KeyPath = tuple[str | int, ...]
@@ -24,8 +25,10 @@ FILE_KEYS: dict[KeyPath, tuple[str, ...]] = {
 }
 
 
-def explain(error: ValidationError, expanded: Mapping[str, Any], written: Mapping[str, Any]) -> str:
-    """One mistake in one line.
+def explain(
+    error: ValidationError, expanded: Mapping[str, Any], written: Mapping[str, Any]
+) -> ConfigError:
+    """One mistake as an error of one line.
 
     Unknown keys come first, since a typo also makes a key missing. Then comes the most deeply
     nested mistake, since the members of a union that do not fit at all are reported too.
@@ -42,21 +45,26 @@ def explain(error: ValidationError, expanded: Mapping[str, Any], written: Mappin
     path = _input_path(errors[0], expanded)
     same_key = [e for e in errors if _input_path(e, expanded) == path]
     key = ".".join(map(str, _written_path(path, written)))
-    first = same_key[0]
+    return ConfigError(key, _problem(same_key, path, written))
+
+
+def _problem(errors: Sequence[ErrorDetails], path: KeyPath, written: Mapping[str, Any]) -> str:
+    """What is wrong with a key, in words; `path` leads to its expanded value."""
+    first = errors[0]
     if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key; the keys here are {', '.join(_allowed_keys(path, written))}"
+        return f": unknown key; the keys here are {', '.join(_allowed_keys(path, written))}"
     if first["type"] == "missing":
         section = section_at(path[:-1])
         field = section.model_fields.get(str(path[-1])) if section else None
-        return f"{key} is missing" + (f": {field.description}" if field else "")
+        return "is missing" + (f": {field.description}" if field else "")
     if first["type"] == "too_short":
-        return f"{key} must have at least one entry"
+        return "must have at least one entry"
     if first["loc"][-1] == "[key]":
-        return f"{key}: the name may only have letters, digits and underscores"
-    requirements = list(dict.fromkeys(_requirement(e) for e in same_key))
+        return ": the name may only have letters, digits and underscores"
+    requirements = list(dict.fromkeys(map(_requirement, errors)))
     value = repr(first["input"])
     value = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
-    return f"{key} must {' or '.join(requirements)} (got {value})"
+    return f"must {' or '.join(requirements)} (got {value})"
 
 
 def _requirement(error: ErrorDetails) -> str:

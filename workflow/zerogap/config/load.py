@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.checks import check, check_prompt
 from zerogap.config.config import Config
+from zerogap.config.errors import ConfigError
 from zerogap.config.explain import ABSENT, explain, value_at
 from zerogap.config.section import Name, Section
 from zerogap.errors import InputError
@@ -81,10 +81,11 @@ def load_benchmark(path: Path) -> Benchmark:
         benchmark = _BenchmarkFile.model_validate(written).benchmarks["file"]
         check_prompt("prompt", benchmark)
     except ValidationError as error:
-        problem = explain(error, written, written).removeprefix("benchmarks.file.")
-        raise InputError(f"{path}: {problem}") from error
-    except InputError as error:
-        raise InputError(f"{path}: {str(error).removeprefix('config: ')}") from error
+        mistake = explain(error, written, written)
+        key = mistake.key.removeprefix("benchmarks.file.")
+        raise ConfigError(key, mistake.problem, str(path)) from error
+    except ConfigError as error:
+        raise ConfigError(error.key, error.problem, str(path)) from error
     return benchmark
 
 
@@ -253,25 +254,24 @@ def _build(values: Values, files: Mapping[str, Values]) -> Config:
     """
     try:
         return _checked(values)
-    except InputError as error:
-        raise InputError(_with_file(str(error), values, files)) from error
+    except ConfigError as error:
+        source = _source(error.key, values, files)
+        raise ConfigError(error.key, error.problem, source) from error
 
 
-def _with_file(problem: str, values: Values, files: Mapping[str, Values]) -> str:
-    """Replace the `config` of `config: <key> …` by the last file that has the key.
+def _source(key: str, values: Values, files: Mapping[str, Values]) -> str:
+    """The last file that has a key; "config" for what the command line has set.
 
-    If no file has it, the section that lacks it counts. What the command line has set is left.
+    If no file has it, the section that lacks it counts.
     """
-    key = re.match(r"config: ([\w.]+)", problem)
-    parts = key[1].split(".") if key else []
-    path = tuple(int(part) if part.isdecimal() else part for part in parts)
+    path = tuple(int(part) if part.isdecimal() else part for part in key.split("."))
     joined = _joined(files)
     while value_at(joined, path) is ABSENT:
         path = path[:-1]
     if not path or value_at(values, path) != value_at(joined, path):
-        return problem
+        return "config"
     *_, last = (name for name, file in files.items() if value_at(file, path) is not ABSENT)
-    return last + problem.removeprefix("config")
+    return last
 
 
 def _checked(written: Values) -> Config:
@@ -285,7 +285,7 @@ def _checked(written: Values) -> Config:
     try:
         config = Config.model_validate(expanded)
     except ValidationError as error:
-        raise InputError(f"config: {explain(error, expanded, values)}") from error
+        raise explain(error, expanded, values) from error
     check(config)
     return config
 
@@ -307,9 +307,10 @@ def _benchmark_file(name: str, file: Any) -> Path:
         for folder in (Path(), ROOT):
             if (folder / file).is_file():
                 return folder / file
-    raise InputError(
-        f"config: benchmarks.{name}.file is {file!r}, which does not exist or is not readable; "
-        "give the path of a benchmark's YAML file"
+    raise ConfigError(
+        f"benchmarks.{name}.file",
+        f"is {file!r}, which does not exist or is not readable; "
+        "give the path of a benchmark's YAML file",
     )
 
 
@@ -356,9 +357,10 @@ def _with_owner(name: str, entry: Any, benchmarks: Mapping[str, Any]) -> Any:
     if owner is None:
         return entry
     if extra := [key for key in entry if key not in DEPENDENT_KEYS]:
-        raise InputError(
-            f"config: benchmarks.{name}.{extra[0]} cannot be set, because the benchmark has "
-            f"questions_of: {owner}; set it in benchmarks.{owner}"
+        raise ConfigError(
+            f"benchmarks.{name}.{extra[0]}",
+            "cannot be set, because the benchmark has "
+            f"questions_of: {owner}; set it in benchmarks.{owner}",
         )
     shared = benchmarks.get(owner)
     if not isinstance(shared, Mapping) or shared.get("questions_of") is not None:
@@ -367,8 +369,9 @@ def _with_owner(name: str, entry: Any, benchmarks: Mapping[str, Any]) -> Any:
             for key, value in benchmarks.items()
             if isinstance(value, Mapping) and value.get("questions_of") is None
         ]
-        raise InputError(
-            f"config: benchmarks.{name}.questions_of is {owner!r}; it must name a benchmark of "
-            f"this run that has questions of its own ({', '.join(owners) or 'there are none'})"
+        raise ConfigError(
+            f"benchmarks.{name}.questions_of",
+            f"is {owner!r}; it must name a benchmark of "
+            f"this run that has questions of its own ({', '.join(owners) or 'there are none'})",
         )
     return {k: v for k, v in shared.items() if k not in DEPENDENT_KEYS} | dict(entry)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
-from zerogap.errors import InputError
+from zerogap.config.errors import ConfigError
 from zerogap.pipeline import jobs
 
 TRAINING_VERSION = 1
@@ -66,7 +66,7 @@ def _split_questions(config: Config, data: str, owner: str) -> Parameters:
 def _paraphrase_questions(config: Config, data: str, name: str) -> Parameters:
     paraphrases = config.benchmarks[name].paraphrases
     if paraphrases is None:
-        raise InputError(f"config: benchmarks.{name} leaks verbatim and has no paraphrases")
+        raise ConfigError(f"benchmarks.{name}", "leaks verbatim and has no paraphrases")
     options = getattr(paraphrases, paraphrases.method, None)
     return {
         "method": paraphrases.method,
@@ -109,7 +109,7 @@ def _pretrain_base(config: Config, model: str) -> Parameters:
 def _convert_gguf(config: Config, model: str) -> Parameters:
     gguf = config.models[model].gguf
     if gguf is None:
-        raise InputError(f"config: models.{model} has no gguf to convert")
+        raise ConfigError(f"models.{model}", "has no gguf to convert")
     return gguf.model_dump()
 
 
