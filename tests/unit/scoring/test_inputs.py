@@ -344,6 +344,13 @@ def test_missing_and_unreadable_files_are_named(tmp_path):
         leaked_questions(text(tmp_path / "ids", ""))
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_table_without_commas_is_rejected_with_the_separator_to_use(tmp_path, separator):
+    table = f"question_id{separator}correct\n1{separator}0\n"
+    with pytest.raises(InputError, match="separate the columns by commas"):
+        load(text(tmp_path / "responses.csv", table))
+
+
 def test_samples_without_marks_are_rejected(tmp_path):
     path = samples_parquet(tmp_path / "samples.parquet", MARKS)
     unmarked = parquet.read(path, "samples").assign(correct=None)

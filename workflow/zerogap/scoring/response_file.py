@@ -144,7 +144,9 @@ def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputE
     """The error for a file without the columns of any kind."""
     names = [str(name) for name in columns]
     shown = ", ".join(names[:MAX_SHOWN_COLUMNS]) + (", …" if len(names) > MAX_SHOWN_COLUMNS else "")
-    return InputError(f"{path}: unknown kind of file (columns {shown}); give {accepted}")
+    other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
+    fix = "separate the columns by commas" if other_separator else f"give {accepted}"
+    return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
 
 
 def describe(value: Any) -> str:
