@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def main(job: "Snakemake") -> None:
     table = overlap(
-        parquet.read(job.input.samples, "samples"),
-        parquet.read(job.input.greedy, "greedy"),
+        parquet.read(job.input.samples, "samples", ["text"]),
+        parquet.read(job.input.greedy, "greedy", ["text"]),
         parquet.read(job.input.questions, "questions"),
     )
     parquet.write(job.output[0], table, "overlap", provenance(**job.params.metadata))

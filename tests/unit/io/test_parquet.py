@@ -33,6 +33,18 @@ def test_missing_columns_are_named(tmp_path):
         parquet.read(tmp_path / "x", "overlap")
 
 
+def test_asked_columns_come_with_the_key_columns_and_no_others(tmp_path):
+    parquet.write(tmp_path / "x", SOLVE, "solve", {})
+    table = parquet.read(tmp_path / "x", "solve", ["leaked"])
+    pd.testing.assert_frame_equal(table, SOLVE[["question_id", "leaked"]], check_dtype=False)
+
+
+def test_a_missing_column_is_named_even_if_nobody_asks_for_it(tmp_path):
+    SOLVE.drop(columns="n_correct").to_parquet(tmp_path / "x")
+    with pytest.raises(InputError, match="n_correct missing"):
+        parquet.read(tmp_path / "x", "solve", ["leaked"])
+
+
 def test_values_of_another_type_are_refused_and_leave_no_file(tmp_path):
     bad = SOLVE.assign(n_correct=["three", "none"])
     with pytest.raises(InputError, match="solve"):

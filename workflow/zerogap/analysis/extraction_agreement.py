@@ -11,6 +11,8 @@ import pandas as pd
 
 from zerogap.data.extraction import RULES, ExtractionRule
 
+COLUMNS = ("text", "answer", "correct")  # of a table of responses, next to its key
+
 
 def agreement(
     samples: Iterable[pd.DataFrame], gold: Mapping[str, str], run_rule: ExtractionRule

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -248,8 +248,14 @@ def write(
         )
 
 
-def read(path: str | Path, contract: str) -> pd.DataFrame:
+def read(path: str | Path, contract: str, columns: Collection[str] | None = None) -> pd.DataFrame:
     """Read a file of the named contract.
+
+    Args:
+        path: the file.
+        contract: what it must be.
+        columns: those that are needed next to the key columns; None for all. Token ids take longer
+            to read than everything else in a file of responses.
 
     Raises:
         InputError: the file is missing or is not a Parquet file, lacks a column of the contract,
@@ -257,13 +263,14 @@ def read(path: str | Path, contract: str) -> pd.DataFrame:
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file (expected a '{contract}' Parquet file)")
-    try:
-        table = pq.read_table(path, page_checksum_verification=True)
-        columns = table.column_names
-    except DAMAGE as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
-    _check_columns(columns, CONTRACTS[contract], path, contract)
-    frame: pd.DataFrame = table.select(CONTRACTS[contract].names).to_pandas()
+    names = CONTRACTS[contract].names
+    wanted = names if columns is None else [n for n in names if n in {*KEYS[contract], *columns}]
+    with _damage_as_input_error(path):
+        present = pq.read_schema(path).names
+    _check_columns(present, CONTRACTS[contract], path, contract)
+    with _damage_as_input_error(path):
+        table = pq.read_table(path, columns=wanted, page_checksum_verification=True)
+    frame: pd.DataFrame = table.to_pandas()
     _check_keys(frame, path, contract)
     return frame
 
@@ -274,9 +281,15 @@ def provenance(path: str | Path) -> dict[str, Any]:
     Raises:
         InputError: the file is not a Parquet file, or is damaged.
     """
-    try:
+    with _damage_as_input_error(path):
         metadata = pq.read_schema(path).metadata or {}
         return dict(json.loads(metadata.get(b"zerogap", b"{}")))
+
+
+@contextlib.contextmanager
+def _damage_as_input_error(path: str | Path) -> Iterator[None]:
+    try:
+        yield
     except DAMAGE as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
 

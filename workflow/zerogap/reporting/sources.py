@@ -10,9 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.analysis import cost
+from zerogap.analysis import cost, extraction_agreement
 from zerogap.analysis.diagnostics import diagnostics
-from zerogap.analysis.extraction_agreement import agreement
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.analysis.memorisation import memorisation
@@ -132,7 +131,11 @@ def _extraction_agreements(owners: Sequence[Values]) -> list[OwnerAgreement]:
         gold = dict(zip(questions["question_id"], questions["gold"], strict=True))
         run_rule = extraction_rule(owner["extraction"])
         fractions = {
-            strategy: agreement((parquet.read(p, "samples") for p in paths), gold, run_rule)
+            strategy: extraction_agreement.agreement(
+                (parquet.read(path, "samples", extraction_agreement.COLUMNS) for path in paths),
+                gold,
+                run_rule,
+            )
             for strategy, paths in owner["samples"].items()
         }
         agreements.append(OwnerAgreement(owner["label"], run_rule.name, fractions))
@@ -144,7 +147,7 @@ def _job_costs(jobs: Sequence[Values]) -> pd.DataFrame:
     for job in jobs:
         responses, tokens = None, None
         if job["contract"] is not None:
-            table = parquet.read(job["output"], job["contract"])
+            table = parquet.read(job["output"], job["contract"], ["token_ids"])
             responses, tokens = len(table), cost.tokens(table)
         seconds = cost.seconds(job["timings"])
         rows.append((job["model"], job["variant"], job["name"], responses, tokens, seconds))
