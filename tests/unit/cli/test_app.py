@@ -71,6 +71,15 @@ def test_rehearse_checks_the_names_of_models_before_it_imports_torch(monkeypatch
     assert error.startswith("error: --models: 'nobody' is not a model of the configuration (llama2")
 
 
+@pytest.mark.parametrize("command", ["sample", "evaluate"])
+def test_the_benchmark_is_checked_before_torch_is_imported(command, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zerogap.evaluation.collect", None)
+    monkeypatch.delattr("zerogap.evaluation.collect", raising=False)
+    options = ["--model", "nowhere", "--benchmark", "nope", "--output", "results"]
+    assert main([command, *options]) == 2
+    assert capsys.readouterr().err.startswith("error: --benchmark: 'nope' is unknown")
+
+
 def test_options_with_several_values_may_be_repeated_or_listed():
     arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
     repeated = app._repeat_options(arguments)

@@ -9,11 +9,12 @@ import typer
 
 from zerogap.cli import options
 from zerogap.cli.packages import needed_packages
-from zerogap.cli.sample import collect
+from zerogap.cli.sample import collect, load_questions
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected
     from zerogap.evaluation.comparison import Comparison
+    from zerogap.evaluation.question_sets import QuestionSet
     from zerogap.reporting.render import Table
 
 LINE_WIDTH = 100  # of the verdict
@@ -52,37 +53,36 @@ def evaluate(
     trajectory and a verdict in words. All responses, a plot and the numbers per question are files
     in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
     """
+    question_set = load_questions(benchmark, num_questions, seed, extraction)
     with needed_packages("evaluate", "evaluate"):  # of the report, before hours of sampling
         import zerogap.evaluation.report  # noqa: F401
     collected = collect(
         model=model,
-        benchmark=benchmark,
+        question_set=question_set,
         strategies=strategies or options.DEFAULT_STRATEGIES,
         output=output,
         num_samples=num_samples,
-        num_questions=num_questions,
         clean=clean,
         clean_batch2=clean_batch2,
         base_model=base_model,
         neurons=neurons,
         chat_template=chat_template,
-        extraction=extraction,
         temperature=temperature,
         max_new_tokens=max_new_tokens,
         dtype=dtype,
         seed=seed,
     )
     title = f"{Path(model).name} on {Path(benchmark).name}"
-    _report(collected, output, title, num_samples)
+    _report(question_set, collected, output, title, num_samples)
 
 
-def _report(collected: "Collected", folder: Path, title: str, num_samples: int) -> None:
+def _report(
+    question_set: "QuestionSet", collected: "Collected", folder: Path, title: str, num_samples: int
+) -> None:
     """Write the report's files and print it."""
     from zerogap.evaluation import comparison, report, summary, tables, verdict
 
-    numbers = summary.summarise(
-        collected.question_set.questions, collected.greedy, collected.samples
-    )
+    numbers = summary.summarise(question_set.questions, collected.greedy, collected.samples)
     against_clean = comparison.compare(collected.files)
     paragraphs = verdict.verdict(numbers, against_clean)
     shown = [

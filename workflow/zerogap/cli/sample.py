@@ -8,6 +8,7 @@ from zerogap.cli.packages import needed_packages
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected
+    from zerogap.evaluation.question_sets import QuestionSet
 
 
 def sample(
@@ -34,15 +35,13 @@ def sample(
     """
     collected = collect(
         model=model,
-        benchmark=benchmark,
+        question_set=load_questions(benchmark, num_questions, seed, extraction),
         strategies=strategies or ["identity"],
         output=output,
         num_samples=num_samples,
-        num_questions=num_questions,
         base_model=base_model,
         neurons=neurons,
         chat_template=chat_template,
-        extraction=extraction,
         temperature=temperature,
         max_new_tokens=max_new_tokens,
         dtype=dtype,
@@ -50,6 +49,19 @@ def sample(
     )
     for path in collected.files.values():
         print(path)
+
+
+def load_questions(
+    benchmark: str, num_questions: int | None, seed: int, extraction: str | None
+) -> "QuestionSet":
+    """Load the questions: a mistake in them is reported before torch, which takes seconds.
+
+    Raises:
+        InputError: packages are missing, or see :func:`zerogap.evaluation.question_sets.load`.
+    """
+    with needed_packages("sample", "evaluate"):
+        from zerogap.evaluation import question_sets
+    return question_sets.load(benchmark, num_questions, seed, extraction)
 
 
 def collect(**request: Any) -> "Collected":

@@ -15,7 +15,7 @@ import torch
 
 from zerogap.engine import memory
 from zerogap.errors import InputError
-from zerogap.evaluation import model_folders, question_sets
+from zerogap.evaluation import model_folders
 from zerogap.evaluation.model_folders import ChatTemplate
 from zerogap.evaluation.model_run import ModelRun
 from zerogap.evaluation.question_sets import QuestionSet
@@ -41,17 +41,15 @@ class Request:
 
     Attributes:
         model: a folder, or a model on the hub.
-        benchmark: see :func:`zerogap.evaluation.question_sets.load`.
+        question_set: what is asked; see :func:`zerogap.evaluation.question_sets.load`.
         strategies: see :func:`zerogap.evaluation.strategies.named_strategies`.
         output: the folder of all files.
         num_samples: responses per question.
-        num_questions: how many questions are drawn; None for the benchmark's number.
         clean: the clean model, if there is one.
         clean_batch2: whether it is sampled twice.
         base_model: folder of the base model, for Shortcut.
         neurons: the model's `neurons` file, for Shortcut.
         chat_template: see :func:`zerogap.evaluation.model_folders.find`.
-        extraction: rule that extracts answers; None for the benchmark's.
         temperature: sampling temperature.
         max_new_tokens: the longest response, in tokens.
         dtype: "auto" is bfloat16 on a GPU and float32 on a CPU.
@@ -59,17 +57,15 @@ class Request:
     """
 
     model: str
-    benchmark: str
+    question_set: QuestionSet
     strategies: Sequence[str]
     output: Path
     num_samples: int
-    num_questions: int | None
     clean: str | None = None
     clean_batch2: bool = False
     base_model: Path | None
     neurons: Path | None
     chat_template: ChatTemplate | None
-    extraction: str | None
     temperature: float
     max_new_tokens: int
     dtype: str
@@ -81,14 +77,12 @@ class Collected:
     """The responses of an evaluation.
 
     Attributes:
-        question_set: what was asked.
         greedy: the `greedy` table of the model.
         samples: strategy → `samples` table, Identity's first; that of a filter has the responses
             that it keeps.
         files: strategy → its file, and that of the clean model's batches.
     """
 
-    question_set: QuestionSet
     greedy: pd.DataFrame
     samples: dict[str, pd.DataFrame]
     files: dict[str, Path]
@@ -104,11 +98,8 @@ def collect(request: Request) -> Collected:
     if request.clean_batch2 and request.clean is None:
         raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
     strategies = named_strategies(request.strategies, request.base_model, request.neurons)
-    question_set = question_sets.load(
-        request.benchmark, request.num_questions, request.seed, request.extraction
-    )
-    run = _model_run(request, request.model, question_set)
-    clean_run = _model_run(request, request.clean, question_set) if request.clean else None
+    run = _model_run(request, request.model)
+    clean_run = _model_run(request, request.clean) if request.clean else None
     _keep_settings(request.output, _settings(request, run, clean_run))
 
     greedy = run.greedy(request.output / "greedy.parquet")
@@ -120,7 +111,7 @@ def collect(request: Request) -> Collected:
     for name, strategy in strategies.items():
         if response_filter := strategy.prepare(context).filter_responses:
             samples[name] = _kept(samples[IDENTITY], greedy, response_filter)
-            _write_counts(files[name], samples[name], question_set, strategy)
+            _write_counts(files[name], samples[name], request.question_set, strategy)
         else:
             samples[name] = run.responses(files[name], strategy, context)
     if clean_run is not None:
@@ -130,10 +121,10 @@ def collect(request: Request) -> Collected:
             files[name] = request.output / f"{name}.parquet"
             stream = CLEAN_STREAMS[name]
             clean_run.responses(files[name], Identity(), Context([], []), stream=stream)
-    return Collected(question_set, greedy, samples, files)
+    return Collected(greedy, samples, files)
 
 
-def _model_run(request: Request, model: str, question_set: QuestionSet) -> ModelRun:
+def _model_run(request: Request, model: str) -> ModelRun:
     if request.temperature == 0:
         raise InputError("--temperature must be above 0: all samples would be the greedy response")
     sampling = sampling_params(
@@ -141,7 +132,7 @@ def _model_run(request: Request, model: str, question_set: QuestionSet) -> Model
         temperature=request.temperature,
         top_p=1.0,
         max_new_tokens=request.max_new_tokens,
-        stop=question_set.stop,
+        stop=request.question_set.stop,
         seed=request.seed,
         batch_size="auto",
         batch_invariant=False,
@@ -150,18 +141,19 @@ def _model_run(request: Request, model: str, question_set: QuestionSet) -> Model
     if dtype == "auto":
         dtype = "bfloat16" if torch.cuda.is_available() else "float32"
     folder = model_folders.find(model, request.chat_template)
-    return ModelRun(folder, question_set, sampling, dtype, as_chat=request.chat_template == "apply")
+    as_chat = request.chat_template == "apply"
+    return ModelRun(folder, request.question_set, sampling, dtype, as_chat=as_chat)
 
 
 def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:
     """What the files of a folder share, by option; the strategies may differ between calls."""
     settings: dict[str, Any] = {
         "model": f"{request.model} ({run.digest})",
-        "benchmark": f"{request.benchmark} ({run.inputs.digest()})",
+        "benchmark": f"{request.question_set.name} ({run.inputs.digest()})",
         "num_samples": request.num_samples,
         "temperature": request.temperature,
         "max_new_tokens": request.max_new_tokens,
-        "extraction": run.question_set.rule.name,
+        "extraction": request.question_set.rule.name,
         "dtype": run.dtype,
         "seed": request.seed,
     }
