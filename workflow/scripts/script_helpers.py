@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
 # While a script imports PyTorch and transformers, the garbage collector finds nothing to free and
-# takes a quarter of the time. Scripts import this module before the package; `run` turns it on again.
+# takes a quarter of the time. Scripts import this module before the package, and `run` turns the
+# collector on again.
 gc.disable()
 
 
