@@ -35,6 +35,18 @@ def test_a_sample_depends_only_on_seed_question_and_sample_id(family):
     assert fewer == {name: responses[:2] for name, responses in whole.items()}
 
 
+def test_a_batch_size_below_num_samples_draws_one_question_at_a_time():
+    decoder = SharedPromptDecoder(model("llama"))
+    entering = []
+    prefill = decoder.prefill_prompts
+    decoder.prefill_prompts = lambda prompts: entering.append(len(prompts)) or prefill(prompts)
+    small = dataclasses.replace(SAMPLING, batch_size=2)
+    drawn = dict(sample(decoder, PROMPTS, TOKENIZER, small))
+    assert entering == [1] * len(PROMPTS)
+    by_question = {PROMPTS[index].question_id: responses for index, responses in drawn.items()}
+    assert by_question == everything("llama", SAMPLING)
+
+
 def literal_sample(reference, prompt, which, sampling):
     """One sample on its own, from the whole sequence at every step, with the documented draws."""
     numbers = uniforms(sampling.seed, sampling.stream, prompt.question_id, range(which + 1), 24)[

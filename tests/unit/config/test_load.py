@@ -160,6 +160,7 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("strategies.railcap.klass", "railcap", "railcap.klass: unknown key.*class, filter_of"),
         ("strategies.identity", None, "strategies.identity is missing"),
         ("strategies.all_zero", PAPER["strategies"]["identity"], "reserved"),
+        ("strategies.clean", PAPER["strategies"]["identity"], "reserved"),
         ("ablation.railcap", PAPER["strategies"]["railcap"], "rename"),
         ("primary_setting.model", "gpt", "primary_setting.model is 'gpt'.*llama2, gemma, pythia"),
         ("training.nonsense", 1, "training.nonsense: unknown key; the keys here are .*clean"),

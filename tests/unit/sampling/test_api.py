@@ -31,6 +31,12 @@ def test_prompts_in_a_list_are_numbered():
     assert sorted(set(sample(list(PROMPTS.values())).question_id)) == ["0", "1", "2"]
 
 
+def test_at_temperature_0_all_responses_to_a_prompt_are_the_greedy_one():
+    table = sample(temperature=0)
+    assert len(table) == 6 * len(PROMPTS)
+    assert (table.groupby("question_id").text.nunique() == 1).all()
+
+
 def test_gold_answers_mark_responses_right_or_wrong():
     assert set(sample(gold={"a": "1", "b": "2", "c": "3"}).correct) <= {True, False}
 

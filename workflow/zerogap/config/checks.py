@@ -19,7 +19,7 @@ from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 # Names that have another meaning in results/<run> (docs/workflow.md) or in the tables.
 RESERVED_STRATEGIES = (
-    *(ALL_ZERO, "batch1", "batch2", "clean_batch2"),
+    *(ALL_ZERO, "clean", "batch1", "batch2", "clean_batch2"),
     *("model", "neurons", "training"),
 )
 RESERVED_NAMES = {

@@ -63,7 +63,8 @@ class Batch:
         self._sample_id = np.concatenate([self._sample_id, sample_ids])
         steps = self._sampling.max_new_tokens
         if self._sampling.temperature == 0:
-            self._entropies = np.concatenate([self._entropies, np.zeros((len(rows), steps))])
+            entropies = np.zeros((len(rows) * num_samples, steps))
+            self._entropies = np.concatenate([self._entropies, entropies])
         else:
             seed, stream = self._sampling.seed, self._sampling.stream
             draws = [

@@ -32,6 +32,7 @@ from zerogap.engine.stop_strings import StopStrings
 from zerogap.errors import InputError
 
 MEMORY_FRACTION = 0.8  # of the free memory; the rest is for the allocator and the forward pass
+STORAGE_GROWTH = 1.125  # storage that is not reserved beforehand grows by an eighth
 # More samples than this make no step faster (docs/benchmarks/README.md) and need more memory.
 MAX_BATCH_SIZE = {"cpu": 512, "cuda": 1024}
 # Questions that may be in the batch, as a multiple of those whose samples all fit: late in a
@@ -121,7 +122,7 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     decoder.prefill_prefix(prefix)
     longest = max(len(prompt.token_ids) for prompt in prompts)
     question_tokens = (longest - len(prefix)) * min(1, MAX_PROMPTS_FACTOR / sampling.num_samples)
-    growth = 1 if decoder.preallocates else 1.125  # storage that grows does so by an eighth
+    growth = 1 if decoder.preallocates else STORAGE_GROWTH
     tokens_per_sample = growth * (sampling.max_new_tokens + question_tokens)
     kv_bytes = tokens_per_sample * decoder.kv_bytes() / len(prefix)
     # The largest tensors of a step, in float32 and in the model's type: logits, their exponentials
@@ -153,9 +154,10 @@ def _decode(
             "the tokenizer has no end token (eos_token), so no response would ever end"
         )
     batch = Batch(sampling, StopStrings(tokenizer, sampling.stop), tokenizer.eos_token_id)
-    batch_size = sampling.batch_size
-    if batch_size == "auto":
+    if sampling.batch_size == "auto":
         batch_size = auto_batch_size(decoder, prompts, sampling)
+    else:  # a question's samples enter together
+        batch_size = max(sampling.batch_size, num_samples)
     prefix_length = shared_prefix_length(prompts)
     one_at_a_time = sampling.batch_invariant or decoder.single_prompt_only
     # A reserved step is padded, and what it is padded to changes its rounding: batch-invariant
@@ -169,7 +171,7 @@ def _decode(
     while waiting or batch.num_samples:
         room = (batch_size - batch.num_samples) // num_samples
         if not batch.num_samples:
-            room = 1 if one_at_a_time else max(1, room)
+            room = 1 if one_at_a_time else room
         elif one_at_a_time:
             room = 0
         if entering := waiting[: min(room, MAX_PREFILL_PROMPTS)]:
@@ -197,7 +199,7 @@ def _capacity(
     num_samples: int,
 ) -> Capacity:
     return Capacity(
-        max_rows=max(batch_size, num_samples),
+        max_rows=batch_size,
         samples_per_prompt=num_samples,
         max_new_tokens=sampling.max_new_tokens,
         max_prompts=max(1, min(batch_size, MAX_PROMPTS_FACTOR * batch_size // num_samples)),

@@ -154,6 +154,7 @@ def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> di
         "temperature": request.temperature,
         "max_new_tokens": request.max_new_tokens,
         "extraction": request.question_set.rule.name,
+        "stop": request.question_set.stop,
         "dtype": run.dtype,
         "seed": request.seed,
     }

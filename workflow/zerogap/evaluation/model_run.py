@@ -181,7 +181,6 @@ class ModelRun:
             "dtype": self.dtype,
             "device": "cuda" if torch.cuda.is_available() else "cpu",
             "prompts": self.inputs.digest(),
-            "golds": value_digest(list(self.question_set.questions.gold)),
             "extraction": self.question_set.rule.name,
             "versions": versions(),
         }

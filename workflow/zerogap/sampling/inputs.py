@@ -77,8 +77,9 @@ class JobInputs:
         )
 
     def digest(self) -> str:
-        """Return a digest of the prompts."""
-        return value_digest([(prompt.question_id, prompt.token_ids) for prompt in self.prompts])
+        """Return a digest of the prompts and gold answers: kept responses are graded."""
+        graded = zip(self.prompts, self.questions.gold, strict=True)
+        return value_digest([(each.question_id, each.token_ids, gold) for each, gold in graded])
 
 
 def greedy_params(sampling: Mapping[str, Any], benchmark: Mapping[str, Any]) -> SamplingParams:
