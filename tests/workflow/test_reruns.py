@@ -231,21 +231,39 @@ def test_a_setting_of_one_benchmark_leaves_the_others_paraphrases(run):
     assert plan["sample_responses"] == 4  # of pq
 
 
+# Code of cheap rules that need no model: it is an input of these rules, or of the reports.
+CHEAP_CODE = (
+    *("strategies/all_zero.py", "strategies/ted.py", "strategies/filtering.py"),
+    *("sampling/table_jobs.py", "sampling/solve_counts.py"),
+    *("strategies/registry.py", "published.py"),
+)
+
+
 def test_a_comment_in_training_and_sampling_code_reruns_nothing(run):
     package, scripts = run / "workflow/zerogap", run / "workflow/scripts"
-    add_comment(
+    code = {
         *package.glob("*.py"),
         *package.glob("config/*.py"),
         *package.glob("pipeline/*.py"),
         *package.glob("training/**/*.py"),
         *package.glob("engine/*.py"),
-        # All-Zero needs no model: a cheap rule makes it, and its code is an input of that rule.
-        *(set(package.glob("strategies/*.py")) - {package / "strategies/all_zero.py"}),
+        *package.glob("strategies/*.py"),
         *package.glob("sampling/*.py"),
+    }
+    add_comment(
+        *(code - {package / name for name in CHEAP_CODE}),
         *(scripts / f"{rule}.py" for rule in MODEL_RULES | DATA_RULES),
         *(run / "workflow/rules").glob("*.smk"),
     )
     assert not planned(run, "write_report")
+
+
+def test_an_edit_of_a_filter_reruns_its_cells_and_no_model_job(run):
+    edit(run / "workflow/zerogap/strategies/ted.py", '"""', '"""Edited. ')
+    plan = planned(run, "all")
+    assert plan["filter_responses"] == 3
+    assert plan["compute_metrics"] == 2
+    assert not model_jobs(plan)
 
 
 def test_a_comment_anywhere_reruns_no_model_job(run):

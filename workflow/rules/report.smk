@@ -7,7 +7,9 @@ SCALE = report_sources.scale_sentence(CONFIG)
 METRICS = report_sources.source_files(CONFIG, "metrics_with_ablation")
 LABELS = report_sources.source_value(CONFIG, "labels")
 # What the scripts run and render with: an edit makes tables, figures and checks again.
-REPORT_CODE = code("analysis", "data", "metrics", "reporting") + sorted(
+REPORT_CODE = code(
+    "analysis", "data", "metrics", "reporting", "published.py", "strategies/registry.py"
+) + sorted(
     str(path.relative_to(workflow.basedir))
     for path in PACKAGE.joinpath("zerogap/reporting/assets").iterdir()
 )
@@ -47,8 +49,9 @@ rule make_table:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: TABLES[wildcards.table].mem_mb
-        * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: doubling(TABLES[wildcards.table].mem_mb)(
+            wildcards, attempt
+        ),
         runtime=minutes(30),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -92,8 +95,9 @@ rule make_figure:
     conda:
         "../../envs/metrics.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: FIGURES[wildcards.figure].mem_mb
-        * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: doubling(FIGURES[wildcards.figure].mem_mb)(
+            wildcards, attempt
+        ),
         runtime=minutes(10),
     params:
         prefix=subpath(output.png, strip_suffix=".png"),

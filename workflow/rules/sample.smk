@@ -123,6 +123,12 @@ rule filter_responses:
         ),
         questions="<results>/data/{benchmark}/questions.parquet",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
+        code=code(
+            "strategies/ted.py",
+            "strategies/filtering.py",
+            "sampling/table_jobs.py",
+            "sampling/solve_counts.py",
+        ),
     output:
         samples="<results>/{model}/{benchmark}/{strategy}/samples.parquet",
         solve="<results>/{model}/{benchmark}/{strategy}/solve.parquet",
