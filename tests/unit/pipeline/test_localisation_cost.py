@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from zerogap.engine import sampler
 from zerogap.families import ModelSize, published_size
+from zerogap.pipeline import localisation_cost
 from zerogap.pipeline.localisation_cost import batch_rows, decode_steps, localisation_work
 from zerogap.pipeline.rates import GPUS, Rates
 from zerogap.pipeline.text_lengths import TextLengths
@@ -10,6 +12,13 @@ from zerogap.pipeline.text_lengths import TextLengths
 TEXT = TextLengths(shots=800, question=80, response=90, instruction=0, characters_per_token=3)
 A100 = GPUS["a100-80gb"].memory
 SMALL = ModelSize(10**9, 0, (1000, 1000, 1000), 10_000)
+
+
+def test_the_plan_uses_the_constants_of_the_sampler():
+    """It does not import them, because the sampler loads PyTorch."""
+    assert localisation_cost.MEMORY_FRACTION == sampler.MEMORY_FRACTION
+    assert localisation_cost.STORAGE_GROWTH == sampler.STORAGE_GROWTH
+    assert sampler.MAX_BATCH_SIZE["cuda"] == localisation_cost.MAX_BATCH_SIZE
 
 
 def test_the_steps_are_those_of_a_batch_that_is_always_full():

@@ -15,11 +15,10 @@ from zerogap.families import ModelSize
 from zerogap.pipeline.rates import Work
 from zerogap.pipeline.text_lengths import TextLengths
 
-NUM_MODELS = 2  # whose weights are on the GPU: the patched model and the base
-NUM_MODELS = 2  # whose keys and values are
+NUM_MODELS = 2  # whose weights, keys and values are on the GPU: the patched model and the base
 # As in zerogap.engine.sampler.auto_batch_size, which decides the batch of the job.
 MEMORY_FRACTION = 0.8
-STORAGE_GROWTH = 1.5
+STORAGE_GROWTH = 1.125
 MAX_BATCH_SIZE = 1024
 CUDA_BYTES = 1e9  # of the CUDA context and libraries
 LONGEST_TEXT = 2.5  # length of the longest of a hundred texts, relative to the mean

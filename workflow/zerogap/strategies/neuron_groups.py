@@ -1,9 +1,5 @@
-"""Groups of neurons that are scored together, and how much work their causal scores are.
+"""Groups of neurons that are scored together."""
 
-This module loads no torch, so that a plan can count the work of a run.
-"""
-
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,23 +10,6 @@ class NeuronGroup(NamedTuple):
     layer: int
     start: int
     stop: int
-
-
-class CausalWork(NamedTuple):
-    """The greedy passes that the causal scores of one shard take.
-
-    Attributes:
-        num_groups: groups that the shard scores.
-        num_questions: questions that every pass decodes.
-        unpatched_passes: passes of one model: one for each of contaminated and clean model.
-        patched_passes: passes of one of these models and the base model in lock-step: two per
-            group. The base model's few-shot prefix is computed once per shard.
-    """
-
-    num_groups: int
-    num_questions: int
-    unpatched_passes: int
-    patched_passes: int
 
 
 def neuron_groups(layer_widths: Sequence[int], group_size: int) -> list[NeuronGroup]:
@@ -52,24 +31,3 @@ def groups_of_shard(
 ) -> Sequence[NeuronGroup]:
     """Return every `num_shards`-th group, starting from number `shard` (counted from 0)."""
     return groups[shard::num_shards]
-
-
-def causal_work(
-    layer_widths: Sequence[int],
-    *,
-    group_size: int,
-    num_questions: int,
-    num_leaked: int,
-    num_shards: int = 1,
-) -> CausalWork:
-    """Return the work of the largest shard.
-
-    Args:
-        layer_widths: number of neurons per layer.
-        group_size: neurons per group.
-        num_questions: leaked questions to use, at most.
-        num_leaked: leaked questions that there are.
-        num_shards: jobs that share the groups.
-    """
-    num_groups = math.ceil(len(neuron_groups(layer_widths, group_size)) / num_shards)
-    return CausalWork(num_groups, min(num_questions, num_leaked), 2, 2 * num_groups)

@@ -107,10 +107,9 @@ def _points(
     axis.errorbar(
         np.arange(len(kinds)) + offset,
         rows["value"],
-        # A percentile interval need not contain the value itself.
         yerr=[
-            (rows["value"] - rows["ci_low"]).clip(lower=0),
-            (rows["ci_high"] - rows["value"]).clip(lower=0),
+            rows["value"] - rows["ci_low"],
+            rows["ci_high"] - rows["value"],
         ],
         fmt=marker,
         color=color,

@@ -51,10 +51,9 @@ def _plot_metric(axis: Axes, values: pd.DataFrame, strategies: list[str]) -> Non
         axis.errorbar(
             rows["value"],
             rows["strategy"].map(row_index) + offset,
-            # A percentile interval need not contain the value itself.
             xerr=[
-                (rows["value"] - rows["ci_low"]).clip(lower=0),
-                (rows["ci_high"] - rows["value"]).clip(lower=0),
+                rows["value"] - rows["ci_low"],
+                rows["ci_high"] - rows["value"],
             ],
             fmt=marker,
             color=colour,
