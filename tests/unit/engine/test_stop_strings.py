@@ -3,7 +3,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import StopStringCriteria
+from tokenizers import Tokenizer, decoders, models
+from transformers import PreTrainedTokenizerFast, StopStringCriteria
 
 from helpers.tiny_models import tokenizer
 from zerogap.engine.stop_strings import StopStrings
@@ -33,7 +34,8 @@ def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
             return 4
 
         def batch_decode(self, ids, **_):
-            return [["x", "yQ", ":z", "aQ:b"][i] for (i,) in ids]
+            words = ["x", "yQ", ":z", "aQ:b"]
+            return ["".join(words[i] for i in sequence) for sequence in ids]
 
     automata = StopStrings(Words(), ["Q:"])
     states = automata.advance(automata.start(3), np.array([1, 3, 1]))
@@ -42,13 +44,29 @@ def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
     assert automata.reached(states).tolist() == [True, True, False]
 
 
+def test_a_space_that_the_decoder_drops_at_the_start_of_a_text_counts_within_it():
+    """As SentencePiece tokenizers do, for example that of Llama 2."""
+    words = {"<unk>": 0, "▁the": 1, "▁answer": 2, "the": 3, "answer": 4}
+    sentence_piece = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    sentence_piece.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=sentence_piece)
+    assert wrapped.decode([1, 2]) == "the answer"
+    automata = StopStrings(wrapped, ["the answer"])
+    states = automata.start(2)
+    for tokens in ([1, 1], [2, 4]):  # "the answer", "theanswer"
+        states = automata.advance(states, np.array(tokens))
+    assert automata.reached(states).tolist() == [True, False]
+
+
 def test_a_stop_string_that_no_token_can_spell_is_an_error():
     class Digits:
         def __len__(self):
             return 10
 
         def batch_decode(self, ids, **_):
-            return [str(i) for (i,) in ids]
+            return ["".join(map(str, sequence)) for sequence in ids]
 
     with pytest.raises(
         InputError, match=r"'Q:' can never occur, because no token.* contains ':', 'Q'"

@@ -28,9 +28,7 @@ class StopStrings:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
-        texts = tokenizer.batch_decode(
-            [[index] for index in range(len(tokenizer))], clean_up_tokenization_spaces=False
-        )
+        texts = _token_texts(tokenizer)
         for stop in stops:
             if not stop:
                 raise InputError("stop: an empty stop string would end every response at once")
@@ -64,6 +62,21 @@ class StopStrings:
         """Which rows (R,) have produced a stop string."""
         reached: NDArray[np.bool_] = (states == self._final).any(axis=1)
         return reached
+
+
+def _token_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """The text that each token adds within a response.
+
+    A decoder may drop the space at the start of a text (SentencePiece, as in Llama 2), so a token
+    is decoded twice in a row and the text of the first occurrence is cut off.
+    """
+    once, twice = (
+        tokenizer.batch_decode(
+            [[index] * times for index in range(len(tokenizer))], clean_up_tokenization_spaces=False
+        )
+        for times in (1, 2)
+    )
+    return [both[len(first) :] for first, both in zip(once, twice, strict=True)]
 
 
 def _transitions(stop: str, texts: list[str]) -> list[list[int]]:
