@@ -17,6 +17,8 @@ rule check_preflight:
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
+    params:
+        configfiles=workflow.configfiles,
     message:
         "Checks for what would fail hours into the run"
     script:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def main(job: "Snakemake") -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
-        text = "\n".join(map(str, preflight.run_checks(from_snakemake(job.config, []))))
+        config = from_snakemake(job.config, job.params.configfiles)
+        text = "\n".join(map(str, preflight.run_checks(config)))
         exit_message = None
     except InputError as error:
         text = exit_message = f"error: {error}"
