@@ -100,8 +100,8 @@ def test_exemplars_are_read_from_a_file(tmp_path):
         ("{", "invalid JSON"),
         ("[]", "must be a JSON object with question and target"),
         ('{"question": "1 + 1?", "answer": "2"}', "must be a JSON object with question and target"),
-        ('{"question": "1 + 1?", "target": 2}', "'target' must be a text"),
-        ('{"question": " ", "target": "2"}', "'question' must be a text"),
+        ('{"question": "1 + 1?", "target": 2}', "'target' must be a non-empty text"),
+        ('{"question": " ", "target": "2"}', "'question' must be a non-empty text"),
     ],
 )
 def test_a_mistake_in_a_file_of_exemplars_names_its_line(line, message, tmp_path):

@@ -299,7 +299,7 @@ def test_options_on_extraction_are_rejected_if_nothing_is_scored(files, capsys, 
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     for option, value in (("--extraction", "flexible-extract"), ("--disagreements", "d.jsonl")):
         message = rejected(capsys, *paths, option, tmp_path / value if "." in value else value)
-        assert f"{option}: every file says itself which responses are correct" in message
+        assert f"{option}: every file already marks which responses are correct" in message
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 250])

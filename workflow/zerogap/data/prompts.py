@@ -150,7 +150,7 @@ def _parse_exemplar(line: str) -> Exemplar:
         raise InputError("must be a JSON object with question and target, and nothing else")
     for key, text in exemplar.items():
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"'{key}' must be a text that is not empty")
+            raise InputError(f"'{key}' must be a non-empty text")
     return exemplar
 
 
