@@ -22,10 +22,15 @@ DISTRIBUTIONS = importlib.metadata.packages_distributions()
 
 
 @functools.cache
-def names(path: Path) -> frozenset[str]:
-    """Return the modules that a file imports, except those for the type checker only."""
+def names(path: Path, any_strategy: bool = True) -> frozenset[str]:
+    """Return the modules that a file imports, except those for the type checker only.
+
+    Args:
+        path: a Python file of the project.
+        any_strategy: count the strategies that the registry names as imports of their builder.
+    """
     modules = frozenset(_names(ast.parse(path.read_text())))
-    if path == STRATEGY_BUILDER:
+    if path == STRATEGY_BUILDER and any_strategy:
         targets = re.findall(r'"(zerogap\.[\w.]+):\w+"', STRATEGY_REGISTRY.read_text())
         assert targets
         modules |= frozenset(targets)
@@ -57,14 +62,17 @@ def project_file(module: str) -> Path | None:
     return None
 
 
-def files(start: Path) -> set[Path]:
-    """Return the project's files that a file imports, directly or indirectly, and itself."""
+def files(start: Path, any_strategy: bool = True) -> set[Path]:
+    """Return the project's files that a file imports, directly or indirectly, and itself.
+
+    `any_strategy`: see :func:`names`.
+    """
     reached, pending = set(), [start]
     while pending:
         path = pending.pop()
         if path not in reached:
             reached.add(path)
-            pending += filter(None, map(project_file, names(path)))
+            pending += filter(None, map(project_file, names(path, any_strategy)))
     return reached
 
 

@@ -124,8 +124,9 @@ rule filter_responses:
         questions="<results>/data/{benchmark}/questions.parquet",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
         code=code(
-            "strategies/ted.py",
+            "strategies/base.py",
             "strategies/filtering.py",
+            "strategies/ted.py",
             "sampling/table_jobs.py",
             "sampling/solve_counts.py",
         ),
