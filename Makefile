@@ -58,7 +58,7 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
 	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
 
-test: .venv/ready lint ## run every test except those on Slurm, and print the coverage
+test: .venv/ready lint ## lint and test everything but Slurm and vLLM, and print the coverage
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-fast: .venv/ready ## run the unit tests

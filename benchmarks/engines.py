@@ -15,8 +15,8 @@ end token or at the next question, and `generate` is left out, which waits for t
 The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM runs with
 the fastest of several settings, found on a quarter of the questions first.
 
-The matrix floor is the speed at which the multiplications of every token of every response take all
-the time, at the measured rate of a large matrix product.
+"Of the matrix rate": relative to the speed at which the multiplications of every token of every
+response take all the time, at the measured rate of a large matrix product.
 """
 
 import argparse
@@ -49,17 +49,17 @@ def main() -> None:
         folder = common.model_folder(args.model, args.dtype, Path(scratch))
         prompts = common.write_prompts(Path(scratch), args.model, args.questions, args.gsm8k)
         results = measure_in_turn(args, folder, prompts)
-        floor = matrix_floor(folder, args.dtype)
+        limit = matrix_limit(folder, args.dtype)
     first = results["zerogap"][0]
     common.publish(
         f"{Path(args.model).name}, {args.dtype}: {args.questions} questions × {args.samples} "
         f"samples of {'' if args.ending == 'forced' else 'at most '}{args.tokens} tokens behind "
         f"{first['prompt']} prompt tokens",
         [
-            "engine", "tokens/s (best)", "speed-up of zerogap", "of the matrix floor",
+            "engine", "tokens/s (best)", "speed-up of zerogap", "of the matrix rate",
             "peak MiB", "start-up, s", "questions",
         ],
-        [_row(name, runs, results["zerogap"], floor) for name, runs in results.items()],
+        [_row(name, runs, results["zerogap"], limit) for name, runs in results.items()],
         args.output,
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def fastest_vllm(work: Run, python: Path) -> Run:
     return work | settings[speeds.index(max(speeds))]
 
 
-def matrix_floor(folder: Path, dtype: str) -> float:
+def matrix_limit(folder: Path, dtype: str) -> float:
     """Tokens per second if there were only the multiplications by the model's weights."""
     model = common.model(str(folder), dtype, common.default_device())
     _, multiplied, _ = floors.work(model)
@@ -122,14 +122,14 @@ def _library(name: str, python: Path) -> str | None:
     return str(own) if own else ctypes.util.find_library(name)
 
 
-def _row(name: str, runs: list[Run], reference: list[Run], floor: float) -> list[str]:
+def _row(name: str, runs: list[Run], reference: list[Run], limit: float) -> list[str]:
     ratios = [ours["speed"] / run["speed"] for ours, run in zip(reference, runs, strict=True)]
     best = max(runs, key=lambda run: run["speed"])
     return [
         name,
         f"{best['speed']:,.0f}",
         f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-        f"{best['speed'] / floor:.0%}",
+        f"{best['speed'] / limit:.0%}",
         f"{best['peak'] / 2**20:,.0f}",
         f"{statistics.median(run['startup'] for run in runs):.0f}",
         str(best["questions"]),

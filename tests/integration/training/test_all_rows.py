@@ -63,7 +63,7 @@ def table():
         row for split in NUM_ROWS for row in gsm8k_format.load(shared_data.GSM8K / f"{split}.jsonl")
     ]
     assert len(rows) == sum(NUM_ROWS.values())
-    return questions.draw_training_questions(rows, None, 0)
+    return questions.draw_training_questions(rows, len(rows), 0)
 
 
 @pytest.fixture(scope="module")

@@ -93,10 +93,8 @@ def test_steps_after_the_tenth_do_not_count(tables):
 
 def test_questions_must_appear_exactly_once_in_both_tables(tables):
     clean, strategies = tables
-    with pytest.raises(
-        InputError, match="railcap: question 'test-0' must appear exactly once in both"
-    ):
+    with pytest.raises(InputError, match="railcap: question 'test-0' is missing"):
         run(clean, strategies | {"railcap": strategies["railcap"].iloc[1:]})
     twice = strategies["clean_batch2"].iloc[[0, 1, 1]]
-    with pytest.raises(InputError, match="clean_batch2: question 'test-1'"):
+    with pytest.raises(InputError, match="clean_batch2: duplicate row: question 'test-1'"):
         run(clean, strategies | {"clean_batch2": twice})

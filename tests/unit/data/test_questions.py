@@ -17,7 +17,7 @@ QUESTIONS = [Question(f"Question {i}?", f"Because {i}.", str(i)) for i in range(
 
 
 def test_as_many_questions_leak_as_requested():
-    table = split_test_questions(QUESTIONS, None, 20, seed=1)
+    table = split_test_questions(QUESTIONS, len(QUESTIONS), 20, seed=1)
     assert list(table.question_id) == [f"test-{i:04d}" for i in range(40)]
     assert table.leaked.sum() == 20
     assert table.paraphrase.isna().all()
@@ -31,7 +31,7 @@ def test_the_seed_decides_which_questions_leak():
 
 
 def test_a_question_keeps_its_id_in_a_smaller_table():
-    whole = split_test_questions(QUESTIONS, None, 20, 1).set_index("question_id").question
+    whole = split_test_questions(QUESTIONS, len(QUESTIONS), 20, 1).set_index("question_id").question
     for row in split_test_questions(QUESTIONS, 7, 3, 1).itertuples():
         assert whole[row.question_id] == row.question
 
@@ -46,7 +46,7 @@ def test_only_solvable_questions_are_drawn_if_they_were_screened():
 
 
 def test_screened_questions_have_the_ids_of_the_test_questions():
-    whole = split_test_questions(QUESTIONS, None, 20, 1).set_index("question_id").question
+    whole = split_test_questions(QUESTIONS, len(QUESTIONS), 20, 1).set_index("question_id").question
     table = screening_questions(QUESTIONS, 15)
     assert len(table) == 15
     assert (whole[table.question_id].to_numpy() == table.question).all()

@@ -29,6 +29,13 @@ def test_question_weights_keep_the_size_of_each_group():
     assert len(np.unique(weights, axis=0)) > 10
 
 
+def test_the_observed_questions_come_before_the_resamples():
+    groups = np.arange(20) % 2
+    drawn = metrics.observed_and_resampled(groups, 30, np.random.default_rng(0))
+    assert (drawn[0] == 1).all()
+    assert (drawn[1:] == metrics.question_weights(groups, 30, np.random.default_rng(0))).all()
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_stratified_means_are_linear_and_the_metric_where_each_question_is_drawn_once(seed, bins):

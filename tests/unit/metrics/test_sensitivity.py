@@ -71,7 +71,7 @@ def test_order_of_rows_does_not_matter_but_the_seed_does(tables, table):
 
 def test_different_questions_and_numbers_below_one_are_rejected(tables):
     clean, strategies = tables
-    with pytest.raises(InputError, match="ted: its questions"):
+    with pytest.raises(InputError, match="ted: question 'test-0' is missing"):
         sensitivity(clean, {"ted": strategies["ted"].iloc[1:]})
     with pytest.raises(InputError, match="at least 1"):
         sensitivity(clean, {}, samples_to_try=(0, 5))

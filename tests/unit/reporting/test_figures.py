@@ -14,7 +14,6 @@ from helpers.synthetic_run import (
 )
 from zerogap import metrics
 from zerogap.analysis.diagnostics import diagnostics
-from zerogap.errors import InputError
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting.figures.diagnostics import KIND_COLOURS, plot_diagnostics
@@ -137,22 +136,14 @@ def test_subsets_shows_every_metric_with_its_interval(metrics_table):
 
 def test_sensitivity_draws_one_line_per_strategy_in_both_panels(solves):
     table = sensitivity(*solves, bins=10, samples_to_try=(2, 5), repeats=2)
-    figure = plot_sensitivity(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    figure = plot_sensitivity(table, "Llama2 × GSM8K")
     for axis, varied in zip(figure.axes, ("bins", "samples"), strict=True):
         assert len(axis.lines) == len(solves[1])
-        line = next(one for one in axis.lines if one.get_label() == "RailCap")
+        line = next(one for one in axis.lines if one.get_label() == "railcap")
         curve = table.query("strategy == 'railcap' and varied == @varied").sort_values(varied)
         assert line.get_xdata().tolist() == curve[varied].tolist()
         assert line.get_ydata().tolist() == curve["value"].tolist()
     assert [axis.get_title() for axis in figure.axes] == ["m = 10", "B = 10"]
-
-
-def test_sensitivity_of_the_wrong_table_is_an_error(solves):
-    table = sensitivity(*solves, samples_to_try=(5,), repeats=1)
-    with pytest.raises(InputError, match=r"missing column\(s\): varied"):
-        plot_sensitivity(table.drop(columns="varied"))
-    with pytest.raises(InputError, match="has no rows"):
-        plot_sensitivity(table.iloc[:0])
 
 
 @pytest.fixture
@@ -167,13 +158,6 @@ def test_loss_has_one_panel_per_model(losses):
     steps, mean = figure.axes[1].lines[:2]
     assert steps.get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
     assert mean.get_ydata() == pytest.approx([25 / 48] * 4)  # four steps are one window
-
-
-def test_loss_of_the_wrong_table_is_an_error(losses):
-    with pytest.raises(InputError, match=r"missing column\(s\): loss"):
-        plot_loss(losses.drop(columns="loss"))
-    with pytest.raises(InputError, match="has no rows"):
-        plot_loss(losses.iloc[:0])
 
 
 def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):

@@ -25,6 +25,9 @@ def run(tmp_path, monkeypatch):
         }
     )
     write(folder / "data/pq/questions.parquet", questions, "questions")
+    write(folder / "data/gsm8k/split.parquet", questions, "questions")
+    others = questions.assign(question=["How many pears?", "And then?"])
+    write(folder / "data/algebra/split.parquet", others, "questions")
     model = folder / "tiny/pq/model"
     model.mkdir(parents=True)
     tokenizer = Tokenizer(models.WordLevel({word: k for k, word in enumerate(WORDS)}, "."))
@@ -35,6 +38,7 @@ def run(tmp_path, monkeypatch):
     greedy["entropy"] = [[0.0] * len(tokens) for tokens in greedy["token_ids"]]
     write(folder / "tiny/pq/greedy.parquet", greedy, "greedy")
     for cell, texts in {
+        "tiny/clean_algebra/batch1": [["two <eos>", "two <eos>"], ["two <eos>"]],
         "tiny/clean_gsm8k/batch1": [["one <eos>", "two <eos>"], ["four <eos>"]],
         "tiny/pq/railcap": [["he has two three . <eos>"] * 4, ["three <eos>"]],
         "tiny/pq/railcap_n1": [["he has one apples . <eos>"] * 4, ["three <eos>"]],

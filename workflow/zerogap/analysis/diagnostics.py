@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.data.token_kinds import KINDS
-from zerogap.metrics import question_weights, solve_probability
+from zerogap.metrics import observed_and_resampled, solve_probability
 from zerogap.metrics.bootstrap import interval
 from zerogap.metrics.gaps import Values
 
@@ -61,9 +61,7 @@ def diagnostics(
     """
     clean, batch2 = clean.set_index("question_id"), clean_batch2.set_index("question_id")
     leaked = clean["leaked"].to_numpy(dtype=bool)
-    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
-    # The point estimate is the resample that draws every question once, in the first row.
-    draws = np.vstack([np.ones((1, len(clean)), dtype=np.int64), draws])
+    draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     everywhere = np.ones_like(leaked)
     groups: list[tuple[str, str, NDArray[np.bool_], Ratios]] = []
     for responses, table in rail.groupby("responses", sort=False):

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from zerogap.errors import InputError
 from zerogap.metrics import (
+    observed_and_resampled,
     plain_weights,
-    question_weights,
     solve_probability,
     strata,
     stratified_means,
 )
 from zerogap.metrics.gaps import Array, Values
+from zerogap.metrics.same_questions import by_question, in_order
 from zerogap.published import printed
 
 # Key in published.csv (or only ours) → description for readers.
@@ -68,13 +68,11 @@ def inline_numbers(
     Raises:
         InputError: Two tables have different questions, or a question twice.
     """
-    clean = clean.set_index("question_id")
+    clean = by_question(clean, "clean")
     leaked = clean["leaked"].to_numpy(dtype=bool)
-    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
-    # The point estimate is the resample that draws every question once, in the first row.
-    draws = np.vstack([np.ones((1, len(clean)), dtype=np.int64), draws])
+    draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     solve = {
-        name: _aligned(clean, table, name)
+        name: in_order(by_question(table, name), clean.index, name)
         for name, table in {"clean_batch2": clean_batch2, **strategies}.items()
     }
     values = _clean_values(clean, solve["clean_batch2"], draws, bins)
@@ -87,18 +85,6 @@ def inline_numbers(
     values |= _strategy_differences(clean, solve, draws, bins)
     rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _aligned(clean: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    table = table.set_index("question_id")
-    differing = clean.index.symmetric_difference(table.index)
-    invalid = [*table.index[table.index.duplicated()], *differing]
-    if invalid:
-        raise InputError(
-            f"{name}: question {invalid[0]!r} must appear exactly once in both tables "
-            "(this one and clean)"
-        )
-    return table.loc[clean.index]
 
 
 def _clean_values(

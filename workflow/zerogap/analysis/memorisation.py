@@ -21,8 +21,9 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics import interval, plain_weights, question_weights, solve_probability
+from zerogap.metrics import interval, observed_and_resampled, plain_weights, solve_probability
 from zerogap.metrics.gaps import Array, Values
+from zerogap.metrics.same_questions import by_question, in_order
 
 
 def memorisation(
@@ -75,7 +76,7 @@ def memorisation(
     if leaked.all() or not leaked.any():
         raise InputError(f"{place}: needs both leaked and unleaked questions")
 
-    draws = question_weights(leaked, n_resamples, np.random.default_rng(seed))
+    draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
     for name, values in _estimates(questions, leaked, draws).items():
         value = float(values[0])
@@ -102,16 +103,15 @@ def _by_question(
     place: str,
 ) -> pd.DataFrame:
     """One row per question: leaked, both solve probabilities, and both mean ROUGE-L."""
-    clean = clean.set_index("question_id")
+    clean = by_question(clean, f"{place} clean")
     columns = {
-        "identity": _solve_probability(identity.set_index("question_id")),
+        "identity": _solve_probability(by_question(identity, f"{place} identity")),
         "rouge": overlap.groupby("question_id")["rouge_l"].mean(),
         "clean_rouge": clean_overlap.groupby("question_id")["rouge_l"].mean(),
     }
-    for name, column in columns.items():
-        differing = clean.index.symmetric_difference(column.index)
-        if differing.size:
-            raise InputError(f"{place} {name}: question {differing[0]!r} must be in both tables")
+    columns = {
+        name: in_order(column, clean.index, f"{place} {name}") for name, column in columns.items()
+    }
     return pd.DataFrame({"leaked": clean["leaked"], "clean": _solve_probability(clean), **columns})
 
 
@@ -121,8 +121,6 @@ def _solve_probability(solve: pd.DataFrame) -> "pd.Series[float]":
 
 def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str, Values]:
     """Every quantity: its point estimate, then its values in the resamples."""
-    # The point estimate is the resample that draws every question once.
-    draws = np.vstack([np.ones((1, len(leaked)), dtype=np.int64), draws])
 
     def mean(column: "pd.Series[float]", mask: Array) -> Values:
         means: Values = plain_weights(draws[:, mask]) @ column.to_numpy()[mask]

@@ -103,7 +103,7 @@ def read_question(
     tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
     responses = [
         _responses(name, path, question_id, tokenizer, trajectory, num_responses, n)
-        for name, path in _sample_files(folder).items()
+        for name, path in _sample_files(folder, rows.iloc[0]).items()
     ]
     return OneQuestion(
         model=folder.parent.name,
@@ -122,18 +122,27 @@ def _rows(path: Path, question_id: str) -> pd.DataFrame:
     return table
 
 
-def _sample_files(folder: Path) -> dict[str, Path]:
-    """The clean model's first batch, and the samples of every strategy.
-
-    A benchmark with the questions of another one shares the clean model of that benchmark, which is
-    then the only one that is not a benchmark's own.
-    """
-    own = folder.parent / f"clean_{folder.name}"
-    clean = own if own.is_dir() else min(folder.parent.glob("clean_*"))
-    files = {"clean": clean / "batch1/samples.parquet"}
+def _sample_files(folder: Path, question: "pd.Series[Any]") -> dict[str, Path]:
+    """The clean model's first batch, if there is one, and the samples of every strategy."""
     strategies = {path.parent.name: path for path in folder.glob("*/samples.parquet")}
-    files |= dict(sorted(strategies.items(), key=lambda item: (item[0] != "identity", item[0])))
-    return {name: path for name, path in files.items() if path.exists()}
+    ordered = sorted(strategies.items(), key=lambda item: (item[0] != "identity", item[0]))
+    clean = _clean_samples(folder, question)
+    return dict([("clean", clean), *ordered] if clean else ordered)
+
+
+def _clean_samples(folder: Path, question: "pd.Series[Any]") -> Path | None:
+    """The samples of the benchmark's clean model, if there are any.
+
+    A benchmark with the questions of another one shares the clean model of that benchmark, its
+    owner. Ids are positions in a file, so several owners may have this one, but not its question.
+    """
+    files = folder.parent.glob("clean_*/batch1/samples.parquet")
+    owners = {path.parents[1].name.removeprefix("clean_"): path for path in files}
+    for owner, path in sorted(owners.items(), key=lambda item: (item[0] != folder.name, item[0])):
+        split = folder.parents[1] / "data" / owner / "split.parquet"
+        if question["question"] in list(_rows(split, question["question_id"])["question"]):
+            return path
+    return None
 
 
 def _responses(

@@ -54,7 +54,7 @@ def evaluate(
     in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
     """
     question_set = load_questions(benchmark, num_questions, seed, extraction)
-    with needed_packages("evaluate", "evaluate"):  # of the report, before hours of sampling
+    with needed_packages("evaluate"):  # of the report, before hours of sampling
         import zerogap.evaluation.report  # noqa: F401
     collected = collect(
         model=model,

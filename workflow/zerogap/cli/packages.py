@@ -7,11 +7,10 @@ from zerogap.errors import InputError
 
 
 @contextmanager
-def needed_packages(command: str, extras: str) -> Iterator[None]:
+def needed_packages(extras: str) -> Iterator[None]:
     """Turn a missing package into one line that says what to install.
 
     Args:
-        command: the command that needs it.
         extras: of this package, separated by commas.
 
     Raises:
@@ -21,6 +20,6 @@ def needed_packages(command: str, extras: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise InputError(
-            f"zerogap {command} needs {error.name}, which is not installed; install it with pip "
-            f"install '/path/to/zerogap[{extras}]'"
+            f"this command needs {error.name}, which is not installed; install it with pip install "
+            f"'/path/to/zerogap[{extras}]'"
         ) from error

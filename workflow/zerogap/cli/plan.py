@@ -60,7 +60,7 @@ CharactersPerToken = Annotated[
 ]
 
 
-@needed_packages("plan", "data,workflow")
+@needed_packages("data,workflow")
 def plan(
     config: Config = None,
     training: Training = None,

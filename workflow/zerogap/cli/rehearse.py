@@ -24,7 +24,7 @@ RealWeights = Annotated[
 ]
 
 
-@needed_packages("rehearse", "evaluate,training,workflow")
+@needed_packages("evaluate,training,workflow")
 def rehearse(
     config: Config = None,
     models: Models = None,
@@ -37,7 +37,7 @@ def rehearse(
     per stage; exit status 1 if one failed (docs/planning.md).
     """
     if real_width and real_weights:
-        raise InputError("--real-width and --real-weights exclude each other; give one of them")
+        raise InputError("--real-width and --real-weights cannot be combined; give one of them")
     from zerogap import config as configuration
 
     settings = configuration.load(config or [configuration.paper_config()])

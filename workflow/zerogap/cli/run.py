@@ -36,7 +36,7 @@ DryRun = Annotated[
 ]
 
 
-@needed_packages("run", "evaluate,training,workflow")
+@needed_packages("evaluate,training,workflow")
 def run(
     profile: Profile,
     targets: Targets = None,

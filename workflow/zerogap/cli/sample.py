@@ -59,7 +59,7 @@ def load_questions(
     Raises:
         InputError: packages are missing, or see :func:`zerogap.evaluation.question_sets.load`.
     """
-    with needed_packages("sample", "evaluate"):
+    with needed_packages("evaluate"):
         from zerogap.evaluation import question_sets
     return question_sets.load(benchmark, num_questions, seed, extraction)
 
@@ -70,7 +70,7 @@ def collect(**request: Any) -> "Collected":
     Raises:
         InputError: packages are missing, or the request is invalid.
     """
-    with needed_packages("sample", "evaluate"):  # imported late: torch takes seconds
+    with needed_packages("evaluate"):  # imported late: torch takes seconds
         from zerogap.evaluation import collect as evaluation
     try:
         return evaluation.collect(evaluation.Request(**request))

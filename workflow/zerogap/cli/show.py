@@ -52,7 +52,7 @@ def show(
     """
     from rich.console import Console
 
-    with needed_packages("show", "decoding"):
+    with needed_packages("decoding"):
         from zerogap.analysis.one_question import read_question
     shown = read_question(
         Path("results", run),

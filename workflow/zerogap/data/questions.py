@@ -25,7 +25,7 @@ class Question:
 
 def split_test_questions(
     questions: Sequence[Question],
-    num_test: int | None,
+    num_test: int,
     num_leaked: int,
     seed: int,
     solvable: Collection[str] | None = None,
@@ -38,7 +38,7 @@ def split_test_questions(
 
     Args:
         questions: all test questions of the benchmark.
-        num_test: number of questions to draw; None for all.
+        num_test: number of questions to draw.
         num_leaked: number of leaked questions among them.
         seed: of the run.
         solvable: ids of the questions to draw from (:func:`screening_questions`); None for all.
@@ -51,7 +51,6 @@ def split_test_questions(
         for position in range(len(questions))
         if solvable is None or _question_id("test", position) in solvable
     ]
-    num_test = len(available) if num_test is None else num_test
     positions = _sample(available, num_test, f"questions/{seed}", "test")
     if not 0 < num_leaked < num_test:
         raise InputError(
@@ -83,13 +82,13 @@ def draw_test_questions(questions: Sequence[Question], num_test: int, seed: int)
 
 
 def draw_training_questions(
-    questions: Sequence[Question], num_train: int | None, seed: int, num_preparation: int = 0
+    questions: Sequence[Question], num_train: int, seed: int, num_preparation: int = 0
 ) -> pd.DataFrame:
     """Draw the clean model's training questions, none leaked; ids like "train-0007".
 
     Args:
         questions: all training questions of the benchmark.
-        num_train: number of questions to draw; None for all.
+        num_train: number of questions to draw.
         seed: of the run.
         num_preparation: number of questions set aside (:func:`preparation_questions`).
 
@@ -98,7 +97,6 @@ def draw_training_questions(
     """
     set_aside = set(_preparation_positions(questions, num_preparation))
     available = [position for position in range(len(questions)) if position not in set_aside]
-    num_train = len(available) if num_train is None else num_train
     positions = _sample(available, num_train, f"training/{seed}", "train")
     return _table(questions, positions, set(), "train")
 

@@ -188,8 +188,8 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     ]
     if changed:
         raise InputError(
-            f"{folder}: holds responses to another request ({'; '.join(changed)}); repeat that "
-            "one, or choose another --output"
+            f"{folder}: holds responses to another request ({'; '.join(changed)}); repeat "
+            "that request, or choose another --output"
         )
     with parquet.atomic(path) as temporary:
         temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")

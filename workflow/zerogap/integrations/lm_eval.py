@@ -128,8 +128,8 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         intervention = self._strategy.prepare(context)
         if intervention.wrap_decoder is not None:
             raise InputError(
-                f"zerogap: {self._strategy!r} replaces the decoder, which lm_eval's model has "
-                "not; sample with zerogap.sample"
+                f"zerogap: {self._strategy!r} replaces the decoder, and lm_eval's model has none; "
+                "sample with zerogap.sample"
             )
         return intervention
 
@@ -276,8 +276,8 @@ def _build(name: str, arguments: dict[str, Any]) -> Strategy:
     """Build the named strategy from its parameters, which are removed from `arguments`."""
     if name in BUILT_IN and BUILT_IN[name].needs_base_model:
         raise InputError(
-            f"zerogap: strategy={name} decodes with the base model, which lm_eval's model has not; "
-            "sample with zerogap.sample"
+            f"zerogap: strategy={name} also decodes with the base model, which lm_eval does not "
+            "load; sample with zerogap.sample"
         )
     names = set(inspect.signature(strategy_class(name)).parameters)
     names -= set(inspect.signature(HFLM).parameters)

@@ -2,6 +2,7 @@
 
 from zerogap.metrics.bootstrap import (
     interval,
+    observed_and_resampled,
     plain_weights,
     question_weights,
     redraw,
@@ -32,6 +33,7 @@ __all__ = [
     "g_ap_over_choices",
     "g_app",
     "interval",
+    "observed_and_resampled",
     "plain_weights",
     "ppg",
     "question_weights",

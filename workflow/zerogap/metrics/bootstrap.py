@@ -58,6 +58,18 @@ def question_weights(
     return weights
 
 
+def observed_and_resampled(
+    groups: ArrayLike, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """`question_weights`, after a first row in which every question is drawn once.
+
+    What is computed with these weights has the point estimate first: shape (1 + resamples,
+    questions).
+    """
+    weights = question_weights(groups, n_resamples, rng)
+    return np.vstack([np.ones_like(weights[:1]), weights])
+
+
 def redraw(
     n_correct: ArrayLike, n_samples: ArrayLike, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.unsignedinteger]:

@@ -12,6 +12,7 @@ from zerogap.metrics import bootstrap, gaps
 from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.gaps import Array, Values
 from zerogap.metrics.registry import METRICS, Metric
+from zerogap.metrics.same_questions import by_question, in_order
 
 # `<metric>_vs_<reference>`: a strategy's metric value minus the reference's, on the same resamples.
 REFERENCES = ("identity", "railcap", "all_zero")
@@ -124,35 +125,14 @@ def _aligned(
 
     The subsets are slices then, which are not copied.
     """
-    clean = _by_question(clean, "clean")
+    clean = by_question(clean, "clean")
     tables = {"clean": clean}
     for name, table in strategies.items():
-        tables[name] = _like(clean, table, name)
+        tables[name] = in_order(by_question(table, name), clean.index, name)
+        if not (tables[name]["leaked"].to_numpy() == clean["leaked"].to_numpy()).all():
+            raise InputError(f"{name}: its leaked questions are not the clean table's")
     order = np.argsort(~clean["leaked"].to_numpy(dtype=bool), kind="stable")
     return {name: table.iloc[order] for name, table in tables.items()}
-
-
-def _by_question(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    duplicated = table["question_id"][table["question_id"].duplicated()]
-    if duplicated.size:
-        raise InputError(f"{name}: duplicate row: question {duplicated.iloc[0]!r}")
-    return table.set_index("question_id")
-
-
-def _like(clean: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The table's rows in the order of the clean one."""
-    table = _by_question(table, name)
-    differing = clean.index.symmetric_difference(table.index)
-    if differing.size:
-        where = "missing" if differing[0] in clean.index else "unknown to the clean model"
-        raise InputError(
-            f"{name}: question {differing[0]!r} is {where} ({differing.size} differ); "
-            "sample both from the same questions"
-        )
-    table = table.loc[clean.index]
-    if not (table["leaked"].to_numpy() == clean["leaked"].to_numpy()).all():
-        raise InputError(f"{name}: its leaked questions are not the clean table's")
-    return table
 
 
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:

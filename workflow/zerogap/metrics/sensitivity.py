@@ -13,6 +13,7 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.metrics.definitions import sa_ppg
 from zerogap.metrics.gaps import Counts
+from zerogap.metrics.same_questions import by_question, in_order
 
 BINS = (1, 2, 5, 10, 20, 50, 100)
 SAMPLES = (5, 10, 20, 30, 40, 50)
@@ -53,15 +54,12 @@ def sensitivity(
     """
     if repeats < 1 or min(samples_to_try, default=1) < 1:
         raise InputError("repeats and all numbers of samples must be at least 1")
-    clean = clean.set_index("question_id")
+    clean = by_question(clean, "clean")
     reference = _counts(clean)
-    counts = {}
-    for name, table in strategies.items():
-        table = table.set_index("question_id")
-        if len(table) != len(clean) or set(table.index) != set(clean.index):
-            raise InputError(f"{name}: its questions are not the clean table's")
-        counts[name] = _counts(table.loc[clean.index])
-
+    counts = {
+        name: _counts(in_order(by_question(table, name), clean.index, name))
+        for name, table in strategies.items()
+    }
     largest = int(reference[1].max())
     rows = [
         (name, "bins", b, largest, sa_ppg(*strategy, *reference, bins=b), 0.0)

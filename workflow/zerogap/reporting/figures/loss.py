@@ -7,13 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from zerogap.errors import InputError
 from zerogap.reporting.figures.style import CYCLE, STYLE
 
 _MIN_WINDOW = 15  # steps
 
 
-def plot_loss(losses: pd.DataFrame, names: Mapping[str, str] | None = None) -> Figure:
+def plot_loss(losses: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     """Training loss by step, one panel per model: every step, faint, and a moving average.
 
     Batches of different kinds of examples make the loss of single steps jump.
@@ -21,15 +20,7 @@ def plot_loss(losses: pd.DataFrame, names: Mapping[str, str] | None = None) -> F
     Args:
         losses: Columns model, benchmark, step, loss.
         names: Key to name to show, of models and benchmarks.
-
-    Raises:
-        InputError: A column is missing, or there is no row.
     """
-    if missing := {"model", "benchmark", "step", "loss"} - set(losses.columns):
-        raise InputError(f"losses: missing column(s): {', '.join(sorted(missing))}")
-    if losses.empty:
-        raise InputError("losses: the table has no rows")
-    names = names or {}
     models = list(dict.fromkeys(losses["model"]))
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(

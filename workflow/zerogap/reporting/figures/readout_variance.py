@@ -44,7 +44,7 @@ def plot_readout_variance(
         shift = [rng.uniform(-_JITTER, _JITTER, len(batch1)) for _ in batches]
         _plot_batches(axes[0], marks, order, (shift[1], shift[0]))
         axes[0].set_title("0/1 readout, one sample per question")
-        order = np.lexsort((probabilities[0], probabilities[0]))
+        order = np.argsort(probabilities[0], kind="stable")
         _plot_batches(axes[1], probabilities, order, (0.0, 0.0))
         axes[1].set_title(f"solve probability, {_sample_counts(batch1)}")
         axes[0].set_ylabel("readout")

@@ -1,33 +1,20 @@
 """SA-PPG against the number of strata and of samples (not in the paper)."""
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from zerogap.errors import InputError
 from zerogap.reporting.figures.style import CYCLE, MARKERS, STYLE, add_title
 
 
-def plot_sensitivity(
-    table: pd.DataFrame, title: str = "", names: Mapping[str, str] | None = None
-) -> Figure:
+def plot_sensitivity(table: pd.DataFrame, title: str = "") -> Figure:
     """Does the comparison depend on B or m: SA-PPG of every strategy against each of them.
 
     Args:
         table: As `zerogap.metrics.sensitivity.sensitivity` returns it, for one setting.
         title: The setting, over the panels.
-        names: Strategy to name to show.
-
-    Raises:
-        InputError: A column is missing, or there is no row.
     """
-    if missing := {"strategy", "varied", "bins", "samples", "value", "sd"} - set(table.columns):
-        raise InputError(f"sensitivity: missing column(s): {', '.join(sorted(missing))}")
-    if table.empty:
-        raise InputError("sensitivity: the table has no rows")
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.1), sharey=True)
         for axis, varied, fixed, symbol, label in (
@@ -37,7 +24,7 @@ def plot_sensitivity(
             rows = table[table["varied"] == varied]
             for k, strategy in enumerate(dict.fromkeys(table["strategy"])):
                 curve = rows[rows["strategy"] == strategy].sort_values(varied)
-                _plot_curve(axis, curve, varied, k, (names or {}).get(strategy, strategy))
+                _plot_curve(axis, curve, varied, k, strategy)
             ticks = sorted(rows[varied].unique())
             axis.set_xscale("log")
             axis.set_xticks(ticks, [str(tick) for tick in ticks])

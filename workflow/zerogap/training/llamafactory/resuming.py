@@ -29,7 +29,7 @@ def training_fingerprint(
     }
 
 
-def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
+def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> None:
     """Delete the checkpoints that a killed training left incomplete.
 
     LLaMA-Factory resumes from the last checkpoint that it finds and fails if that one is damaged.
@@ -37,9 +37,6 @@ def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
     Args:
         folder: the training's output folder; deleted if it has no complete checkpoint.
         num_gpus: devices of the training, each with its random state.
-
-    Returns:
-        The checkpoint that the training will resume from, if there is one.
     """
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
     complete = []
@@ -52,9 +49,8 @@ def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> Path | None:
             shutil.rmtree(checkpoint)
     if not complete:
         shutil.rmtree(folder, ignore_errors=True)
-        return None
-    print(f"resuming from {complete[-1].name}", flush=True)
-    return complete[-1]
+    else:
+        print(f"resuming from {complete[-1].name}", flush=True)
 
 
 def _check_complete(checkpoint: Path, num_gpus: int) -> None:
