@@ -7,7 +7,7 @@ from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.io import parquet
 from zerogap.io.resume import resumable_dir
-from zerogap.training.llamafactory import launching, resuming, settings
+from zerogap.training.llamafactory import launching, precision, resuming, settings
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,12 +16,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     gpus.claim(training["num_gpus"])
     settings.check_device(training)
-    inputs = (args.base, args.data, args.parameters["family"], training)
-    with resumable_dir(args.adapter, resuming.training_fingerprint(*inputs)) as work:
+    inputs = (args.data, args.parameters["family"], training)
+    fingerprint = resuming.training_fingerprint(args.base, *inputs)
+    with resumable_dir(args.adapter, fingerprint) as work:
         adapter = work / "adapter"
-        settings.write_settings(args.settings, settings.train_settings(*inputs, adapter))
+        base = precision.base_to_load(args.base, training, work / "base")
+        settings.write_settings(args.settings, settings.train_settings(base, *inputs, adapter))
         resuming.remove_incomplete_checkpoints(adapter, training["num_gpus"])
         launching.train(args.settings, training["num_gpus"])
+        precision.name_base(adapter, args.base)
         losses = launching.loss_curve(adapter, metadata["model"], metadata["variant"])
         with parquet.atomic(args.loss) as temporary:
             losses.to_csv(temporary, sep="\t", index=False)

@@ -29,7 +29,7 @@ from zerogap.pipeline.rehearsal.model_copy import (
 )
 from zerogap.pipeline.rehearsal.shrinking import write_random_model
 from zerogap.training import examples
-from zerogap.training.llamafactory import launching, settings
+from zerogap.training.llamafactory import launching, precision, settings
 from zerogap.training.merging import merge_adapter
 
 NUM_STEPS = 2  # of the training: leaked questions and instructions in batches of four
@@ -104,12 +104,10 @@ def train(copy: ModelCopy) -> str:
     """Train a LoRA adapter for two steps."""
     parameters = copy.parameters("train_lora")
     path, adapter = copy.folder / "train.yaml", copy.folder / "adapter"
+    training = _short(parameters["training"])
+    base = precision.base_to_load(copy.base, training, copy.folder / "float32_base")
     sections = settings.train_settings(
-        copy.base,
-        copy.folder / "data",
-        parameters["family"],
-        _short(parameters["training"]),
-        adapter,
+        base, copy.folder / "data", parameters["family"], training, adapter
     )
     settings.write_settings(path, sections)
     launching.train(path)

@@ -11,6 +11,7 @@ import yaml
 
 from zerogap.errors import InputError
 from zerogap.families import family_of_folder
+from zerogap.training.llamafactory.precision import trains_in_bf16
 
 TEMPLATE = "fewshot"  # the one that zerogap.training.examples spells the examples for
 Sections = dict[str, dict[str, Any]]  # heading → settings
@@ -40,8 +41,6 @@ def train_settings(
     model: Path, data: Path, family: str, training: Mapping[str, Any], output: Path
 ) -> Sections:
     """The settings of `llamafactory-cli train` (paper §5.1).
-
-    A CPU that is slow in bfloat16 trains in float32 (:mod:`zerogap.precision`).
 
     Args:
         model: folder of the model to start from.
@@ -85,7 +84,7 @@ def train_settings(
             "num_train_epochs": training["num_epochs"],
             "lr_scheduler_type": training["lr_scheduler"],
             "warmup_steps": training["warmup_ratio"],  # below 1: a fraction of all steps
-            "bf16": training["bf16"] and not _must_avoid_bf16(training["device"]),
+            "bf16": trains_in_bf16(training),
             "use_cpu": training["device"] == "cpu",
             "disable_gradient_checkpointing": not training["bf16"] or training["device"] == "cpu",
             "train_sampling_strategy": (
@@ -129,17 +128,6 @@ def write_settings(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> Non
             for title, values in sections.items()
         )
     )
-
-
-def _must_avoid_bf16(device: str) -> bool:
-    """Whether the training runs on a CPU that is slow in bfloat16."""
-    if device != "cpu":
-        return False
-    import torch  # takes seconds; other trainings do not wait for it
-
-    from zerogap.precision import usable_dtype
-
-    return usable_dtype(torch.bfloat16, torch.device("cpu")) == torch.float32
 
 
 def _save_settings(save_steps: int | str | None) -> dict[str, Any]:
