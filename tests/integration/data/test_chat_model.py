@@ -124,7 +124,7 @@ def test_a_reply_depends_only_on_seed_question_and_attempt(folder):
 
 def test_the_script_paraphrases_with_a_local_model(folder, tmp_path):
     rows = [Question(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
-    table = split_test_questions(rows, None, 2, 1).assign(leaked=[True, True, False])
+    table = split_test_questions(rows, len(rows), 2, 1).assign(leaked=[True, True, False])
     parquet.write(tmp_path / "split.parquet", table, "questions", {})
     model = {key: value for key, value in OPTIONS.items() if key != "seed"}
     model |= {"model": str(folder), "revision": None, "max_attempts": 1}

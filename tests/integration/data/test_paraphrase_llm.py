@@ -347,7 +347,7 @@ def script(service, folder, on_invalid="error"):
     """Run the script; None, or its error message."""
     split = folder / "split.parquet"
     questions = [Question(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
-    table = split_test_questions(questions, None, 6, 1)
+    table = split_test_questions(questions, len(questions), 6, 1)
     table["leaked"] = table.question != "Another one?"
     parquet.write(split, table, "questions", {})
     endpoint = {"base_url": service.url, "model": "m", "api_key_env": "ZEROGAP_TEST_KEY"}
