@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
-from zerogap.engine import cpu_kernels, flash_attention
+from zerogap.engine import cpu_kernels, part_attention
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
@@ -22,7 +22,7 @@ def make_decoder(request, monkeypatch):
     monkeypatch.setattr(cpu_kernels, "apply_to", lambda _: "kernels" in request.param)
     if "CPU" in request.param:
         return SharedPromptDecoder
-    monkeypatch.setattr(flash_attention, "has_flash_attention", lambda *_: True)
+    monkeypatch.setattr(part_attention, "has_flash_attention", lambda *_: True)
 
     def make(hf_model):
         decoder = SharedPromptDecoder(hf_model, make_capture=lambda: run_again)

@@ -9,9 +9,12 @@ from helpers.paths import ROOT
 from zerogap.engine import cpu_kernels
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-batch, common, contenders, floors, kernels, scaling, strategies = map(
-    __import__, ("batch", "common", "contenders", "floors", "kernels", "scaling", "strategies")
-)
+attention, batch, common, contenders, floors, kernels, scaling, strategies = (
+    __import__(name)
+    for name in (
+        "attention", "batch", "common", "contenders", "floors", "kernels", "scaling", "strategies",
+    )
+)  # fmt: skip
 
 SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -145,6 +148,17 @@ def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch)
     result = kernels.measure("llama-2-7b", "bfloat16", steps=2, rows=[60], kernels=setting)
     assert result[0]["seconds"] > result[0]["drawing"] > 0
     assert bool(num_calls) == (setting == "1")
+
+
+@pytest.mark.parametrize("way", ["flash", "products"])
+def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
+    num_calls, exponentials = [], cpu_kernels.exponentials
+    monkeypatch.setattr(cpu_kernels, "apply_to", cpu_kernels.apply_to)  # restored after the test
+    monkeypatch.setattr(
+        cpu_kernels, "exponentials", lambda *args: num_calls.append(0) or exponentials(*args)
+    )
+    assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
+    assert len(num_calls) == (3 if way == "products" else 0)
 
 
 def test_the_reproducibility_benchmark_compares_each_way_with_the_first_of_its_kind():

@@ -1,10 +1,10 @@
 """Compiled kernels for a CPU: attention and drawing, in float32 and bfloat16.
 
-Both functions have an equivalent in plain PyTorch (in `shared_prompt_attention` and `drawing`),
-which is used for every other dtype and device, and instead of these if the environment variable
-`ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in :mod:`zerogap.engine.cpu_kernels_numba`;
-docs/benchmarks says how much they gain. A row's result does not depend on how rows are distributed
-over threads.
+What the functions do has an equivalent in plain PyTorch (in `shared_prompt_attention` and
+`drawing`), which is used for every other dtype and device, and instead of these if the environment
+variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in
+:mod:`zerogap.engine.cpu_kernels_numba`; docs/benchmarks says how much they gain. A row's result
+does not depend on how rows are distributed over threads.
 """
 
 import ctypes
@@ -62,6 +62,31 @@ def attend(
     tensors = [query, *own, num_own, *prefix, *question, cell_of_row, out]
     run_by_rows(cpu_kernels_numba.attend, len(query), *map(as_numpy, tensors))
     return out
+
+
+def exponentials(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Replace scores by their exponentials, the weights of a softmax before the division.
+
+    Args:
+        scores: (B, A, K) in bfloat16, contiguous. Score + remainder becomes
+            exp(score + remainder − largest), and 0 for keys that are not visible.
+        remainder: (B, A, K) in bfloat16, what rounding has taken from the scores.
+        num_keys: (B,) only the first so many keys are visible, at least one.
+
+    Returns:
+        The largest rounded score of each query (B, A), and the sum of its weights (B, A) as they
+        are stored, both in float32.
+    """
+    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
+
+    batch, num_queries, num_columns = scores.shape
+    largest, total = scores.new_empty(2, batch, num_queries, dtype=torch.float32)
+    tensors = [scores.view(-1, num_columns), remainder.view(-1, num_columns), num_keys]
+    tensors += [largest.view(-1), total.view(-1)]
+    run_by_rows(
+        cpu_kernels_numba.exponentials, batch * num_queries, num_queries, *map(as_numpy, tensors)
+    )
+    return largest, total
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:

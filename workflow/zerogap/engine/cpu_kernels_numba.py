@@ -46,7 +46,7 @@ overload(_float, inline="always")(_implement_float)
 
 
 def _exp_python(x: Any) -> Any:
-    """exp(x) for x ≤ 0 in float32, with a relative error of 3e-7; 0 below exp(-87).
+    """exp(x) for x ≤ 1 in float32, with a relative error of 3e-7; 0 below exp(-87).
 
     `math.exp` would be a function call per element, which keeps the loop around it from being
     vectorised. This is the usual reduction: x = k ln 2 + r with |r| ≤ ln 2 / 2, a polynomial for
@@ -128,6 +128,51 @@ def attend(
                 for d in range(size):
                     row_out[head, d] += weight * _float(value[row, token, group, d])
         out[row] = row_out
+
+
+def _as_ordered_python(bits: Any) -> Any:
+    """Map the bits of a bfloat16 to an integer in the same order, and back."""
+    signed = np.int16(bits)
+    return np.int16(signed ^ np.int16((signed >> np.int16(15)) & np.int16(0x7FFF)))
+
+
+_as_ordered = njit(_as_ordered_python)
+
+
+@compiled
+def exponentials(
+    num_queries: int,
+    scores: Array,
+    remainder: Array,
+    num_keys: Array,
+    largest: Array,
+    total: Array,
+    first: int,
+    last: int,
+) -> None:
+    """:func:`zerogap.engine.cpu_kernels.exponentials` for rows first … last-1 of (B·A, K).
+
+    The largest score is found among integers, because a maximum of floats is not vectorised: it
+    would have to treat NaN. A NaN comes out as the largest integer and so reaches the sum.
+    """
+    for row in range(first, last):
+        visible = num_keys[row // num_queries]
+        top = np.int16(-(2**15))
+        for key in range(visible):
+            top = max(top, _as_ordered(scores[row, key]))
+        row_largest = _float(np.uint16(_as_ordered(top)))
+        row_total = np.float32(0)
+        for key in range(visible):
+            weight = exp(_float(scores[row, key]) - row_largest + _float(remainder[row, key]))
+            bits = np.float32(weight).view(np.uint32)
+            half = np.uint32(0x7FFF) + np.uint32(np.uint32(bits >> np.uint32(16)) & np.uint32(1))
+            rounded = np.uint16(np.uint32(bits + np.uint32(half)) >> np.uint32(16))  # to even
+            row_total += _float(rounded)
+            scores[row, key] = rounded
+        for key in range(visible, scores.shape[1]):
+            scores[row, key] = np.uint16(0)
+        largest[row] = row_largest
+        total[row] = row_total
 
 
 @compiled

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from zerogap.engine import flash_attention
+from zerogap.engine import part_attention
 from zerogap.engine.prompt_cache import KeyValue
 
 
@@ -58,7 +58,7 @@ class FlashPrefix:
     columns = 1
 
     def __init__(self, prefix: KeyValue, query: Tensor) -> None:
-        self._out, self._score = flash_attention.flash_prefix(prefix, query)
+        self._out, self._score = part_attention.prefix_part(prefix, query)
 
     def scores(self, rows: slice) -> Tensor:
         """Logarithm of the summed weights (r, Hkv, G, 1) of some rows."""
@@ -73,7 +73,7 @@ def prefix_attention(prefix: KeyValue, query: Tensor, window: int | None) -> Pre
     """By flash attention where the device has it and no window hides a part of the prefix."""
     key, _ = prefix
     sees_all = window is None and key.shape[1] > 0
-    if sees_all and flash_attention.has_flash_attention(query, key):
+    if sees_all and part_attention.has_flash_attention(query, key):
         return FlashPrefix(prefix, query)
     return ProductPrefix(prefix, query)
 

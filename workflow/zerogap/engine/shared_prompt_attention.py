@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from zerogap.engine import cpu_kernels, flash_attention
+from zerogap.engine import cpu_kernels, part_attention
 from zerogap.engine.decoder import IntArray
 from zerogap.engine.prefix_attention import prefix_attention, score_products
 from zerogap.engine.prompt_cache import (
@@ -302,23 +302,23 @@ class StepPass:
         return out
 
     def _attend_by_kernel(self, layer: LayerCache, query: Tensor) -> Tensor:
-        """The same (R, Hq, D) by flash attention and the compiled CPU kernel.
+        """The same (R, Hq, D) part by part, combined by the compiled CPU kernel.
 
-        Prefix and questions go through PyTorch's flash attention, each by itself. Its output and
-        the logarithm of its summed weights let the kernel treat each of the two as one more key
-        next to the row's own tokens, in one softmax.
+        Attention to the prefix and to the questions is computed first. Its output and the logarithm
+        of its summed weights let the kernel treat each of the two as one more key next to the row's
+        own tokens, in one softmax.
         """
         group = query.shape[2]
         num_keys = torch.from_numpy(self._cache.question_length)
-        question = flash_attention.flash_attention(
+        question = part_attention.part_attention(
             self._grid.questions(query), *stored(layer.question), num_keys=num_keys
         )
         question_out = self._grid.cells(question[0], group)
         question_weight = self._grid.cells(question[1][..., None], group)
         if self._cache.prefix_length:
-            prefix_out, prefix_weight = flash_attention.flash_prefix(stored(layer.prefix), query)
+            prefix_out, prefix_weight = part_attention.prefix_part(stored(layer.prefix), query)
         else:
-            prefix_out = torch.zeros_like(query)
+            prefix_out = question[0].new_zeros(query.shape)
             prefix_weight = question[1].new_full(query.shape[:3], float("-inf"))
         own_key, own_value = stored(layer.own)
         return cpu_kernels.attend(

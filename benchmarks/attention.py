@@ -1,0 +1,75 @@
+"""Attention to shared keys in bfloat16 on a CPU: matrix products against PyTorch's flash attention.
+
+python benchmarks/attention.py
+
+One layer of SmolLM2-135M's shape: 9 query heads, 3 key-value heads of size 64, 500 rows. Each
+number is the best call of a process of its own, in processor time; the two ways alternate.
+"""
+
+import statistics
+from typing import Any
+
+import common
+
+WAYS = ("flash", "products")
+HEADS, GROUP, SIZE, ROWS = 3, 3, 64, 500
+# Label → batch entries, queries per entry and keys per entry.
+SHAPES = {
+    "prefix of 200 tokens (two shots)": (1, ROWS * GROUP, 200),
+    "prefix of 800 tokens (eight shots)": (1, ROWS * GROUP, 800),
+    "10 questions of up to 100 tokens": (10, ROWS // 10 * GROUP, 100),
+}
+
+
+def main() -> None:
+    """Measure both ways alternately and publish the table."""
+    parser = common.output_parser(__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--calls", type=int, default=30)
+    args = parser.parse_args()
+    rows = []
+    for label, shape in SHAPES.items():
+        seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+        for _ in range(args.repeats):
+            for way in WAYS:
+                result = common.in_child(__file__, way=way, shape=shape, calls=args.calls)
+                seconds[way].append(result)
+        ratios = [slow / fast for slow, fast in zip(*seconds.values(), strict=True)]
+        ratio = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
+        rows.append([label, *(f"{min(seconds[way]) * 1e3:.2f}" for way in WAYS), ratio])
+    common.publish(
+        f"Attention to shared keys, bfloat16: {ROWS} rows of one layer of SmolLM2-135M",
+        ["", "flash, ms", "products, ms", "speed-up (range)"],
+        rows,
+        args.output,
+    )
+
+
+def measure(way: str, shape: tuple[int, int, int], calls: int) -> float:
+    """Seconds of the best call."""
+    import torch
+
+    from zerogap.engine import part_attention
+
+    if way == "flash":
+        part_attention.cpu_kernels.apply_to = lambda _: False
+    batch, queries, keys = shape
+    torch.manual_seed(0)
+    query = torch.randn(batch, HEADS, queries, SIZE).bfloat16()
+    key, value = (torch.randn(batch, HEADS, keys, SIZE).bfloat16() for _ in range(2))
+    num_keys = torch.linspace(keys / 2, keys, batch).long() if batch > 1 else None
+
+    def call() -> Any:
+        return part_attention.part_attention(query, key, value, num_keys=num_keys)
+
+    call()  # compiles
+    clock, seconds = common.clock("cpu"), []
+    for _ in range(calls):
+        start = clock()
+        call()
+        seconds.append(clock() - start)
+    return min(seconds)
+
+
+if __name__ == "__main__":
+    common.run(main, measure)

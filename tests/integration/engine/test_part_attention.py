@@ -1,0 +1,106 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine.part_attention import prefix_part
+
+
+def literal(query, key, value, num_keys):
+    """Output and logarithm of the summed weights in float64, one query after the other."""
+    out, weight = torch.empty(query.shape).double(), torch.empty(query.shape[:3]).double()
+    for batch in range(len(query)):
+        for head in range(query.shape[1]):
+            visible = slice(0, int(num_keys[batch]))
+            keys, values = key[batch, head, visible].double(), value[batch, head, visible].double()
+            for index, one_query in enumerate(query[batch, head].double()):
+                scores = keys @ one_query
+                out[batch, head, index] = scores.softmax(0) @ values
+                weight[batch, head, index] = scores.logsumexp(0)
+    return out, weight
+
+
+def case(seed, batch, queries, keys, spread, dtype):
+    """Queries whose scores have about the given standard deviation, keys, values, key counts."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(count):
+        return torch.randn(batch, 2, count, 16, generator=generator)
+
+    num_keys = torch.randint(1, keys + 1, (batch,), generator=generator)
+    query, key, value = normal(queries) * spread / 4, normal(keys), normal(keys)
+    return query.to(dtype), key.to(dtype), value.to(dtype), num_keys
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    batch=st.integers(1, 3),
+    queries=st.integers(1, 9),
+    keys=st.integers(1, 70),
+    spread=st.floats(0.1, 30),
+)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_output_and_summed_weights_are_those_of_one_softmax(
+    dtype, seed, batch, queries, keys, spread
+):
+    """In bfloat16 the scores are exact to 16 bits; only weights and values are rounded."""
+    query, key, value, num_keys = case(seed, batch, queries, keys, spread, dtype)
+    out, weight = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    expected_out, expected_weight = literal(query, key, value, num_keys)
+    error = {torch.bfloat16: 2**-8, torch.float32: 1e-5, torch.float64: 1e-12}[dtype]
+    largest_value = value.abs().max().item()
+    assert (out.double() - expected_out).abs().max() < 2 * error * largest_value
+    score_error = error + (2**-15 * spread * 10 if dtype == torch.bfloat16 else 0)
+    assert (weight.double() - expected_weight).abs().max() < score_error * max(1, spread)
+
+
+def test_large_scores_are_not_rounded_to_bfloat16():
+    """Scores of 100 and 100.2, which are one number in bfloat16."""
+    query = torch.tensor([[[[10.0, 1.0]]]]).bfloat16()
+    key = torch.tensor([[[[10.0, 0.0], [10.0, 0.2]]]]).bfloat16()
+    value = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]]]]).bfloat16()
+    out, weight = part_attention.part_attention(query, key, value)
+    expected_out, expected_weight = literal(query, key, value, [2])
+    assert expected_out[0, 0, 0, 0] == pytest.approx(0.55, abs=0.005)
+    torch.testing.assert_close(out.double(), expected_out, rtol=0, atol=0.003)
+    torch.testing.assert_close(weight.double(), expected_weight, rtol=0, atol=0.003)
+
+
+def test_chunks_of_queries_give_the_same_result(monkeypatch):
+    query, key, value, num_keys = case(0, 2, 50, 30, 3, torch.bfloat16)
+    whole = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    monkeypatch.setattr(part_attention, "SCORES_AT_ONCE", 7 * 2 * 2 * 30)
+    calls, exponentials = [], cpu_kernels.exponentials
+    monkeypatch.setattr(
+        cpu_kernels, "exponentials", lambda *args: calls.append(0) or exponentials(*args)
+    )
+    chunked = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    assert len(calls) == 8
+    for one, other in zip(chunked, whole, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+
+
+def test_a_nan_among_the_visible_keys_reaches_the_output():
+    query, key, value, num_keys = case(0, 3, 2, 9, 1, torch.bfloat16)
+    num_keys[:] = 5
+    nan = torch.tensor(float("nan"))
+    key[0, :, 4], key[1, :, 5], key[2, :, 0] = nan, nan, -nan  # the second is not visible
+    out, weight = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    assert out[[0, 2]].isnan().all()
+    assert weight[[0, 2]].isnan().all()
+    assert not weight[1].isnan().any()
+
+
+def test_every_row_sees_the_whole_prefix():
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(5, 2, 3, 16, generator=generator)
+    key, value = (torch.randn(2, 11, 16, generator=generator) for _ in range(2))
+    out, weight = prefix_part((key.bfloat16(), value.bfloat16()), query.bfloat16())
+    assert out.shape == (5, 2, 3, 16)
+    assert weight.shape == (5, 2, 3)
+    scores = torch.einsum("rhgd,hpd->rhgp", query, key)
+    expected = torch.einsum("rhgp,hpd->rhgd", scores.softmax(-1), value)
+    torch.testing.assert_close(out, expected, rtol=0.03, atol=0.03)
+    torch.testing.assert_close(weight, scores.logsumexp(-1), rtol=0.01, atol=0.03)
