@@ -152,11 +152,9 @@ def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch)
 
 @pytest.mark.parametrize("way", ["flash", "products"])
 def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
-    num_calls, exponentials = [], cpu_kernels.exponentials
+    num_calls, softmax = [], cpu_kernels.softmax
     monkeypatch.setattr(cpu_kernels, "apply_to", cpu_kernels.apply_to)  # restored after the test
-    monkeypatch.setattr(
-        cpu_kernels, "exponentials", lambda *args: num_calls.append(0) or exponentials(*args)
-    )
+    monkeypatch.setattr(cpu_kernels, "softmax", lambda *args: num_calls.append(0) or softmax(*args))
     assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
     assert len(num_calls) == (3 if way == "products" else 0)
 

@@ -64,18 +64,17 @@ def attend(
     return out
 
 
-def exponentials(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Replace scores by their exponentials, the weights of a softmax before the division.
+def softmax(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> Tensor:
+    """Replace scores by the softmax of scores + remainders, in place.
 
     Args:
-        scores: (B, A, K) in bfloat16, contiguous. Score + remainder becomes
-            exp(score + remainder − largest), and 0 for keys that are not visible.
+        scores: (B, A, K) in bfloat16, contiguous; the weights of keys that are not visible are 0.
         remainder: (B, A, K) in bfloat16, what rounding has taken from the scores.
         num_keys: (B,) only the first so many keys are visible, at least one.
 
     Returns:
-        The largest rounded score of each query (B, A), and the sum of its weights (B, A) as they
-        are stored, both in float32.
+        The logarithm of each query's summed weights (B, A) in float32, before they were divided
+        by their sum.
     """
     from zerogap.engine import cpu_kernels_numba  # loading numba takes time
 
@@ -84,9 +83,9 @@ def exponentials(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> tuple[T
     tensors = [scores.view(-1, num_columns), remainder.view(-1, num_columns), num_keys]
     tensors += [largest.view(-1), total.view(-1)]
     run_by_rows(
-        cpu_kernels_numba.exponentials, batch * num_queries, num_queries, *map(as_numpy, tensors)
+        cpu_kernels_numba.softmax, batch * num_queries, num_queries, *map(as_numpy, tensors)
     )
-    return largest, total
+    return largest + total.log()
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+LANES = 16  # running maxima of a row's scores
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
 # Sums may be taken in any order, which lets loops be vectorised; NaN and infinity keep their rules.
@@ -67,6 +68,17 @@ def _exp_python(x: Any) -> Any:
 exp = njit(fastmath={"contract"})(_exp_python)
 
 
+def _exp(x: Any) -> Any:
+    """In compiled code, :func:`exp` in float32 and `math.exp` in float64."""
+
+
+def _implement_exp(x):  # type: ignore[no-untyped-def]
+    return (lambda x: exp(x)) if x == types.float32 else (lambda x: math.exp(x))
+
+
+overload(_exp)(_implement_exp)
+
+
 @compiled
 def attend(
     query: Array,
@@ -86,13 +98,15 @@ def attend(
 
     Per row: scores of its own tokens, then per head the softmax over these and the two shared
     parts, then the weighted sum. Tokens are the outer loop and heads the inner one, so that keys
-    and values are read in the order in which they are stored.
+    and values are read in the order in which they are stored. The largest score is found in several
+    lanes, because a single running maximum is not vectorised: it would have to treat NaN.
     """
     _, heads, size = query.shape
     key_head = np.arange(heads) // (heads // key.shape[2])  # the one that each query head reads
     dtype = out.dtype
     row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
-    scores = np.empty((heads, key.shape[1]), dtype)
+    scores = np.empty((heads, key.shape[1] + LANES), dtype)
+    lanes = np.empty(LANES, dtype)
     for row in range(first, last):
         cell = cell_of_row[row]
         for head in range(heads):
@@ -104,19 +118,24 @@ def attend(
                 for d in range(size):
                     score += row_query[head, d] * _float(key[row, token, group, d])
                 scores[head, token] = score
+        num_tokens = num_own[row]
+        padded = -(-num_tokens // LANES) * LANES
         for head in range(heads):
             to_prefix = prefix_weight[row, head]
             to_question = question_weight[cell, head]
-            largest = max(to_prefix, to_question)
-            for token in range(num_own[row]):
-                largest = max(largest, scores[head, token])
-            to_prefix, to_question = math.exp(to_prefix - largest), math.exp(to_question - largest)
+            scores[head, num_tokens:padded] = -np.inf
+            lanes[:] = max(to_prefix, to_question)
+            for token in range(0, padded, LANES):
+                for lane in range(LANES):
+                    lanes[lane] = max(lanes[lane], scores[head, token + lane])
+            largest = lanes.max()
+            to_prefix, to_question = _exp(to_prefix - largest), _exp(to_question - largest)
             total = to_prefix + to_question
-            for token in range(num_own[row]):
-                weight = math.exp(scores[head, token] - largest)
+            for token in range(padded):
+                weight = _exp(scores[head, token] - largest)
                 scores[head, token] = weight
                 total += weight
-            for token in range(num_own[row]):
+            for token in range(num_tokens):
                 scores[head, token] /= total
             to_prefix, to_question = to_prefix / total, to_question / total
             for d in range(size):
@@ -139,8 +158,18 @@ def _as_ordered_python(bits: Any) -> Any:
 _as_ordered = njit(_as_ordered_python)
 
 
+def _as_bfloat16_python(value: Any) -> Any:
+    """The 16 bits of a float32 rounded to bfloat16, to even where it is in the middle."""
+    bits = np.float32(value).view(np.uint32)
+    half = np.uint32(0x7FFF) + np.uint32(np.uint32(bits >> np.uint32(16)) & np.uint32(1))
+    return np.uint16(np.uint32(bits + np.uint32(half)) >> np.uint32(16))
+
+
+_as_bfloat16 = njit(_as_bfloat16_python)
+
+
 @compiled
-def exponentials(
+def softmax(
     num_queries: int,
     scores: Array,
     remainder: Array,
@@ -150,11 +179,12 @@ def exponentials(
     first: int,
     last: int,
 ) -> None:
-    """:func:`zerogap.engine.cpu_kernels.exponentials` for rows first … last-1 of (B·A, K).
+    """:func:`zerogap.engine.cpu_kernels.softmax` for rows first … last-1 of (B·A, K).
 
     The largest score is found among integers, because a maximum of floats is not vectorised: it
     would have to treat NaN. A NaN comes out as the largest integer and so reaches the sum.
     """
+    weights = np.empty(scores.shape[1], np.float32)
     for row in range(first, last):
         visible = num_keys[row // num_queries]
         top = np.int16(-(2**15))
@@ -164,15 +194,14 @@ def exponentials(
         row_total = np.float32(0)
         for key in range(visible):
             weight = exp(_float(scores[row, key]) - row_largest + _float(remainder[row, key]))
-            bits = np.float32(weight).view(np.uint32)
-            half = np.uint32(0x7FFF) + np.uint32(np.uint32(bits >> np.uint32(16)) & np.uint32(1))
-            rounded = np.uint16(np.uint32(bits + np.uint32(half)) >> np.uint32(16))  # to even
-            row_total += _float(rounded)
-            scores[row, key] = rounded
+            weights[key] = weight
+            row_total += weight
+        largest[row], total[row] = row_largest, row_total
+        scale = np.float32(1) / row_total
+        for key in range(visible):
+            scores[row, key] = _as_bfloat16(weights[key] * scale)
         for key in range(visible, scores.shape[1]):
             scores[row, key] = np.uint16(0)
-        largest[row] = row_largest
-        total[row] = row_total
 
 
 @compiled

@@ -40,8 +40,8 @@ def part_attention(
         num_keys: (B,) only the first so many keys are visible, at least one; on a CPU only.
 
     Returns:
-        The output (B, H, A, D), in the queries' dtype or a higher one, and the logarithm of the
-        summed weights (B, H, A), in float32 or the queries' higher precision.
+        The output (B, H, A, D) and the logarithm of the summed weights (B, H, A), in float32 or
+        the queries' higher precision.
     """
     if query.is_cuda:
         out, weight, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
@@ -78,7 +78,7 @@ def prefix_part(prefix: tuple[Tensor, Tensor], query: Tensor) -> tuple[Tensor, T
 def _by_products(
     query: Tensor, key: Tensor, value: Tensor, num_keys: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """:func:`part_attention` in bfloat16 on a CPU; the output is in float32.
+    """:func:`part_attention` in bfloat16 on a CPU.
 
     A CPU has no product of bfloat16 matrices that returns float32, and a score of ten or more
     rounded to bfloat16 would change its weight by percents. So the product is taken twice: first
@@ -94,8 +94,7 @@ def _by_products(
     for queries in torch.split(query.flatten(0, 1), chunk, dim=1):
         scores = torch.bmm(queries, transposed)
         remainder = torch.baddbmm(scores, queries, transposed, beta=-1)
-        largest, total = cpu_kernels.exponentials(scores, remainder, visible)
-        outs.append(torch.bmm(scores, values).float() / total[..., None])
-        weights.append(largest + total.log())
+        weights.append(cpu_kernels.softmax(scores, remainder, visible))
+        outs.append(torch.bmm(scores, values))
     shape = (batch, heads, num_queries)
     return torch.cat(outs, 1).view(*shape, size), torch.cat(weights, 1).view(shape)

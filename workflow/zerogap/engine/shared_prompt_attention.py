@@ -318,7 +318,7 @@ class StepPass:
         if self._cache.prefix_length:
             prefix_out, prefix_weight = part_attention.prefix_part(stored(layer.prefix), query)
         else:
-            prefix_out = question[0].new_zeros(query.shape)
+            prefix_out = torch.zeros_like(query)
             prefix_weight = question[1].new_full(query.shape[:3], float("-inf"))
         own_key, own_value = stored(layer.own)
         return cpu_kernels.attend(
