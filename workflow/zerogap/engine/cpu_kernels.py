@@ -85,7 +85,8 @@ def softmax(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> Tensor:
     run_by_rows(
         cpu_kernels_numba.softmax, batch * num_queries, num_queries, *map(as_numpy, tensors)
     )
-    return largest + total.log()
+    log_sum: Tensor = largest + total.log()
+    return log_sum
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:
