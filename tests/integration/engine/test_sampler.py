@@ -64,13 +64,29 @@ def literal_sample(reference, prompt, which, sampling):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_samples_equal_those_of_a_literal_sampler(family):
+@pytest.mark.parametrize("sort_rows", [True, False])
+def test_samples_equal_those_of_a_literal_sampler(sort_rows, family, monkeypatch):
     """Token by token, although rows are shared, split, moved and dropped."""
+    monkeypatch.setattr(SharedPromptDecoder, "prefers_sorted_rows", sort_rows)
     reference = model(family)
     for name, responses in everything(family, SAMPLING).items():
         prompt = next(one for one in PROMPTS if one.question_id == name)
         expected = [literal_sample(reference, prompt, j, SAMPLING) for j in range(6)]
         assert [response.token_ids for response in responses] == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "dtype", "expected"),
+    [
+        ("llama", torch.float64, True),  # matrix products, chunk by chunk
+        ("llama", torch.float32, False),  # the compiled kernel, row by row
+        ("gemma4", torch.float32, True),  # no kernel in layers with a sliding window
+    ],
+)
+def test_rows_are_sorted_by_length_only_where_that_makes_steps_faster(family, dtype, expected):
+    decoder = SharedPromptDecoder(model(family).to(dtype))
+    dict(sample(decoder, PROMPTS, TOKENIZER, dataclasses.replace(SAMPLING, num_samples=1)))
+    assert decoder.prefers_sorted_rows == expected
 
 
 def test_samples_that_agree_so_far_share_one_row():

@@ -17,7 +17,7 @@ from zerogap.engine.memory import to_device
 from zerogap.engine.randomness import uniforms
 from zerogap.engine.stop_strings import StopStrings
 
-REORDER_INTERVAL = 16  # steps between two orderings of the rows by length
+SORT_INTERVAL = 16  # steps between two orderings of the rows by length
 
 
 class Batch:
@@ -100,13 +100,20 @@ class Batch:
         latest = self._row_tokens[np.arange(len(self._row_step)), self._row_step - 1]
         return to_device(latest, device)
 
-    def append(self, tokens: IntArray, entropies: NDArray[np.float64] | None) -> IntArray:
+    def append(
+        self, tokens: IntArray, entropies: NDArray[np.float64] | None, *, sort_rows: bool
+    ) -> IntArray:
         """Append each sample's drawn token (N,); finished samples leave, rows split.
 
         Samples of one row that drew different tokens continue in different rows. A child row is
         identified by the pair (parent row, token): `np.unique` over the pairs gives the children,
         sorted by parent, and each sample's child. Only then are they assigned to row numbers
         (:meth:`_row_numbers`), so that the decoder has to copy as few rows as possible.
+
+        Args:
+            tokens: (N,) each sample's token.
+            entropies: (N,) of the distributions they were drawn from, in greedy decoding.
+            sort_rows: sort the rows by length every :data:`SORT_INTERVAL` steps.
 
         Returns:
             The rows to continue with (R',), as current row numbers, for :meth:`Decoder.reorder`.
@@ -126,7 +133,11 @@ class Batch:
         pairs = sample_row[active] * (tokens.max(initial=0) + 1) + tokens[active]
         _, first, child = np.unique(pairs, return_index=True, return_inverse=True)
         parent = sample_row[active][first]  # ascending: the children of a row are neighbours
-        row_number = self._row_numbers(parent)
+        self._num_steps += 1
+        if sort_rows and self._num_steps % SORT_INTERVAL == 0:
+            row_number = np.argsort(np.argsort(-self._row_step[parent], kind="stable"))
+        else:
+            row_number = self._row_numbers(parent)
         rows: IntArray = np.empty_like(parent)
         rows[row_number] = parent
 
@@ -147,16 +158,8 @@ class Batch:
         """Row number of each child of rows `parent` (R',), as a permutation of 0 … R'-1.
 
         A child usually takes its parent's number, which costs the decoder nothing: the first
-        child stays, the others and rows beyond the new end fill the gaps. Every
-        :data:`REORDER_INTERVAL` steps the rows are sorted by length instead, so that rows of
-        similar length are neighbours and little of a step's attention is padding.
+        child stays, the others and rows beyond the new end fill the gaps.
         """
-        self._num_steps += 1
-        if self._num_steps % REORDER_INTERVAL == 0:
-            order = np.argsort(-self._row_step[parent], kind="stable")
-            numbers = np.empty_like(order)
-            numbers[order] = np.arange(len(order))
-            return numbers
         stays = np.ones(len(parent), dtype=bool)
         stays[1:] = parent[1:] != parent[:-1]
         stays &= parent < len(parent)

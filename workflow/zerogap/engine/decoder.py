@@ -130,6 +130,10 @@ class Decoder(Protocol):
     def preallocates(self) -> bool:
         """Whether :meth:`reserve` takes all memory at once; if not, storage grows with the rows."""
 
+    @property
+    def prefers_sorted_rows(self) -> bool:
+        """Whether steps are faster if rows of similar length are neighbours."""
+
     def reserve(self, capacity: Capacity | None) -> None:
         """Prepare for batches up to this capacity; None: for batches of any size."""
 

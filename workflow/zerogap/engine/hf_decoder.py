@@ -22,6 +22,7 @@ class HFDecoder:
 
     single_prompt_only = True
     preallocates = False
+    prefers_sorted_rows = False
 
     def __init__(self, model: PreTrainedModel) -> None:
         model.eval()

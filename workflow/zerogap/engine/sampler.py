@@ -183,7 +183,8 @@ def _decode(
         logits = step_logits[0] if len(step_logits) == 1 else torch.cat(step_logits)
         if edit is not None:
             logits = edit(logits, batch.rows())
-        rows = _draw_and_append(batch, logits, sampling, prompts)
+        sort_rows = decoder.prefers_sorted_rows
+        rows = _draw_and_append(batch, logits, sampling, prompts, sort_rows=sort_rows)
         yield from batch.finished()
         decoder.reorder(rows)
         step_logits.clear()
@@ -208,7 +209,12 @@ def _capacity(
 
 
 def _draw_and_append(
-    batch: Batch, logits: Tensor, sampling: SamplingParams, prompts: list[Prompt]
+    batch: Batch,
+    logits: Tensor,
+    sampling: SamplingParams,
+    prompts: list[Prompt],
+    *,
+    sort_rows: bool,
 ) -> IntArray:
     """Draw a token per sample from logits (R, V); returns the rows to continue with (R',).
 
@@ -229,4 +235,5 @@ def _draw_and_append(
             f"question {prompts[index].question_id}: the model's logits are NaN at step {step}; "
             "check that the model is loaded in the dtype it was trained in"
         )
-    return batch.append(tokens, None if entropies is None else entropies.cpu().numpy())
+    host_entropies = None if entropies is None else entropies.cpu().numpy()
+    return batch.append(tokens, host_entropies, sort_rows=sort_rows)

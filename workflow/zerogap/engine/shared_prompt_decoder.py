@@ -58,6 +58,12 @@ class SharedPromptDecoder:
         """Whether :meth:`reserve` takes all memory at once; if not, storage grows with the rows."""
         return self._make_capture is not None
 
+    @property
+    def prefers_sorted_rows(self) -> bool:
+        """Whether a layer takes chunks of rows, each as wide as the chunk's longest row."""
+        layers = self._cache.layers.values()
+        return self.device.type == "cpu" and not all(layer.own_by_token for layer in layers)
+
     def reserve(self, capacity: Capacity | None) -> None:
         """Prepare for batches up to this capacity; None: for any, in storage that grows.
 

@@ -130,6 +130,11 @@ class PatchedDecoder:
         for layer in self._neurons:
             self._patch(layer, patched_layers[layer], base_layers[layer])
 
+    @property
+    def prefers_sorted_rows(self) -> bool:
+        """Whether steps of the patched model are faster if similar rows are neighbours."""
+        return self._patched.prefers_sorted_rows
+
     def reserve(self, capacity: Capacity | None) -> None:
         """Reserve nothing: the hooks run in Python at every step, so no step can be recorded."""
         if self._prefix is None:
