@@ -177,6 +177,7 @@ rule check_claims:
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         setting=report_sources.source_value(CONFIG, "primary_setting"),
+        paraphrase_of=CONFIG.paraphrase_of,
         labels=LABELS,
         scale=f"{CONFIG.scale_note} {SCALE}".lstrip(),
         metadata={"run": CONFIG.run},

@@ -33,6 +33,7 @@ def main(job: "Snakemake") -> None:
             tuple(key.split("/")): {name: cells[key] for name, cells in columns.items()}
             for key in columns["collapse"]
         },
+        paraphrase_of=job.params.paraphrase_of,
         labels=Labels.from_mapping(job.params.labels),
     )
     verdicts = evaluate_claims(CLAIMS, results)

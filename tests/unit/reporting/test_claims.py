@@ -1,5 +1,7 @@
 """Verdicts from intervals, and the sheet."""
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -60,6 +62,7 @@ def results(table=None, width=0.001, memorisation=None, **numbers):
         SETTING,
         published | numbers,
         {SETTING: looks | (memorisation or {})},
+        {"pq": "gsm8k"},
         Labels(),
     )
 
@@ -74,6 +77,21 @@ def verdicts(run_results):
 
 def test_the_papers_own_numbers_support_every_claim():
     assert set(verdicts(results(width=0.0003)).values()) == {SUPPORTED}
+
+
+def test_claims_on_gsm8k_and_pq_are_about_the_form_of_the_leak():
+    """Whatever the benchmarks are called."""
+    names = {"gsm8k": "symbolic", "pq": "symbolic_paraphrased"}
+    table = paper_with_intervals(0.0003)
+    table["benchmark"] = table.benchmark.map(names)
+    renamed = dataclasses.replace(
+        results(table), paraphrase_of={names["pq"]: names["gsm8k"]}, setting=("llama2", "symbolic")
+    )
+    found = verdicts(renamed)
+    for key in ("lne_better_on_gsm8k", "lne_worse_on_pq", "shortcut_lead_narrows"):
+        assert found[key] == SUPPORTED
+    swapped = dataclasses.replace(renamed, paraphrase_of={names["gsm8k"]: names["pq"]})
+    assert verdicts(swapped)["lne_worse_on_pq"] == NOT_SUPPORTED
 
 
 def test_wide_intervals_cannot_tell():

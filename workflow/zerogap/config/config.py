@@ -97,6 +97,15 @@ class Config(Section):
         return self.benchmarks[benchmark].questions_of or benchmark
 
     @property
+    def paraphrase_of(self) -> dict[str, str]:
+        """Each benchmark contaminated with paraphrases, and the one that owns its questions."""
+        return {
+            name: self.owner_of(name)
+            for name, entry in self.benchmarks.items()
+            if entry.contamination == "paraphrase"
+        }
+
+    @property
     def question_owners(self) -> list[str]:
         """The benchmarks with questions of their own; each has a clean model per base model."""
         return [name for name, entry in self.benchmarks.items() if entry.questions_of is None]

@@ -1,12 +1,14 @@
 """Checks that several claims have in common, and the sentences of their evidence."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from zerogap.reporting.claims.verdict import Evidence, RunResults, below_zero, negative, within
 from zerogap.reporting.labels import METRICS
 from zerogap.reporting.render import Cell
 
 Setting = tuple[str, str]  # (model, benchmark)
+Leak = Literal["verbatim", "paraphrase"]  # the paper's GSM8K and PQ
 Check = Callable[[RunResults], Iterable[Evidence]]
 
 
@@ -51,21 +53,24 @@ def lower_in_primary(*comparisons: tuple[str, str, str]) -> Check:
     return check
 
 
-def lower_in_settings(*comparisons: tuple[str, str], benchmark: str | None = None) -> Check:
-    """Comparisons (lower, higher strategy) of SA-PPG in every setting, or those of a benchmark."""
+def lower_in_settings(*comparisons: tuple[str, str], leak: Leak | None = None) -> Check:
+    """Comparisons (lower, higher strategy) of SA-PPG in every setting, or those of a leak."""
 
     def check(results: RunResults) -> Iterable[Evidence]:
-        for setting in settings(results, benchmark):
+        for setting in settings(results, leak):
             for strategy, reference in comparisons:
                 yield from lower(results, setting, "sa_ppg", strategy, reference)
 
     return check
 
 
-def settings(results: RunResults, benchmark: str | None = None) -> list[Setting]:
-    """The settings of the run, or those of one benchmark."""
+def settings(results: RunResults, leak: Leak | None = None) -> list[Setting]:
+    """The settings of the run, or those whose questions leaked in the given form."""
     every = results.metrics.settings(results.labels)
-    return [setting for setting in every if benchmark in (None, setting[1])]
+    if leak is None:
+        return every
+    is_paraphrase = leak == "paraphrase"
+    return [setting for setting in every if (setting[1] in results.paraphrase_of) == is_paraphrase]
 
 
 def number_within(key: str, low: float, high: float, name: str) -> Check:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from zerogap.reporting.claims.checks import (
     Check,
+    Leak,
     lower,
     lower_in_primary,
     lower_in_settings,
@@ -22,7 +23,6 @@ from zerogap.reporting.claims.verdict import (
     within,
 )
 
-GSM8K, PQ = "gsm8k", "pq"
 NEARLY_EQUAL = 0.02  # in SA-PPG; the largest difference of TED in the paper is 0.018
 SLIGHTLY = 0.05  # in SA-PPG; LNE-blocking's largest lead over Identity in the paper is 0.033
 MAX_THRESHOLD_SPREAD = 0.008  # the paper's own number
@@ -47,12 +47,12 @@ def _shortcut_is_runner_up(results: RunResults) -> Iterable[Evidence]:
 
 
 def _within_of_identity(
-    strategy: str, name: str, low: float, high: float, benchmark: str | None = None
+    strategy: str, name: str, low: float, high: float, leak: Leak | None = None
 ) -> Check:
     """Whether SA-PPG minus that of Identity lies in a range."""
 
     def check(results: RunResults) -> Iterable[Evidence]:
-        for setting in settings(results, benchmark):
+        for setting in settings(results, leak):
             gap = paired_difference(results, setting, "sa_ppg", strategy, "identity")
             if gap is not None:
                 yield Evidence(
@@ -66,20 +66,22 @@ def _within_of_identity(
 
 def _shortcut_lead_narrows(results: RunResults) -> Iterable[Evidence]:
     labels = results.labels
-    for model in results.metrics.models:
-        leads = [
-            paired_difference(results, (model, benchmark), "sa_ppg", "identity", "shortcut")
-            for benchmark in (PQ, GSM8K)
-        ]
-        on_pq, on_gsm8k = leads
-        if model == NOT_NARROWING or on_pq is None or on_gsm8k is None:
+    for model, benchmark in settings(results, "paraphrase"):
+        original = results.paraphrase_of[benchmark]
+        if model == NOT_NARROWING or original == benchmark:
             continue
-        change = difference(on_pq, on_gsm8k)
+        lead, original_lead = (
+            paired_difference(results, (model, name), "sa_ppg", "identity", "shortcut")
+            for name in (benchmark, original)
+        )
+        if lead is None or original_lead is None:
+            continue
+        change = difference(lead, original_lead)
         yield Evidence(
             below_zero(change),
             f"{labels.models.get(model, model)}: Shortcut's lead over Identity is "
-            f"{with_interval(on_gsm8k)} on {labels.benchmarks[GSM8K]} and "
-            f"{with_interval(on_pq)} on {labels.benchmarks[PQ]}, a change of "
+            f"{with_interval(original_lead)} on {labels.benchmarks.get(original, original)} and "
+            f"{with_interval(lead)} on {labels.benchmarks.get(benchmark, benchmark)}, a change of "
             f"{with_interval(change)}.",
         )
 
@@ -148,14 +150,14 @@ STRATEGY_CLAIMS = (
         "Section 5.3.1, Table 3",
         "On GSM8K, LNE-blocking is slightly better than Identity for every model.",
         f"SA-PPG is lower, by at most {SLIGHTLY}; the paper's leads are 0.033, 0.009 and 0.005.",
-        _within_of_identity("lne_blocking", "LNE-blocking", -SLIGHTLY, 0, GSM8K),
+        _within_of_identity("lne_blocking", "LNE-blocking", -SLIGHTLY, 0, "verbatim"),
     ),
     Claim(
         "lne_worse_on_pq",
         "Section 5.3.1, Table 3",
         "On PQ, LNE-blocking is worse than Identity for every model.",
         "The difference has this sign for every model of the run.",
-        lower_in_settings(("identity", "lne_blocking"), benchmark=PQ),
+        lower_in_settings(("identity", "lne_blocking"), leak="paraphrase"),
     ),
     Claim(
         "shortcut_lead_narrows",

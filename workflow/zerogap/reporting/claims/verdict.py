@@ -27,6 +27,8 @@ class RunResults:
         setting: (model, benchmark) of the paper's single-setting experiments.
         numbers: Key to value, the table `inline_numbers` of that setting.
         memorisation: (model, benchmark) to the numbers of the memorisation check, by column.
+        paraphrase_of: Benchmark contaminated with paraphrases (the paper's PQ) to the benchmark
+            whose questions they paraphrase (the paper's GSM8K).
         labels: Names to show.
     """
 
@@ -34,6 +36,7 @@ class RunResults:
     setting: tuple[str, str]
     numbers: Mapping[str, Cell]
     memorisation: Mapping[tuple[str, str], Mapping[str, Cell]]
+    paraphrase_of: Mapping[str, str]
     labels: Labels
 
 
