@@ -4,7 +4,7 @@ import pytest
 
 from helpers.synthetic_run import rank_table, solve_tables
 from zerogap import metrics
-from zerogap.analysis.inline_numbers import QUANTITIES, inline_numbers
+from zerogap.analysis.inline_numbers import QUANTITIES, RATIOS, inline_numbers
 from zerogap.errors import InputError
 
 
@@ -53,6 +53,13 @@ def test_values_equal_direct_computations(tables):
     }
     for key, value in expected.items():
         assert table[key] == pytest.approx(value), key
+
+
+def test_intervals_are_symmetric_but_for_ratios(tables):
+    table = run(*tables)
+    middle = (table["ci_low"] + table["ci_high"]) / 2
+    symmetric = table.index[np.isclose(middle, table["value"])]
+    assert list(symmetric) == [key for key in table.index if key not in RATIOS]
 
 
 def test_published_values_are_joined(tables):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from zerogap.metrics import (
+    interval,
     observed_and_resampled,
     plain_weights,
     solve_probability,
@@ -32,6 +33,7 @@ QUANTITIES = {
     "g_app_minus_g_ap_lne": "G-APP minus G-AP, LNE-blocking",
     "s_delta_difference_railcap": "S-Δ⁺ minus S-Δ⁻, RailCap",
 }
+RATIOS = ("delta_minus_ratio_lne_railcap", "g_app_ratio_railcap_lne", "verdict_factor_lne")
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
 ROUNDING = 1e-12  # the rounding error of sums that cancel
@@ -62,8 +64,9 @@ def inline_numbers(
 
     Returns:
         Columns key, quantity, place, published (NaN where the paper has none), printed, value,
-        ci_low, ci_high. The intervals are over questions, leaked and unleaked separately; a ratio
-        whose denominator can be zero may be infinite.
+        ci_low, ci_high. The intervals are over questions, leaked and unleaked separately. Those of
+        ratios are percentiles, because a ratio whose denominator can be zero may be infinite; the
+        others are symmetric, as those of the metrics.
 
     Raises:
         InputError: Two tables have different questions, or a question twice.
@@ -167,6 +170,8 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
     resamples = resamples[~np.isnan(resamples)]  # resamples without a disagreement are left out
     if np.isnan(value):
         low, high = value, value
+    elif key not in RATIOS:
+        low, high = interval(resamples, float(value), confidence_level)
     else:
         tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.
