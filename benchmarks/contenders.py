@@ -33,6 +33,7 @@ class Work:
         natural: whether responses end at the end token or the next question.
         railcap: whether they are drawn under RailCap.
         rows: the batch size; None leaves it to the engine.
+        compiled: whether vLLM compiles the model, which takes minutes on a CPU.
     """
 
     folder: str
@@ -43,6 +44,7 @@ class Work:
     natural: bool
     railcap: bool
     rows: int | None
+    compiled: bool = False
 
 
 def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def zerogap(work: Work) -> Draw:
 def vllm(work: Work) -> Draw:
     """The engine vLLM, with prefix caching."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
-    engine = start_vllm(work.folder, work.dtype, work.rows)
+    engine = start_vllm(work.folder, work.dtype, work.rows, compiled=work.compiled)
     from vllm import SamplingParams
 
     prompts = [{"prompt_token_ids": prompt.token_ids} for prompt in work.prompts]
@@ -134,13 +136,14 @@ def vllm(work: Work) -> Draw:
     return draw
 
 
-def start_vllm(folder: str, dtype: str, rows: int | None = None) -> Any:
-    """A started `vllm.LLM`; on a CPU without compilation, which takes minutes.
+def start_vllm(folder: str, dtype: str, rows: int | None = None, *, compiled: bool = False) -> Any:
+    """A started `vllm.LLM`.
 
     Args:
         folder: of model and tokenizer.
         dtype: of the weights.
         rows: the largest number of sequences per step; None for vLLM's default.
+        compiled: compile the model on a CPU, which takes minutes; on a GPU it is compiled anyway.
     """
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow
@@ -154,7 +157,7 @@ def start_vllm(folder: str, dtype: str, rows: int | None = None) -> Any:
         dtype=dtype,
         max_model_len=2048,
         max_num_seqs=rows,
-        enforce_eager=not torch.cuda.is_available(),
+        enforce_eager=not (compiled or torch.cuda.is_available()),
         async_scheduling=False,  # RailCap needs it (docs/vllm.md)
     )
 

@@ -80,7 +80,8 @@ def measure_in_turn(args: argparse.Namespace, folder: Path, prompts: str) -> dic
     }
     if installed := installed_vllm():
         vllm = fastest_vllm(work | {"engine": "vllm"}, installed.python)
-        plan |= {"vLLM": vllm, "vLLM, RailCap": vllm | {"railcap": True}}
+        name = f"vLLM ({described(vllm)})"
+        plan |= {name: vllm, f"{name}, RailCap": vllm | {"railcap": True}}
     else:
         print("vLLM is left out: it is not installed (docs/vllm.md)\n", flush=True)
     if args.ending == "forced":
@@ -94,7 +95,10 @@ def measure_in_turn(args: argparse.Namespace, folder: Path, prompts: str) -> dic
 
 
 def fastest_vllm(work: Run, python: Path) -> Run:
-    """The work with vLLM's fastest settings: sequences per step, preloaded libraries."""
+    """The work with vLLM's fastest settings: sequences per step, preloaded libraries, compilation.
+
+    Compilation takes minutes on a CPU, so it is tried with the best of the other settings only.
+    """
     found = [path for name in VLLM_LIBRARIES if (path := _library(name, python))]
     settings = [
         {"rows": rows, "python": str(python), "preload": preload}
@@ -102,10 +106,25 @@ def fastest_vllm(work: Run, python: Path) -> Run:
         for preload in ([[], found] if found else [[]])
     ]
     few = work | {"questions": max(1, work["questions"] // 4)}
-    speeds = [common.in_child(__file__, **(few | setting))["speed"] for setting in settings]
-    for setting, speed in zip(settings, speeds, strict=True):
-        print(f"vLLM, {setting['rows']} sequences, preloaded {setting['preload']}: {speed:,.0f}/s")
-    return work | settings[speeds.index(max(speeds))]
+    speeds = [_speed(few | setting) for setting in settings]
+    best, speed = max(zip(settings, speeds, strict=True), key=lambda pair: pair[1])
+    if common.default_device() == "cpu" and _speed(few | best | {"compiled": True}) > speed:
+        best["compiled"] = True
+    return work | best
+
+
+def _speed(work: Run) -> float:
+    """Tokens per second of vLLM, which are also printed."""
+    speed: float = common.in_child(__file__, **work)["speed"]
+    print(f"vLLM, {described(work)}: {speed:,.0f} tokens/s", flush=True)
+    return speed
+
+
+def described(work: Run) -> str:
+    """The settings of vLLM in words."""
+    libraries = "libraries preloaded" if work["preload"] else "none preloaded"
+    compiled = ", compiled" if work.get("compiled") else ""
+    return f"{work['rows']} sequences, {libraries}{compiled}"
 
 
 def matrix_limit(folder: Path, dtype: str) -> float:

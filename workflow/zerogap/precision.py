@@ -28,6 +28,12 @@ def usable_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
     return dtype
 
 
+def used_precision(dtype: str) -> str:
+    """The name of :func:`usable_dtype` on the device that models are loaded on."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return str(usable_dtype(getattr(torch, dtype), device)).removeprefix("torch.")
+
+
 @cache
 def slowdown(dtype: torch.dtype) -> float:
     """Time of a matrix product on this CPU, relative to the same in float32."""

@@ -1,3 +1,4 @@
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,14 @@ import torch
 import zerogap
 from helpers.tiny_models import model, tokenizer
 from zerogap.errors import InputError
-from zerogap.sampling.identity import model_identity, strategy_identity, tokenizer_identity
+from zerogap.sampling.identity import (
+    model_identity,
+    source_digest,
+    strategy_identity,
+    tokenizer_identity,
+    versions,
+)
+from zerogap.strategies.identity import Identity
 
 
 def edited(change):
@@ -99,3 +107,25 @@ def test_equal_strategies_are_the_same() -> None:
 def test_a_parameter_that_cannot_be_written_down_is_an_error(value) -> None:
     with pytest.raises(InputError, match=r"strategy Plain: .* make it a dataclass of plain values"):
         strategy_identity(Plain(value))
+
+
+def test_a_strategy_is_another_if_its_source_changed(tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for number in (1, 1, 2):
+        name = f"outside_{len(found)}"
+        source = f"class Mine:\n    def prepare(self, context):\n        return {number}\n"
+        (tmp_path / f"{name}.py").write_text(source)
+        found.append(source_digest(importlib.import_module(name).Mine))
+    assert found[0] == found[1] != found[2]
+    assert strategy_identity(Identity())[1] == source_digest(Identity)
+
+
+def test_a_class_without_source_has_no_digest() -> None:
+    assert source_digest(type("Mine", (), {})) is None
+
+
+def test_the_version_of_our_code_is_among_the_versions(monkeypatch) -> None:
+    before = versions()
+    monkeypatch.setattr("zerogap.sampling.identity.SAMPLING_VERSION", -1)
+    assert versions() != before

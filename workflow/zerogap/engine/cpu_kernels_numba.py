@@ -182,7 +182,7 @@ def softmax(
     """:func:`zerogap.engine.cpu_kernels.softmax` for rows first … last-1 of (B·A, K).
 
     The largest score is found among integers, because a maximum of floats is not vectorised: it
-    would have to treat NaN. A NaN comes out as the largest integer and so reaches the sum.
+    would have to treat NaN. A NaN reaches the sum through its weight.
     """
     weights = np.empty(scores.shape[1], np.float32)
     for row in range(first, last):

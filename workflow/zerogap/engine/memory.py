@@ -1,6 +1,7 @@
 """Memory helpers: free memory, smaller batches when memory runs out, host-to-device copies."""
 
 import gc
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,17 +15,35 @@ from zerogap.errors import InputError
 
 Result = TypeVar("Result")
 
+CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")
+CONTROL_GROUPS = (  # of version 2 and 1: files of limit, use and statistics, and a key of the last
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
 
-def free_bytes(device: torch.device) -> int:
+
+def free_bytes(device: torch.device) -> float:
     """Memory that can be allocated: on the GPU, or on the machine within its control group."""
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused
-    free = psutil.virtual_memory().available
-    limit, used = (Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory.current"))
-    if limit.is_file() and limit.read_text().strip() != "max":
-        free = min(free, int(limit.read_text()) - int(used.read_text()))
-    return free
+    return min(psutil.virtual_memory().available, *map(_control_group_free_bytes, CONTROL_GROUPS))
+
+
+def _control_group_free_bytes(files: tuple[str, str, str, str]) -> float:
+    """What a control group of the machine leaves; cached files count as free, since they can go."""
+    limit_name, used_name, stat_name, cached_key = files
+    limit = CONTROL_GROUP_ROOT / limit_name
+    if not limit.is_file() or limit.read_text().strip() == "max":
+        return math.inf
+    stat = dict(line.split() for line in (CONTROL_GROUP_ROOT / stat_name).read_text().splitlines())
+    used = int((CONTROL_GROUP_ROOT / used_name).read_text()) - int(stat.get(cached_key, 0))
+    return int(limit.read_text()) - used
 
 
 def to_device(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
@@ -56,7 +75,7 @@ def within_memory(
     num_samples: int = 1,
     on_retry: Callable[[str], None],
 ) -> tuple[Result, int]:
-    """Call a function, with half the batch size each time memory runs out.
+    """Call a function, with half the batch size each time memory runs out, down to one question.
 
     Args:
         attempt: what is called with the batch size.
@@ -78,7 +97,7 @@ def within_memory(
                 raise
             reason = str(error).partition("\n")[0] or type(error).__name__
         # Outside the `except` block: the traceback there keeps the tensors alive.
-        if batch_size // 2 < num_samples:
+        if batch_size <= num_samples:
             samples, remedy = "", "fewer new tokens or a larger device"
             if num_samples > 1:
                 samples = f", and one question takes {num_samples} samples"
@@ -86,6 +105,6 @@ def within_memory(
             raise InputError(
                 f"out of memory with batch_size {batch_size}{samples}: use {remedy} ({reason})"
             )
-        batch_size //= 2
+        batch_size = max(num_samples, batch_size // 2)
         on_retry(f"out of memory ({reason}); continuing with batch_size {batch_size}")
         release()

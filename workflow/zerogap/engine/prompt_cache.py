@@ -106,7 +106,7 @@ class PromptCache:
         """Store a layer's prefix keys and values (Hkv, P, D)."""
         layer = self.layers.setdefault(layer_index, LayerCache())
         if layer.prefix is None:
-            layer.prefix = key, value
+            layer.prefix = key.contiguous(), value.contiguous()
         else:  # a cache used again: CUDA graphs read from this address
             for store, new in zip(layer.prefix, (key, value), strict=True):
                 store.copy_(new)
@@ -132,7 +132,7 @@ class PromptCache:
             for index, new in prefilled.items():
                 layer = self.layers[index]
                 if layer.question is None or not len(self.question_length):
-                    layer.question = new
+                    layer.question = new[0].contiguous(), new[1].contiguous()
                 else:
                     layer.question = _concatenated(layer.question, new)
             self.question_length = np.concatenate([self.question_length, lengths])

@@ -17,6 +17,7 @@ from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
+from zerogap.precision import used_precision
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
@@ -178,7 +179,7 @@ class ModelRun:
         return {
             **settings,
             "model": self.digest,
-            "dtype": self.dtype,
+            "precision": used_precision(self.dtype),
             "device": "cuda" if torch.cuda.is_available() else "cpu",
             "prompts": self.inputs.digest(),
             "extraction": self.question_set.rule.name,

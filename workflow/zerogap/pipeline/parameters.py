@@ -1,7 +1,8 @@
 """The parameter files: the values that a job making data, models or responses depends on.
 
 Such jobs cost hours, so they are run again when one of their values changes, and not when code or
-a comment is edited. Where an edit of the code changes results, raise the version below with it.
+a comment is edited. Where an edit of the code changes results, raise the version with it: the one
+below, or that of :mod:`zerogap.sampling.version`.
 """
 
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.errors import ConfigError
 from zerogap.pipeline import jobs
+from zerogap.sampling.version import SAMPLING_VERSION
 
 TRAINING_VERSION = 1
-SAMPLING_VERSION = 5
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}

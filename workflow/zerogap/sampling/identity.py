@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.metadata
+import inspect
 from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,13 +15,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.errors import InputError
 from zerogap.io.digests import bytes_digest, value_digest
+from zerogap.sampling.version import SAMPLING_VERSION
 
 _PACKAGES = ("zerogap", "torch", "transformers", "tokenizers", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that a draw depends on."""
-    return {package: importlib.metadata.version(package) for package in _PACKAGES}
+    """The versions of the packages that a draw depends on, and of our code that draws."""
+    packages = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    return packages | {"sampling": str(SAMPLING_VERSION)}
 
 
 def model_identity(model: PreTrainedModel) -> dict[str, Any]:
@@ -49,19 +52,27 @@ def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
 
 
 def strategy_identity(strategy: object) -> Any:
-    """The class and the parameters of a strategy, as JSON values.
+    """The class, its source and the parameters of a strategy, as JSON values.
 
     Raises:
         InputError: a parameter is an object without a value that could be written down, such as a
             function.
     """
     try:
-        return _described(strategy)
+        return [_described(strategy), source_digest(type(strategy))]
     except TypeError as error:
         raise InputError(
             f"strategy {type(strategy).__name__}: a call with `output` cannot be resumed, because "
             f"{error}; make it a dataclass of plain values, or sample without `output`"
         ) from error
+
+
+def source_digest(strategy_class: type) -> str | None:
+    """Digest of the source of a strategy's class; None if it has none, as in an interpreter."""
+    try:
+        return value_digest(inspect.getsource(strategy_class))
+    except (OSError, TypeError):
+        return None
 
 
 def _described(value: object) -> Any:

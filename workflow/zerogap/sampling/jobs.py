@@ -37,7 +37,7 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
-from zerogap.sampling.identity import versions
+from zerogap.sampling.identity import source_digest, versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.opening import decode_trajectories, opened_sampler
 from zerogap.sampling.ranks import token_ranks
@@ -121,12 +121,14 @@ def sample_cell(
     }
     start, step = shard
     indices = range(start, len(inputs.questions), step)
+    built = base.build(strategy)
     with opened_sampler(
-        engine, model, sampling["dtype"], inputs, params, base.build(strategy), context
+        engine, model, sampling["dtype"], inputs, params, built, context
     ) as sampler:
         parameters |= sampler.identity
         made_by = provenance(**parameters, sampling=sampling)
         settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
+        settings["strategy_source"] = source_digest(type(built))
         with resumable_dir(samples, settings) as folder:
             table = sample_questions(
                 sampler,
@@ -159,22 +161,21 @@ def screen_questions(
     inputs = JobInputs.read(model, questions, None, sampling, benchmark)
     parameters = {**metadata, **benchmark, "seed": seed, "stream": SCREENING_STREAM}
     context = base.Context([], [])
-    settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
     params = _sampling_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
-    with (
-        opened_sampler(
-            "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
-        ) as sampler,
-        resumable_dir(output, settings) as folder,
-    ):
-        table = sample_questions(
-            sampler,
-            list(inputs.questions.gold),
-            extraction_rule(benchmark["extraction"]),
-            checkpoint=SampleCheckpoint(folder),
-        )
-        counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
-        parquet.write(output, counts, "counts", provenance(**parameters, sampling=sampling))
+    with opened_sampler(
+        "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
+    ) as sampler:
+        parameters |= sampler.identity
+        settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
+        with resumable_dir(output, settings) as folder:
+            table = sample_questions(
+                sampler,
+                list(inputs.questions.gold),
+                extraction_rule(benchmark["extraction"]),
+                checkpoint=SampleCheckpoint(folder),
+            )
+            counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
+            parquet.write(output, counts, "counts", provenance(**parameters, sampling=sampling))
     solved = int((counts.n_correct > 0).sum())
     print(f"{solved} of {len(counts)} questions solved, {table.correct.mean():.3f} correct")
 

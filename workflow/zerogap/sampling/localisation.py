@@ -20,6 +20,7 @@ from zerogap.io import parquet
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import resumable_dir
+from zerogap.precision import used_precision
 from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
@@ -90,6 +91,7 @@ def localise_neurons(
         "shard": shard,
         "versions": versions(),
         "device": "cuda" if torch.cuda.is_available() else "cpu",
+        "precision": used_precision(sampling["dtype"]),
         "models": [folder_digest(folder) for folder in models.values()],
         "prompts": inputs.digest(),
         "greedy": value_digest(responses),

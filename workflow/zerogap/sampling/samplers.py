@@ -47,7 +47,11 @@ class Sampler(Protocol):
 
 def engine_identity(decoder: Decoder) -> dict[str, Any]:
     """What our engine and a decoder add to the provenance of what they have decoded."""
-    return {"engine": "zerogap", "device": str(decoder.device)}
+    return {
+        "engine": "zerogap",
+        "device": str(decoder.device),
+        "precision": str(decoder.model.dtype).removeprefix("torch."),
+    }
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class EngineSampler:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The engine, and the device, whose arithmetic decides the last bits of the logits."""
+        """The engine, and the device and precision, which decide the last bits of the logits."""
         return engine_identity(self.decoder)
 
     def batch_size(self) -> int:

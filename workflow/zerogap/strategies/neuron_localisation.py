@@ -173,5 +173,5 @@ def _response_activations(
     """Return each layer's activations (tokens, width) on the response, in float64 on the CPU."""
     inputs = torch.tensor([prompt + response], device=model.device)
     with recorded_activations(model) as activations:
-        model(inputs)
+        model.base_model(inputs, use_cache=False)  # no logits are needed
     return [layer[0, len(prompt) :].double().cpu() for layer in activations]

@@ -121,7 +121,7 @@ class PatchedDecoder:
     ) -> None:
         self.model: PreTrainedModel = patched.model
         self.device = patched.device
-        self.single_prompt_only = patched.single_prompt_only
+        self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
         self._patched, self._base, self._prefix = patched, base, prefix
         self._neurons = {layer: indices.to(self.device) for layer, indices in neurons.items()}
         self._activations: dict[int, Tensor] = {}  # of these neurons, in the latest forward pass

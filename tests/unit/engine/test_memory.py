@@ -1,0 +1,81 @@
+"""Free memory within control groups, and smaller batches when memory runs out."""
+
+import pytest
+import torch
+
+from zerogap.engine import memory
+from zerogap.errors import InputError
+
+MIB = 2**20
+VERSION_2 = {"memory.max": 600 * MIB, "memory.current": 500 * MIB}
+VERSION_1 = {
+    "memory/memory.limit_in_bytes": 600 * MIB,
+    "memory/memory.usage_in_bytes": 500 * MIB,
+}
+
+
+@pytest.fixture
+def control_group(tmp_path, monkeypatch):
+    """Write the files of a control group; the machine has 1,000 MiB free."""
+    monkeypatch.setattr(memory, "CONTROL_GROUP_ROOT", tmp_path)
+    monkeypatch.setattr(
+        memory.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 1000 * MIB})
+    )
+
+    def write(files, **stat):
+        for name, value in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(f"{value}\n")
+            lines = "".join(f"{key} {number}\n" for key, number in stat.items())
+            (tmp_path / name).with_name("memory.stat").write_text(lines)
+
+    return write
+
+
+def free_mib():
+    return memory.free_bytes(torch.device("cpu")) / MIB
+
+
+def test_without_a_control_group_all_available_memory_is_free(control_group):
+    assert free_mib() == 1000
+
+
+@pytest.mark.parametrize(
+    ("files", "cached"), [(VERSION_2, "inactive_file"), (VERSION_1, "total_inactive_file")]
+)
+def test_a_control_group_limits_memory_but_its_cached_files_count_as_free(
+    files, cached, control_group
+):
+    control_group(files, anon=400 * MIB, **{cached: 30 * MIB})
+    assert free_mib() == 130
+
+
+@pytest.mark.parametrize(
+    "files", [VERSION_2 | {"memory.max": "max"}, VERSION_1 | {next(iter(VERSION_1)): 2**63 - 4096}]
+)
+def test_a_control_group_without_a_limit_is_ignored(files, control_group):
+    control_group(files)
+    assert free_mib() == 1000
+
+
+def test_batches_are_halved_down_to_one_question():
+    sizes, messages = [], []
+
+    def attempt(batch_size):
+        sizes.append(batch_size)
+        if batch_size > 50:
+            raise MemoryError
+        return "done"
+
+    result = memory.within_memory(attempt, 99 * 2, num_samples=50, on_retry=messages.append)
+    assert result == ("done", 50)
+    assert sizes == [198, 99, 50]
+    assert len(messages) == 2
+
+
+def test_a_question_that_does_not_fit_alone_is_an_error():
+    def attempt(_):
+        raise MemoryError
+
+    with pytest.raises(InputError, match="one question takes 50 samples"):
+        memory.within_memory(attempt, 60, num_samples=50, on_retry=lambda _: None)
