@@ -283,10 +283,12 @@ def test_a_fresh_checkout_reruns_no_model_job(run):
 
 
 @pytest.mark.parametrize(
-    ("stage", "trainings"), [("TRAINING", 3), ("SAMPLING", 0)], ids=["training", "sampling"]
+    ("stage", "module", "trainings"),
+    [("TRAINING", "pipeline/parameters.py", 3), ("SAMPLING", "sampling/version.py", 0)],
+    ids=["training", "sampling"],
 )
-def test_a_raised_version_reruns_its_stage(run, stage, trainings):
-    module = run / "workflow/zerogap/pipeline/parameters.py"
+def test_a_raised_version_reruns_its_stage(run, stage, module, trainings):
+    module = run / "workflow/zerogap" / module
     number = int(re.search(rf"{stage}_VERSION = (\d+)", module.read_text())[1])
     edit(module, f"{stage}_VERSION = {number}", f"{stage}_VERSION = {number + 1}")
     plan = planned(run, "all")

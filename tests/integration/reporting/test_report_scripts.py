@@ -171,7 +171,12 @@ def test_claims_are_checked_from_the_files_of_other_rules(config, run_folder, tm
         "inline_numbers": str(tmp_path / "inline_numbers.csv"),
         "memorisation": str(tmp_path / "memorisation.csv"),
     }
-    params = {"setting": ["llama2", "gsm8k"], "labels": labels, "scale": "Tiny."}
+    params = {
+        "setting": ["llama2", "gsm8k"],
+        "labels": labels,
+        "scale": "Tiny.",
+        "paraphrase_of": config.paraphrase_of,
+    }
     check_claims.main(job(None, inputs, **params, prefix=str(tmp_path / "sheet")))
     rows = pd.read_csv(tmp_path / "sheet.csv").set_index("claim")
     collapse = rows.loc["collapse"]

@@ -103,9 +103,13 @@ def test_an_interrupted_job_asks_vllm_for_the_unfinished_questions_only(
     assert len(vllm.requests) == QUESTIONS
 
 
-@pytest.mark.parametrize("change", ["version", "engine"])
+@pytest.mark.parametrize(
+    ("change", "settings"),
+    [("version", "engine"), ("engine", "engine, precision")],
+    ids=["version", "engine"],
+)
 def test_another_engine_or_version_starts_over(
-    inputs, greedy, vllm, tmp_path, monkeypatch, capsys, change
+    inputs, greedy, vllm, tmp_path, monkeypatch, capsys, change, settings
 ):
     vllm.fails_at = vllm.num_calls + 2
     with pytest.raises(KeyboardInterrupt):
@@ -115,7 +119,8 @@ def test_another_engine_or_version_starts_over(
     else:
         monkeypatch.setitem(PARAMETERS, "engine", "zerogap")
     sample(inputs, greedy, tmp_path / "cell")
-    assert "settings changed since the last run (engine); starting over" in capsys.readouterr().out
+    message = f"settings changed since the last run ({settings}); starting over"
+    assert message in capsys.readouterr().out
 
 
 def test_the_strategies_of_a_run_have_the_same_seeds(inputs, greedy, vllm, tmp_path):
