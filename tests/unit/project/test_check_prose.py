@@ -92,7 +92,7 @@ def test_every_rule_has_a_pattern_and_a_suggestion() -> None:
         ("workflow/zerogap/data/toy/situations.py", False),
         ("docs/full-protocol/tables/main.md", False),
         ("requirements.lock", False),
-        ("docs/mechanism.png", False),
+        ("docs/smollm2-gsm8k/figures/mechanism.png", False),
     ],
 )
 def test_generated_data_and_binary_files_are_not_checked(path: str, checked: bool) -> None:
