@@ -1,13 +1,14 @@
 """Captured steps: what a GPU would replay, captured here from the CPU's kernels."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
 import torch
 
 from helpers.tiny_models import FAMILIES, model, tokenizer, traced
-from zerogap.engine import part_attention
+from zerogap.engine import loading, part_attention
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -93,6 +94,15 @@ def test_samples_are_the_same_with_and_without_capture():
     before = capture.captures
     assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain  # reuses the graphs
     assert capture.captures - before <= 2  # shapes that had occurred once
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu(family, monkeypatch):
+    capture = CountingCapture()
+    decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: capture)
+    monkeypatch.setattr(loading, "SharedPromptDecoder", decoder)
+    assert loading.shared_prompt_misfit(model(family)) is None
+    assert capture.replays > 0
 
 
 def test_batch_invariant_decoding_captures_and_pads_nothing():

@@ -144,7 +144,10 @@ class Decoder(Protocol):
         """Add one row per prompt (its tokens after the prefix); returns their logits (q, V)."""
 
     def step(self, tokens: Tensor) -> Tensor:
-        """Feed one token to every row (R,); returns the logits (R, V) of the next token."""
+        """Feed one token to every row (R,); returns the logits (R, V) of the next token.
+
+        The next step may overwrite them.
+        """
 
     def reorder(self, rows: IntArray) -> None:
         """Continue with rows (R',) of the current ones, in that order; a row may occur twice."""

@@ -116,5 +116,6 @@ def _trial_logits(decoder: Decoder) -> Tensor:
     )
     decoder.prefill_prefix(tokens[: window + 4].tolist())
     logits = [decoder.prefill_prompts([tokens[window + 4 : window + 9].tolist()])]
-    logits += [decoder.step(token[None].to(decoder.device)) for token in tokens[window + 9 :]]
+    for token in tokens[window + 9 :]:
+        logits.append(decoder.step(token[None].to(decoder.device)).clone())
     return torch.cat(logits).float()

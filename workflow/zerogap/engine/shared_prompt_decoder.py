@@ -113,7 +113,10 @@ class SharedPromptDecoder:
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
-        """Feed one token to every row (R,); returns the logits (R, V) of the next token."""
+        """Feed one token to every row (R,); returns the logits (R, V) of the next token.
+
+        The next step may overwrite them.
+        """
         plan = StepPlan.of(self._cache)
         inputs = [
             nn.functional.pad(tokens, (0, len(plan.start) - len(tokens))),
