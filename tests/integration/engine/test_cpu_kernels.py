@@ -1,4 +1,5 @@
 import ctypes
+import itertools
 import threading
 from pathlib import Path
 
@@ -24,28 +25,29 @@ def threads():
 def attention_case(rows, heads, groups, prefix, dtype, seed=0):
     """Arguments of `cpu_kernels.attend`, and its result by one softmax over all keys in float64."""
     torch.manual_seed(seed)
-    size, width, cells = 40, 19, rows + 3
-    query, of_prefix, of_question = (
-        torch.randn(count, heads * groups, size).to(dtype) for count in (rows, rows, cells)
-    )
+    size, width, questions, cells = 40, 19, 3, rows // 3 + 2
+    query = torch.randn(rows, heads * groups, size).to(dtype)
+    of_prefix = torch.randn(heads, rows * groups, size).to(dtype)
+    of_question = torch.randn(questions, heads, cells * groups, size).to(dtype)
     key, value = (torch.randn(rows + 2, width, heads, size).to(dtype) for _ in range(2))
-    num_own, cell = torch.randint(1, width + 1, (rows,)), torch.randperm(cells)[:rows]
+    num_own = torch.randint(1, width + 1, (rows,))
+    cell = torch.randperm(questions * cells)[:rows]
     kind = torch.promote_types(dtype, torch.float32)
-    to_prefix, to_question = (torch.randn(n, heads * groups, dtype=kind) for n in (rows, cells))
+    to_prefix = torch.randn(heads, rows * groups, dtype=kind)
+    to_question = torch.randn(questions, heads, cells * groups, dtype=kind)
     if not prefix:
         to_prefix.fill_(float("-inf"))
-    expected = []
-    for row in range(rows):
-        own_key, own_value = (
-            part[row, : num_own[row]].double().repeat_interleave(groups, 1) for part in (key, value)
-        )
-        scores = torch.einsum("hd,thd->ht", query[row].double(), own_key)
-        others = torch.stack([to_prefix[row], to_question[cell[row]]], 1).double()
-        weights = torch.cat([scores, others], 1).softmax(-1)
-        values = torch.cat(
-            [own_value, torch.stack([of_prefix[row], of_question[cell[row]]]).double()]
-        )
-        expected.append(torch.einsum("ht,thd->hd", weights, values))
+    expected = torch.empty(rows, heads * groups, size).double()
+    for row, head in itertools.product(range(rows), range(heads * groups)):
+        read, member = divmod(head, groups)
+        question, in_question = divmod(int(cell[row]), cells)
+        in_prefix, in_question = row * groups + member, in_question * groups + member
+        own_key, own_value = (part[row, : num_own[row], read].double() for part in (key, value))
+        others = [to_prefix[read, in_prefix], to_question[question, read, in_question]]
+        scores = torch.cat([own_key @ query[row, head].double(), torch.stack(others).double()])
+        outs = [of_prefix[read, in_prefix], of_question[question, read, in_question]]
+        values = torch.cat([own_value, torch.stack(outs).double()])
+        expected[row, head] = scores.softmax(0) @ values
     arguments = (
         query,
         (key, value),
@@ -54,7 +56,7 @@ def attention_case(rows, heads, groups, prefix, dtype, seed=0):
         (of_question, to_question),
         cell,
     )
-    return arguments, torch.stack(expected)
+    return arguments, expected
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
@@ -78,10 +80,11 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
         threads(count)
         assert cpu_kernels.attend(*arguments).equal(whole)
         assert cpu_kernels.draw(logits, uniform, 0.7, row).equal(drawn)
-    query, own, num_own, (of_prefix, to_prefix), question, cell = arguments
+    query, own, num_own, prefix, question, cell = arguments
     some = torch.tensor([41, 7, 99])
     own = tuple(part[some] for part in own)
-    prefix = of_prefix[some], to_prefix[some]
+    # Two query heads read the same keys.
+    prefix = tuple(part[:, (2 * some[:, None] + torch.arange(2)).flatten()] for part in prefix)
     few = cpu_kernels.attend(query[some], own, num_own[some], prefix, question, cell[some])
     assert few.equal(whole[some])
     monkeypatch.setattr(cpu_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP

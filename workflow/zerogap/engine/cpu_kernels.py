@@ -44,14 +44,18 @@ def attend(
 ) -> Tensor:
     """Attention of rows to their own tokens, in one softmax with prefix and question.
 
+    The two other parts are as :mod:`zerogap.engine.part_attention` returns them, where the G query
+    heads that read the same keys are queries of these keys.
+
     Args:
         query: (R, H, D), scaled.
         own: keys and values (≥R, T, Hkv, D) of each row's own tokens.
         num_own: (R,) own tokens of each row; the others are padding.
-        prefix: the output (R, H, D) of attention to the prefix, and the logarithm (R, H) of its
-            summed weights in float32 or higher.
-        question: the same for the questions, (C, H, D) and (C, H), in grid cells instead of rows.
-        cell_of_row: (R,) each row's grid cell.
+        prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
+            its summed weights in float32 or higher.
+        question: the same for the questions, (Q, Hkv, W·G, D) and (Q, Hkv, W·G), for W grid cells
+            per question.
+        cell_of_row: (R,) each row's grid cell, of the Q·W.
 
     Returns:
         (R, H, D) in the dtype of the summed weights, in which all sums are taken.

@@ -102,27 +102,31 @@ def attend(
     lanes, because a single running maximum is not vectorised: it would have to treat NaN.
     """
     _, heads, size = query.shape
-    key_head = np.arange(heads) // (heads // key.shape[2])  # the one that each query head reads
+    group = heads // key.shape[2]
+    key_head, member = np.arange(heads) // group, np.arange(heads) % group
+    cells = question_out.shape[2] // group  # of a question
     dtype = out.dtype
     row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
     scores = np.empty((heads, key.shape[1] + LANES), dtype)
     lanes = np.empty(LANES, dtype)
     for row in range(first, last):
-        cell = cell_of_row[row]
+        question, in_question = cell_of_row[row] // cells, cell_of_row[row] % cells * group
         for head in range(heads):
             for d in range(size):
                 row_query[head, d] = _float(query[row, head, d])
         for token in range(num_own[row]):
             for head in range(heads):
-                group, score = key_head[head], dtype.type(0)
+                read, score = key_head[head], dtype.type(0)
                 for d in range(size):
-                    score += row_query[head, d] * _float(key[row, token, group, d])
+                    score += row_query[head, d] * _float(key[row, token, read, d])
                 scores[head, token] = score
         num_tokens = num_own[row]
         padded = -(-num_tokens // LANES) * LANES
         for head in range(heads):
-            to_prefix = prefix_weight[row, head]
-            to_question = question_weight[cell, head]
+            read = key_head[head]
+            of_prefix, of_question = row * group + member[head], in_question + member[head]
+            to_prefix = prefix_weight[read, of_prefix]
+            to_question = question_weight[question, read, of_question]
             scores[head, num_tokens:padded] = -np.inf
             lanes[:] = max(to_prefix, to_question)
             for token in range(0, padded, LANES):
@@ -139,13 +143,15 @@ def attend(
                 scores[head, token] /= total
             to_prefix, to_question = to_prefix / total, to_question / total
             for d in range(size):
-                row_out[head, d] = to_prefix * _float(prefix_out[row, head, d])
-                row_out[head, d] += to_question * _float(question_out[cell, head, d])
+                row_out[head, d] = to_prefix * _float(prefix_out[read, of_prefix, d])
+                row_out[head, d] += to_question * _float(
+                    question_out[question, read, of_question, d]
+                )
         for token in range(num_own[row]):
             for head in range(heads):
-                group, weight = key_head[head], scores[head, token]
+                read, weight = key_head[head], scores[head, token]
                 for d in range(size):
-                    row_out[head, d] += weight * _float(value[row, token, group, d])
+                    row_out[head, d] += weight * _float(value[row, token, read, d])
         out[row] = row_out
 
 

@@ -62,17 +62,14 @@ def part_attention(
 
 
 def prefix_part(prefix: tuple[Tensor, Tensor], query: Tensor) -> tuple[Tensor, Tensor]:
-    """:func:`part_attention` of queries (R, Hkv, G, D) to the prefix: (R, Hkv, G, D), (R, Hkv, G).
+    """:func:`part_attention` of queries (R, Hkv, G, D) to the prefix: (Hkv, R·G, D), (Hkv, R·G).
 
     All rows are queries of one batch entry, since they all see the whole prefix.
     """
     num_rows, heads, group, size = query.shape
     flat = query.transpose(0, 1).reshape(1, heads, num_rows * group, size)
     out, weight = part_attention(flat, prefix[0][None], prefix[1][None])
-    return (
-        out.view(heads, num_rows, group, size).transpose(0, 1),
-        weight.view(heads, num_rows, group).transpose(0, 1),
-    )
+    return out[0], weight[0]
 
 
 def _by_products(
@@ -97,4 +94,9 @@ def _by_products(
         weights.append(cpu_kernels.softmax(scores, remainder, visible))
         outs.append(torch.bmm(scores, values))
     shape = (batch, heads, num_queries)
-    return torch.cat(outs, 1).view(*shape, size), torch.cat(weights, 1).view(shape)
+    return _joined(outs).view(*shape, size), _joined(weights).view(shape)
+
+
+def _joined(chunks: list[Tensor]) -> Tensor:
+    """Chunks of queries (B·H, a, …) as one tensor; a single one is not copied."""
+    return chunks[0] if len(chunks) == 1 else torch.cat(chunks, 1)

@@ -58,7 +58,10 @@ class FlashPrefix:
     columns = 1
 
     def __init__(self, prefix: KeyValue, query: Tensor) -> None:
-        self._out, self._score = part_attention.prefix_part(prefix, query)
+        num_rows, heads, group, size = query.shape
+        out, score = part_attention.prefix_part(prefix, query)
+        self._out = out.view(heads, num_rows, group, size).transpose(0, 1)
+        self._score = score.view(heads, num_rows, group).transpose(0, 1)
 
     def scores(self, rows: slice) -> Tensor:
         """Logarithm of the summed weights (r, Hkv, G, 1) of some rows."""

@@ -38,6 +38,7 @@ MAX_BATCH_SIZE = {"cpu": 512, "cuda": 1024}
 # Questions that may be in the batch, as a multiple of those whose samples all fit: late in a
 # question's life few of its rows are left.
 MAX_PROMPTS_FACTOR = 3
+MEASURED_TOKENS = 16  # whose keys and values show the memory of one
 MAX_PREFILL_PROMPTS = 32  # prompts per prefill; each needs a copy of the prefix meanwhile
 
 
@@ -111,20 +112,21 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     """How many samples fit in the free memory together.
 
     At least the samples of one question, at most :data:`MAX_BATCH_SIZE`. The memory of one
-    token's keys and values is measured on the shared prefix rather than computed from the model's
+    token's keys and values is measured on a few tokens rather than computed from the model's
     configuration, so that it is right for every architecture. It does not depend on speed: a batch
     size measured in time would differ between runs, and with it the rounding of the logits.
     """
     if decoder.single_prompt_only:
         return sampling.num_samples
-    prefix = prompts[0].token_ids[: max(1, shared_prefix_length(prompts))]
+    measured = prompts[0].token_ids[:MEASURED_TOKENS]
     decoder.reserve(None)  # releases what an earlier batch has taken
-    decoder.prefill_prefix(prefix)
+    decoder.prefill_prefix(measured)
     longest = max(len(prompt.token_ids) for prompt in prompts)
-    question_tokens = (longest - len(prefix)) * min(1, MAX_PROMPTS_FACTOR / sampling.num_samples)
+    own_tokens = longest - max(1, shared_prefix_length(prompts))
+    question_tokens = own_tokens * min(1, MAX_PROMPTS_FACTOR / sampling.num_samples)
     growth = 1 if decoder.preallocates else STORAGE_GROWTH
     tokens_per_sample = growth * (sampling.max_new_tokens + question_tokens)
-    kv_bytes = tokens_per_sample * decoder.kv_bytes() / len(prefix)
+    kv_bytes = tokens_per_sample * decoder.kv_bytes() / len(measured)
     # The largest tensors of a step, in float32 and in the model's type: logits, their exponentials
     # and running sums; attention scores and weights of one layer.
     config = decoder.model.config.get_text_config()

@@ -308,27 +308,22 @@ class StepPass:
         of its summed weights let the kernel treat each of the two as one more key next to the row's
         own tokens, in one softmax.
         """
-        group = query.shape[2]
         num_keys = torch.from_numpy(self._cache.question_length)
         question = part_attention.part_attention(
             self._grid.questions(query), *stored(layer.question), num_keys=num_keys
         )
-        question_out = self._grid.cells(question[0], group)
-        question_weight = self._grid.cells(question[1][..., None], group)
         if self._cache.prefix_length:
-            prefix_out, prefix_weight = part_attention.prefix_part(stored(layer.prefix), query)
+            prefix = part_attention.prefix_part(stored(layer.prefix), query)
         else:
-            prefix_out = torch.zeros_like(query)
-            prefix_weight = question[1].new_full(query.shape[:3], float("-inf"))
+            num_rows, heads, group, size = query.shape
+            no_weight = question[1].new_full((heads, num_rows * group), float("-inf"))
+            prefix = query.new_zeros(heads, num_rows * group, size), no_weight
         own_key, own_value = stored(layer.own)
-        return cpu_kernels.attend(
-            query.flatten(1, 2),
-            (own_key.transpose(1, 2), own_value.transpose(1, 2)),
-            self._length + 1,
-            (prefix_out.flatten(1, 2), prefix_weight.flatten(1)),
-            (question_out.flatten(1, 2), question_weight.flatten(1)),
-            self._grid.cell_of_row,
-        ).to(query.dtype)
+        own = own_key.transpose(1, 2), own_value.transpose(1, 2)
+        out = cpu_kernels.attend(
+            query.flatten(1, 2), own, self._length + 1, prefix, question, self._grid.cell_of_row
+        )
+        return out.to(query.dtype)
 
     def _mask(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not.
@@ -363,14 +358,10 @@ class _QuestionGrid:
         return cells.reshape(*cells.shape[:2], -1, cells.shape[-1])
 
     def rows(self, questions: Tensor, group: int) -> Tensor:
-        """(Q, Hkv, W·G, X) → (R, Hkv, G, X)."""
-        return self.cells(questions, group)[self.cell_of_row]
-
-    def cells(self, questions: Tensor, group: int) -> Tensor:
-        """(Q, Hkv, W·G, X) → (Q·W, Hkv, G, X); row r is in cell `cell_of_row[r]`."""
+        """(Q, Hkv, W·G, X) → (R, Hkv, G, X); row r is in cell `cell_of_row[r]` of the Q·W."""
         num_questions, heads, _, size = questions.shape
         cells = questions.view(num_questions, heads, -1, group, size).transpose(1, 2)
-        return cells.reshape(-1, heads, group, size)
+        return cells.reshape(-1, heads, group, size)[self.cell_of_row]
 
 
 def _row_chunks(cache: PromptCache, num_rows: int, width: int) -> list[tuple[slice, int]]:
