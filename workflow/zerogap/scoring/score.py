@@ -251,13 +251,13 @@ def _leaked_flags(
 def _sample_notes(files: Mapping[str, Loaded]) -> list[str]:
     """Notes on numbers of responses that differ, within a file or between files."""
     notes, medians = [], {}
-    for file in files.values():
+    for name, file in files.items():
         low, high = file.counts["n_samples"].min(), file.counts["n_samples"].max()
         if low != high:
             notes.append(f"{file.path}: {low} to {high} responses per question")
-        medians[str(file.path)] = int(file.counts["n_samples"].median())
+        medians[name] = int(file.counts["n_samples"].median())
     if len(set(medians.values())) > 1:
-        shown = ", ".join(f"{path} {m}" for path, m in medians.items())
+        shown = ", ".join(f"{name} {median}" for name, median in medians.items())
         notes.append(
             f"the number of responses per question differs between the files (medians: {shown}); "
             "the fewer there are, the more sampling noise adds to |gap|"
