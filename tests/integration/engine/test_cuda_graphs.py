@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import weakref
 
 import numpy as np
 import pytest
@@ -132,6 +133,39 @@ def test_a_failed_capture_falls_back_to_eager_decoding_with_one_warning(capsys):
     assert warnings.count("CUDA graph capture failed (RuntimeError: operation not perm") == 1
     assert "falling back to eager decoding" in warnings
     assert capture.replays == 0
+
+
+def test_memory_that_runs_out_during_a_capture_or_a_trial_is_not_a_refusal(monkeypatch):
+    def exhausted(step):
+        raise torch.OutOfMemoryError
+
+    make_decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: exhausted)
+    with pytest.raises(torch.OutOfMemoryError):
+        list(sample(make_decoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
+    monkeypatch.setattr(loading, "SharedPromptDecoder", make_decoder)
+    with pytest.raises(torch.OutOfMemoryError):
+        loading.shared_prompt_misfit(model("llama"))
+
+
+def test_a_failed_capture_frees_its_tensors_before_the_step_runs_again():
+    tensors, alive = [], []
+
+    def refuse(step):
+        intermediate = torch.zeros(3)
+        tensors.append(weakref.ref(intermediate))
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: refuse)
+    forward = decoder._forward_step
+
+    def watched(*arguments):
+        alive.extend(tensor() is not None for tensor in tensors)
+        return forward(*arguments)
+
+    decoder._forward_step = watched
+    list(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
+    assert tensors
+    assert not any(alive)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,21 @@ def test_a_control_group_without_a_limit_is_ignored(files, control_group):
     assert free_mib() == 1000
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_errors_of_every_allocator_mean_out_of_memory(error):
+    assert memory.is_exhausted(error)
+    assert not memory.is_exhausted(RuntimeError("CUDA error: device-side assert triggered"))
+
+
 def test_batches_are_halved_down_to_one_question():
     sizes, messages = [], []
 

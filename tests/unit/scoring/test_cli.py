@@ -215,7 +215,7 @@ def test_differing_numbers_of_responses_and_documents_are_noted(tmp_path, capsys
     clean, custom = counts("clean.jsonl", [4, 4]), counts("custom.jsonl", [2, 1])
     _, _, err = score(capsys, "--clean", clean, custom)
     assert f"note: {custom}: 1 to 2 responses per question" in err
-    assert f"differs between the files (medians: clean 4, custom 1)" in err
+    assert "differs between the files (medians: clean 4, custom 1)" in err
 
     logs = [
         json_lines(tmp_path / name, [record(k, ["18", "1"], doc_hash=f"{task}{k}") for k in "01"])

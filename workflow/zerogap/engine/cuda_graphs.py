@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from zerogap.engine import memory
+
 StepFunction = Callable[..., Tensor]  # (width, *inputs) → logits (R, V)
 # Runs a step and returns a function that runs it again on the current content of its tensors.
 Capture = Callable[[Callable[[], Tensor]], Callable[[], object]]
@@ -72,14 +74,17 @@ class CudaGraphRunner:
         try:
             self._captured[shape] = _CapturedStep(inputs, self._capture(run_eagerly))
         except Exception as error:  # devices and drivers refuse in many ways
-            print(
-                f"CUDA graph capture failed ({type(error).__name__}: {error}); "
-                "falling back to eager decoding",
-                file=sys.stderr,
-            )
-            self._capture = None
-            return run_eagerly()
-        return self._output(len(values[0]))
+            if memory.is_exhausted(error):  # a smaller batch can be captured
+                raise
+            reason = f"{type(error).__name__}: {error}"
+        else:
+            return self._output(len(values[0]))
+        # Outside the `except` block: the traceback there keeps the capture's tensors alive.
+        print(
+            f"CUDA graph capture failed ({reason}); falling back to eager decoding", file=sys.stderr
+        )
+        self._capture = None
+        return run_eagerly()
 
     def _output(self, num_rows: int) -> Tensor:
         if self._logits is None:

@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from zerogap import precision
+from zerogap.engine import memory
 from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -88,11 +89,17 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
 
 
 def shared_prompt_misfit(model: PreTrainedModel) -> str | None:
-    """Why the shared prompt cache cannot be used for a model, if it cannot."""
+    """Why the shared prompt cache cannot be used for a model, if it cannot.
+
+    Raises:
+        RuntimeError: the device has no memory for the trial, which says nothing about the model.
+    """
     expected = _trial_logits(HFDecoder(model))
     try:
         logits = _trial_logits(SharedPromptDecoder(model))
     except Exception as error:  # an unknown architecture may fail anywhere
+        if memory.is_exhausted(error):
+            raise
         return f"{type(error).__name__}: {error}"
     difference = ((logits - expected).std() / expected.std()).item()
     full_precision = torch.finfo(model.dtype).eps < 1e-5

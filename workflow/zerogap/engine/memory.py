@@ -15,6 +15,12 @@ from zerogap.errors import InputError
 
 Result = TypeVar("Result")
 
+OUT_OF_MEMORY = (  # in errors that have no class of their own
+    "can't allocate memory",  # PyTorch on a CPU
+    "CUDA error: out of memory",  # the driver, outside PyTorch's allocator
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
 CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")
 CONTROL_GROUPS = (  # of version 2 and 1: files of limit, use and statistics, and a key of the last
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
@@ -57,7 +63,7 @@ def to_device(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
 def is_exhausted(error: BaseException) -> bool:
     """Whether an error means out of memory: from CUDA, PyTorch's CPU allocator or numpy."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
-        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+        isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY)
     )
 
 
