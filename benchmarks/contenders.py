@@ -59,6 +59,8 @@ def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str,
     asked = common.read_prompts(prompts, questions)
     start = time.perf_counter()
     draw = ENGINES[engine](Work(prompts=asked, **work))
+    if common.default_device() == "cuda":
+        draw()  # our steps are captured in the first draw, vLLM's while it starts
     loaded = time.perf_counter()
     num_tokens = draw()
     common.synchronize(common.default_device())

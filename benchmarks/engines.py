@@ -13,7 +13,9 @@ number of responses to the same prompts at the same temperature.
 With `--ending forced` all responses have the full length. With `natural` they end at the model's
 end token or at the next question, and `generate` is left out, which waits for the longest response.
 The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM runs with
-the fastest of several settings, found on a quarter of the questions first.
+the fastest of several settings, found on a quarter of the questions first. On a GPU all responses
+are drawn once before the measurement: our steps are captured in the first draw, vLLM's while it
+starts. vLLM then has the prompts in its prefix cache.
 
 "Of the matrix rate": relative to the speed at which the multiplications of every token of every
 response take all the time, at the measured rate of a large matrix product.

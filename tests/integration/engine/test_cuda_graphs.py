@@ -106,6 +106,20 @@ def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu(family, monkeypatch):
     assert capture.replays > 0
 
 
+def test_the_trial_of_a_model_leaves_no_graphs_behind(monkeypatch):
+    tried = []
+
+    def captured(hf_model, **options):
+        decoder = SharedPromptDecoder(hf_model, make_capture=CountingCapture, **options)
+        tried.append(weakref.ref(decoder))
+        return decoder
+
+    monkeypatch.setattr(loading, "SharedPromptDecoder", captured)
+    monkeypatch.setattr(loading, "fits_shared_prompt_decoder", lambda _: False)
+    decoder = loading.decoder(model("llama"))
+    assert [reference() for reference in tried] == [None, decoder]
+
+
 def test_batch_invariant_decoding_captures_and_pads_nothing():
     capture = CountingCapture()
     invariant = dataclasses.replace(SAMPLING, batch_invariant=True, max_new_tokens=4)

@@ -26,6 +26,7 @@ def test_a_shape_is_captured_at_its_second_occurrence_and_replayed_from_the_thir
 @pytest.mark.parametrize("faithful", [True, False])
 def test_a_graph_is_used_only_if_its_replay_gives_the_bits_of_the_step(faithful, monkeypatch):
     """The calls of CUDA are replaced by fakes."""
+    device = torch.device("cuda:1")  # not the current one
     logits = torch.zeros(3)
 
     class Graph:
@@ -33,8 +34,11 @@ def test_a_graph_is_used_only_if_its_replay_gives_the_bits_of_the_step(faithful,
             logits.copy_(torch.tensor([1.0, 2.0, 3.0 if faithful else 3.5]))
 
     class Stream:
-        def wait_stream(self, _):
-            pass
+        def __init__(self, of):
+            self.device = of
+
+        def wait_stream(self, other):
+            assert other.device == self.device == device
 
     @contextlib.contextmanager
     def context(*_, **__):
@@ -50,8 +54,8 @@ def test_a_graph_is_used_only_if_its_replay_gives_the_bits_of_the_step(faithful,
         return logits.copy_(torch.tensor([1.0, 2.0, 3.0]))
 
     if faithful:
-        CudaGraphCapture()(step)()
+        CudaGraphCapture(device)(step)()
         assert logits.tolist() == [1.0, 2.0, 3.0]
     else:
         with pytest.raises(RuntimeError, match="the replayed step gives other logits"):
-            CudaGraphCapture()(step)
+            CudaGraphCapture(device)(step)

@@ -71,6 +71,22 @@ def test_auto_takes_vllm_on_a_gpu_where_it_is_installed(
     assert (chosen_vllm("auto") is not None) == takes_vllm
 
 
+@pytest.mark.parametrize("visible", ["0", "0,0,0", "GPU-89,GPU-89", "1,0"])
+def test_auto_takes_vllm_before_and_after_a_gpu_is_claimed(environment, monkeypatch, visible):
+    """Like CUDA, torch sees no GPU where one is named twice."""
+
+    def device_count():
+        names = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
+        return 0 if len(set(names)) < len(names) else len(names)
+
+    environment()
+    monkeypatch.setattr("torch.cuda.device_count", device_count)
+    for names in (visible, visible.partition(",")[0]):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", names)
+        assert chosen_vllm("auto") is not None
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == names
+
+
 def test_auto_takes_our_engine_where_there_is_no_vllm(environment, monkeypatch):
     gpus(monkeypatch, 1)
     assert chosen_vllm("auto") is None

@@ -97,10 +97,13 @@ class CudaGraphCapture:
 
     A graph is used only if its replay gives the same bits as the step that it was captured from. A
     step that reads a value from the host would otherwise replay with the old value, silently.
+
+    Args:
+        device: the model's GPU, which need not be the current one.
     """
 
-    def __init__(self) -> None:
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, step: Callable[[], Tensor]) -> Callable[[], object]:
@@ -109,7 +112,7 @@ class CudaGraphCapture:
         Raises:
             RuntimeError: the device cannot capture it, or the replay gives other logits.
         """
-        current_stream = torch.cuda.current_stream()
+        current_stream = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(current_stream)
         with torch.cuda.stream(self._stream):
             expected = step().clone()

@@ -77,6 +77,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_attention = model.config._attn_implementation
     problem = shared_prompt_misfit(model)
+    memory.release()  # a decoder refers to itself, so that the trial's still holds its tensors
     if problem is None:
         return SharedPromptDecoder(model, with_logits=with_logits)
     model.set_attn_implementation(own_attention)

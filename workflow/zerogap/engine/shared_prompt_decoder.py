@@ -1,5 +1,6 @@
 """A model that decodes many rows behind one shared prompt."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -48,7 +49,7 @@ class SharedPromptDecoder:
         self.device: torch.device = model.device
         self._with_logits = with_logits
         if make_capture is None and self.device.type == "cuda" and with_logits:
-            make_capture = CudaGraphCapture
+            make_capture = functools.partial(CudaGraphCapture, self.device)
         self._make_capture = make_capture
         self._cache = PromptCache(self.device)
         self._graphs: CudaGraphRunner | None = None

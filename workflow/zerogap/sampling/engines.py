@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from zerogap import gpus
 from zerogap.errors import InputError
 
 ENVIRONMENT = Path(__file__).parents[3] / ".venv/vllm"
@@ -90,9 +91,7 @@ def chosen_vllm(engine: str) -> Vllm | None:
     vllm = installed_vllm()
     if vllm is None or not (vllm.for_gpus and vllm.takes_strategies):
         return None
-    import torch
-
-    return vllm if torch.cuda.device_count() else None  # does not initialise CUDA
+    return vllm if gpus.any_visible() else None
 
 
 def continue_where_vllm_is(engine: str) -> None:
