@@ -111,7 +111,7 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Te
 
     tokens = torch.empty_like(row)
     ends = torch.bincount(row, minlength=len(logits)).cumsum(0)
-    tensors = [logits, logits.amax(-1), uniform, row.argsort(), ends, tokens]
+    tensors = [logits, uniform, row.argsort(), ends, tokens]
     scale = np.float32(1 / temperature)
     run_by_rows(cpu_kernels_numba.draw, len(logits), scale, *map(as_numpy, tensors))
     return tokens
