@@ -71,14 +71,22 @@ def test_lm_eval_rules_grade_as_the_installed_lm_eval(harness, name):
     filters, options = harness
 
     @settings(max_examples=400)
-    @given(text=TEXTS, gold=st.sampled_from(["18", "1234.5", "-3", "3"]))
+    @given(text=TEXTS, gold=st.sampled_from(["18", "1234.5", "-3", "3", "3.0", "1,234", " 2.50 "]))
     def compare(text, gold):
         found = filters[name].apply([[text]], [{}])[0][0]
-        answer, _, right = extraction_rule(name).grade(text, gold)
+        rule = extraction_rule(name)
+        answer, _, right = rule.grade(text, rule.parse_gold(gold))
         assert (answer or "[invalid]").strip() == found
-        assert right == exact_match(options, found, gold)
+        assert right == exact_match(options, found, gold.strip())
 
     compare()
+
+
+@pytest.mark.parametrize(("answer", "right"), [("2.5", False), ("2.50", True)])
+def test_lm_eval_rules_compare_gold_answers_as_they_are_written(answer, right):
+    rule = extraction_rule("gsm8k/strict-match")
+    assert rule.grade(f"#### {answer}", rule.parse_gold("2.50")).correct is right
+    assert extraction_rule("numeric").grade(f"#### {answer}", "2.50").correct
 
 
 # A response and its gold answer; is it right by numeric, gsm8k_cot/strict-match, flexible-extract?

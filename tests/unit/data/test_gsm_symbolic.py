@@ -89,7 +89,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
     gsm_symbolic._templates.cache_clear()
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
-    with pytest.raises(InputError, match=r"reasoning-gym is not installed; run make .venv/smollm2"):
+    with pytest.raises(InputError, match=r"reasoning-gym is not installed; install it \("):
         gsm_symbolic.entries(10, 10, "shared", None)
 
 

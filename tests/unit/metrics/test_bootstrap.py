@@ -206,5 +206,7 @@ def test_equal_seeds_give_equal_weights():
 def test_no_resamples_and_no_groups_are_rejected():
     with pytest.raises(InputError, match="n_resamples must be a positive integer"):
         metrics.question_weights([1, 2], 0, np.random.default_rng(0))
+    with pytest.raises(InputError, match="n_resamples must be a positive integer"):
+        metrics.redraw([1, 2], [3, 3], 0, np.random.default_rng(0))
     with pytest.raises(InputError, match="groups"):
         metrics.question_weights([], 5, np.random.default_rng(0))

@@ -224,6 +224,11 @@ def test_differing_numbers_of_responses_and_documents_are_noted(tmp_path, capsys
     _, _, err = score(capsys, "--clean", *logs)
     assert "2 questions (0, 1) with a different document" in err
     assert "doc_hash" not in score(capsys, "--clean", logs[0], f"again={logs[0]}")[2]
+    older = json_lines(
+        tmp_path / "older.jsonl", [record(k, ["18", "1"], doc_hash=None) for k in "01"]
+    )
+    for clean, custom in ((older, older), (older, logs[0]), (logs[0], older)):
+        assert "doc_hash" not in score(capsys, "--clean", clean, f"again={custom}")[2]
 
 
 def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
@@ -327,9 +332,10 @@ def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--bins", "0", "--bins must be from 1 to 1,000,000 (got 0)"),
+        ("--bins", "0", "--bins must be from 1 to 1,000 (got 0)"),
+        ("--bins", "1001", "--bins must be from 1 to 1,000 (got 1001)"),
         ("--bins", "many", "--bins"),
-        ("--resamples", "99", "--resamples must be from 100 to 1,000,000 (got 99)"),
+        ("--resamples", "99", "--resamples must be from 100 to 100,000 (got 99)"),
         ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
         ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
         ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),

@@ -1,3 +1,5 @@
+import os
+
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -226,6 +228,31 @@ def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
     assert loaded.notes[-1].endswith("4 responses were dropped by the strategy")
 
 
+def test_a_log_of_which_every_response_was_dropped_has_counts_of_zero(tmp_path):
+    dropped = json_lines(tmp_path / "f", [record(k, [DROPPED, DROPPED]) for k in "ab"])
+    counts = load(dropped).counts
+    assert counts[["n_correct", "n_samples"]].to_numpy().tolist() == [[0, 0], [0, 0]]
+    assert counts.n_correct.dtype == counts.n_samples.dtype == int
+
+
+@pytest.mark.parametrize("gold", ["null", '"none"'])
+def test_a_missing_gold_answer_is_no_text(tmp_path, monkeypatch, gold):
+    (tmp_path / "first_word.py").write_text("def first(text): return text.split()[0]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = text(tmp_path / "f", f'{{"id": "a", "text": "none", "gold": {gold}}}')
+    if gold == "null":
+        with pytest.raises(InputError, match="line 1: the gold answer is empty"):
+            load(path, extraction="first_word:first")
+    else:
+        assert load(path, extraction="first_word:first").counts.n_correct.tolist() == [1]
+
+
+def test_a_pipe_is_not_reported_as_missing(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: is a pipe or a device; save its content"):
+        load(tmp_path / "pipe")
+
+
 def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
     choices = record(0, ["x"], match=0.0, resps=[[["-1.5", "False"]], [["-0.5", "True"]]])
     choices |= {"metrics": ["acc_norm", "acc"], "acc": 1.0, "acc_norm": 0.0, "target": "1"}
@@ -287,6 +314,10 @@ BAD = {
         ["id,text,gold", "a,2,2", "a,2,3"],
         "line 3: question 'a' has gold 3 here and 2 before; a question has one",
     ),
+    "no gold in a row": (
+        ['{"id": "a", "text": "2", "gold": 2}', '{"id": "b", "text": "2"}'],
+        "line 2: the gold answer is empty; give gold",
+    ),
     "no text": (['{"id": "a", "text": null, "gold": 2}'], "line 1: a response is empty"),
     "leaks differ": (
         ["id,correct,leaked", "a,1,1", "a,1,0"],
@@ -310,8 +341,12 @@ BAD_LOGS = {
     "no list": ([record(0, ["18"], resps="18")], "line 1: resps must be a list of lists"),
     "no gold": ([record(0, ["1", "2"], target="Paris")], "line 1: the gold answer is 'Paris'"),
     "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; exact_match is 1"),
+    "metric of other rows": (
+        [record(0, ["1"], metrics=["acc"])],
+        r"line 1: no metric says .* \(found: none\)",
+    ),
     "no metric": (
-        [record(0, ["1"], metrics=["bleu", "rouge"])],
+        [record(0, ["1"], metrics=["bleu", "rouge"], bleu=0.5, rouge=0.5)],
         r"line 1: no metric says .* \(found: bleu, rouge\)",
     ),
     "no text": (

@@ -26,8 +26,9 @@ DEFAULT_RULE = "numeric"
 ALL_MARKED = "every file already marks which responses are correct; omit the option"
 RESERVED_NAMES = ("clean", "clean_batch2")
 MAX_PLOT_GROUPS = 10
-MAX_OPTION = 10**6  # strata or resamples: more would fill the memory
-MIN_RESAMPLES = 100  # as `metrics.n_resamples` of the configuration
+# As `metrics.bins` and `metrics.n_resamples` of the configuration; more would fill the memory.
+BINS = (1, 1000)
+RESAMPLES = (100, 100_000)
 
 
 Strategies = Annotated[
@@ -227,9 +228,12 @@ def _check_numbers(bins: int, resamples: int, seed: int, confidence_level: float
     Raises:
         InputError: An option has an invalid value.
     """
-    for option, value, least in (("--bins", bins, 1), ("--resamples", resamples, MIN_RESAMPLES)):
-        if not least <= value <= MAX_OPTION:
-            raise InputError(f"{option} must be from {least} to {MAX_OPTION:,} (got {value})")
+    for option, value, (least, most) in (
+        ("--bins", bins, BINS),
+        ("--resamples", resamples, RESAMPLES),
+    ):
+        if not least <= value <= most:
+            raise InputError(f"{option} must be from {least} to {most:,} (got {value})")
     if seed < 0:
         raise InputError(f"--seed must be 0 or greater (got {seed})")
     if not 0 < confidence_level < 1:

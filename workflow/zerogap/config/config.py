@@ -8,7 +8,7 @@ from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.errors import ConfigError
 from zerogap.config.models import ModelEntry, Preparation, Pretraining, Screening
 from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling
-from zerogap.config.section import MAX_COUNT, MAX_SEED, Name, PositiveInt, Section
+from zerogap.config.section import MAX_BINS, MAX_RESAMPLES, MAX_SEED, Name, PositiveInt, Section
 from zerogap.config.strategies import StrategyEntry
 from zerogap.config.training import Memorisation, Training, TrainingKinds
 
@@ -25,8 +25,8 @@ class PrimarySetting(Section):
 class Metrics(Section):
     """The metrics and their confidence intervals."""
 
-    bins: PositiveInt = Field(description="Strata of the solve probability (B).")
-    n_resamples: int = Field(ge=100, le=MAX_COUNT, description="Bootstrap resamples.")
+    bins: int = Field(ge=1, le=MAX_BINS, description="Strata of the solve probability (B).")
+    n_resamples: int = Field(ge=100, le=MAX_RESAMPLES, description="Bootstrap resamples.")
     confidence_level: float = Field(gt=0, lt=1, description="Level of the confidence intervals.")
 
 

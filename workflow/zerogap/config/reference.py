@@ -14,12 +14,12 @@ import yaml
 from zerogap.config.config import Config
 from zerogap.config.load import ROOT
 from zerogap.config.models import Pretraining
-from zerogap.config.section import MAX_COUNT, MAX_SEED
+from zerogap.config.section import MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED
 from zerogap.config.training import Training
 
 Schema = Mapping[str, Any]
 
-UNSHOWN_BOUNDS = (MAX_COUNT, MAX_SEED)  # far above every sensible value
+UNSHOWN_BOUNDS = (MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED)  # far above every sensible value
 
 HEAD = """# Configuration reference
 

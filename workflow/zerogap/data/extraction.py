@@ -47,12 +47,14 @@ class ExtractionRule:
         extract: text of a response → its answer (None: none found) and what found it.
         matches: (answer, gold answer) → whether they are the same.
         parse_gold: gold answer as a file has it → as the rule compares it; raises InputError.
+        function: the user's function, if the rule is one.
     """
 
     name: str
     extract: Callable[[str], tuple[str | None, str]]
     matches: Callable[[str, str], bool]
     parse_gold: Callable[[str], str]
+    function: Callable[[str], str | None] | None = None
 
     def accepts_gold(self, gold: str) -> bool:
         """Whether the rule can compare answers with this gold answer."""
@@ -109,6 +111,12 @@ def _without_ignored(text: str) -> str:
     return re.sub(r"\.$", "", text.replace(",", "").replace("$", "")).lower()
 
 
+def _parse_number_text(gold: str) -> str:
+    """A number as it is written, since lm_eval compares texts."""
+    answers.canonical(gold)
+    return gold.strip()
+
+
 def _parse_text(gold: str) -> str:
     if not gold.strip():
         raise InputError("the gold answer is empty")
@@ -129,15 +137,15 @@ def _user_rule(name: str) -> ExtractionRule:
             raise InputError(f"extraction: {name} must return a text or None (got {answer!r})")
         return answer, "none" if answer is None else name
 
-    return ExtractionRule(name, extract, str.__eq__, _parse_text)
+    return ExtractionRule(name, extract, str.__eq__, _parse_text, function)
 
 
 RULES = {
     rule.name: rule
     for rule in (
         ExtractionRule("numeric", _numeric, answers.same, answers.canonical),
-        ExtractionRule("gsm8k/strict-match", _gsm8k, _exact_match, answers.canonical),
-        ExtractionRule("gsm8k_cot/strict-match", _gsm8k_cot, _exact_match, answers.canonical),
-        ExtractionRule("flexible-extract", _flexible, _exact_match, answers.canonical),
+        ExtractionRule("gsm8k/strict-match", _gsm8k, _exact_match, _parse_number_text),
+        ExtractionRule("gsm8k_cot/strict-match", _gsm8k_cot, _exact_match, _parse_number_text),
+        ExtractionRule("flexible-extract", _flexible, _exact_match, _parse_number_text),
     )
 }

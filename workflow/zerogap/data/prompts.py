@@ -1,6 +1,5 @@
 """The few-shot prompt, the same in training and in evaluation (paper §5.1)."""
 
-import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import yaml
 
 from zerogap.errors import InputError
+from zerogap.io.packages import package_file
 from zerogap.io.text_files import parse_json, read_text
 
 Exemplar = dict[str, str]  # question, target
@@ -162,13 +162,8 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def _lm_eval_exemplars() -> list[Exemplar]:
-    try:
-        root = importlib.metadata.distribution("lm_eval").locate_file("lm_eval")
-    except importlib.metadata.PackageNotFoundError as error:
-        raise InputError(
-            "prompt.exemplars is lm_eval, but the package is not installed; pip install lm-eval"
-        ) from error
-    task = yaml.load(Path(str(root), "tasks/gsm8k/gsm8k-cot.yaml").read_text(), _Loader)  # noqa: S506
+    path = package_file("lm_eval", "lm_eval/tasks/gsm8k/gsm8k-cot.yaml")
+    task = yaml.load(path.read_text(), _Loader)  # noqa: S506
     return [
         {"question": shot["question"], "target": shot["target"]}
         for shot in task["fewshot_config"]["samples"]

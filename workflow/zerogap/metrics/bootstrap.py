@@ -48,8 +48,7 @@ def question_weights(
     groups = np.asarray(groups)
     if groups.ndim != 1 or groups.size == 0:
         raise InputError(f"groups: expected one label per question, got shape {groups.shape}")
-    if n_resamples < 1:
-        raise InputError(f"n_resamples must be a positive integer (got {n_resamples})")
+    _check_resamples(n_resamples)
     weights = np.empty((n_resamples, len(groups)), dtype=np.int64)
     for label in np.unique(groups):
         members = np.flatnonzero(groups == label)
@@ -77,7 +76,11 @@ def redraw(
 
     They are drawn from a table of 65,536 equally likely counts per distinct question, which is ten
     times as fast as drawing each from a binomial; no probability is off by more than 1/65,536.
+
+    Raises:
+        InputError: Fewer than one resample.
     """
+    _check_resamples(n_resamples)
     probability = solve_probability(n_correct, n_samples)
     pairs = np.column_stack([n_correct, n_samples]).astype(np.int64)
     pairs, kinds = np.unique(pairs, axis=0, return_inverse=True)
@@ -87,6 +90,11 @@ def redraw(
         cells = rng.integers(N_CELLS, size=(len(members), n_resamples), dtype=np.uint16)
         counts[members] = _counts_by_cell(correct, samples).astype(counts.dtype)[cells]
     return np.ascontiguousarray(counts.T)
+
+
+def _check_resamples(n_resamples: int) -> None:
+    if n_resamples < 1:
+        raise InputError(f"n_resamples must be a positive integer (got {n_resamples})")
 
 
 def _counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:

@@ -241,7 +241,8 @@ def _count(
             question = responses.loc[number, "question_id"]
             raise file.error(number, f"question {question!r} is leaked in one row, not in another")
     table = pd.DataFrame(counts).reindex(pd.Index(questions, name="question_id"), fill_value=0)
-    return table.reset_index().astype({"first_correct": bool})
+    types = {"n_correct": int, "n_samples": int, "first_correct": bool}
+    return table.reset_index().astype(types)
 
 
 def _check_duplicates(file: ResponseFile, keys: pd.DataFrame, fix: str) -> None:

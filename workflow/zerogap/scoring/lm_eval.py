@@ -101,7 +101,7 @@ def _metric(log: ResponseFile) -> str:
     number = log.numbers[0]
     record = log.rows.loc[number].dropna()
     listed = record.get("metrics")
-    names = list(listed) if isinstance(listed, list) else [m for m in METRICS if m in record]
+    names = [m for m in (listed if isinstance(listed, list) else METRICS) if m in record]
     preferred = [name for name in METRICS if name in names] or names
     if len(preferred) == 1 or (preferred and preferred[0] in METRICS):
         return str(preferred[0])

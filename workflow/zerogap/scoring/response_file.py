@@ -124,8 +124,10 @@ def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFil
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give a file of responses or counts")
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"{path}: does not exist; give a file of responses or counts")
+    if not path.is_file():
+        raise InputError(f"{path}: is a pipe or a device; save its content in a file first")
     with path.open("rb") as file:
         is_parquet = file.read(4) == b"PAR1"
     if is_parquet:
@@ -149,10 +151,14 @@ def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputE
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is null or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def describe(value: Any) -> str:
     """A value as errors show it: short, and "empty" if it is missing."""
-    is_nan = isinstance(value, float) and math.isnan(value)
-    if is_nan or str(value).strip().lower() in _EMPTY:
+    if is_missing(value) or str(value).strip().lower() in _EMPTY:
         return "empty"
     text = repr(value)
     if len(text) <= MAX_SHOWN_CHARACTERS:

@@ -291,7 +291,9 @@ def _document_notes(files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFra
     for name, table in tables.items():
         if name == "clean" or "doc_hash" not in clean or "doc_hash" not in table:
             continue
-        differing = clean.index[table["doc_hash"].reindex(clean.index) != clean["doc_hash"]]
+        other = table["doc_hash"].reindex(clean.index)
+        known = other.notna() & clean["doc_hash"].notna()
+        differing = clean.index[known & (other != clean["doc_hash"])]
         if len(differing):
             notes.append(
                 f"{files[name].path}: {_some(differing)} with a different document than in "
