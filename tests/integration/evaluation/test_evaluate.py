@@ -127,6 +127,23 @@ def test_other_settings_do_not_overwrite_the_responses(evaluated, capsys):
     assert (evaluated / "identity.parquet").read_bytes() == before
 
 
+def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    for number in (1, 2):
+        source = f"from zerogap import RailCap\n\n\nclass Mine(RailCap):\n    number = {number}\n"
+        (tmp_path / f"mine_{number}.py").write_text(source)
+    folder = tmp_path / "output"
+    assert run("sample", folder, "--strategies", "mine_1:Mine") == 0
+    before = (folder / "Mine.parquet").read_bytes()
+    capsys.readouterr()
+    line = rejected(capsys, folder, "--strategies", "mine_2:Mine", command="sample")
+    assert f"{folder / 'Mine.parquet'}: was made by another version" in line
+    assert (folder / "Mine.parquet").read_bytes() == before
+    assert run("sample", folder, "--strategies", "mine_1:Mine,railcap") == 0
+
+
 def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(model_run, "QUESTIONS_PER_CHUNK", 2)
     saved = []

@@ -69,7 +69,7 @@ def test_a_stop_string_that_no_token_can_spell_is_an_error():
             return ["".join(map(str, sequence)) for sequence in ids]
 
     with pytest.raises(
-        InputError, match=r"'Q:' can never occur, because no token.* contains ':', 'Q'"
+        InputError, match=r"'Q:' cannot be used, because no token.* contains ':', 'Q'"
     ):
         StopStrings(Digits(), ["12", "Q:"])
 

@@ -168,7 +168,7 @@ def test_gpu_memory_is_compared_with_the_largest_job(paper):
 def test_gpu_memory_is_read_from_nvidia_smi(tmp_path, monkeypatch):
     monkeypatch.undo()
     command = tmp_path / "nvidia-smi"
-    command.write_text("#!/bin/sh\nprintf '81559\\n40960\\n'\n")
+    command.write_text("#!/bin/sh\nprintf '81559\\n40960\\n[N/A]\\n'\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert machine.gpu_memories() == [81559 * 2**20, 40960 * 2**20]

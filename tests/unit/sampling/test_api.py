@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -11,6 +12,8 @@ from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, tokenizer
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.sampling import api
+from zerogap.sampling.greedy import decode_greedily
 
 TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
@@ -41,9 +44,31 @@ def test_gold_answers_mark_responses_right_or_wrong():
     assert set(sample(gold={"a": "1", "b": "2", "c": "3"}).correct) <= {True, False}
 
 
+def test_gold_answers_may_be_numbers_of_numpy():
+    numbers = sample(list(PROMPTS.values()), gold=np.array([1, 2.5, 3]))
+    texts = sample(list(PROMPTS.values()), gold=["1", "2.5", "3"])
+    pd.testing.assert_frame_equal(numbers, texts)
+
+
+def test_the_trajectories_of_a_strategy_are_decoded_like_the_samples(monkeypatch):
+    decoded = []
+
+    def decode(decoder, prompts, tokenizer, params):
+        decoded.append(params)
+        return decode_greedily(decoder, prompts, tokenizer, params)
+
+    monkeypatch.setattr(api, "decode_greedily", decode)
+    sample(strategy=zerogap.RailCap(), batch_invariant=True, batch_size=7, stop="Q:")
+    (params,) = decoded
+    assert (params.temperature, params.num_samples, params.stop) == (0, 1, ["Q:"])
+    assert (params.batch_invariant, params.batch_size) == (True, 7)
+
+
 def test_gold_answers_for_other_prompts_are_an_error():
     with pytest.raises(InputError, match="gold: must have one answer per prompt; see 'b'"):
         sample(gold={"a": "1", "c": "2"})
+    with pytest.raises(InputError, match="gold: must have one answer per prompt; see '1'"):
+        sample(gold={1: "1", "a": "2", "b": "3", "c": "4"})
 
 
 def test_a_prompts_responses_do_not_depend_on_the_other_prompts():

@@ -131,6 +131,15 @@ def test_a_resumed_job_keeps_the_batch_size_of_its_chunks(tmp_path):
     assert checkpoint.batch_size == 4
 
 
+def test_a_resumed_job_takes_a_smaller_batch_size_if_it_is_given_one(tmp_path):
+    sample(SampleCheckpoint(tmp_path))
+    next(tmp_path.glob("chunk-00002-*.parquet")).unlink()
+    checkpoint = SampleCheckpoint(tmp_path)
+    sample(checkpoint, sampling=dataclasses.replace(SAMPLING, batch_size=4))
+    assert checkpoint.load(2, ["q4", "q5"], 4) is not None
+    assert checkpoint.batch_size == 4
+
+
 def test_the_automatic_batch_size_follows_from_the_free_memory(monkeypatch):
     decoder = SharedPromptDecoder(model("llama"))
     sizes = []

@@ -8,8 +8,10 @@ import torch
 
 import zerogap
 from helpers.tiny_models import model, tokenizer
+from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.sampling.identity import (
+    extraction_identity,
     model_identity,
     source_digest,
     strategy_identity,
@@ -121,8 +123,24 @@ def test_a_strategy_is_another_if_its_source_changed(tmp_path, monkeypatch) -> N
     assert strategy_identity(Identity())[1] == source_digest(Identity)
 
 
+def test_a_strategy_is_another_if_a_function_of_its_module_changed(tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    found, rules = [], []
+    for number in (1, 2):
+        name = f"with_helper_{number}"
+        helper = f"def helper(): return {number}\n"
+        users = "class Mine: pass\ndef extract(text): return helper()\n"
+        (tmp_path / f"{name}.py").write_text(helper + users)
+        found.append(source_digest(importlib.import_module(name).Mine))
+        rules.append(extraction_identity(extraction_rule(f"{name}:extract"))[1])
+    assert found[0] != found[1]
+    assert rules == found
+    assert extraction_identity(extraction_rule("numeric")) == ["numeric", None]
+
+
 def test_a_class_without_source_has_no_digest() -> None:
-    assert source_digest(type("Mine", (), {})) is None
+    typed_in = type("Mine", (), {"__module__": "__main__"})
+    assert source_digest(typed_in) is None
 
 
 def test_the_version_of_our_code_is_among_the_versions(monkeypatch) -> None:

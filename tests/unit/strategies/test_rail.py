@@ -20,6 +20,10 @@ def test_last_tokens_are_those_before_the_padding():
     assert zerogap.last_tokens(rows, 2).tolist() == [[2, 3], [-1, 4]]
 
 
+def test_no_trajectories_are_padded_to_an_empty_tensor():
+    assert zerogap.pad_trajectories([], 4).shape == (0, 5)
+
+
 def test_rail_tokens_continue_the_trajectory_of_the_rows_own_question():
     trajectories = zerogap.pad_trajectories([[1, 2, 3, 1, 2, 4], [2, 3, 9]], 2)
     rows = rows_with([7, 2, 3], [7, 2, 3], [1, 2], [2], [4, 4], question=[0, 1, 0, 0, 0])

@@ -2,9 +2,10 @@
 
 A step of a response is *on the rail* if the last n tokens equal an n-gram window of the greedy
 trajectory of the same question. There the trajectory names a next token, the rail token (paper,
-Algorithm 1; :mod:`zerogap.strategies.railcap`). RailCap intervenes at these steps and at no others,
-so its interventions can be counted from its responses. Where the model does not prefer the rail
-token anyway, an intervention changes nothing, which the responses do not show.
+Algorithm 1; :mod:`zerogap.strategies.railcap`). With the paper's parameters RailCap intervenes at
+these steps and at no others, so its interventions can be counted from its responses; a variant that
+leaves out some of them intervenes less often than is counted. Where the model does not prefer the
+rail token anyway, an intervention changes nothing, which the responses do not show.
 """
 
 from collections import Counter

@@ -68,6 +68,12 @@ class SamplingParams:
     seed: int = 0
     stream: str = "strategies"
 
+    def resumed_batch_size(self, previous: int | None) -> int | None:
+        """The batch size of an earlier attempt, if any, or this one if it is a smaller number."""
+        if previous is None or self.batch_size == "auto":
+            return previous
+        return min(previous, self.batch_size)
+
 
 @dataclass(frozen=True)
 class Capacity:

@@ -58,8 +58,13 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
 
 
 def context_length(config: PreTrainedConfig) -> int:
-    """The largest number of tokens that a model of this configuration has positions for."""
-    return int(config.get_text_config().max_position_embeddings)
+    """The largest number of tokens that a model of this configuration has positions for.
+
+    Some architectures have no such limit, for example those that weight distances (ALiBi).
+    """
+    text_config = config.get_text_config()
+    limits = ("max_position_embeddings", "max_seq_len")
+    return int(next((getattr(text_config, x) for x in limits if hasattr(text_config, x)), 2**31))
 
 
 def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPromptDecoder | HFDecoder:
@@ -114,7 +119,7 @@ def _trial_logits(decoder: Decoder) -> Tensor:
     The steps have the same shape, so that a device that captures steps also replays one.
     """
     config = decoder.model.config.get_text_config()
-    window = min(getattr(config, "sliding_window", None) or 8, config.max_position_embeddings // 2)
+    window = min(getattr(config, "sliding_window", None) or 8, context_length(config) // 2)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(config.vocab_size, (window + 12,), generator=generator)
     decoder.reserve(

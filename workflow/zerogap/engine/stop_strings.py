@@ -26,7 +26,7 @@ class StopStrings:
         stops: strings that end a response at their first occurrence; may be empty.
 
     Raises:
-        InputError: a stop string that is empty, or that no sequence of tokens can spell.
+        InputError: a stop string that is empty, or has a character that no token contains.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
@@ -36,8 +36,9 @@ class StopStrings:
                 raise InputError("stop: an empty stop string would end every response at once")
             if missing := set(stop) - set("".join(texts)):
                 raise InputError(
-                    f"stop: {stop!r} can never occur, because no token of this tokenizer contains "
-                    f"{', '.join(sorted(map(repr, missing)))}"
+                    f"stop: {stop!r} cannot be used, because no token of this tokenizer contains "
+                    f"{', '.join(sorted(map(repr, missing)))}; characters that it spells from "
+                    "several tokens are not supported here"
                 )
         # One table (states, V) per stop string: the state after each token.
         self._tables = [np.array(_transitions(stop, texts)) for stop in stops]

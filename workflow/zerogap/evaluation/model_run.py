@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.errors import InputError
 from zerogap.evaluation.model_folders import ModelFolder
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
@@ -21,11 +22,12 @@ from zerogap.precision import used_precision
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
-from zerogap.sampling.identity import strategy_identity, versions
+from zerogap.sampling.identity import extraction_identity, strategy_identity, versions
 from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import few_shot_prompts, greedy_table
 from zerogap.sampling.samplers import EngineSampler
+from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context, Intervention, Strategy
 
 # Questions that an interruption costs at most. The workflow's jobs have larger chunks, which are
@@ -79,12 +81,12 @@ class ModelRun:
 
     def greedy(self, path: Path) -> pd.DataFrame:
         """Return the `greedy` table; decode what the file does not hold yet."""
-        if not path.exists():
-            settings = self._settings(sampling=dataclasses.asdict(self._greedy_params))
+        draws: dict[str, Any] = {"sampling": dataclasses.asdict(self._greedy_params)}
+        if not self._is_made(path, draws):
             decoder = self._decoder  # loaded before a progress bar appears
-            with resumable_dir(path, settings) as folder:
+            with resumable_dir(path, self._settings(draws)) as folder:
                 table = pd.concat(self._greedy_chunks(decoder, folder), ignore_index=True)
-                parquet.write(path, table, "greedy", self._provenance())
+                parquet.write(path, table, "greedy", self._provenance(draws))
         return parquet.read(path, "greedy")
 
     def responses(
@@ -97,20 +99,42 @@ class ModelRun:
             strategy: a strategy that samples, such as Identity.
             context: what the strategy may know.
             stream: name of the random stream.
+
+        Raises:
+            InputError: the file holds responses under another strategy, of another version, or
+                with marks of another extraction rule.
         """
-        if not path.exists():
-            sampling = dataclasses.replace(self._sampling, stream=stream)
-            settings = self._settings(
-                sampling=dataclasses.asdict(sampling),
-                strategy=strategy_identity(strategy),
-                greedy=value_digest([context.trajectories, context.entropies]),
-                base_model=context.base_model and folder_digest(context.base_model),
-                neurons=context.neurons and file_digest(context.neurons),
-            )
+        sampling = dataclasses.replace(self._sampling, stream=stream)
+        draws = {
+            "sampling": dataclasses.asdict(sampling),
+            "strategy": strategy_identity(strategy),
+            "greedy": value_digest([context.trajectories, context.entropies]),
+        }
+        if not self._is_made(path, draws):
+            settings = self._settings(draws) | {
+                "base_model": context.base_model and folder_digest(context.base_model),
+                "neurons": context.neurons and file_digest(context.neurons),
+            }
             with resumable_dir(path, settings) as folder:
                 table = self._sample(path.stem, strategy.prepare(context), sampling, folder)
-                parquet.write(path, table, "samples", self._provenance(strategy=repr(strategy)))
+                made_by = self._provenance(draws, strategy=repr(strategy))
+                parquet.write(path, table, "samples", made_by)
         return parquet.read(path, "samples")
+
+    def _is_made(self, path: Path, draws: Mapping[str, Any]) -> bool:
+        """Whether the file exists.
+
+        Raises:
+            InputError: it does, and was made by other code or from something else.
+        """
+        if not path.exists():
+            return False
+        if parquet.provenance(path).get("made_from") != self._made_from(draws):
+            raise InputError(
+                f"{path}: was made by another version of zerogap, of the strategy or of the "
+                "extraction rule, or from other files; choose another --output, or delete the file"
+            )
+        return True
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
@@ -174,20 +198,33 @@ class ModelRun:
             if wrapped is not None:
                 wrapped.release()
 
-    def _settings(self, **settings: Any) -> dict[str, Any]:
+    def _settings(self, draws: Mapping[str, Any]) -> dict[str, Any]:
         """What a step depends on: an interrupted one is only resumed with the same settings."""
         return {
-            **settings,
+            **draws,
             "model": self.digest,
             "precision": used_precision(self.dtype),
             "device": "cuda" if torch.cuda.is_available() else "cpu",
             "prompts": self.inputs.digest(),
-            "extraction": self.question_set.rule.name,
+            "extraction": extraction_identity(self.question_set.rule),
             "versions": versions(),
         }
 
-    def _provenance(self, **metadata: Any) -> dict[str, Any]:
+    def _made_from(self, draws: Mapping[str, Any]) -> str:
+        """A digest of what decides a finished file, up to rounding; any machine may read it."""
+        return value_digest(
+            {
+                **draws,
+                "model": self.digest,
+                "prompts": self.inputs.digest(),
+                "extraction": extraction_identity(self.question_set.rule),
+                "sampling_version": SAMPLING_VERSION,
+            }
+        )
+
+    def _provenance(self, draws: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
         return provenance(
+            made_from=self._made_from(draws),
             model=self.model.name,
             benchmark=self.question_set.name,
             sampling=dataclasses.asdict(self._sampling),

@@ -1,8 +1,8 @@
 """`zerogap.sample`: sample many responses per prompt from a model in memory."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
 from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import (
+    extraction_identity,
     model_identity,
     strategy_identity,
     tokenizer_identity,
@@ -125,7 +126,7 @@ def sample(
         return job.run(None if output is None else Path(output))
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class _Job:
     """What one call samples, and how."""
 
@@ -144,9 +145,7 @@ class _Job:
         decoder = loading.decoder(self.model)
         if self.strategy is None:
             return self._sample(decoder, Intervention(), [], output)
-        params = SamplingParams(
-            temperature=0, max_new_tokens=self.sampling.max_new_tokens, stop=self.sampling.stop
-        )
+        params = dataclasses.replace(self.sampling, temperature=0, num_samples=1)
         trajectories, _ = decode_greedily(decoder, self.prompts, self.tokenizer, params)
         context = Context(
             trajectories=[trajectory.token_ids for trajectory in trajectories],
@@ -206,7 +205,7 @@ class _Job:
             "base_model": self.base_model and folder_digest(self.base_model),
             "neurons": self.neurons and file_digest(self.neurons),
             "sampling": {**vars(self.sampling), "batch_size": None},
-            "extraction": self.rule.name,
+            "extraction": extraction_identity(self.rule),
             "versions": versions(),
             "prompts": value_digest([prompts, self.golds]),
             "trajectories": value_digest([trajectory.token_ids for trajectory in trajectories]),

@@ -1,6 +1,7 @@
 """The arguments of :func:`zerogap.sample`: checked, and in the form that the sampler takes."""
 
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -37,7 +38,7 @@ def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) ->
     if gold is None:
         return [None] * len(prompts)
     answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
-    if unmatched := sorted(set(answers) ^ set(prompts)):
+    if unmatched := sorted(set(answers) ^ set(prompts), key=str):
         raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
     return [_gold_answer(name, answers[name], rule) for name in prompts]
 
@@ -88,7 +89,7 @@ def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _is_count(value: Any) -> bool:

@@ -63,7 +63,7 @@ def sample_questions(
                 names = [sampler.prompts[index].question_id for index in chunk]
                 table = checkpoint.load(number, names, sampler.sampling.num_samples)
             if checkpoint is not None and table is not None:
-                batch_size = checkpoint.batch_size
+                batch_size = sampler.sampling.resumed_batch_size(checkpoint.batch_size)
                 progress.skip(len(chunk))
             else:
                 batch_size = batch_size or sampler.batch_size()

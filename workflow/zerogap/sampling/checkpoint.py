@@ -24,7 +24,7 @@ class SampleCheckpoint:
             also makes sure that they come from a job with the same settings.
 
     Attributes:
-        batch_size: batch size of the latest chunk loaded. A resumed job continues with it, since
+        batch_size: batch size of the latest chunk loaded. A resumed job does not exceed it, since
             an earlier attempt may have reduced it when it ran out of memory.
     """
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.metadata
 import inspect
+import sys
 from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from zerogap.data.extraction import ExtractionRule
 from zerogap.errors import InputError
 from zerogap.io.digests import bytes_digest, value_digest
 from zerogap.sampling.version import SAMPLING_VERSION
@@ -67,10 +69,21 @@ def strategy_identity(strategy: object) -> Any:
         ) from error
 
 
-def source_digest(strategy_class: type) -> str | None:
-    """Digest of the source of a strategy's class; None if it has none, as in an interpreter."""
+def extraction_identity(rule: ExtractionRule) -> list[str | None]:
+    """The name of an extraction rule and, of a user's own, its source."""
+    return [rule.name, rule.function and source_digest(rule.function)]
+
+
+def source_digest(code: object) -> str | None:
+    """Digest of the source of a class or function; None if it has none, as in an interpreter.
+
+    It is that of the whole module, whose other functions it may call. A script, which may change
+    for other reasons, counts with the class or function alone.
+    """
+    module = sys.modules.get(getattr(code, "__module__", ""))
+    is_script = module is None or module.__name__ == "__main__"
     try:
-        return value_digest(inspect.getsource(strategy_class))
+        return value_digest(inspect.getsource(code if is_script else module))  # type: ignore[arg-type]
     except (OSError, TypeError):
         return None
 

@@ -37,7 +37,7 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import SampleCheckpoint
-from zerogap.sampling.identity import source_digest, versions
+from zerogap.sampling.identity import extraction_identity, source_digest, versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.opening import decode_trajectories, opened_sampler
 from zerogap.sampling.ranks import token_ranks
@@ -270,6 +270,7 @@ def _settings(
     return {
         **parameters,
         "sampling": sampling,
+        "extraction": extraction_identity(extraction_rule(parameters["extraction"])),
         "versions": versions(),
         "models": [folder_digest(folder) for folder in (model, context.base_model) if folder],
         "prompts": inputs.digest(),

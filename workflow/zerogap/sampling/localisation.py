@@ -164,6 +164,10 @@ class GreedyPasses:
         self._rule = extraction_rule(benchmark["extraction"])
         self.batch_size: int | None = None
 
+    def resume(self, batch_size: int | None) -> None:
+        """Continue with the batch size of an earlier attempt, if there was one."""
+        self.batch_size = self._params.resumed_batch_size(batch_size)
+
     def accuracy(self, decoder: Decoder) -> float:
         """Return the fraction of the questions that the decoder's greedy responses solve."""
         return float(np.mean(self.solved(decoder)))
@@ -214,7 +218,7 @@ def _measure(
         if not journal.has(name, None):
             passes.batch_size = None
             journal.add(name, None, passes.accuracy(decoder), passes.batch_size)
-        passes.batch_size = journal.batch_size(name)
+        passes.resume(journal.batch_size(name))
         for group, accuracy in patched_accuracies(decoder, base, remaining, passes.accuracy):
             journal.add(name, group, accuracy, passes.batch_size)
         del decoder

@@ -35,7 +35,7 @@ def last_tokens(rows: Rows, n: int) -> Tensor:
 
 def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
     """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
-    length = max(n + 1, *(len(tokens) for tokens in trajectories))
+    length = max([n + 1, *(len(tokens) for tokens in trajectories)])
     padded = torch.full((len(trajectories), length), _PADDING)
     for row, tokens in zip(padded, trajectories, strict=True):
         row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)

@@ -82,7 +82,7 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
 
 
 def gpu_memories() -> list[float]:
-    """Bytes of memory of every GPU visible from here; none without nvidia-smi."""
+    """Bytes of memory of every GPU visible from here that has its own; none without nvidia-smi."""
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         process = subprocess.run(  # noqa: S603
@@ -90,7 +90,8 @@ def gpu_memories() -> list[float]:
         )
     except (OSError, subprocess.SubprocessError):
         return []
-    return [float(line) * 2**20 for line in process.stdout.split("\n") if line.strip()]
+    sizes = process.stdout.split()
+    return [float(size) * 2**20 for size in sizes if size.isdigit()]  # not "[N/A]"
 
 
 def check_gpu_memory(
