@@ -175,14 +175,6 @@ def peak_bytes(device: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def current_bytes(device: str) -> int:
-    """Memory in use now, of the GPU or of this process."""
-    import psutil
-    import torch
-
-    return torch.cuda.memory_allocated() if device == "cuda" else psutil.Process().memory_info().rss
-
-
 def synchronize(device: str) -> None:
     """Wait for the GPU, if there is one."""
     import torch
