@@ -43,8 +43,8 @@ class Config(Section):
         description=(
             "What the models and data of the run are, if they are not the paper's: one sentence "
             "for the tables, the claims and the report. An overlay with other models or questions "
-            "states its own; one that has the base of a model and no note ends that of the files "
-            "before it."
+            "states its own. An overlay that sets the base of a model and has no note clears the "
+            "notes of the files before it."
         )
     )
     seed: int = Field(

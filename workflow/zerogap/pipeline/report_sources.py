@@ -89,8 +89,8 @@ def _preparation(config: Config, model: ModelEntry) -> str:
     text = f"trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
     text += "the run"
     if screening := model.preparation.screening:
-        text += f"; only questions that it solves in one of {screening.num_samples} responses are "
-        text += "used"
+        text += f"; only questions that it solves in at least one of {screening.num_samples} "
+        text += "responses are used"
     return f" ({text})"
 
 
