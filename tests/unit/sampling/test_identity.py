@@ -120,7 +120,7 @@ def test_a_strategy_is_another_if_its_source_changed(tmp_path, monkeypatch) -> N
         (tmp_path / f"{name}.py").write_text(source)
         found.append(source_digest(importlib.import_module(name).Mine))
     assert found[0] == found[1] != found[2]
-    assert strategy_identity(Identity())[1] == source_digest(Identity)
+    assert source_digest(Identity) is None  # ours counts by its version
 
 
 def test_a_strategy_is_another_if_a_function_of_its_module_changed(tmp_path, monkeypatch) -> None:

@@ -75,15 +75,18 @@ def extraction_identity(rule: ExtractionRule) -> list[str | None]:
 
 
 def source_digest(code: object) -> str | None:
-    """Digest of the source of a class or function; None if it has none, as in an interpreter.
+    """Digest of the source of a user's class or function; None if it has none (an interpreter).
 
     It is that of the whole module, whose other functions it may call. A script, which may change
-    for other reasons, counts with the class or function alone.
+    for other reasons, counts with the class or function alone. The code of zerogap itself counts by
+    :data:`~zerogap.sampling.version.SAMPLING_VERSION`.
     """
-    module = sys.modules.get(getattr(code, "__module__", ""))
-    is_script = module is None or module.__name__ == "__main__"
+    name = getattr(code, "__module__", "")
+    if name.partition(".")[0] == "zerogap":
+        return None
+    source = code if name == "__main__" else sys.modules.get(name)
     try:
-        return value_digest(inspect.getsource(code if is_script else module))  # type: ignore[arg-type]
+        return value_digest(inspect.getsource(source))  # type: ignore[arg-type]
     except (OSError, TypeError):
         return None
 
