@@ -21,10 +21,10 @@ def published() -> pd.DataFrame:
     return rows.assign(value=pd.to_numeric(rows["value"]))
 
 
-def as_metrics() -> pd.DataFrame:
-    """The numbers of Tables 1 to 4 as a `metrics` table, without intervals."""
+def as_metrics(place: str = "Table") -> pd.DataFrame:
+    """The numbers of "Table 3", say, or of all tables, as a `metrics` table without intervals."""
     rows = published()
-    rows = rows[rows["place"].str.startswith("Table")]
+    rows = rows[rows["place"].str.startswith(place)]
     keys = ["model", "benchmark", "strategy", "metric"]
     # SA-PPG of the first setting is in all four tables, with the same values (see the tests).
     rows = rows.drop_duplicates(keys)[[*keys, "value"]]

@@ -16,7 +16,7 @@ def main_vs_paper(
     values: MetricTable, labels: Labels, protocol_differences: Sequence[str] = ()
 ) -> Table:
     """Table 3 of this run next to the paper's."""
-    published = paper.main(MetricTable([as_metrics()]), labels)
+    published = paper.main(MetricTable([as_metrics("Table 3")]), labels)
     return vs_paper(paper.main(values, labels), published, protocol_differences)
 
 
@@ -24,21 +24,23 @@ def reversal_vs_paper(
     values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
 ) -> Table:
     """Table 1 of this run next to the paper's."""
-    return _one_setting(paper.reversal, values, labels, setting, protocol_differences)
+    return _one_setting(paper.reversal, "Table 1", values, labels, setting, protocol_differences)
 
 
 def decomposition_vs_paper(
     values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
 ) -> Table:
     """Table 2 of this run next to the paper's."""
-    return _one_setting(paper.decomposition, values, labels, setting, protocol_differences)
+    return _one_setting(
+        paper.decomposition, "Table 2", values, labels, setting, protocol_differences
+    )
 
 
 def ablation_vs_paper(
     values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
 ) -> Table:
     """Table 4 of this run next to the paper's."""
-    return _one_setting(paper.ablation, values, labels, setting, protocol_differences)
+    return _one_setting(paper.ablation, "Table 4", values, labels, setting, protocol_differences)
 
 
 def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str] = ()) -> Table:
@@ -95,13 +97,14 @@ def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str]
 
 def _one_setting(
     build: Callable[[MetricTable, Labels, Setting], Table],
+    place: str,
     values: MetricTable,
     labels: Labels,
     setting: Setting,
     protocol_differences: Sequence[str],
 ) -> Table:
     table = build(values, labels, setting)
-    published = MetricTable([as_metrics()])
+    published = MetricTable([as_metrics(place)])
     if published.strategies(*setting):
         published_table = build(published, labels, setting)
     else:  # the paper shows these tables for one setting only

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zerogap.reporting.labels import STRATEGIES, Labels
+from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable, ordered
 from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.strategies.registry import ALL_ZERO
 
 # The last row of the paper's tables, where a run has it.
 NOISE_FLOOR = {"clean_batch2": "Noise floor"}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
+NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
     "the table of intervals. Identity and the noise floor do not compete."
@@ -45,7 +47,8 @@ def strategy_names(
 ) -> dict[str, str]:
     """The paper's strategies in the given order; others come before RailCap, the last one."""
     strategies = dict.fromkeys(s for setting in settings for s in values.strategies(*setting))
-    others = [strategy for strategy in strategies if strategy not in STRATEGIES]
+    listed = {*order, *NOT_STRATEGIES}
+    others = [strategy for strategy in strategies if strategy not in listed]
     return {key: labels.strategy(key) for key in [*order[:-1], *others, order[-1]]}
 
 
