@@ -112,6 +112,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     generated = (
         "full-protocol/",
         "smollm2-gsm8k/",
+        "smollm2-gsm-symbolic/",
         "metric-study/",
         "benchmarks/",
     )  # linked from the pages about them
