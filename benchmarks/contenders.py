@@ -59,16 +59,17 @@ def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str,
     asked = common.read_prompts(prompts, questions)
     start = time.perf_counter()
     draw = ENGINES[engine](Work(prompts=asked, **work))
+    startup = time.perf_counter() - start
     if common.default_device() == "cuda":
         draw()  # our steps are captured in the first draw, vLLM's while it starts
-    loaded = time.perf_counter()
+    begin = time.perf_counter()
     num_tokens = draw()
     common.synchronize(common.default_device())
-    seconds = time.perf_counter() - loaded
+    seconds = time.perf_counter() - begin
     return {
         "speed": num_tokens / seconds,
         "peak": common.peak_bytes(common.default_device()),
-        "startup": loaded - start,
+        "startup": startup,
         "questions": questions,
         "prompt": len(asked[0].token_ids),
     }

@@ -131,7 +131,7 @@ def measure(
         num_samples=samples, temperature=0.7, max_new_tokens=tokens, batch_size=rows or "auto"
     )
     if device == "cuda":  # steps are captured when they are first met
-        sample(decoder, prompts, common.EndlessTokenizer(), sampling)
+        list(sample(decoder, prompts, common.EndlessTokenizer(), sampling))
     start = time.perf_counter()
     responses = sample(timed, prompts, common.EndlessTokenizer(), sampling)
     num_tokens = sum(len(response.token_ids) for _, drawn in responses for response in drawn)

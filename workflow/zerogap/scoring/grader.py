@@ -7,7 +7,7 @@ import pandas as pd
 
 from zerogap.data.extraction import RULES, ExtractionRule
 from zerogap.errors import InputError
-from zerogap.scoring.response_file import ResponseFile, describe, is_missing
+from zerogap.scoring.response_file import ResponseFile, describe
 
 
 class Grader:
@@ -35,9 +35,9 @@ class Grader:
             InputError: The rule does not accept an answer.
         """
         values = file.rows[column]
-        for number, value in zip(file.numbers, values, strict=True):
-            if is_missing(value):
-                raise file.error(number, f"the gold answer is empty; give {column}")
+        missing = values.index[values.isna()]
+        if len(missing):
+            raise file.error(int(missing[0]), f"the gold answer is empty; give {column}")
         texts = [str(value) for value in values]
         gold: dict[str, str] = {}  # of each distinct text: a question has many responses
         for number, text in zip(file.numbers, texts, strict=True):

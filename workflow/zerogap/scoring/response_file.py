@@ -151,14 +151,10 @@ def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputE
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is null or NaN."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
 def describe(value: Any) -> str:
     """A value as errors show it: short, and "empty" if it is missing."""
-    if is_missing(value) or str(value).strip().lower() in _EMPTY:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    if is_nan or str(value).strip().lower() in _EMPTY:
         return "empty"
     text = repr(value)
     if len(text) <= MAX_SHOWN_CHARACTERS:
