@@ -208,7 +208,7 @@ def in_child(
     """
     environment = os.environ | {
         "LD_PRELOAD": ":".join(preload),
-        "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as in the jobs of the workflow
+        "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as `loading.load` sets them
         "MALLOC_MMAP_THRESHOLD_": "1000000000",
         "HF_HUB_OFFLINE": "1",
     }

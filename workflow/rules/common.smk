@@ -33,10 +33,6 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": 1,
     "GRADIO_ANALYTICS_ENABLED": False,
     "TOKENIZERS_PARALLELISM": "false",
-    # By default glibc returns the memory of a decoding step to the kernel and requests it again
-    # for the next one, which costs a tenth of the sampling time on a CPU.
-    "MALLOC_TRIM_THRESHOLD_": 4_000_000_000,
-    "MALLOC_MMAP_THRESHOLD_": 1_000_000_000,
 }
 if CONFIG.offline:
     ENVIRONMENT |= {

@@ -1,7 +1,4 @@
-import ctypes
 import itertools
-import threading
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -9,8 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb
 
-from zerogap.engine import cpu_kernels, cpu_kernels_numba
+from zerogap.engine import cpu_kernels, cpu_kernels_numba, row_kernels
 from zerogap.engine.drawing import draw
 
 
@@ -87,56 +85,47 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
     prefix = tuple(part[:, (2 * some[:, None] + torch.arange(2)).flatten()] for part in prefix)
     few = cpu_kernels.attend(query[some], own, num_own[some], prefix, question, cell[some])
     assert few.equal(whole[some])
-    monkeypatch.setattr(cpu_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP
+    monkeypatch.setattr(row_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP
     assert cpu_kernels.attend(*arguments).equal(whole)
 
 
-@pytest.fixture
-def openmp_threads():
-    """Number of threads of PyTorch's OpenMP library, if kernels can use it."""
-    if cpu_kernels._openmp_parallel() is None:
-        pytest.skip("this PyTorch does not use GNU OpenMP")
-    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"))
-    return library.omp_get_max_threads
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 70), st.sampled_from([1e-5, 0.1]))
+def test_a_norm_is_rounded_like_that_of_transformers(seed, size, epsilon):
+    generator = torch.Generator().manual_seed(seed)
+    hidden = (torch.randn(3, 2, size, generator=generator) * 5).bfloat16()
+    norm = LlamaRMSNorm(size, eps=epsilon).bfloat16()
+    norm.weight.data = torch.randn(size, generator=generator).bfloat16()
+    normed = cpu_kernels.rms_norm(hidden, norm.weight.detach(), epsilon)
+    # Sums in another order may move a value to the next bfloat16 before it is multiplied.
+    torch.testing.assert_close(normed, norm(hidden).detach(), rtol=2**-7, atol=0)
 
 
-def test_kernels_run_on_pytorchs_threads(threads, openmp_threads):
-    threads(3)
-    assert openmp_threads() == 3
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 70), st.floats(0.1, 60))
+def test_gated_silu_is_exact_up_to_one_rounding(seed, size, spread):
+    generator = torch.Generator().manual_seed(seed)
+    joined = (torch.randn(3, 2, 2 * size, generator=generator) * spread).bfloat16()
+    gate, up = joined.double().split(size, dim=-1)
+    expected = torch.nn.functional.silu(gate) * up
+    out = cpu_kernels.gated_silu(joined)
+    assert out.shape == (3, 2, size)
+    # Numbers below the smallest normal one lose digits; exp(-87) is taken as 0.
+    torch.testing.assert_close(out.double(), expected, rtol=2**-8 + 1e-6, atol=1e-34)
 
 
-@pytest.mark.parametrize("where", ["caller", "worker"])
-def test_an_exception_in_a_thread_reaches_the_caller(where, threads, openmp_threads):
-    threads(2)
-    both, done = threading.Barrier(2, timeout=30), []
-
-    def interrupted(first, last):
-        if last == 0:
-            return
-        if first < 2 * cpu_kernels.MIN_ROWS_PER_CALL:
-            both.wait()  # each thread has a piece
-        if (threading.current_thread() is threading.main_thread()) == (where == "caller"):
-            raise KeyboardInterrupt
-        done.append(first)
-
-    with pytest.raises(KeyboardInterrupt):
-        cpu_kernels.run_by_rows(interrupted, 6 * cpu_kernels.MIN_ROWS_PER_CALL)
-    assert done
-
-
-def test_an_interrupt_that_ctypes_drops_is_raised(threads, openmp_threads, monkeypatch):
-    """A signal that arrives where ctypes calls Python: the caller's part does not run."""
-    threads(2)
-    monkeypatch.setattr(cpu_kernels, "_openmp_parallel", lambda: lambda work, *_: None)
-    with pytest.raises(KeyboardInterrupt):
-        cpu_kernels.run_by_rows(lambda first, last: None, 100)
-
-
-def test_without_a_cache_folder_kernels_are_compiled_in_memory(monkeypatch):
-    monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
-    with pytest.raises(RuntimeError, match="cannot cache"):
-        numba.njit(cache=True)(lambda x: x + 1)
-    assert cpu_kernels_numba.compiled(lambda x: x + 1)(1) == 2
+@pytest.mark.parametrize("size", [2, 10, 64])
+def test_heads_are_rotated_up_to_one_rounding_and_the_others_stay(size):
+    generator = torch.Generator().manual_seed(size)
+    heads = torch.randn(5, 3, 4, size, generator=generator).bfloat16()
+    cos, sin = torch.randn(2, 5, 3, size, generator=generator).bfloat16()
+    rotated = heads.clone()
+    cpu_kernels.rotate(rotated, cos, sin, 3)
+    query, _ = apply_rotary_pos_emb(
+        *(part.double() for part in (heads[:, :, :3], heads[:, :, :3], cos, sin)), unsqueeze_dim=2
+    )
+    torch.testing.assert_close(rotated[:, :, :3].double(), query, rtol=2**-8, atol=1e-6)
+    assert rotated[:, :, 3].equal(heads[:, :, 3])
 
 
 @settings(max_examples=60, deadline=None)
@@ -182,7 +171,7 @@ def test_the_exponential_is_accurate_alone_and_in_a_vectorised_loop():
     def alone(values):
         return np.array([cpu_kernels_numba.exp(x) for x in values])
 
-    @numba.njit(fastmath=cpu_kernels_numba.FAST_SUMS)
+    @numba.njit(fastmath=row_kernels.FAST_SUMS)
     def many(values, scale):  # in a vectorised loop, next to another product
         results = np.empty_like(values)
         for at in range(len(values)):

@@ -7,6 +7,13 @@ from zerogap.engine import cpu_kernels, part_attention
 from zerogap.engine.part_attention import prefix_part
 
 
+@pytest.fixture(params=["products", "flash attention"], autouse=True)
+def way(request, monkeypatch):
+    """The two ways in bfloat16, whichever this CPU prefers."""
+    monkeypatch.setattr(part_attention, "prefers_products", lambda: request.param == "products")
+    return request.param
+
+
 def literal(query, key, value, num_keys):
     """Output and logarithm of the summed weights in float64, one query after the other."""
     out, weight = torch.empty(query.shape).double(), torch.empty(query.shape[:3]).double()
@@ -68,7 +75,8 @@ def test_large_scores_are_not_rounded_to_bfloat16():
     torch.testing.assert_close(weight.double(), expected_weight, rtol=0, atol=0.003)
 
 
-def test_chunks_of_queries_give_the_same_result(monkeypatch):
+@pytest.mark.parametrize("way", ["products"], indirect=True)
+def test_chunks_of_queries_give_the_same_result(way, monkeypatch):
     query, key, value, num_keys = case(0, 2, 50, 30, 3, torch.bfloat16)
     whole = part_attention.part_attention(query, key, value, num_keys=num_keys)
     monkeypatch.setattr(part_attention, "SCORES_AT_ONCE", 7 * 2 * 2 * 30)
@@ -80,7 +88,8 @@ def test_chunks_of_queries_give_the_same_result(monkeypatch):
         torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
 
 
-def test_a_nan_among_the_visible_keys_reaches_the_output():
+@pytest.mark.parametrize("way", ["products"], indirect=True)  # flash attention adds up a mask
+def test_a_nan_among_the_visible_keys_reaches_the_output(way):
     query, key, value, num_keys = case(0, 3, 2, 9, 1, torch.bfloat16)
     num_keys[:] = 5
     nan = torch.tensor(float("nan"))

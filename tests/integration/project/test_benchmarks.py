@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers.paths import ROOT
-from zerogap.engine import cpu_kernels
+from zerogap.engine import cpu_kernels, part_attention
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 attention, batch, common, contenders, floors, kernels, scaling, strategies = (
@@ -153,7 +153,8 @@ def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch)
 @pytest.mark.parametrize("way", ["flash", "products"])
 def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
     num_calls, softmax = [], cpu_kernels.softmax
-    monkeypatch.setattr(cpu_kernels, "apply_to", cpu_kernels.apply_to)  # restored after the test
+    prefers_products = part_attention.prefers_products
+    monkeypatch.setattr(part_attention, "prefers_products", prefers_products)  # restored after it
     monkeypatch.setattr(cpu_kernels, "softmax", lambda *args: num_calls.append(0) or softmax(*args))
     assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
     assert len(num_calls) == (3 if way == "products" else 0)

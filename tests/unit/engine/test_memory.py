@@ -1,4 +1,8 @@
-"""Free memory within control groups, and smaller batches when memory runs out."""
+"""Free memory within control groups, smaller batches when memory runs out, freed memory."""
+
+import ctypes
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -94,3 +98,23 @@ def test_a_question_that_does_not_fit_alone_is_an_error():
 
     with pytest.raises(InputError, match="one question takes 50 samples"):
         memory.within_memory(attempt, 60, num_samples=50, on_retry=lambda _: None)
+
+
+COUNT_PAGES = """
+import resource, torch
+from zerogap.engine import memory
+
+memory.keep_freed_memory()
+for _ in range(6):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**24)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="this is not glibc")
+def test_freed_memory_is_used_again_without_asking_the_system_for_pages():
+    output = subprocess.run(
+        [sys.executable, "-c", COUNT_PAGES], capture_output=True, text=True, check=True
+    )
+    assert int(output.stdout) < 1000  # of the 16,384 pages of 64 MiB

@@ -7,22 +7,10 @@ variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in
 does not depend on how rows are distributed over threads.
 """
 
-import ctypes
 import os
-import threading
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-
-MIN_ROWS_PER_CALL = 8  # fewer rows are not worth a call of a kernel
-
-_Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def apply_to(tensor: Tensor) -> bool:
@@ -63,8 +51,7 @@ def attend(
     from zerogap.engine import cpu_kernels_numba  # loading numba takes time
 
     out = prefix[1].new_empty(query.shape)
-    tensors = [query, *own, num_own, *prefix, *question, cell_of_row, out]
-    run_by_rows(cpu_kernels_numba.attend, len(query), *map(as_numpy, tensors))
+    cpu_kernels_numba.attend(len(query), query, *own, num_own, *prefix, *question, cell_of_row, out)
     return out
 
 
@@ -84,10 +71,14 @@ def softmax(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> Tensor:
 
     batch, num_queries, num_columns = scores.shape
     largest, total = scores.new_empty(2, batch, num_queries, dtype=torch.float32)
-    tensors = [scores.view(-1, num_columns), remainder.view(-1, num_columns), num_keys]
-    tensors += [largest.view(-1), total.view(-1)]
-    run_by_rows(
-        cpu_kernels_numba.softmax, batch * num_queries, num_queries, *map(as_numpy, tensors)
+    rows = [tensor.view(-1, num_columns) for tensor in (scores, remainder)]
+    cpu_kernels_numba.softmax(
+        batch * num_queries,
+        torch.tensor([num_queries]),
+        *rows,
+        num_keys,
+        largest.view(-1),
+        total.view(-1),
     )
     log_sum: Tensor = largest + total.log()
     return log_sum
@@ -111,73 +102,44 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Te
 
     tokens = torch.empty_like(row)
     ends = torch.bincount(row, minlength=len(logits)).cumsum(0)
-    tensors = [logits, uniform, row.argsort(), ends, tokens]
-    scale = np.float32(1 / temperature)
-    run_by_rows(cpu_kernels_numba.draw, len(logits), scale, *map(as_numpy, tensors))
+    scale = torch.tensor([1 / temperature], dtype=torch.float32)
+    cpu_kernels_numba.draw(len(logits), scale, logits, uniform, row.argsort(), ends, tokens)
     return tokens
 
 
-def as_numpy(tensor: Tensor) -> NDArray[Any]:
-    """The tensor as an array; bfloat16, which numpy lacks, as its 16 bits.
+def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """Normalise bfloat16 (…, N) by its root mean square and multiply it by the weight (N,)."""
+    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
 
-    It is made contiguous, because numba compiles a kernel for every memory layout that it meets.
-    """
-    tensor = tensor.contiguous()
-    if tensor.dtype == torch.bfloat16:
-        tensor = tensor.view(torch.uint16)
-    array: NDArray[Any] = tensor.numpy()
-    return array
+    out = torch.empty_like(hidden, memory_format=torch.contiguous_format)
+    rows, size = hidden.shape[:-1].numel(), hidden.shape[-1]
+    inputs = [hidden.reshape(rows, size), weight, torch.tensor([epsilon])]
+    cpu_kernels_numba.rms_norm(rows, *inputs, out.view(rows, size))
+    return out
 
 
-def run_by_rows(kernel: Callable[..., None], num_rows: int, *arguments: Any) -> None:
-    """Run a kernel on rows 0 … num_rows-1, in pieces distributed over PyTorch's threads.
+def gated_silu(joined: Tensor) -> Tensor:
+    """silu(gate) * up (…, N) of both next to each other in bfloat16, (…, 2N) and contiguous."""
+    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
 
-    PyTorch's OpenMP threads keep spinning for a while after each of its calls. A second pool of
-    threads would share the cores with them and run at half speed, so the kernel borrows PyTorch's
-    own. Where that is not possible the caller does all pieces itself.
+    rows, size = joined.shape[:-1].numel(), joined.shape[-1] // 2
+    out = joined.new_empty(*joined.shape[:-1], size)
+    cpu_kernels_numba.gated_silu(rows, joined.view(rows, -1), out.view(rows, size))
+    return out
+
+
+def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
+    """Apply rotary position embeddings to the first heads, in place.
 
     Args:
-        kernel: takes the arguments and the first and last row of a piece.
-        num_rows: rows in all.
-        arguments: of the kernel.
+        heads: (B, L, H, D) in bfloat16, contiguous.
+        cos: (B, L, D), whose two halves belong to the two halves of a head.
+        sin: (B, L, D).
+        num_rotated: heads to rotate; those behind them stay as they are.
     """
-    kernel(*arguments, 0, 0)  # compiles here: a worker thread's stack is too small for that
-    num_threads = torch.get_num_threads()
-    # Four pieces per thread, since rows take different times.
-    piece = max(MIN_ROWS_PER_CALL, -(-num_rows // (4 * num_threads)))
-    starts = iter(range(0, num_rows, piece))  # shared by all threads
-    errors: list[BaseException] = []
-    thread_ids: set[int] = set()
+    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
 
-    def work(_: object = None) -> None:
-        try:
-            thread_ids.add(threading.get_ident())
-            for first in starts:
-                kernel(*arguments, first, min(first + piece, num_rows))
-        except BaseException as error:  # ctypes would drop it
-            errors.append(error)
-
-    parallel = _openmp_parallel() if num_threads > 1 and num_rows > piece else None
-    if parallel is None:
-        work()
-    else:
-        parallel(_Callback(work), None, num_threads, 0)
-        # An interrupt that arrives between ctypes and our first line is dropped by ctypes; the
-        # caller's own part has not run then.
-        if threading.get_ident() not in thread_ids:
-            raise KeyboardInterrupt
-    if errors:
-        raise errors[0]
-
-
-@cache
-def _openmp_parallel() -> Callable[..., Any] | None:
-    """GNU OpenMP's "call this function in n threads", from the library that PyTorch uses.
-
-    None where PyTorch has its threads from another library.
-    """
-    try:
-        library = Path(torch.__file__).parent / "lib/libtorch_cpu.so"
-        return ctypes.CDLL(str(library)).GOMP_parallel
-    except (OSError, AttributeError):
-        return None
+    batch, length, num_heads, size = heads.shape
+    rows = batch * length
+    tensors = [heads.view(rows, num_heads, size), cos.view(rows, size), sin.view(rows, size)]
+    cpu_kernels_numba.rotate(rows, *tensors, torch.tensor([num_rotated]))

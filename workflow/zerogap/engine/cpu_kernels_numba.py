@@ -1,7 +1,7 @@
 """The kernels behind :mod:`zerogap.engine.cpu_kernels`, compiled by numba when first used.
 
-The compiled code is cached next to this file or in the user's cache folder. bfloat16 values arrive
-as their 16 bits, since numpy has no such type, and are widened exactly.
+bfloat16 values arrive as their 16 bits, since numpy has no such type, and are widened exactly.
+Scalars come in arrays of one element.
 """
 
 import math
@@ -9,27 +9,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from zerogap.engine.row_kernels import RowKernel, arrays, rows
+
+CACHE_LINE = 64  # bytes
 LANES = 16  # running maxima of a row's scores
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
-# Sums may be taken in any order, which lets loops be vectorised; NaN and infinity keep their rules.
-FAST_SUMS = {"reassoc", "contract", "nsz", "arcp"}
 
 Array = NDArray[Any]
-
-
-def compiled(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile a kernel, cached on disk if there is a folder that can be written to."""
-    kernel: Callable[..., None]
-    try:
-        kernel = njit(nogil=True, cache=True, fastmath=FAST_SUMS)(function)
-    except RuntimeError:  # in a read-only container, say
-        kernel = njit(nogil=True, fastmath=FAST_SUMS)(function)
-    return kernel
+Kernel = Callable[[Any], None]
 
 
 @intrinsic
@@ -133,81 +127,107 @@ def _implement_largest(stored):  # type: ignore[no-untyped-def]
 overload(_largest)(_implement_largest)
 
 
-@compiled
-def attend(
-    query: Array,
-    key: Array,
-    value: Array,
-    num_own: Array,
-    prefix_out: Array,
-    prefix_weight: Array,
-    question_out: Array,
-    question_weight: Array,
-    cell_of_row: Array,
-    out: Array,
-    first: int,
-    last: int,
-) -> None:
-    """:func:`zerogap.engine.cpu_kernels.attend` for rows first … last-1.
+@intrinsic
+def _prefetch(_, array, index):  # type: ignore[no-untyped-def]
+    """In compiled code, start to read a cache line: that of a contiguous array's element."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        name = "llvm.prefetch.p0" if str(address.type) == "ptr" else "llvm.prefetch.p0i8"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+@RowKernel
+def attend(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.attend`.
 
     Per row: scores of its own tokens, then per head the softmax over these and the two shared
     parts, then the weighted sum. Tokens are the outer loop and heads the inner one, so that keys
     and values are read in the order in which they are stored. The largest score is found in several
     lanes, because a single running maximum is not vectorised: it would have to treat NaN.
     """
-    _vectorise_widely()
-    _, heads, size = query.shape
-    group = heads // key.shape[2]
-    key_head, member = np.arange(heads) // group, np.arange(heads) % group
-    cells = question_out.shape[2] // group  # of a question
-    dtype = out.dtype
-    row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
-    scores = np.empty((heads, key.shape[1] + LANES), dtype)
-    lanes = np.empty(LANES, dtype)
-    for row in range(first, last):
-        question, in_question = cell_of_row[row] // cells, cell_of_row[row] % cells * group
-        for head in range(heads):
-            for d in range(size):
-                row_query[head, d] = _float(query[row, head, d])
-        for token in range(num_own[row]):
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        (
+            query,
+            key,
+            value,
+            num_own,
+            prefix_out,
+            prefix_weight,
+            question_out,
+            question_weight,
+            cell_of_row,
+            out,
+        ) = arrays(job, described)
+        _, heads, size = query.shape
+        group = heads // key.shape[2]
+        key_head, member = np.arange(heads) // group, np.arange(heads) % group
+        cells = question_out.shape[2] // group  # of a question
+        width, token_size = key.shape[1], key.shape[2] * size
+        line = CACHE_LINE // key.itemsize
+        dtype = out.dtype
+        row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
+        scores = np.empty((heads, key.shape[1] + LANES), dtype)
+        lanes = np.empty(LANES, dtype)
+        for row in rows(job):
+            question, in_question = cell_of_row[row] // cells, cell_of_row[row] % cells * group
             for head in range(heads):
-                read, score = key_head[head], dtype.type(0)
                 for d in range(size):
-                    score += row_query[head, d] * _float(key[row, token, read, d])
-                scores[head, token] = score
-        num_tokens = num_own[row]
-        padded = -(-num_tokens // LANES) * LANES
-        for head in range(heads):
-            read = key_head[head]
-            of_prefix, of_question = row * group + member[head], in_question + member[head]
-            to_prefix = prefix_weight[read, of_prefix]
-            to_question = question_weight[question, read, of_question]
-            scores[head, num_tokens:padded] = -np.inf
-            lanes[:] = max(to_prefix, to_question)
-            for token in range(0, padded, LANES):
-                for lane in range(LANES):
-                    lanes[lane] = max(lanes[lane], scores[head, token + lane])
-            largest = lanes.max()
-            to_prefix, to_question = _exp(to_prefix - largest), _exp(to_question - largest)
-            total = to_prefix + to_question
-            for token in range(padded):
-                weight = _exp(scores[head, token] - largest)
-                scores[head, token] = weight
-                total += weight
-            for token in range(num_tokens):
-                scores[head, token] /= total
-            to_prefix, to_question = to_prefix / total, to_question / total
-            for d in range(size):
-                row_out[head, d] = to_prefix * _float(prefix_out[read, of_prefix, d])
-                row_out[head, d] += to_question * _float(
-                    question_out[question, read, of_question, d]
-                )
-        for token in range(num_own[row]):
+                    row_query[head, d] = _float(query[row, head, d])
+            for token in range(num_own[row]):
+                for item in range(0, token_size, line):
+                    _prefetch(value, (row * width + token) * token_size + item)
+                for head in range(heads):
+                    read, score = key_head[head], dtype.type(0)
+                    for d in range(size):
+                        score += row_query[head, d] * _float(key[row, token, read, d])
+                    scores[head, token] = score
+            num_tokens = num_own[row]
+            padded = -(-num_tokens // LANES) * LANES
             for head in range(heads):
-                read, weight = key_head[head], scores[head, token]
+                read = key_head[head]
+                of_prefix, of_question = row * group + member[head], in_question + member[head]
+                to_prefix = prefix_weight[read, of_prefix]
+                to_question = question_weight[question, read, of_question]
+                scores[head, num_tokens:padded] = -np.inf
+                lanes[:] = max(to_prefix, to_question)
+                for token in range(0, padded, LANES):
+                    for lane in range(LANES):
+                        lanes[lane] = max(lanes[lane], scores[head, token + lane])
+                largest = lanes.max()
+                to_prefix, to_question = _exp(to_prefix - largest), _exp(to_question - largest)
+                total = to_prefix + to_question
+                for token in range(padded):
+                    weight = _exp(scores[head, token] - largest)
+                    scores[head, token] = weight
+                    total += weight
+                for token in range(num_tokens):
+                    scores[head, token] /= total
+                to_prefix, to_question = to_prefix / total, to_question / total
                 for d in range(size):
-                    row_out[head, d] += weight * _float(value[row, token, read, d])
-        out[row] = row_out
+                    row_out[head, d] = to_prefix * _float(prefix_out[read, of_prefix, d])
+                    row_out[head, d] += to_question * _float(
+                        question_out[question, read, of_question, d]
+                    )
+            for token in range(num_own[row]):
+                for item in range(0, token_size, line):
+                    _prefetch(key, ((row + 1) * width + token) * token_size + item)
+                for head in range(heads):
+                    read, weight = key_head[head], scores[head, token]
+                    for d in range(size):
+                        row_out[head, d] += weight * _float(value[row, token, read, d])
+            out[row] = row_out
+
+    return kernel
 
 
 def _as_bfloat16_python(value: Any) -> Any:
@@ -220,79 +240,134 @@ def _as_bfloat16_python(value: Any) -> Any:
 _as_bfloat16 = njit(_as_bfloat16_python)
 
 
-@compiled
-def softmax(
-    num_queries: int,
-    scores: Array,
-    remainder: Array,
-    num_keys: Array,
-    largest: Array,
-    total: Array,
-    first: int,
-    last: int,
-) -> None:
-    """:func:`zerogap.engine.cpu_kernels.softmax` for rows first … last-1 of (B·A, K).
+@RowKernel
+def softmax(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.softmax` for rows of (B·A, K).
 
     A NaN reaches the sum through its weight.
     """
-    _vectorise_widely()
-    weights = np.empty(scores.shape[1], np.float32)
-    for row in range(first, last):
-        visible = num_keys[row // num_queries]
-        row_largest = _largest(scores[row, :visible])
-        row_total = np.float32(0)
-        for key in range(visible):
-            weight = exp(_float(scores[row, key]) - row_largest + _float(remainder[row, key]))
-            weights[key] = weight
-            row_total += weight
-        largest[row], total[row] = row_largest, row_total
-        scale = np.float32(1) / row_total
-        for key in range(visible):
-            scores[row, key] = _as_bfloat16(weights[key] * scale)
-        for key in range(visible, scores.shape[1]):
-            scores[row, key] = np.uint16(0)
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        num_queries, scores, remainder, num_keys, largest, total = arrays(job, described)
+        weights = np.empty(scores.shape[1], np.float32)
+        for row in rows(job):
+            visible = num_keys[row // num_queries[0]]
+            row_largest = _largest(scores[row, :visible])
+            row_total = np.float32(0)
+            for key in range(visible):
+                weight = exp(_float(scores[row, key]) - row_largest + _float(remainder[row, key]))
+                weights[key] = weight
+                row_total += weight
+            largest[row], total[row] = row_largest, row_total
+            scale = np.float32(1) / row_total
+            for key in range(visible):
+                scores[row, key] = _as_bfloat16(weights[key] * scale)
+            for key in range(visible, scores.shape[1]):
+                scores[row, key] = np.uint16(0)
+
+    return kernel
 
 
-@compiled
-def draw(
-    scale: float,
-    logits: Array,
-    uniform: Array,
-    draws: Array,
-    ends: Array,
-    tokens: Array,
-    first: int,
-    last: int,
-) -> None:
-    """:func:`zerogap.engine.cpu_kernels.draw` for rows first … last-1.
+@RowKernel
+def draw(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.draw`.
 
     A first pass over a row's logits gives the largest of them, a second one running sums over
     blocks of tokens. Each draw then finds its block by bisection and its token by summing within
     the block. `draws` are the indices of the uniforms, sorted by row; those of a row end at
     `ends[row]`.
     """
-    _vectorise_widely()
-    vocabulary = logits.shape[1]
-    running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
-    for row in range(first, last):
-        largest = _largest(logits[row])
-        total: Any = 0.0
-        for block in range(len(running_sums)):
-            block_logits = logits[row, block * TOKEN_BLOCK : (block + 1) * TOKEN_BLOCK]
-            block_sum = np.float32(0)
-            for i in range(len(block_logits)):
-                block_sum += exp((_float(block_logits[i]) - largest) * scale)
-            total += block_sum
-            running_sums[block] = total
-        for draw_index in draws[ends[row - 1] if row else 0 : ends[row]]:
-            tokens[draw_index] = -1
-            threshold = uniform[draw_index] * total
-            block = np.searchsorted(running_sums, threshold, side="right")
-            passed = running_sums[block - 1] if block else 0.0
-            for token in range(block * TOKEN_BLOCK, min((block + 1) * TOKEN_BLOCK, vocabulary)):
-                weight = exp((_float(logits[row, token]) - largest) * scale)
-                # The block's sum may be larger than the sum of its tokens: the last token with
-                # any weight is drawn then.
-                if passed <= threshold and weight > 0:
-                    tokens[draw_index] = token
-                passed += weight
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        inverse_temperature, logits, uniform, draws, ends, tokens = arrays(job, described)
+        vocabulary, scale = logits.shape[1], inverse_temperature[0]
+        running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
+        for row in rows(job):
+            largest = _largest(logits[row])
+            total: Any = 0.0
+            for block in range(len(running_sums)):
+                block_logits = logits[row, block * TOKEN_BLOCK : (block + 1) * TOKEN_BLOCK]
+                block_sum = np.float32(0)
+                for i in range(len(block_logits)):
+                    block_sum += exp((_float(block_logits[i]) - largest) * scale)
+                total += block_sum
+                running_sums[block] = total
+            for draw_index in draws[ends[row - 1] if row else 0 : ends[row]]:
+                tokens[draw_index] = -1
+                threshold = uniform[draw_index] * total
+                block = np.searchsorted(running_sums, threshold, side="right")
+                passed = running_sums[block - 1] if block else 0.0
+                for token in range(block * TOKEN_BLOCK, min((block + 1) * TOKEN_BLOCK, vocabulary)):
+                    weight = exp((_float(logits[row, token]) - largest) * scale)
+                    # The block's sum may be larger than the sum of its tokens: the last token with
+                    # any weight is drawn then.
+                    if passed <= threshold and weight > 0:
+                        tokens[draw_index] = token
+                    passed += weight
+
+    return kernel
+
+
+@RowKernel
+def rms_norm(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.rms_norm` for rows of (R, N)."""
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        values, weight, epsilon, out = arrays(job, described)
+        size = values.shape[1]
+        for row in rows(job):
+            squares = np.float32(0)
+            for i in range(size):
+                value = _float(values[row, i])
+                squares += value * value
+            scale = np.float32(1) / np.sqrt(squares / np.float32(size) + epsilon[0])
+            for i in range(size):
+                normed = _as_bfloat16(_float(values[row, i]) * scale)
+                out[row, i] = _as_bfloat16(_float(normed) * _float(weight[i]))
+
+    return kernel
+
+
+@RowKernel
+def gated_silu(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.gated_silu` for rows of (R, 2N)."""
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        joined, out = arrays(job, described)
+        size = out.shape[1]
+        for row in rows(job):
+            gates, ups = joined[row, :size], joined[row, size:]
+            for i in range(size):
+                gate = _float(gates[i])
+                falling = exp(-abs(gate))  # of arguments up to 1
+                sigmoid = (np.float32(1) if gate > np.float32(0) else falling) / (
+                    np.float32(1) + falling
+                )
+                out[row, i] = _as_bfloat16(gate * sigmoid * _float(ups[i]))
+
+    return kernel
+
+
+@RowKernel
+def rotate(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.rotate` for rows of (R, H, D)."""
+
+    def kernel(job: Any) -> None:
+        _vectorise_widely()
+        heads, cos, sin, num_rotated = arrays(job, described)
+        half = heads.shape[2] // 2
+        for row in rows(job):
+            low_cos, high_cos = cos[row, :half], cos[row, half:]
+            low_sin, high_sin = sin[row, :half], sin[row, half:]
+            for head in range(num_rotated[0]):
+                lows, highs = heads[row, head, :half], heads[row, head, half:]
+                for i in range(half):
+                    low, high = _float(lows[i]), _float(highs[i])
+                    lows[i] = _as_bfloat16(low * _float(low_cos[i]) - high * _float(low_sin[i]))
+                    highs[i] = _as_bfloat16(high * _float(high_cos[i]) + low * _float(high_sin[i]))
+
+    return kernel

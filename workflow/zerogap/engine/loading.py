@@ -27,7 +27,7 @@ MAX_DIFFERENCE_LOW_PRECISION = 0.1
 
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
-    """Load a model, on the GPU if there is one.
+    """Load a model, on the GPU if there is one; on a CPU the process keeps freed memory then.
 
     Args:
         folder: a model folder.
@@ -39,6 +39,8 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     wanted: torch.dtype = getattr(torch, dtype)
+    if device.type == "cpu":
+        memory.keep_freed_memory()
     used = precision.usable_dtype(wanted, device)
     if device.type == "cpu" and wanted != torch.float32:
         reason = "" if used == wanted else f", because this CPU is slow in {dtype}"

@@ -4,10 +4,13 @@ With the summed weights, attention to one part can be combined exactly with atte
 a softmax the part counts as one key whose score is the logarithm of its summed weights and whose
 value is the part's output.
 
-Flash attention does this on a GPU and, in float32, on a CPU. PyTorch's public function does not
-return the summed weights, hence its private operators. In bfloat16 on a CPU two matrix products and
-a compiled softmax between them are two to four times as fast (docs/benchmarks/attention.md).
+Flash attention does this. PyTorch's public function does not return the summed weights, hence its
+private operators. In bfloat16 on a CPU without tile instructions (AMX), two matrix products and a
+compiled softmax between them are two to four times as fast; with them, flash attention is
+(docs/benchmarks/README.md).
 """
+
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -26,6 +29,12 @@ def has_flash_attention(query: Tensor, key: Tensor) -> bool:
         flat_query, first_key, first_key, None, 0.0, False, False
     )
     return query.shape[-1] % 8 == 0 and torch.backends.cuda.can_use_flash_attention(params)
+
+
+@cache
+def prefers_products() -> bool:
+    """Whether matrix products are faster than flash attention in bfloat16 on this CPU."""
+    return not torch.cpu.get_capabilities().get("amx_bf16", False)
 
 
 def part_attention(
@@ -48,7 +57,7 @@ def part_attention(
             query, key, value, scale=1.0
         )
         return out, weight
-    if query.dtype == torch.bfloat16 and cpu_kernels.apply_to(query):
+    if query.dtype == torch.bfloat16 and cpu_kernels.apply_to(query) and prefers_products():
         return _by_products(query, key, value, num_keys)
     mask = None
     if num_keys is not None:

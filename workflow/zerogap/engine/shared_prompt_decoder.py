@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from zerogap.engine import fused_layers
 from zerogap.engine.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
 from zerogap.engine.decoder import Capacity, IntArray
 from zerogap.engine.memory import to_device
@@ -45,6 +46,7 @@ class SharedPromptDecoder:
     ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
+        fused_layers.fuse(model)
         self.model = model
         self.device: torch.device = model.device
         self._with_logits = with_logits

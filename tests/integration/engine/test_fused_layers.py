@@ -1,0 +1,126 @@
+import copy
+
+import peft
+import pytest
+import torch
+
+from helpers.tiny_models import ARCHITECTURES, VOCABULARY, model
+from zerogap.engine import cpu_kernels, fused_layers
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+
+PROMPT = torch.arange(1, 40)[None] * 7 % VOCABULARY
+
+
+def decoded_logits(hf_model):
+    """Logits of the last ten tokens of the prompt, most of them by steps."""
+    decoder = SharedPromptDecoder(hf_model)
+    decoder.prefill_prefix(PROMPT[0, :20].tolist())
+    logits = [decoder.prefill_prompts([PROMPT[0, 20:30].tolist()])]
+    logits += [decoder.step(token[None]).clone() for token in PROMPT[0, 30:]]
+    return torch.cat(logits).float()
+
+
+def own_logits(hf_model):
+    with torch.no_grad():
+        return hf_model(PROMPT).logits[0, 29:].float()
+
+
+def count_calls(monkeypatch):
+    calls = []
+    for name in ("rms_norm", "gated_silu", "rotate"):
+        kernel = getattr(cpu_kernels, name)
+        monkeypatch.setattr(
+            cpu_kernels, name, lambda *x, name=name, kernel=kernel: calls.append(name) or kernel(*x)
+        )
+    return calls
+
+
+@pytest.mark.parametrize("family", ["llama", "llama_mha"])
+def test_fused_layers_are_at_least_as_exact_as_those_of_transformers(family, monkeypatch):
+    calls = count_calls(monkeypatch)
+    low = model(family).bfloat16()
+    exact, plain = own_logits(low.double()), own_logits(model(family).bfloat16())
+    fused = decoded_logits(model(family).bfloat16())
+    assert calls.count("gated_silu") == calls.count("rotate") == 3 * 11  # layers × passes
+    assert calls.count("rms_norm") == 7 * 11
+    assert (fused - exact).std() < 1.2 * (plain - exact).std()
+
+
+def test_a_model_keeps_its_parameters():
+    hf_model = model("llama").bfloat16()
+    before = copy.deepcopy(hf_model.state_dict())
+    parameters = dict(hf_model.named_parameters())
+    decoded_logits(hf_model)
+    assert all(parameters[name] is part for name, part in hf_model.named_parameters())
+    assert all(part.equal(before[name]) for name, part in hf_model.state_dict().items())
+
+
+def test_a_model_can_be_trained_after_decoding_and_decoded_again():
+    hf_model, other = model("llama").bfloat16(), model("llama").bfloat16()
+    decoded_logits(hf_model)
+    for one in (hf_model, other):
+        one.set_attn_implementation("eager")
+        optimiser = torch.optim.SGD(one.parameters(), lr=1.0)
+        one(PROMPT, labels=PROMPT).loss.backward()
+        optimiser.step()
+    assert all(
+        torch.equal(x, y) for x, y in zip(hf_model.parameters(), other.parameters(), strict=True)
+    )
+    assert decoded_logits(hf_model).equal(decoded_logits(other))
+
+
+def test_weights_that_were_replaced_are_used():
+    hf_model, other = model("llama").bfloat16(), model("llama", seed=1).bfloat16()
+    decoded_logits(hf_model)
+    for one, new in zip(hf_model.parameters(), other.parameters(), strict=True):
+        one.data = new.data.clone()
+    assert decoded_logits(hf_model).equal(decoded_logits(other))
+
+
+def test_a_model_in_another_precision_computes_as_before(monkeypatch):
+    hf_model = model("llama").bfloat16()
+    decoded_logits(hf_model)
+    calls = count_calls(monkeypatch)
+    hf_model.float()
+    torch.testing.assert_close(
+        decoded_logits(hf_model), own_logits(model("llama").bfloat16().float())
+    )
+    assert calls == []
+
+
+def test_a_projection_with_an_adapter_is_left_alone(monkeypatch):
+    calls = count_calls(monkeypatch)
+    config = peft.LoraConfig(target_modules=["q_proj", "up_proj"], init_lora_weights=False)
+    adapted = peft.get_peft_model(model("llama").bfloat16(), config)
+    exact = own_logits(copy.deepcopy(adapted).double())
+    fused = decoded_logits(adapted.base_model.model)
+    assert set(calls) == {"rms_norm"}
+    assert (fused - exact).std() < 0.02 * exact.std()
+
+
+def test_a_projection_with_a_bias_is_left_alone(monkeypatch):
+    calls = count_calls(monkeypatch)
+    decoded_logits(model("llama", attention_bias=True, mlp_bias=True).bfloat16())
+    assert set(calls) == {"rms_norm"}
+
+
+def test_another_activation_is_left_alone(monkeypatch):
+    calls = count_calls(monkeypatch)
+    decoded_logits(model("llama", hidden_act="gelu").bfloat16())
+    assert set(calls) == {"rms_norm", "rotate"}
+
+
+def test_hooks_on_the_last_projection_are_called():
+    hf_model, seen = model("llama").bfloat16(), []
+    down = hf_model.model.layers[0].mlp.down_proj
+    down.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape))
+    decoded_logits(hf_model)
+    assert seen[-1] == (1, 1, 48)
+    assert len(seen) == 11
+
+
+@pytest.mark.parametrize("family", set(ARCHITECTURES) - {"llama", "llama_mha"})
+def test_other_architectures_are_left_alone(family):
+    hf_model = model(family).bfloat16()
+    fused_layers.fuse(hf_model)
+    assert not any("forward" in vars(module) for module in hf_model.modules())

@@ -1,0 +1,159 @@
+"""Llama's layers in fewer and larger operations, for decoding on a CPU in bfloat16.
+
+A step computes one token per row, so that the many small operations of a layer cost nearly as much
+as its matrix products. Here the projections that read the same input are one product, and what lies
+between two products is one compiled kernel:
+
+- queries, keys and values: one product, then a kernel that rotates queries and keys,
+- the feed-forward block: one product for gate and up, then a kernel for `silu(gate) * up`,
+- a norm: one kernel.
+
+The kernels compute in float32 and round once, where `transformers` rounds after every operation.
+
+All modules stay in place, with their parameters and hooks. They compute as before outside of
+inference mode, in another precision, and where a projection has a bias or an adapter: the model can
+still be trained, converted and adapted.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
+
+from zerogap.engine import cpu_kernels
+
+
+def fuse(model: PreTrainedModel) -> None:
+    """Fuse the Llama layers of a model, if there are any."""
+    for module in model.modules():
+        kind = _FUSED.get(type(module))
+        if kind is not None and "forward" not in vars(module):  # not fused before
+            module.forward = functools.partial(_forward, kind(module), module.forward)
+
+
+def _forward(fused: "_FusedModule", plain: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    usable = torch.is_inference_mode_enabled() and fused.is_usable()
+    return (fused if usable else plain)(*args, **kwargs)
+
+
+class _FusedModule(Protocol):
+    def is_usable(self) -> bool:
+        """Whether the module's weights, as they are now, allow it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module's `forward` returns."""
+
+
+class _FusedNorm:
+    def __init__(self, norm: LlamaRMSNorm) -> None:
+        self._norm = norm
+
+    def is_usable(self) -> bool:
+        return _is_bfloat16(self._norm.weight)
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        return cpu_kernels.rms_norm(hidden, self._norm.weight, self._norm.variance_epsilon)
+
+
+class _FusedFeedForward:
+    def __init__(self, block: Any) -> None:
+        self._block = block
+        self._gate_and_up = _JointProjection(block, ["gate_proj", "up_proj"])
+        self._has_silu = block.config.hidden_act == "silu"
+
+    def is_usable(self) -> bool:
+        return self._has_silu and self._gate_and_up.is_usable()
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        out: Tensor = self._block.down_proj(cpu_kernels.gated_silu(self._gate_and_up(hidden)))
+        return out
+
+
+class _FusedAttention:
+    def __init__(self, attention: Any) -> None:
+        self._attention = attention
+        self._projection = _JointProjection(attention, ["q_proj", "k_proj", "v_proj"])
+
+    def is_usable(self) -> bool:
+        return self._projection.is_usable()
+
+    def __call__(
+        self,
+        hidden_states: Tensor,
+        position_embeddings: tuple[Tensor, Tensor],
+        past_key_values: Any,
+        **_: Any,
+    ) -> tuple[Tensor, None]:
+        attention, config = self._attention, self._attention.config
+        batch, length = hidden_states.shape[:2]
+        heads = self._projection(hidden_states).view(batch, length, -1, attention.head_dim)
+        num_queries, num_keys = config.num_attention_heads, config.num_key_value_heads
+        cpu_kernels.rotate(heads, *position_embeddings, num_queries + num_keys)
+        sizes = [num_queries, num_keys, num_keys]
+        query, new_key, new_value = torch.split(heads.transpose(1, 2), sizes, dim=1)
+        layer_index = attention.layer_idx
+        key, value = past_key_values.update(new_key, new_value, layer_index)
+        out = past_key_values.attend(layer_index, query, key, value, attention.scaling, None)
+        return attention.o_proj(out.reshape(batch, length, -1)), None
+
+
+class _JointProjection:
+    """Linear layers that read the same input as one matrix product.
+
+    Their weights become views of the joint matrix, so that they take no memory of their own and
+    changes in place reach it. A weight that was replaced is joined again.
+    """
+
+    def __init__(self, parent: nn.Module, names: list[str]) -> None:
+        self._parent, self._names = parent, names
+        self._weight: Tensor | None = None
+
+    def _layers(self) -> list[Any]:
+        return [getattr(self._parent, name) for name in self._names]
+
+    def is_usable(self) -> bool:
+        return all(
+            type(layer) is nn.Linear and layer.bias is None and _is_bfloat16(layer.weight)
+            for layer in self._layers()
+        )
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        weights = [layer.weight for layer in self._layers()]
+        if self._weight is None or not _are_views(weights, self._weight):
+            self._weight = _joined(weights)
+        return nn.functional.linear(hidden, self._weight)
+
+
+@torch.inference_mode(False)  # else the weights could not be trained any more
+def _joined(weights: list[Tensor]) -> Tensor:
+    """One matrix of the weights, which become views of it."""
+    joint = torch.cat([weight.detach() for weight in weights])
+    parts = torch.split(joint, [len(weight) for weight in weights])
+    for weight, part in zip(weights, parts, strict=True):
+        weight.data = part
+    return joint
+
+
+def _are_views(weights: list[Tensor], joint: Tensor) -> bool:
+    """Whether the weights are the rows of the joint matrix, one after the other."""
+    address = joint.data_ptr()
+    for weight in weights:
+        if weight.data_ptr() != address:
+            return False
+        address += weight.nbytes
+    return True
+
+
+def _is_bfloat16(weight: Tensor) -> bool:
+    return weight.dtype == torch.bfloat16 and cpu_kernels.apply_to(weight)
+
+
+_FUSED: dict[type, Callable[[Any], _FusedModule]] = {
+    LlamaRMSNorm: _FusedNorm,
+    LlamaMLP: _FusedFeedForward,
+    LlamaAttention: _FusedAttention,
+}
