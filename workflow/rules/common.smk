@@ -33,6 +33,10 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": 1,
     "GRADIO_ANALYTICS_ENABLED": False,
     "TOKENIZERS_PARALLELISM": "false",
+    # By default glibc returns the memory of a step to the kernel and requests it again for the next
+    # one. Here for trainings, which are LLaMA-Factory's process; `engine.loading` sets it itself.
+    "MALLOC_TRIM_THRESHOLD_": 4_000_000_000,
+    "MALLOC_MMAP_THRESHOLD_": 1_000_000_000,
 }
 if CONFIG.offline:
     ENVIRONMENT |= {

@@ -12,14 +12,6 @@ from zerogap.engine import cpu_kernels, cpu_kernels_numba, row_kernels
 from zerogap.engine.drawing import draw
 
 
-@pytest.fixture
-def threads():
-    """Set the number of PyTorch's threads; restored afterwards."""
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def attention_case(rows, heads, groups, prefix, dtype, seed=0):
     """Arguments of `cpu_kernels.attend`, and its result by one softmax over all keys in float64."""
     torch.manual_seed(seed)

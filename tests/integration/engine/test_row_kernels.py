@@ -13,14 +13,6 @@ from zerogap.engine import row_kernels
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
 
 
-@pytest.fixture
-def threads():
-    """Set the number of PyTorch's threads; restored afterwards."""
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def make_kernel(described):
     def kernel(job):
         values, amount, total = arrays(job, described)

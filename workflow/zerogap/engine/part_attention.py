@@ -6,8 +6,8 @@ value is the part's output.
 
 Flash attention does this. PyTorch's public function does not return the summed weights, hence its
 private operators. In bfloat16 on a CPU without tile instructions (AMX), two matrix products and a
-compiled softmax between them are two to four times as fast; with them, flash attention is
-(docs/benchmarks/README.md).
+compiled softmax between them are two to four times as fast; with them, flash attention is twice as
+fast (docs/benchmarks/README.md).
 """
 
 from functools import cache

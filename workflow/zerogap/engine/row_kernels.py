@@ -144,8 +144,10 @@ def _take_piece(_, job):  # type: ignore[no-untyped-def]
     """In compiled code, the first row of the next piece."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        piece = builder.load(builder.gep(arguments[0], [ir.IntType(64)(_ROWS_PER_PIECE)]))
-        return builder.atomic_rmw("add", arguments[0], piece, "monotonic")  # of the next row
+        next_row, piece = (
+            builder.gep(arguments[0], [ir.IntType(64)(at)]) for at in (_NEXT_ROW, _ROWS_PER_PIECE)
+        )
+        return builder.atomic_rmw("add", next_row, builder.load(piece), "monotonic")
 
     return types.int64(job), generate
 
