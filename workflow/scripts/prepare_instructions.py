@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     match parameters["source"]:
         case "generated":
-            examples = instructions(num_examples, seed)
+            examples = instructions(num_examples, seed, parameters["language"])
         case "files":
             examples = openorca.load(options, num_examples, seed)
         case "hub":

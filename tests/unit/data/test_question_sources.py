@@ -10,6 +10,7 @@ from helpers.paths import ROOT
 from helpers.shared_data import GSM8K, needs_gsm8k
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.questions import split_test_questions
+from zerogap.data.toy.language import LANGUAGES
 from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 
@@ -122,12 +123,14 @@ def test_only_a_branch_or_tag_is_looked_up(monkeypatch):
         question_sources.resolve_commit("some/set", "main")
 
 
-def test_generated_questions_are_those_of_the_generator():
-    questions = {"source": "generated", "generated": {"num_train": 5, "num_test": 4}}
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_generated_questions_are_those_of_the_generator(language):
+    options = {"num_train": 5, "num_test": 4, "language": language}
+    questions = {"source": "generated", "generated": options}
     fetched = question_sources.fetch(questions, seed=3)
     for split, number in (("train", 5), ("test", 4)):
         parsed = [gsm8k_format.parse(entry) for entry in fetched[split]]
-        expected = problems(number, 3, split)
+        expected = problems(number, 3, split, language)
         assert [(q.question, q.rationale, q.gold) for q in parsed] == [
             (p.question, p.rationale, p.gold) for p in expected
         ]

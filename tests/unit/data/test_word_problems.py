@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
+from zerogap.data.toy.language import LANGUAGES
 from zerogap.data.toy.situations import BOYS, GIRLS, SITUATIONS
-from zerogap.data.toy.word_problems import STEP_FRACTIONS, problems
+from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 
 EQUATION = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
@@ -69,9 +70,11 @@ def test_splits_share_neither_text_nor_signature(made):
 
 
 def test_numbers_of_steps_and_situations_are_distributed_as_declared(made):
-    steps = Counter(p.steps for p in made["pretrain"])
-    for step, fraction in STEP_FRACTIONS.items():
-        assert abs(steps[step] / 2500 - fraction) < 0.05
+    varied = problems(2500, 3, "pretrain", "varied")
+    for language, texts in (("plain", made["pretrain"]), ("varied", varied)):
+        steps = Counter(p.steps for p in texts)
+        for step, fraction in LANGUAGES[language].step_fractions.items():
+            assert abs(steps[step] / 2500 - fraction) < 0.05
     assert len(SITUATIONS) >= 30
     assert {p.situation for p in made["pretrain"]} == {s.name for s in SITUATIONS}
 

@@ -12,6 +12,7 @@ from zerogap.config.section import (
     PositiveFloat,
     PositiveInt,
     Section,
+    ToyLanguage,
 )
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -57,6 +58,13 @@ class GeneratedQuestions(Section):
 
     num_train: PositiveInt = Field(description="Training problems to generate.")
     num_test: int = Field(ge=2, le=MAX_COUNT, description="Test problems to generate.")
+    language: ToyLanguage = Field(
+        default="plain",
+        description=(
+            "`plain`: one to four steps, told in one way; `varied`: two to six steps, in several "
+            "notations and many wordings."
+        ),
+    )
 
 
 class GsmSymbolicQuestions(Section):
@@ -234,6 +242,13 @@ class Instructions(Section):
         description=(
             "JSON Lines or Parquet file with the columns system (or system_prompt), question and "
             "response."
+        ),
+    )
+    language: ToyLanguage = Field(
+        default="plain",
+        description=(
+            "Of generated examples; `varied`: half of them are worked reasoning, though no word "
+            "problems."
         ),
     )
     num_examples: PositiveInt = Field(description="Examples per training.")

@@ -12,6 +12,7 @@ from zerogap.config.section import (
     PositiveFloat,
     PositiveInt,
     Section,
+    ToyLanguage,
 )
 from zerogap.config.training import Training
 
@@ -36,6 +37,9 @@ class Pretraining(Section):
     sequence_length: int = Field(ge=16, le=MAX_COUNT, description="Tokens per sequence.")
     learning_rate: PositiveFloat = Field(description="Peak learning rate.")
     warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
+    language: ToyLanguage = Field(
+        default="plain", description="Of the generated problems and instructions."
+    )
     instruction_fraction: Fraction = Field(
         description="Fraction of the documents that are instructions."
     )

@@ -23,3 +23,4 @@ MAX_SEED = 2**32 - 1  # numpy's and pandas' limit
 PositiveInt = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+ToyLanguage = Literal["plain", "varied"]  # keys of zerogap.data.toy.language.LANGUAGES

@@ -33,7 +33,8 @@ def fetch(
     Args:
         questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
             source: hub (repository, revision, num_rows, sha256), files (train, test), generated
-            (num_train, num_test), gsm_symbolic (:func:`zerogap.data.gsm_symbolic.entries`).
+            (num_train, num_test, language), gsm_symbolic (those of
+            :func:`zerogap.data.gsm_symbolic.entries`).
         seed: of the toy generator; the other sources have one fixed data set.
         parse_gold: reads the gold answer of an entry, for the checks.
 
@@ -42,8 +43,11 @@ def fetch(
     """
     source = questions["source"]
     if source == "generated":
-        sizes = questions["generated"]
-        return {split: generated(sizes[f"num_{split}"], seed, split) for split in SPLITS}
+        options = questions["generated"]
+        return {
+            split: generated(options[f"num_{split}"], seed, split, options["language"])
+            for split in SPLITS
+        }
     if source == "gsm_symbolic":
         return gsm_symbolic.entries(**questions["gsm_symbolic"])
     if source == "files":
@@ -71,11 +75,11 @@ def fetch_split(
     return [gsm8k_format.parse(entry, parse_gold) for entry in entries]
 
 
-def generated(num_questions: int, seed: int, split: str) -> list[Entry]:
+def generated(num_questions: int, seed: int, split: str, language: str) -> list[Entry]:
     """Entries of the toy generator (:mod:`zerogap.data.toy.word_problems`)."""
     return [
         gsm8k_format.to_entry(Question(problem.question, problem.rationale, problem.gold))
-        for problem in problems(num_questions, seed, split)
+        for problem in problems(num_questions, seed, split, language)
     ]
 
 

@@ -84,6 +84,7 @@ def _write_questions(config: Config, data: str, name: str) -> Parameters:
 def _prepare_instructions(config: Config, data: str) -> Parameters:
     instructions = config.instructions
     return _source(instructions) | {
+        "language": instructions.language,
         "num_examples": instructions.num_examples,
         "seed": config.seed,
     }

@@ -93,10 +93,10 @@ def _question_characters(
         texts = [
             (row.question, row.rationale, row.gold) for row in map(gsm8k_format.parse, entries)
         ]
-    elif questions.source == "generated":
+    elif questions.source == "generated" and questions.generated:
         texts = [
             (row.question, row.rationale, row.gold)
-            for row in problems(benchmark.num_test, seed, "test")
+            for row in problems(benchmark.num_test, seed, "test", questions.generated.language)
         ]
     else:
         return GSM8K_CHARACTERS
@@ -114,5 +114,5 @@ def _instruction_characters(config: Config) -> float:
     if entry.source == "files" and entry.files:
         rows = openorca.load(entry.files, entry.num_examples, config.seed)
     else:
-        rows = instructions(entry.num_examples, config.seed)
+        rows = instructions(entry.num_examples, config.seed, entry.language)
     return mean(sum(map(len, row.values())) for row in rows)

@@ -4,6 +4,8 @@ import string
 from collections.abc import Callable
 from random import Random
 
+from zerogap.data.toy.language import LANGUAGES
+from zerogap.data.toy.reasoning import REASONING_TASKS
 from zerogap.data.toy.situations import BOYS, GIRLS
 from zerogap.errors import InputError
 
@@ -68,22 +70,29 @@ OBJECTS = [word for word in THINGS if not any(word in KINDS[kind] for kind in ("
 _PAIRS = [(first, second) for first, second in map(str.split, OPPOSITES.split("|"))]
 
 
-def instructions(num_examples: int, seed: int) -> list[dict[str, str]]:
+def instructions(num_examples: int, seed: int, language: str = "plain") -> list[dict[str, str]]:
     """Generate different instruction examples with the keys system, question and response.
 
     None is longer than 60 words, and none is a word problem. The same arguments give the same
     examples on every machine.
 
+    Args:
+        num_examples: how many.
+        seed: of the generator.
+        language: a key of :data:`~zerogap.data.toy.language.LANGUAGES`.
+
     Raises:
         InputError: the tasks do not have that many variants.
     """
     rng = Random(f"instructions/{seed}")
+    reasoning_fraction = LANGUAGES[language].reasoning_fraction
     examples: list[dict[str, str]] = []
     questions: set[str] = set()
     for _ in range(50 * num_examples + 1000):
         if len(examples) == num_examples:
             break
-        question, response = rng.choice(_TASKS)(rng)
+        reasoning = reasoning_fraction and rng.random() < reasoning_fraction
+        question, response = rng.choice(REASONING_TASKS if reasoning else _TASKS)(rng)
         if question not in questions:
             questions.add(question)
             examples.append(

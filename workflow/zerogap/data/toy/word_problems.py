@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from zerogap.data.toy.language import LANGUAGES, Language
 from zerogap.data.toy.situations import BOYS, DISTRACTORS, GIRLS, SITUATIONS, THEN, Beat, Situation
+from zerogap.data.toy.wording import vary
 from zerogap.errors import InputError
 
 # The tenths of the signature space that belong to each split.
 SPLITS = {"test": range(0, 1), "train": range(1, 2), "pretrain": range(2, 10)}
-STEP_FRACTIONS = {1: 0.25, 2: 0.35, 3: 0.25, 4: 0.15}
-DISTRACTOR_FRACTION = 0.25
 MAX_VALUE = 150
 
 _LEADS = ("so", "then", "now", "this means")
@@ -47,7 +47,7 @@ class _Calculation:
     value: int
 
 
-def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
+def problems(num_problems: int, seed: int, split: str, language: str = "plain") -> list[Problem]:
     """Generate problems of a split.
 
     Texts and signatures are unique within the call, and the splits are disjoint in both. The same
@@ -57,6 +57,7 @@ def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
         num_problems: how many.
         seed: of the generator.
         split: "pretrain", "train" or "test".
+        language: a key of :data:`~zerogap.data.toy.language.LANGUAGES`.
 
     Raises:
         InputError: the split is unknown or too small.
@@ -64,11 +65,12 @@ def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
     if split not in SPLITS:
         raise InputError(f"split must be one of {', '.join(SPLITS)} (got {split!r})")
     rng = Random(f"problems/{split}/{seed}")
-    fractions = list(STEP_FRACTIONS.values())
+    style = LANGUAGES[language]
+    lengths, fractions = list(style.step_fractions), list(style.step_fractions.values())
     result: list[Problem] = []
     seen: set[str] = set()  # texts and signatures
     while len(result) < num_problems:
-        steps = rng.choices(list(STEP_FRACTIONS), fractions)[0]
+        steps = rng.choices(lengths, fractions)[0]
         for _ in range(20_000):
             story = _story(rng, steps)
             if story is None:
@@ -78,7 +80,7 @@ def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
             signature = f"{situation.name}:{numbers}"
             if signature in seen or _tenth(signature) not in SPLITS[split]:
                 continue
-            question, rationale = _tell(rng, situation, beats, calculations)
+            question, rationale = _tell(rng, style, situation, beats, calculations)
             if question in seen:
                 continue
             seen.update((signature, question))
@@ -323,7 +325,11 @@ _START = re.compile(r"(?:^|(?<=[.?!] ))[a-z]")
 
 
 def _tell(
-    rng: Random, situation: Situation, beats: list[Beat], calculations: list[_Calculation]
+    rng: Random,
+    style: Language,
+    situation: Situation,
+    beats: list[Beat],
+    calculations: list[_Calculation],
 ) -> tuple[str, str]:
     """The question and the rationale."""
     girl = rng.random() < 0.5
@@ -339,7 +345,7 @@ def _tell(
     sentences = [
         voice.say(rng.choice(beat.tells), **mark) for beat, mark in zip(beats, marks, strict=True)
     ]
-    if rng.random() < DISTRACTOR_FRACTION:
+    if rng.random() < style.distractor_fraction:
         index = rng.randint(1, len(sentences))
         distractor = rng.choice(DISTRACTORS)
         # An age mentioned in passing would contradict a story about ages.
@@ -352,8 +358,11 @@ def _tell(
     for beat, mark in zip(beats, marks, strict=True):
         # A quantity that is only given is not always repeated.
         if "eq" in mark or rng.random() < 0.75:
-            lead = bool(steps) and rng.random() < 0.4
+            lead = bool(steps) and not style.varied and rng.random() < 0.4
             steps.append(voice.say(_show(rng, situation, beat, lead), **mark))
+    if style.varied:
+        capitalised = (slots["n"], slots["m"], *_PROPER)
+        return " ".join(sentences), vary(steps, capitalised, rng)
     return " ".join(sentences), " ".join(steps)
 
 

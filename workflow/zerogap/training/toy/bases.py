@@ -124,6 +124,7 @@ def _train(
         gsm8k,
         settings["gsm8k_fraction"],
         settings["problems_per_document"],
+        settings["language"],
     )
     documents = itertools.islice(corpus.documents(0), _TOKENIZER_DOCUMENTS)
     tokenizer = tokenizers.train(documents, family, settings["vocab_size"], CONTEXT_LENGTH)

@@ -45,6 +45,8 @@ class Corpus:
         gsm8k: questions of GSM8K to mix in.
         gsm8k_fraction: probability that a document of them follows one of generated problems.
         problems_per_document: maximum number of problems in a document.
+        language: of problems and instructions, a key of
+            :data:`~zerogap.data.toy.language.LANGUAGES`.
     """
 
     seed: int
@@ -52,6 +54,7 @@ class Corpus:
     gsm8k: Sequence[Question] = ()
     gsm8k_fraction: float = 0.0
     problems_per_document: int = 5
+    language: str = "plain"
 
     def documents(self, part: int) -> Iterator[str]:
         """The texts of one part."""
@@ -62,8 +65,10 @@ class Corpus:
                 pass
         gsm8k_rng = Random(f"documents/{self.seed}/{part}")
         part_seed = self.seed * 1000 + part
-        part_problems = iter(problems(PROBLEMS_PER_PART, part_seed, "pretrain"))
-        part_instructions = itertools.cycle(instructions(_INSTRUCTIONS_PER_PART, part_seed))
+        part_problems = iter(problems(PROBLEMS_PER_PART, part_seed, "pretrain", self.language))
+        part_instructions = itertools.cycle(
+            instructions(_INSTRUCTIONS_PER_PART, part_seed, self.language)
+        )
         for num_problems, num_instructions in self._sizes(sizes_rng):
             yield _solved(itertools.islice(part_problems, num_problems))
             if num_instructions:
