@@ -19,7 +19,7 @@ full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if 
 full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
   $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
 
-.PHONY: help quick gsm8k gsm8k-files smollm2 full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k gsm8k-files smollm2 varied full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -38,6 +38,10 @@ gsm8k-files:
 smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
 	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
+
+varied: .venv/ready ## one wider toy model and a richer language, in the paper's regime
+	$(SNAKEMAKE) --profile profiles/varied
+	@$(MAKE) --no-print-directory report RUN=varied
 
 full: .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
 	@test -z "$(filter-out cpu gsm8k,$(SCALE))" || { echo "error: SCALE must be cpu or gsm8k"; exit 2; }
