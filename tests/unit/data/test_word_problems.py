@@ -73,10 +73,17 @@ def test_numbers_of_steps_and_situations_are_distributed_as_declared(made):
     varied = problems(2500, 3, "pretrain", "varied")
     for language, texts in (("plain", made["pretrain"]), ("varied", varied)):
         steps = Counter(p.steps for p in texts)
-        for step, fraction in LANGUAGES[language].step_fractions.items():
-            assert abs(steps[step] / 2500 - fraction) < 0.05
+        for step, weight in enumerate(LANGUAGES[language].step_weights, start=1):
+            assert abs(steps[step] / 2500 - weight) < 0.05
     assert len(SITUATIONS) >= 30
     assert {p.situation for p in made["pretrain"]} == {s.name for s in SITUATIONS}
+
+
+def test_step_weights_replace_those_of_the_language():
+    made = problems(1000, 3, "test", "varied", step_weights=(0, 3, 0, 0, 0, 1))
+    steps = Counter(p.steps for p in made)
+    assert set(steps) == {2, 6}
+    assert abs(steps[2] / 1000 - 0.75) < 0.05
 
 
 def test_problems_are_the_same_bytes_on_every_machine():

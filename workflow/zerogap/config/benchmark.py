@@ -15,6 +15,9 @@ from zerogap.config.section import (
     ToyLanguage,
 )
 
+StepWeights = Annotated[
+    tuple[Annotated[float, Field(ge=0)], ...], Field(strict=False, min_length=1, max_length=6)
+]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -63,6 +66,13 @@ class GeneratedQuestions(Section):
         description=(
             "`plain`: one to four steps, told in one way; `varied`: two to six steps, in several "
             "notations and many wordings."
+        ),
+    )
+    step_weights: StepWeights | None = Field(
+        default=None,
+        description=(
+            "How frequent problems with one, two, … six steps are, which decides how hard and how "
+            "uneven they are; null: as in the language."
         ),
     )
 

@@ -96,7 +96,13 @@ def _question_characters(
     elif questions.source == "generated" and questions.generated:
         texts = [
             (row.question, row.rationale, row.gold)
-            for row in problems(benchmark.num_test, seed, "test", questions.generated.language)
+            for row in problems(
+                benchmark.num_test,
+                seed,
+                "test",
+                questions.generated.language,
+                questions.generated.step_weights,
+            )
         ]
     else:
         return GSM8K_CHARACTERS

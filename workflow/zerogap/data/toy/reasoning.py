@@ -48,7 +48,10 @@ def _chain(rng: Random) -> tuple[str, str]:
     reasoning = f"{first} comes before {second}, and {second} before {third}"
     rng.shuffle(statements)
     asked, answer = rng.choice(((most, first), (least, third)))
-    return f"{' '.join(statements)} Who is the {asked}?", f"{reasoning}, so {answer} is the {asked}."
+    return (
+        f"{' '.join(statements)} Who is the {asked}?",
+        f"{reasoning}, so {answer} is the {asked}.",
+    )
 
 
 def _days(rng: Random) -> tuple[str, str]:

@@ -9,7 +9,7 @@ signatures, whatever the seeds.
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -47,7 +47,13 @@ class _Calculation:
     value: int
 
 
-def problems(num_problems: int, seed: int, split: str, language: str = "plain") -> list[Problem]:
+def problems(
+    num_problems: int,
+    seed: int,
+    split: str,
+    language: str = "plain",
+    step_weights: Sequence[float] | None = None,
+) -> list[Problem]:
     """Generate problems of a split.
 
     Texts and signatures are unique within the call, and the splits are disjoint in both. The same
@@ -58,6 +64,7 @@ def problems(num_problems: int, seed: int, split: str, language: str = "plain") 
         seed: of the generator.
         split: "pretrain", "train" or "test".
         language: a key of :data:`~zerogap.data.toy.language.LANGUAGES`.
+        step_weights: of problems with one, two, three … equations; None: those of the language.
 
     Raises:
         InputError: the split is unknown or too small.
@@ -66,11 +73,12 @@ def problems(num_problems: int, seed: int, split: str, language: str = "plain") 
         raise InputError(f"split must be one of {', '.join(SPLITS)} (got {split!r})")
     rng = Random(f"problems/{split}/{seed}")
     style = LANGUAGES[language]
-    lengths, fractions = list(style.step_fractions), list(style.step_fractions.values())
+    weights = style.step_weights if step_weights is None else step_weights
+    lengths = range(1, len(weights) + 1)
     result: list[Problem] = []
     seen: set[str] = set()  # texts and signatures
     while len(result) < num_problems:
-        steps = rng.choices(lengths, fractions)[0]
+        steps = rng.choices(lengths, weights)[0]
         for _ in range(20_000):
             story = _story(rng, steps)
             if story is None:
