@@ -125,7 +125,7 @@ def test_only_a_branch_or_tag_is_looked_up(monkeypatch):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_generated_questions_are_those_of_the_generator(language):
-    options = {"num_train": 5, "num_test": 4, "language": language}
+    options = {"num_train": 5, "num_test": 4, "language": language, "step_weights": None}
     questions = {"source": "generated", "generated": options}
     fetched = question_sources.fetch(questions, seed=3)
     for split, number in (("train", 5), ("test", 4)):
