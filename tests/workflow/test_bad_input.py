@@ -216,7 +216,8 @@ def test_a_hub_that_cannot_be_reached_is_reported(tmp_path, unreachable_hub, nam
 
 
 # Few training questions, and far more test questions than there is space for.
-MANY = {"source": "generated", "generated": {"num_train": 2, "num_test": 2000}}
+GENERATED = {"num_train": 2, "num_test": 2000, "language": "plain", "step_weights": None}
+MANY = {"source": "generated", "generated": GENERATED}
 
 
 def test_a_full_disk_is_reported(tmp_path):
