@@ -51,7 +51,7 @@ PRETRAINING = {
     "seed": 0, "vocab_size": 500, "hidden_size": 32, "num_layers": 4, "intermediate_size": 48,
     "max_steps": 60, "save_steps": 10, "batch_size": 2, "sequence_length": 64,
     "learning_rate": 0.004, "warmup_ratio": 0.03, "instruction_fraction": 0.12,
-    "problems_per_document": 5, "gsm8k": None, "gsm8k_fraction": 0.2,
+    "problems_per_document": 5, "language": "plain", "gsm8k": None, "gsm8k_fraction": 0.2,
 }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ SETTINGS = {
     "warmup_ratio": 0.03,
     "instruction_fraction": 0.12,
     "problems_per_document": 5,
+    "language": "plain",
     "gsm8k_fraction": 0.2,
 }
 
