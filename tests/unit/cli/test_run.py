@@ -7,7 +7,7 @@ import pytest
 from helpers.paths import ROOT
 from zerogap.cli import main
 
-PROFILES = "full, gsm8k, quick, slurm, smollm2, workstation"
+PROFILES = "full, gsm8k, quick, slurm, smollm2, varied, workstation"
 QUICK = ["--profile", "profiles/quick"]
 
 
