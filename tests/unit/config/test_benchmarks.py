@@ -183,6 +183,15 @@ def test_a_paraphrase_benchmark_may_own_its_questions():
     [
         ({"num_tests": 3}, "benchmarks.other.num_tests: unknown key; the keys here are contam"),
         ({"stop": "Q:"}, "benchmarks.other.stop must be a valid list"),
+        (
+            {
+                "questions": {
+                    "source": "generated",
+                    "generated": {"num_train": 5, "num_test": 20, "step_weights": [0, 0]},
+                }
+            },
+            "other.questions.generated.step_weights has no weight above 0",
+        ),
         ({"num_leaked": 20}, "other.num_leaked is 20; it must be below benchmarks.other.num_test"),
         ({"questions": {"source": "generated"}}, "other.questions.generated is missing"),
         (

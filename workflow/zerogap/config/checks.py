@@ -148,6 +148,9 @@ def _check_split(key: str, benchmark: Benchmark) -> None:
 
 def _check_questions(key: str, benchmark: Benchmark) -> None:
     questions = benchmark.questions
+    generated = questions.generated
+    if generated and generated.step_weights is not None and not any(generated.step_weights):
+        raise ConfigError(f"{key}.generated.step_weights", "has no weight above 0")
     if getattr(questions, questions.source) is None:
         raise ConfigError(f"{key}.{questions.source}", f"is missing; {key}.source needs it")
     if questions.source == "files" and questions.files is not None:

@@ -6,10 +6,9 @@ from random import Random
 
 from zerogap.data.toy.language import LANGUAGES
 from zerogap.data.toy.reasoning import REASONING_TASKS
-from zerogap.data.toy.situations import BOYS, GIRLS
+from zerogap.data.toy.vocabulary import NAMES, PLACES, WEEK
 from zerogap.errors import InputError
 
-NAMES = GIRLS + BOYS
 SYSTEMS = (
     "",
     "You are a helpful assistant.",
@@ -47,8 +46,6 @@ OPPOSITES = (
     "in out|more less|rich poor|loud quiet|near far|young old|summer winter|buy sell|give take|"
     "come go|push pull|win lose"
 )
-PLACES = ("lake", "store", "beach", "farm", "school", "park", "library", "zoo", "museum", "market")
-WEEK = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 MONTHS = [
     "January",
     "February",

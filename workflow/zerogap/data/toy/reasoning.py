@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from random import Random
 
-from zerogap.data.toy.situations import BOYS, GIRLS
+from zerogap.data.toy.vocabulary import NAMES, PLACES, WEEK
 
-_NAMES = GIRLS + BOYS
-_WEEK = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-_PLACES = ("lake", "store", "beach", "farm", "school", "park", "library", "zoo", "museum", "market")
 _UNITS = (
     ("minutes", "hour", 60),
     ("days", "week", 7),
@@ -43,7 +40,7 @@ def _product(rng: Random) -> tuple[str, str]:
 
 def _chain(rng: Random) -> tuple[str, str]:
     more, most, least = rng.choice(_ORDERS)
-    first, second, third = rng.sample(_NAMES, 3)
+    first, second, third = rng.sample(NAMES, 3)
     statements = [f"{first} is {more} than {second}.", f"{second} is {more} than {third}."]
     reasoning = f"{first} comes before {second}, and {second} before {third}"
     rng.shuffle(statements)
@@ -56,10 +53,10 @@ def _chain(rng: Random) -> tuple[str, str]:
 
 def _days(rng: Random) -> tuple[str, str]:
     start, count = rng.randrange(7), rng.randint(2, 5)
-    days = [_WEEK[(start + i) % 7] for i in range(1, count + 1)]
+    days = [WEEK[(start + i) % 7] for i in range(1, count + 1)]
     return (
-        f"Today is {_WEEK[start]}. Which day is it in {count} days?",
-        f"The days after {_WEEK[start]} are {', '.join(days)}. It is {days[-1]}.",
+        f"Today is {WEEK[start]}. Which day is it in {count} days?",
+        f"The days after {WEEK[start]} are {', '.join(days)}. It is {days[-1]}.",
     )
 
 
@@ -117,8 +114,8 @@ def _sequence(rng: Random) -> tuple[str, str]:
 
 
 def _walk(rng: Random) -> tuple[str, str]:
-    name = rng.choice(_NAMES)
-    places = rng.sample(_PLACES, 3)
+    name = rng.choice(NAMES)
+    places = rng.sample(PLACES, 3)
     index = rng.choice((0, 1))
     return (
         f"{name} went to the {places[0]}, then to the {places[1]}, then to the {places[2]}. "

@@ -1,9 +1,8 @@
 """Varied wordings of a generated rationale: the same steps, told in one of many ways.
 
-The plain rationales (:mod:`zerogap.data.toy.word_problems`) write every equation in one notation. A
-model that learns from them knows one way on, and its sampled responses follow its greedy one. Here
-an equation is written in one of five notations and a sentence opens, closes and is repeated in
-several ways, as in text that people write. No wording changes a number or the order of the steps.
+The plain rationales (:mod:`zerogap.data.toy.word_problems`) write every equation in one notation.
+Here it is written in one of five, and rationales open, close and repeat results in several ways, as
+in text that people write. No wording changes a number or the order of the steps.
 """
 
 import itertools
