@@ -156,6 +156,8 @@ def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
     narrow = results(memorisation={"rouge_unleaked": around(0.8, 0.01)})
     assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED
     assert verdicts(narrow)["collapse"] == SUPPORTED
+    same_everywhere = results(memorisation={"rouge_unleaked": around(0.92, 0.01)})
+    assert verdicts(same_everywhere)["collapse"] == NOT_SUPPORTED
     less_than_the_clean_model = results(memorisation={"excess": around(0.1, 0.01)})
     assert verdicts(less_than_the_clean_model)["dispersion"] == NOT_SUPPORTED
 

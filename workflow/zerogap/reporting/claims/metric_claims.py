@@ -11,7 +11,8 @@ from zerogap.reporting.claims.checks import (
 )
 from zerogap.reporting.claims.verdict import Claim, Evidence, RunResults, within
 
-# Figure 1 has no numbers. These bounds are the toy models' acceptance criteria, stated in advance.
+# Figure 1 has no numbers. These bounds are acceptance criteria of toy models, set when the first of
+# their runs were known.
 MIN_LEAKED_ROUGE_L = 0.85
 MAX_UNLEAKED_ROUGE_L = 0.65
 MAX_EXCESS = 0.05  # over the clean model's overlap with its own greedy responses
@@ -40,10 +41,10 @@ METRIC_CLAIMS = (
         "On leaked questions the contaminated model's responses collapse onto its own greedy "
         "trajectory.",
         "In the figure's setting, the mean ROUGE-L with the greedy response is at least "
-        f"{MIN_LEAKED_ROUGE_L} on leaked questions, and higher than on unleaked ones.",
+        f"{MIN_LEAKED_ROUGE_L} on leaked questions, and on unleaked ones it stays below that.",
         every(
             _memorisation_within("rouge_leaked", MIN_LEAKED_ROUGE_L, 1, "ROUGE-L, leaked"),
-            _memorisation_within("collapse", 0, 1, "ROUGE-L, leaked minus unleaked"),
+            _memorisation_within("rouge_unleaked", 0, MIN_LEAKED_ROUGE_L, "ROUGE-L, unleaked"),
         ),
     ),
     Claim(
