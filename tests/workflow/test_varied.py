@@ -31,4 +31,4 @@ def test_one_model_goes_through_the_whole_protocol():
     assert plan["train_lora"] == plan["decode_greedy"] == 3  # clean, and two contaminated
     assert plan["localise_neurons"] == 2
     assert plan["check_claims"] == plan["check_memorisation"] == 1
-    assert "fetch_base" not in plan
+    assert not {"fetch_base", "pretrain_base"} & plan.keys()

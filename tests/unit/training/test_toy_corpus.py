@@ -33,11 +33,21 @@ def test_the_seed_determines_the_documents_of_problems_and_instructions(small_pa
     assert sum(text.count("The answer is") for text in first) == 40
 
 
-def test_the_corpus_of_the_shipped_bases_never_changes() -> None:
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (Corpus(0, 0.12), "b5373f767ae6effad95f3534d26c781ea45d678be599d889d47725f66cb0cc2a"),
+        (
+            Corpus(0, 0.25, problems_per_document=4, language="varied"),
+            "59363824c6351da38c4bc79468c629a02082f6ed9685e79bef144167bc0664b2",
+        ),
+    ],
+    ids=["plain", "varied"],
+)
+def test_the_corpus_of_the_shipped_bases_never_changes(made, expected) -> None:
     """Their provenance states only seed and settings, so the same must give the same text."""
-    texts = itertools.islice(Corpus(0, 0.12).documents(0), 50)
-    digest = hashlib.sha256("".join(texts).encode()).hexdigest()
-    assert digest == "b5373f767ae6effad95f3534d26c781ea45d678be599d889d47725f66cb0cc2a"
+    texts = itertools.islice(made.documents(0), 50)
+    assert hashlib.sha256("".join(texts).encode()).hexdigest() == expected
 
 
 def test_a_document_has_at_most_problems_per_document(small_parts) -> None:
