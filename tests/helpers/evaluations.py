@@ -9,15 +9,16 @@ NUM_SAMPLES = 4
 
 
 def evaluated(
-    num_correct: Mapping[str, Sequence[int | None]],
+    num_correct: Mapping[str, Sequence[int | None]], num_samples: int = NUM_SAMPLES
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, pd.DataFrame]]:
     """The questions (a, b, …), the `greedy` table, and the `samples` table of each strategy.
 
     A right response repeats the greedy trajectory, a wrong one has nothing in common with it.
 
     Args:
-        num_correct: strategy → right responses of each question, out of `NUM_SAMPLES`; None if the
-            strategy keeps no response.
+        num_correct: strategy → right responses of each question; None if the strategy keeps no
+            response.
+        num_samples: responses per question.
     """
     names = [chr(ord("a") + k) for k in range(len(num_correct["identity"]))]
     questions = pd.DataFrame({"question_id": names, "question": "?", "gold": "1"})
@@ -30,7 +31,7 @@ def evaluated(
             (name, k, TRAJECTORY if k < number else [99] * 20, k < number)
             for name, number in zip(names, numbers, strict=True)
             if number is not None
-            for k in range(NUM_SAMPLES)
+            for k in range(num_samples)
         ]
         columns = ["question_id", "sample_id", "token_ids", "correct"]
         table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos")

@@ -69,6 +69,16 @@ def test_a_model_can_be_trained_after_decoding_and_decoded_again():
     assert decoded_logits(hf_model).equal(decoded_logits(other))
 
 
+def test_a_model_generates_after_decoding_as_before():
+    hf_model, other = model("llama").bfloat16(), model("llama").bfloat16()
+    attention = hf_model.config._attn_implementation
+    decoded_logits(hf_model)
+    hf_model.set_attn_implementation(attention)
+    options = {"max_new_tokens": 5, "do_sample": False}
+    with torch.inference_mode():
+        assert hf_model.generate(PROMPT, **options).equal(other.generate(PROMPT, **options))
+
+
 def test_weights_that_were_replaced_are_used():
     hf_model, other = model("llama").bfloat16(), model("llama", seed=1).bfloat16()
     decoded_logits(hf_model)

@@ -48,6 +48,16 @@ def test_every_response_is_kept(evaluated):
     assert list(greedy.question_id) == list(table.question_id.unique())
 
 
+def test_each_file_says_how_it_was_sampled(evaluated):
+    sampling = {
+        name: parquet.provenance(evaluated / f"{name}.parquet")["sampling"]
+        for name in ("greedy", "identity", "clean", "clean_batch2")
+    }
+    assert sampling["greedy"]["temperature"] == 0
+    assert sampling["identity"]["temperature"] == 0.7
+    assert sampling["clean"]["stream"] != sampling["clean_batch2"]["stream"]
+
+
 def test_the_responses_are_those_of_a_cell_of_the_workflow(evaluated, tmp_path):
     asked = question_sets.load("toy_gsm8k", 4, 0, None)
     questions = asked.questions.assign(rationale="", leaked=False, paraphrase=None)
@@ -125,6 +135,17 @@ def test_other_settings_do_not_overwrite_the_responses(evaluated, capsys):
     line = rejected(capsys, evaluated, "--temperature", 0.9)
     assert "temperature was 0.7, now 0.9" in line
     assert (evaluated / "identity.parquet").read_bytes() == before
+
+
+def test_another_base_model_does_not_reuse_the_responses(tmp_path, capsys):
+    """Also without neurons: a strategy from outside may need the base model alone."""
+    for seed in (1, 2):
+        model("llama", seed).save_pretrained(tmp_path / f"base{seed}")
+    folder, options = tmp_path / "out", ["--strategies", "identity"]
+    assert run("sample", folder, *options, "--base-model", tmp_path / "base1") == 0
+    capsys.readouterr()
+    other = rejected(capsys, folder, *options, "--base-model", tmp_path / "base2", command="sample")
+    assert "holds responses to another request (base_model was" in other
 
 
 def test_responses_under_another_strategy_of_the_same_name_are_not_taken(

@@ -8,6 +8,7 @@ from helpers.browser import OVERFLOW, evaluate, needs_chromium
 from helpers.response_files import comma_separated, json_lines, record
 from zerogap.cli import main
 from zerogap.scoring.texts import read_texts
+from zerogap.strategies.filtering import DROPPED
 
 ATTACK = (
     "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
@@ -103,3 +104,8 @@ def test_the_texts_of_an_lm_eval_log_are_those_of_one_filter(tmp_path):
     texts = read_texts(json_lines(tmp_path / "log.jsonl", records))
     assert texts.questions == {"7": "How much?"}
     assert texts.responses == {"7": ["a", "b", "c"]}
+
+
+def test_responses_that_a_strategy_dropped_are_not_shown(tmp_path):
+    log = json_lines(tmp_path / "log.jsonl", [record(7, ["a", DROPPED, DROPPED])])
+    assert read_texts(log).responses == {"7": ["a"]}

@@ -35,6 +35,13 @@ def test_a_question_collapses_if_it_drops_by_half_or_more(summary):
     assert summary.strategies["railcap"].num_collapsed == 1
 
 
+def test_a_drop_of_exactly_half_counts_although_its_floats_are_less():
+    assert 29 / 50 - 4 / 50 < 0.5
+    exact = summarise(*evaluated({"identity": [29, 29], "railcap": [4, 5]}, num_samples=50))
+    assert exact.strategies["railcap"].num_collapsed == 1
+    assert exact.num_both == 1
+
+
 def test_a_question_without_responses_is_not_solved_and_has_no_overlap(summary):
     table = summary.questions.set_index("question_id")
     assert table.ted["a"] == 0

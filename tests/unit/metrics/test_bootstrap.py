@@ -57,7 +57,7 @@ def test_plain_means_equal_the_metric_of_the_drawn_questions(seed):
     rng = np.random.default_rng(seed)
     data = simulated(rng, n=15)
     draws = metrics.question_weights(np.arange(15) % 2, 8, rng)
-    means = metrics.weighted_means(metrics.plain_weights(draws), np.abs(metrics.ppg(*data)))
+    means = metrics.weighted_means(metrics.plain_weights(draws), np.abs(metrics.ppg(*data))[None])
     for mean, drawn in zip(means, draws, strict=True):
         rows = np.repeat(np.arange(15), drawn)
         assert mean == pytest.approx(metrics.a_ppg(*(column[rows] for column in data)))
@@ -78,6 +78,19 @@ def test_spread_of_stratified_means_is_that_of_new_questions():
     spread = (1 + 1.21 / degrees) * np.sqrt(within + between) / 6
     assert means.std() == pytest.approx(spread, rel=0.01)
     assert means.mean() == pytest.approx(mean, abs=0.001)
+
+
+@pytest.mark.parametrize(("confidence_level", "z"), [(0.9, 1.645), (0.95, 1.960), (0.99, 2.576)])
+def test_stratified_means_are_widened_as_students_t_at_the_level_of_the_interval(
+    confidence_level, z
+):
+    rng = np.random.default_rng(0)
+    strata = np.repeat(np.arange(8), 3)  # 16 degrees of freedom
+    values = np.tile([-1.0, 0.0, 1.0], 8)
+    draws = metrics.question_weights(np.zeros(24), 4000, rng)
+    normal = np.sqrt(1 / 3 / 8)
+    means = metrics.stratified_means(draws, strata, values, confidence_level)
+    assert means.std() / normal == pytest.approx(1 + (z**2 + 1) / 4 / 16, rel=0.03)
 
 
 def test_equal_strategies_are_told_apart_in_one_of_twenty_pairs():

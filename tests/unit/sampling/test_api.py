@@ -64,6 +64,15 @@ def test_the_trajectories_of_a_strategy_are_decoded_like_the_samples(monkeypatch
     assert (params.batch_invariant, params.batch_size) == (True, 7)
 
 
+def test_stop_texts_may_come_from_any_iterable():
+    text = sample().text[0]
+    stop = text[1:3]
+    cut = sample(stop=iter([stop]))
+    assert stop in text
+    pd.testing.assert_frame_equal(cut, sample(stop=[stop]))
+    assert not cut.text.str.contains(stop, regex=False).any()
+
+
 def test_gold_answers_for_other_prompts_are_an_error():
     with pytest.raises(InputError, match="gold: must have one answer per prompt; see 'b'"):
         sample(gold={"a": "1", "c": "2"})

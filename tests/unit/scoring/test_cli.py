@@ -281,6 +281,28 @@ def test_few_questions_are_noted_and_nothing_is_marked(tmp_path, capsys, num_que
     assert (f"note: {num_questions} questions are too few for intervals" in err) == few
 
 
+def test_nothing_is_marked_in_a_subset_of_few_questions(tmp_path, capsys):
+    """Of 39 questions 19 are leaked; the strategies differ on every question."""
+
+    def counts(name, n_correct):
+        rows = [
+            {"id": k, "n_correct": n_correct, "n_samples": 10, "leaked": k < 19} for k in range(39)
+        ]
+        return json_lines(tmp_path / name, rows)
+
+    strategies = ("identity.jsonl", 10), ("other.jsonl", 0)
+    paths = [counts(name, n_correct) for name, n_correct in strategies]
+    _, out, err = score(capsys, "--clean", counts("c.jsonl", 0), *paths, "--format", "md")
+    marked = {}
+    for line in out.splitlines():
+        if line.startswith("| *"):
+            section = line.strip("| *").partition(" ")[0]
+        if line.startswith("| other"):
+            marked[section] = "†" in line
+    assert marked == {"all": True, "leaked": False, "unleaked": True}
+    assert "note: 19 leaked questions are too few for intervals" in err
+
+
 def test_nearly_empty_strata_are_noted(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 9} for k in range(10)]
     path = json_lines(tmp_path / "clean.jsonl", rows)

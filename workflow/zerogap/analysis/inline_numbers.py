@@ -1,6 +1,6 @@
 """The numbers quoted in the paper's text, measured, next to the published values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ RATIOS = ("delta_minus_ratio_lne_railcap", "g_app_ratio_railcap_lne", "verdict_f
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
 ROUNDING = 1e-12  # the rounding error of sums that cancel
+
+StratifiedMean = Callable[[Values], Values]  # value of each question → mean in each resample
 
 
 def inline_numbers(
@@ -78,20 +80,25 @@ def inline_numbers(
         name: in_order(by_question(table, name), clean.index, name)
         for name, table in {"clean_batch2": clean_batch2, **strategies}.items()
     }
-    values = _clean_values(clean, solve["clean_batch2"], draws, bins)
+    stratum = strata(clean["n_correct"], clean["n_samples"], bins)
+
+    def stratified(gap: Values) -> Values:
+        return stratified_means(draws, stratum, gap, confidence_level)
+
+    values = _clean_values(clean, solve["clean_batch2"], draws, stratified)
     if ranks is not None:
         values["share_runner_up"] = _runner_up_share(ranks, clean.index, draws, of_leaked=True)
         values["share_runner_up_unleaked"] = _runner_up_share(
             ranks, clean.index, draws, of_leaked=False
         )
-    values |= _strategy_ratios(clean, solve, draws, bins)
-    values |= _strategy_differences(clean, solve, draws, bins)
+    values |= _strategy_ratios(clean, solve, draws, stratified)
+    values |= _strategy_differences(clean, solve, draws, stratified)
     rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _clean_values(
-    clean: pd.DataFrame, batch2: pd.DataFrame, draws: Array, bins: int
+    clean: pd.DataFrame, batch2: pd.DataFrame, draws: Array, stratified: StratifiedMean
 ) -> dict[str, Values]:
     """The quantities of the clean model's two batches, in each resample."""
     plain = plain_weights(draws)
@@ -101,13 +108,16 @@ def _clean_values(
         "readout_gap_01": plain @ first_differs,
         "readout_gap_01_expected": plain @ (p * (1 - q) + q * (1 - p)),
         "readout_gap_probability": plain @ np.abs(q - p),
-        "sa_ppg_noise_floor": _stratified(clean, draws, bins, np.abs(q - p)),
+        "sa_ppg_noise_floor": stratified(np.abs(q - p)),
         "share_never_solved": plain @ (p == 0),
     }
 
 
 def _strategy_ratios(
-    clean: pd.DataFrame, solve: Mapping[str, pd.DataFrame], draws: Array, bins: int
+    clean: pd.DataFrame,
+    solve: Mapping[str, pd.DataFrame],
+    draws: Array,
+    stratified: StratifiedMean,
 ) -> dict[str, Values]:
     """The ratios of LNE-blocking and RailCap, in each resample, if their tables are there."""
     if "lne_blocking" not in solve:
@@ -116,7 +126,7 @@ def _strategy_ratios(
     p = _solve_probability(clean)
     lne = _solve_probability(solve["lne_blocking"]) - p
     lne_g_app = np.abs(plain @ lne)
-    ratios = {"verdict_factor_lne": _ratio(_stratified(clean, draws, bins, np.abs(lne)), lne_g_app)}
+    ratios = {"verdict_factor_lne": _ratio(stratified(np.abs(lne)), lne_g_app)}
     if "railcap" in solve:
         railcap = _solve_probability(solve["railcap"]) - p
         damage, railcap_damage = (plain @ np.maximum(-gap, 0) for gap in (lne, railcap))
@@ -126,7 +136,10 @@ def _strategy_ratios(
 
 
 def _strategy_differences(
-    clean: pd.DataFrame, solve: Mapping[str, pd.DataFrame], draws: Array, bins: int
+    clean: pd.DataFrame,
+    solve: Mapping[str, pd.DataFrame],
+    draws: Array,
+    stratified: StratifiedMean,
 ) -> dict[str, Values]:
     """Differences of two metrics of one strategy, in each resample."""
     differences = {}
@@ -138,7 +151,7 @@ def _strategy_differences(
         differences["g_app_minus_g_ap_lne"] = np.abs(plain @ gap) - g_ap
     if "railcap" in solve:
         gap = _solve_probability(solve["railcap"]) - _solve_probability(clean)
-        differences["s_delta_difference_railcap"] = _stratified(clean, draws, bins, gap)
+        differences["s_delta_difference_railcap"] = stratified(gap)
     return differences
 
 
@@ -181,7 +194,3 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
 
 def _solve_probability(table: pd.DataFrame) -> Values:
     return solve_probability(table["n_correct"], table["n_samples"])
-
-
-def _stratified(clean: pd.DataFrame, draws: Array, bins: int, values: Values) -> Values:
-    return stratified_means(draws, strata(clean["n_correct"], clean["n_samples"], bins), values)

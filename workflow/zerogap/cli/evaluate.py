@@ -13,7 +13,7 @@ from zerogap.cli.sample import collect, load_questions
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected
-    from zerogap.evaluation.comparison import Comparison
+    from zerogap.evaluation.comparison import CleanComparison
     from zerogap.evaluation.question_sets import QuestionSet
     from zerogap.reporting.render import Table
 
@@ -83,7 +83,7 @@ def _report(
     from zerogap.evaluation import comparison, report, summary, tables, verdict
 
     numbers = summary.summarise(question_set.questions, collected.greedy, collected.samples)
-    against_clean = comparison.compare(collected.files)
+    against_clean = comparison.compare_with_clean(collected.files)
     paragraphs = verdict.verdict(numbers, against_clean)
     shown = [
         tables.strategy_table(numbers, title, num_samples),
@@ -96,17 +96,18 @@ def _report(
     _print(shown, paragraphs, folder)
 
 
-def _comparison_tables(comparison: "Comparison | None") -> "list[Table]":
+def _comparison_tables(against_clean: "CleanComparison | None") -> "list[Table]":
     """The table of `zerogap score`, if there is a clean model."""
     from zerogap.cli.tables import score_table
+    from zerogap.evaluation.comparison import BINS, CONFIDENCE_LEVEL
 
-    if comparison is None:
+    if against_clean is None:
         return []
     return [
         score_table(
-            comparison.summary,
-            bins=comparison.bins,
-            confidence_level=comparison.confidence_level,
+            against_clean.summary,
+            bins=BINS,
+            confidence_level=CONFIDENCE_LEVEL,
             resample="questions",
         )
     ]

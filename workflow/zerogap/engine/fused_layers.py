@@ -11,8 +11,8 @@ between two products is one compiled kernel:
 The kernels compute in float32 and round once, where `transformers` rounds after every operation.
 
 All modules stay in place, with their parameters and hooks. They compute as before outside of
-inference mode, in another precision, and where a projection has a bias or an adapter: the model can
-still be trained, converted and adapted.
+inference mode, with another attention, in another precision, and where a projection has a bias or
+an adapter: the model can still be trained, converted, adapted and used elsewhere.
 """
 
 import functools
@@ -25,6 +25,7 @@ from transformers import PreTrainedModel
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
 
 from zerogap.engine import cpu_kernels
+from zerogap.engine.shared_prompt_attention import ATTENTION
 
 
 def fuse(model: PreTrainedModel) -> None:
@@ -79,7 +80,9 @@ class _FusedAttention:
         self._projection = _JointProjection(attention, ["q_proj", "k_proj", "v_proj"])
 
     def is_usable(self) -> bool:
-        return self._projection.is_usable()
+        # The model gets its own attention back after sampling; this module stays.
+        ours = self._attention.config._attn_implementation == ATTENTION
+        return ours and self._projection.is_usable()
 
     def __call__(
         self,

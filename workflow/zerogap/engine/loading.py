@@ -27,7 +27,7 @@ MAX_DIFFERENCE_LOW_PRECISION = 0.1
 
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
-    """Load a model, on the GPU if there is one; on a CPU the process keeps freed memory then.
+    """Load a model, on the GPU if there is one. On a CPU the process keeps freed memory after that.
 
     Args:
         folder: a model folder.

@@ -160,8 +160,9 @@ def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> di
     }
     if clean_run is not None:
         settings["clean"] = f"{request.clean} ({clean_run.digest})"
-    if request.base_model is not None and request.neurons is not None:
+    if request.base_model is not None:
         settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
+    if request.neurons is not None:
         settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
     return settings
 
@@ -199,9 +200,9 @@ def _kept(
     samples: pd.DataFrame, greedy: pd.DataFrame, response_filter: ResponseFilter
 ) -> pd.DataFrame:
     """The responses that a filter keeps."""
-    ends = zip(greedy.token_ids, greedy.finish_reason, strict=True)
+    trajectories = zip(greedy.token_ids, greedy.finish_reason, strict=True)
     return filter_samples(
-        samples, dict(zip(greedy.question_id, ends, strict=True)), response_filter
+        samples, dict(zip(greedy.question_id, trajectories, strict=True)), response_filter
     )
 
 

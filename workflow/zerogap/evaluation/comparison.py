@@ -16,25 +16,21 @@ N_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CleanComparison:
     """All strategies against the clean model.
 
     Attributes:
         metrics: the `metrics` table.
         summary: its main values (:func:`zerogap.scoring.score.summary`).
         notes: what a reader of the results should know.
-        bins: number of strata.
-        confidence_level: of the intervals.
     """
 
     metrics: pd.DataFrame
     summary: pd.DataFrame
     notes: tuple[str, ...] = ()
-    bins: int = BINS
-    confidence_level: float = CONFIDENCE_LEVEL
 
 
-def compare(files: Mapping[str, Path]) -> Comparison | None:
+def compare_with_clean(files: Mapping[str, Path]) -> CleanComparison | None:
     """Compare the strategies with the clean model; None if there is none.
 
     Args:
@@ -54,4 +50,4 @@ def compare(files: Mapping[str, Path]) -> Comparison | None:
         seed=0,
     )
     notes = (*aligned.notes, *scoring.strata_notes(aligned.clean, BINS))
-    return Comparison(metrics, scoring.summary(metrics, aligned), notes)
+    return CleanComparison(metrics, scoring.summary(metrics, aligned), notes)

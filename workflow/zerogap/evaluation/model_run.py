@@ -227,7 +227,7 @@ class ModelRun:
             made_from=self._made_from(draws),
             model=self.model.name,
             benchmark=self.question_set.name,
-            sampling=dataclasses.asdict(self._sampling),
+            sampling=draws["sampling"],
             dtype=self.dtype,
             extraction=self.question_set.rule.name,
             **metadata,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.evaluation.collect import SETTINGS
-from zerogap.evaluation.comparison import Comparison
+from zerogap.evaluation.comparison import CleanComparison
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.evaluation.summary import Summary
 from zerogap.evaluation.tables import LABELS
@@ -23,7 +23,7 @@ QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", 
 def write(
     folder: Path,
     summary: Summary,
-    comparison: Comparison | None,
+    comparison: CleanComparison | None,
     tables: Sequence[Table],
     paragraphs: Sequence[str],
     title: str,

@@ -91,7 +91,8 @@ def summarise(
         solved = responses.astype({"correct": bool}).groupby("question_id").correct.mean()
         table[name] = solved.reindex(table.index).fillna(0.0)  # no response left: not solved
         if name != IDENTITY:
-            table[f"drop_{name}"] = table[IDENTITY] - table[name]
+            # Rounded, so that 29/50 - 4/50 is one half and not just below it.
+            table[f"drop_{name}"] = (table[IDENTITY] - table[name]).round(12)
     table[["rouge_l", "peakedness"]] = overlaps[IDENTITY]
     is_peaked = table.peakedness >= PEAKED
     if RAILCAP in samples:

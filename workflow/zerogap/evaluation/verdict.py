@@ -6,7 +6,7 @@ responses are peaked around the greedy trajectory, and its solve probability col
 """
 
 from zerogap.evaluation.collect import CLEAN, CLEAN_BATCH2
-from zerogap.evaluation.comparison import Comparison
+from zerogap.evaluation.comparison import CleanComparison
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.evaluation.summary import COLLAPSE, PEAKED, RAILCAP, Interval, Summary
 from zerogap.reporting.labels import Labels
@@ -27,7 +27,7 @@ _WITH_CLEAN = (
 )
 
 
-def verdict(summary: Summary, comparison: Comparison | None) -> list[str]:
+def verdict(summary: Summary, comparison: CleanComparison | None) -> list[str]:
     """Return the paragraphs of the verdict.
 
     Args:
@@ -98,7 +98,7 @@ def _meaning(summary: Summary) -> str:
     )
 
 
-def _against_clean(comparison: Comparison) -> str:
+def _against_clean(comparison: CleanComparison) -> str:
     values = comparison.metrics[comparison.metrics.subset == "all"]
     values = values.set_index(["strategy", "metric"])[["value", "ci_low", "ci_high"]]
     solved = values.xs("solve_mean", level="metric").value

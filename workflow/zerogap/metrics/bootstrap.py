@@ -21,13 +21,14 @@ Ten thousand resamples of 1,319 questions and seven strategies take about 3 s by
 by samples (one core, all of `zerogap.metrics.evaluate.evaluate`).
 """
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zerogap.errors import InputError
 from zerogap.metrics.gaps import Values, solve_probability
 
-T_EXPANSION = 1.21  # (z² + 1) / 4 at z = 1.96: Cornish-Fisher, within 0.01 from 5 degrees on
 N_CELLS = 2**16  # equally likely counts per distinct question, one for each uint16
 
 
@@ -117,7 +118,9 @@ def plain_weights(weights: ArrayLike) -> Values:
     return scaled
 
 
-def stratified_means(draws: ArrayLike, strata: ArrayLike, values: ArrayLike) -> Values:
+def stratified_means(
+    draws: ArrayLike, strata: ArrayLike, values: ArrayLike, confidence_level: float = 0.95
+) -> Values:
     """The mean over strata of the mean within each, in each resample: (…, resamples).
 
     At m = B = 50 and a hundred questions, most strata hold one or two. The mean over the strata of
@@ -130,8 +133,8 @@ def stratified_means(draws: ArrayLike, strata: ArrayLike, values: ArrayLike) -> 
       mean, times sqrt(n / (n - 1)). The variance is the unbiased one of a stratum's mean.
     - A stratum of one question shows nothing of its variation and is compared with all strata: its
       influence is its distance from their mean. This covers that new questions may leave it empty.
-    - The variance is itself estimated. All influences are widened as the 95 % quantile of Student's
-      t is, with Satterthwaite's degrees of freedom if questions vary equally in all strata.
+    - The variance is itself estimated. All influences are widened as the quantile of Student's t
+      is, with Satterthwaite's degrees of freedom if questions vary equally in all strata.
 
     Coverage: docs/metric-study.md.
 
@@ -139,6 +142,7 @@ def stratified_means(draws: ArrayLike, strata: ArrayLike, values: ArrayLike) -> 
         draws: (resamples, questions), how often each question was drawn.
         strata: (questions,).
         values: (…, questions).
+        confidence_level: Of the intervals that the resamples are for; the widening depends on it.
     """
     values = np.asarray(values, dtype=np.float64)
     _, stratum = np.unique(np.asarray(strata), return_inverse=True)
@@ -147,13 +151,16 @@ def stratified_means(draws: ArrayLike, strata: ArrayLike, values: ArrayLike) -> 
     stratum_means = values @ (np.eye(len(sizes))[stratum] / sizes)
     mean = stratum_means.mean(axis=-1, keepdims=True)
     centres = np.where(several, stratum_means, mean)
-    scales = _t_widening(sizes) * np.sqrt(sizes / np.where(several, sizes - 1, 1))
+    scales = _t_widening(sizes, confidence_level) * np.sqrt(sizes / np.where(several, sizes - 1, 1))
     influence = (scales / (len(sizes) * sizes))[stratum] * (values - centres[..., stratum])
     return np.asarray(mean + influence @ (np.asarray(draws, dtype=np.float64) - 1).T)
 
 
-def _t_widening(sizes: NDArray[np.int64]) -> float:
-    """Student's t quantile over the normal one, by the number of questions of each stratum."""
+def _t_widening(sizes: NDArray[np.int64], confidence_level: float) -> float:
+    """Student's t quantile over the normal one, by the number of questions of each stratum.
+
+    The first term of the Cornish-Fisher expansion: at 95 % within 0.01 from 5 degrees on.
+    """
     several = sizes[sizes > 1]
     n_single = len(sizes) - len(several)
     variance_of_variance = np.sum(1 / (several**2 * (several - 1.0)))
@@ -162,7 +169,8 @@ def _t_widening(sizes: NDArray[np.int64]) -> float:
     if variance_of_variance == 0:
         return 1.0
     degrees_of_freedom = np.sum(1 / sizes) ** 2 / variance_of_variance
-    return float(1 + T_EXPANSION / degrees_of_freedom)
+    quantile = NormalDist().inv_cdf((1 + confidence_level) / 2)
+    return float(1 + (quantile**2 + 1) / 4 / degrees_of_freedom)
 
 
 def redrawn_stratum_weights(strata: ArrayLike) -> Values:
@@ -178,16 +186,16 @@ def redrawn_stratum_weights(strata: ArrayLike) -> Values:
 
 
 def weighted_means(weights: Values, values: ArrayLike) -> Values:
-    """The mean of `values` in each resample: shape (resamples,).
+    """The mean of `values` in each resample: shape (…, resamples).
 
     Args:
         weights: (resamples, questions), adding up to 1 in each resample.
-        values: (questions,), or (resamples, questions) where the counts are redrawn.
+        values: (…, resamples, questions); (…, 1, questions) if they are the same in all resamples.
     """
     values = np.asarray(values)
-    if values.ndim == 1:
-        return np.asarray(weights @ values)
-    means: Values = np.einsum("rq,rq->r", weights, values)
+    if values.shape[-2] == 1:
+        return np.asarray(values[..., 0, :] @ weights.T)
+    means: Values = np.einsum("...rq,rq->...r", values, weights)
     return means
 
 

@@ -66,12 +66,14 @@ class Comparison:
         clean: Counts of the clean model, the reference.
         bins: Number of strata B.
         draws: How often each resample drew each question.
+        confidence_level: Of the intervals that resamples are for.
     """
 
     strategy: SolveCounts
     clean: SolveCounts
     bins: int = 50
     draws: Array | None = None
+    confidence_level: float = 0.95
 
     @cached_property
     def gap(self) -> Values:
@@ -122,16 +124,18 @@ class Comparison:
         """Mean over questions: every question counts the same."""
         if self._question_weights is None:
             return np.asarray(values.mean(axis=-1))
-        return _weighted_sums(self._question_weights, values)
+        return bootstrap.weighted_means(self._question_weights, values)
 
     def stratified_mean(self, values: Array) -> Values:
         """Mean over the non-empty strata of the mean within each: every stratum counts the same."""
         if self.draws is None:
             return np.asarray(gaps.stratum_weights(self.strata) @ values)
         if len(self.strata) == 1:
-            return bootstrap.stratified_means(self.draws, self.strata[0], values[..., 0, :])
+            return bootstrap.stratified_means(
+                self.draws, self.strata[0], values[..., 0, :], self.confidence_level
+            )
         # Every question is drawn once; its counts, and so its stratum, are redrawn.
-        return _weighted_sums(self._redrawn_stratum_weights, values)
+        return bootstrap.weighted_means(self._redrawn_stratum_weights, values)
 
     @cached_property
     def _question_weights(self) -> Values | None:
@@ -163,11 +167,3 @@ def compare(
 
 def _positive_part(values: Values) -> Values:
     return np.maximum(values, 0.0) + 0.0  # + 0.0: no negative zero
-
-
-def _weighted_sums(weights: Values, values: Array) -> Values:
-    """Sums over questions: (resamples, questions), (strategies, …, questions) to (…, resamples)."""
-    if values.shape[-2] == 1:
-        return np.asarray(values[..., 0, :] @ weights.T)
-    sums: Values = np.einsum("srq,rq->sr", values, weights)
-    return sums

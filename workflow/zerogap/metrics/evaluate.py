@@ -78,7 +78,11 @@ def evaluate(
     for subset, questions in _subsets(leaked).items():
         points = _point_estimates(_select(observed, questions), bins)
         resamples = _resampled(
-            _select(counts, questions), draws[:, questions], bins, CHUNK_SIZES[resample]
+            _select(counts, questions),
+            draws[:, questions],
+            bins,
+            confidence_level,
+            CHUNK_SIZES[resample],
         )
         rows += [
             (model, benchmark, strategy, subset, metric, value, low, high)
@@ -174,13 +178,16 @@ def _point_estimate(comparison: Comparison, metrics: Iterable[Metric]) -> dict[s
     return {metric.name: float(metric.definition(comparison)) for metric in metrics}
 
 
-def _resampled(counts: CountsByName, draws: Array, bins: int, chunk_size: int) -> Resamples:
+def _resampled(
+    counts: CountsByName, draws: Array, bins: int, confidence_level: float, chunk_size: int
+) -> Resamples:
     """Every metric that has an interval, of every strategy, in every resample.
 
     Args:
         counts: Arrays of shape (resamples or 1, questions).
         draws: How often each resample drew each question, (resamples, questions).
         bins: Number of strata.
+        confidence_level: Of the intervals.
         chunk_size: Resamples computed at once.
     """
     names = list(counts)
@@ -194,7 +201,7 @@ def _resampled(counts: CountsByName, draws: Array, bins: int, chunk_size: int) -
         }
         strategies = SolveCounts.stack([part[name] for name in names])
         weights = draws[chunk].astype(np.float64)
-        comparison = Comparison(strategies, part["clean"], bins, weights)
+        comparison = Comparison(strategies, part["clean"], bins, weights, confidence_level)
         for metric in metrics:
             by_strategy = metric.definition(comparison)  # (strategies, resamples)
             for name, resamples in zip(names, by_strategy, strict=True):

@@ -67,12 +67,12 @@ def register_metric(
             name,
             label,
             definition,
-            in_paper,
-            differences,
-            has_interval,
-            of_clean_model,
-            uses_first_response,
-            summary_column,
+            in_paper=in_paper,
+            differences=differences,
+            has_interval=has_interval,
+            of_clean_model=of_clean_model,
+            uses_first_response=uses_first_response,
+            summary_column=summary_column,
         )
         return definition
 

@@ -61,12 +61,10 @@ def sampling_params(*, temperature: Any, top_p: Any, stop: Any, **others: Any) -
         raise InputError(f'batch_size: must be "auto" or a whole number from 1 ({batch_size!r})')
     if not (seed == 0 or _is_count(seed)) or seed > _MAX_SEED:
         raise InputError(f"seed: must be a whole number from 0 to {_MAX_SEED} (got {seed!r})")
-    stops = [stop] if isinstance(stop, str) else stop
-    if not isinstance(stops, Iterable) or not all(isinstance(s, str) and s for s in stops):
+    stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
+    if not all(isinstance(text, str) and text for text in stops):
         raise InputError(f"stop: must be a list of non-empty texts (got {stop!r})")
-    return SamplingParams(
-        temperature=float(temperature), top_p=float(top_p), stop=list(stops), **others
-    )
+    return SamplingParams(temperature=float(temperature), top_p=float(top_p), stop=stops, **others)
 
 
 def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:

@@ -22,7 +22,7 @@ from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.precision import used_precision
 from zerogap.sampling.greedy import decode_greedily
-from zerogap.sampling.identity import versions
+from zerogap.sampling.identity import extraction_identity, versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.neuron_journal import NeuronJournal
 from zerogap.sampling.responses import response_texts
@@ -95,6 +95,7 @@ def localise_neurons(
         "models": [folder_digest(folder) for folder in models.values()],
         "prompts": inputs.digest(),
         "greedy": value_digest(responses),
+        "extraction": extraction_identity(extraction_rule(benchmark["extraction"])),
     }
     with resumable_dir(output, settings) as folder:
         journal = NeuronJournal(folder)

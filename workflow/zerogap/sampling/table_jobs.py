@@ -55,8 +55,8 @@ def filter_responses(
     """Write the tables of a strategy that filters `source`, the responses of another strategy."""
     table = parquet.read(source, "samples")
     greedy_table = parquet.read(greedy, "greedy")
-    ends = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
-    trajectories = dict(zip(greedy_table.question_id, ends, strict=True))
+    tokens_and_reasons = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
+    trajectories = dict(zip(greedy_table.question_id, tokens_and_reasons, strict=True))
     intervention = base.build(strategy).prepare(base.Context([], []))
     if intervention.filter_responses is None:
         raise InputError(

@@ -82,7 +82,7 @@ def align(
         *(note for file in files.values() for note in file.notes),
         *_sample_notes(files),
         *_one_response_notes(single),
-        *_few_questions_notes(len(questions)),
+        *_few_questions_notes(_subset_sizes(solve["clean"]), known=flags is not None),
         *_document_notes(files, tables),
         *_first_response_notes(files, without_first),
     ]
@@ -140,7 +140,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
         label, value, ci_low, ci_high (NaN where there is none), and significant: whether the
         simultaneous interval of a difference excludes 0. Nothing is significant if a file has one
-        response per question, whose solve probabilities are not estimates, or if there are fewer
+        response per question, whose solve probabilities are not estimates, or in a subset of fewer
         than MIN_QUESTIONS questions.
     """
     keys = ["subset", "strategy", "metric"]
@@ -158,12 +158,12 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         )
     )
     is_difference = table["metric"].str.contains("_vs_").to_numpy()
-    enough = len(aligned.clean) >= MIN_QUESTIONS and not aligned.one_response
     excludes_zero = (simultaneous["ci_low"] > 0) | (simultaneous["ci_high"] < 0)
-    leaked = aligned.clean["leaked"]
-    sizes = {"all": len(leaked), "leaked": int(leaked.sum()), "unleaked": int((~leaked).sum())}
+    sizes = _subset_sizes(aligned.clean)
+    n_questions = table["subset"].map(sizes)
+    enough = (n_questions >= MIN_QUESTIONS) & (not aligned.one_response)
     return table.assign(
-        n_questions=table["subset"].map(sizes),
+        n_questions=n_questions,
         label=table["metric"].map(labels),
         significant=is_difference & excludes_zero.to_numpy() & enough,
     ).reset_index(drop=True)
@@ -275,12 +275,19 @@ def _one_response_notes(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _few_questions_notes(num_questions: int) -> list[str]:
-    if num_questions >= MIN_QUESTIONS:
-        return []
+def _subset_sizes(clean: pd.DataFrame) -> dict[str, int]:
+    leaked = int(clean["leaked"].sum())
+    return {"all": len(clean), "leaked": leaked, "unleaked": len(clean) - leaked}
+
+
+def _few_questions_notes(sizes: Mapping[str, int], *, known: bool) -> list[str]:
+    """Notes on subsets without significant differences; `known`: whether leaked questions are."""
+    subsets = sizes if known and sizes["all"] >= MIN_QUESTIONS else ["all"]
     return [
-        f"{num_questions} questions are too few for intervals: they can be far too narrow, and "
-        "nothing is marked as significant"
+        f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}questions are too few for "
+        "intervals: they can be far too narrow, and nothing is marked as significant"
+        for subset in subsets
+        if 0 < sizes[subset] < MIN_QUESTIONS
     ]
 
 

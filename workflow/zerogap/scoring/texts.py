@@ -8,6 +8,7 @@ from zerogap.io import parquet
 from zerogap.scoring import lm_eval
 from zerogap.scoring.inputs import ACCEPTED, ALIASES
 from zerogap.scoring.response_file import ResponseFile, read
+from zerogap.strategies.filtering import DROPPED
 
 NUM_SHOWN = 3  # responses per question
 _COLUMNS = ("question_id", "question", "response", *ALIASES)
@@ -67,5 +68,6 @@ def _log_texts(file: ResponseFile) -> Texts:
     for record in file.rows.drop_duplicates("doc_id").to_dict("records"):
         doc = record.get("doc")
         question = doc.get("question") if isinstance(doc, dict) else None
-        texts.add(record["doc_id"], question, record["resps"][0])
+        responses = [text for text in record["resps"][0] if text != DROPPED]
+        texts.add(record["doc_id"], question, responses)
     return texts

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # building a strategy that only filters loads no torch
 
 @dataclass(frozen=True)
 class Context:
-    """What a strategy may know. Nothing here comes from the clean model.
+    """What a strategy may know. Only `neurons` was made with the clean model, for Shortcut.
 
     Attributes:
         trajectories: the greedy trajectory of each prompt as token ids, end token included.
@@ -64,7 +64,7 @@ class Intervention:
             the model, `release` undoes that.
         filter_responses: (greedy trajectory, token ids of its responses, their texts) → which of
             the responses count. The token ids come without the end token. A strategy that filters
-            is prepared without trajectories and without a tokenizer.
+            must not need its context: the workflow prepares it with an empty one.
     """
 
     edit_logits: "Edit | None" = None
@@ -89,8 +89,8 @@ def strategy_class(name: str) -> Callable[..., Strategy]:
         InputError: the name is unknown, or the class cannot be imported.
     """
     target = BUILT_IN[name].target if name in BUILT_IN else name
-    made: Callable[..., Strategy] = import_object(target, "strategies: class", tuple(BUILT_IN))
-    return made
+    cls: Callable[..., Strategy] = import_object(target, "strategies: class", tuple(BUILT_IN))
+    return cls
 
 
 def build(entry: Mapping[str, Any]) -> Strategy:
@@ -107,7 +107,7 @@ def build(entry: Mapping[str, Any]) -> Strategy:
     make = strategy_class(name)
     try:
         strategy: Strategy = make(**entry.get("parameters", {}))
-    except Exception as error:  # a class may be anybody's
+    except Exception as error:  # a user's class may raise anything
         raise InputError(f"strategies: class '{name}': {error}") from error
     if not callable(getattr(strategy, "prepare", None)):
         raise InputError(

@@ -163,8 +163,8 @@ def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:
 
     Args:
         logits: (R, V) on the model's device.
-        rail: (R,) on the CPU; -1 leaves a row as it is. At most steps few rows are on the rail,
-            and only those are read from `logits`.
+        rail: (R,) on the CPU; -1 leaves a row as it is. In most steps only a few rows are on
+            the rail, and only those are read from `logits`.
         suppression: "cap" or "ban".
     """
     row = (rail >= 0).nonzero()[:, 0]
