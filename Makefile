@@ -1,4 +1,4 @@
-# make quick runs everything at the toy scale; make test checks everything. make help lists the rest.
+# make quick runs everything at the toy scale; make test checks the project. make help lists the rest.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
@@ -62,7 +62,7 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
 	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
 
-test: .venv/ready lint ## lint and test everything but Slurm and vLLM, and print the coverage
+test: .venv/ready lint ## lint and test, and print the coverage; Slurm, vLLM and further architectures have targets of their own
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-fast: .venv/ready ## run the unit tests

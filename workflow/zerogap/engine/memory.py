@@ -1,16 +1,14 @@
-"""Memory helpers: free memory, smaller batches when memory runs out, host-to-device copies."""
+"""Memory helpers: free memory, and smaller batches when memory runs out."""
 
 import ctypes
 import gc
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psutil
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from zerogap.errors import InputError
 
@@ -64,14 +62,6 @@ def keep_freed_memory() -> None:
     if set_option is not None:
         set_option(_TRIM_THRESHOLD, 2**31 - 1)
         set_option(_MMAP_THRESHOLD, 2**30)
-
-
-def to_device(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
-    """Copy host values to the device without waiting for what the device is doing."""
-    host = torch.as_tensor(values)
-    if device.type == "cuda":
-        return host.pin_memory().to(device, non_blocking=True)
-    return host.to(device)
 
 
 def is_exhausted(error: BaseException) -> bool:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from zerogap.engine.decoder import Capacity, IntArray
-from zerogap.engine.memory import to_device
+from zerogap.engine.transfer import to_device
 
 COLUMN_MULTIPLE = 32  # own tokens are stored in multiples of this many columns
 

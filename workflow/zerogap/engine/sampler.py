@@ -29,6 +29,7 @@ from zerogap.engine.decoder import (
 from zerogap.engine.drawing import NOT_A_NUMBER, draw, entropy, most_likely
 from zerogap.engine.output_head import float32_logits, has_low_precision_head
 from zerogap.engine.stop_strings import StopStrings
+from zerogap.engine.transfer import to_device
 from zerogap.errors import InputError
 
 MEMORY_FRACTION = 0.8  # of the free memory; the rest is for the allocator and the forward pass
@@ -223,7 +224,7 @@ def _draw_and_append(
     Raises:
         InputError: logits that are NaN.
     """
-    uniform, row = (memory.to_device(values, logits.device) for values in batch.draws())
+    uniform, row = (to_device(values, logits.device) for values in batch.draws())
     entropies = None
     if sampling.temperature == 0:
         drawn = most_likely(logits)[row]

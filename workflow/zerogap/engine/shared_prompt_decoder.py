@@ -11,7 +11,6 @@ from transformers import PreTrainedModel
 from zerogap.engine import fused_layers
 from zerogap.engine.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
 from zerogap.engine.decoder import Capacity, IntArray
-from zerogap.engine.memory import to_device
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
 from zerogap.engine.shared_prompt_attention import (
     ATTENTION,
@@ -21,6 +20,7 @@ from zerogap.engine.shared_prompt_attention import (
     StepPass,
     StepPlan,
 )
+from zerogap.engine.transfer import to_device
 
 
 class SharedPromptDecoder:

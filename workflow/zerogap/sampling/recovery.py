@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import Edit, Rows
-from zerogap.engine.memory import to_device
 from zerogap.engine.randomness import uniforms
+from zerogap.engine.transfer import to_device
 
 
 def forced_steps(question_id: str, length: int, num_samples: int, seed: int) -> list[int]:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import Rows
-from zerogap.engine.memory import to_device
+from zerogap.engine.transfer import to_device
 from zerogap.strategies.base import Context, Intervention, check_whole_number
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import Rows
-from zerogap.engine.memory import to_device
+from zerogap.engine.transfer import to_device
 from zerogap.strategies.base import Context, Intervention
 from zerogap.strategies.rail import pad_trajectories, rail_tokens
 from zerogap.strategies.railcap import RailCap
