@@ -45,7 +45,8 @@ if CONFIG.offline:
         "HF_DATASETS_OFFLINE": 1,
     }
 shell.prefix(
-    "".join(
+    "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
+    + "".join(
         f"export {name}={shlex.quote(str(value))}; "
         for name, value in ENVIRONMENT.items()
     )

@@ -12,6 +12,7 @@ rule write_report:
             for path in PACKAGE.joinpath("report").iterdir()
         ),
         stylesheet="workflow/report/report.css",
+        draw="workflow/scripts/draw_graph.py",
     output:
         html="<reports>/report.html",
         rules="<reports>/rulegraph.svg",
@@ -30,10 +31,9 @@ rule write_report:
             workflow.overwrite_configfiles,
             workflow.config_settings.config_args or [],
         ),
-        draw="python workflow/scripts/draw_graph.py",
     message:
         "The HTML report, the graph of rules and the graph of jobs"
     shell:
         "({params.snakemake} --report {output.html:q} --report-stylesheet {input.stylesheet:q}"
-        " && {params.snakemake} --forceall --rulegraph dot | {params.draw} {output.rules:q}"
-        " && {params.snakemake} --forceall --dag dot | {params.draw} {output.jobs:q}) > {log:q} 2>&1"
+        " && {params.snakemake} --forceall --rulegraph dot | python {input.draw:q} {output.rules:q}"
+        " && {params.snakemake} --forceall --dag dot | python {input.draw:q} {output.jobs:q}) > {log:q} 2>&1"

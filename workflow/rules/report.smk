@@ -141,6 +141,8 @@ rule check_memorisation:
         prefix=subpath(output.html, strip_suffix=".html"),
         checks=report_sources.source_value(CONFIG, "memorisation"),
         labels=LABELS,
+        scale_note=CONFIG.scale_note,
+        scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
         "Check of memorisation"

@@ -12,10 +12,13 @@ from zerogap.reporting.tables.memorisation import memorisation
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
+TITLE = "Did the contaminated models memorise their leaked questions?"
+
 
 def main(job: "Snakemake") -> None:
     labels = Labels.from_mapping(job.params.labels)
     table = memorisation(read_memorisation(job.params.checks), labels)
+    table = table.of_run(TITLE, job.params.scale_note, job.params.scale)
     save(table, job.params.prefix, provenance(**job.params.metadata))
 
 

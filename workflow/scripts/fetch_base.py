@@ -50,7 +50,7 @@ def download(repository: str, revision: str, folder: Path) -> str:
             problem = hub.hub_problem(error, repository, revision)
             wait = next(waits, math.inf)
             seconds = hub.retry_after(error) or wait
-            if max(wait, seconds) > MAX_WAIT or not hub.is_passing(error):
+            if max(wait, seconds) > MAX_WAIT or not hub.is_transient(error):
                 raise InputError(f"models: {problem}") from error
             print(f"{problem}\ntrying again in {seconds:.0f} s", flush=True)
             time.sleep(seconds)

@@ -25,11 +25,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     texts = dict(zip(leaked.question_id, leaked.question, strict=True))
     # Not an output: Snakemake deletes those of a failed job, and paid replies must be kept.
     journal = args.output.with_name(f"{args.output.stem}.journal.jsonl")
-    invalid: Mapping[str, str] = {}
     if parameters["method"] == "rules":
-        paraphrases = {i: paraphrase(text, parameters["seed"]) for i, text in texts.items()}
+        paraphrases, invalid = _apply_rules(texts, parameters["seed"])
+        remedy = "use paraphrases.method: chat"
     else:
         paraphrases, invalid = _ask_model(texts, journal, parameters)
+        remedy = f"the others are kept in {journal}, so run again"
+    _check_invalid(invalid, len(texts), remedy, skip=parameters["on_invalid"] == "skip")
 
     with parquet.atomic(args.output) as temporary, temporary.open("w", encoding="utf-8") as file:
         for i, text in {**paraphrases, **dict.fromkeys(invalid)}.items():
@@ -37,6 +39,32 @@ def main(argv: Sequence[str] | None = None) -> None:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
     mean = statistics.mean(similarity(texts[i], text) for i, text in paraphrases.items())
     print(f"{len(paraphrases)} paraphrases; mean token similarity to the question {mean:.3f}")
+
+
+def _apply_rules(texts: Mapping[str, str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
+    """The paraphrases by rules, and the questions for which none is valid."""
+    paraphrases, invalid = {}, {}
+    for question_id, text in texts.items():
+        try:
+            paraphrases[question_id] = paraphrase(text, seed)
+        except InputError as error:
+            invalid[question_id] = str(error)
+    return paraphrases, invalid
+
+
+def _check_invalid(
+    invalid: Mapping[str, str], num_questions: int, remedy: str, *, skip: bool
+) -> None:
+    """Warn about questions without a paraphrase, or stop if they are not to be skipped."""
+    if not invalid:
+        return
+    summary = f"{len(invalid)} of {num_questions} questions have no valid paraphrase"
+    if not skip or len(invalid) == num_questions:
+        raise InputError(
+            f"{summary}; {remedy}, or set paraphrases.on_invalid to skip:{format_invalid(invalid)}"
+        )
+    print(f"warning: {summary} and do not leak in this benchmark:{format_invalid(invalid)}",
+          file=sys.stderr)  # fmt: skip
 
 
 def _ask_model(
@@ -47,13 +75,17 @@ def _ask_model(
     if parameters["method"] == "chat":
         from zerogap.data.paraphrases.chat_endpoint import chat_endpoint
 
-        name = options["model"]
-        ask = chat_endpoint(options["base_url"], name, options["api_key_env"])
+        name = f"{options['model']} at {options['base_url']}"
+        ask = chat_endpoint(options["base_url"], options["model"], options["api_key_env"])
     else:
         from zerogap.data.paraphrases.chat_model import local_chat_model  # torch takes seconds
 
         gpus.claim()
-        name = f"{options['model']}@{options['revision']}"
+        name = (
+            f"{options['model']}@{options['revision']}, {options['dtype']}, temperature "
+            f"{options['temperature']}, at most {options['max_new_tokens']} new tokens, "
+            f"seed {parameters['seed']}"
+        )
         ask = local_chat_model(
             options["model"],
             options["revision"],
@@ -75,15 +107,6 @@ def _ask_model(
             f"{len(unanswered)} of {len(texts)} questions got no reply from {name}; the "
             f"paraphrases so far are kept in {journal}, so run again{format_invalid(unanswered)}"
         )
-    summary = f"{len(invalid)} of {len(texts)} questions have no valid paraphrase"
-    if invalid and (parameters["on_invalid"] == "error" or not paraphrases):
-        raise InputError(
-            f"{summary}; the others are kept in {journal}, so run again, or set "
-            f"paraphrases.on_invalid to skip:{format_invalid(invalid)}"
-        )
-    if invalid:
-        print(f"warning: {summary} and do not leak in this benchmark:{format_invalid(invalid)}",
-              file=sys.stderr)  # fmt: skip
     return paraphrases, invalid
 
 

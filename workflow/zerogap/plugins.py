@@ -1,10 +1,13 @@
 """Load user-provided objects named in a configuration as `package.module:name`."""
 
 import importlib
+import importlib.util
 import sys
+from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
+from zerogap.io.digests import file_digest
 
 
 def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
@@ -24,8 +27,7 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
             f"{key}: '{target}' must be one of {', '.join(built_in_names)} "
             "or have the form package.module:name"
         )
-    if "" not in sys.path:  # a program that is installed, as `zerogap` is, does not have it
-        sys.path.append("")
+    _search_working_directory()
     try:
         return getattr(importlib.import_module(module), name)
     except Exception as error:  # importing runs code that may be anybody's
@@ -33,3 +35,25 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
             f"{key}: cannot import '{target}': {error}; is the folder above '{module}' on "
             "PYTHONPATH?"
         ) from error
+
+
+def code_digest(target: str) -> str | None:
+    """A digest of the module's file, whose edit changes what `target` does.
+
+    None for a built-in name, and for a module that is not found or is not a file.
+    """
+    module, _, name = target.partition(":")
+    if not name:
+        return None
+    _search_working_directory()
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # of the package
+        return None
+    origin = Path(spec.origin) if spec and spec.origin else None
+    return file_digest(origin) if origin and origin.is_file() else None
+
+
+def _search_working_directory() -> None:
+    if "" not in sys.path:  # a program that is installed, as `zerogap` is, does not have it
+        sys.path.append("")

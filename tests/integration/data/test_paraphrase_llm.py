@@ -273,6 +273,17 @@ def test_a_resumed_run_requests_nothing_twice(serve, tmp_path):
     assert len(journal.read_text().splitlines()) == 6
 
 
+def test_a_paraphrase_of_the_journal_that_is_not_valid_is_requested_again(serve, tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    service = serve(lambda q, nth: (200, completion(good(q))))
+    request_valid(service, journal)
+    first, *others = journal.read_text().splitlines(keepends=True)
+    changed = json.dumps({**json.loads(first), "paraphrase": "Which number?"})
+    journal.write_text(changed + "\n" + "".join(others))
+    assert len(request_valid(service, journal)) == 6
+    assert service.requests.total() == 7
+
+
 def test_another_model_is_requested_for_every_question(serve, tmp_path):
     journal = tmp_path / "journal.jsonl"
     service = serve(lambda q, nth: (200, completion(good(q))))
@@ -363,6 +374,13 @@ def script(service, folder, on_invalid="error"):
 
 def refusing(question, nth):
     return 200, completion("New Question: no" if " 22 " in question else good(question))
+
+
+def test_another_endpoint_of_a_model_is_requested_for_every_question(serve, tmp_path):
+    services = [serve(lambda q, nth: (200, completion(good(q)))) for _ in range(2)]
+    for service in services:
+        assert script(service, tmp_path) is None
+    assert [service.requests.total() for service in services] == [6, 6]
 
 
 def test_a_question_without_a_paraphrase_can_be_an_error(serve, tmp_path):

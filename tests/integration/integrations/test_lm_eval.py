@@ -34,7 +34,7 @@ SAMPLED = {"do_sample": True, "temperature": 0.7, "top_k": 0}
 
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
-    """A folder with the tasks `toy` (generate_until, three repeats) and `toy_choice`."""
+    """A folder with `toy` (generate_until, three repeats), `toy_short` and `toy_choice`."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     folder = tmp_path / "tasks"
     folder.mkdir()
@@ -64,13 +64,17 @@ def tasks(tmp_path, monkeypatch):
         ],
         "metric_list": [{"metric": "exact_match", "aggregation": "mean"}],
     }
+    short = toy | {
+        "task": "toy_short",
+        "generation_kwargs": {"until": ["."], "max_gen_toks": LENGTH} | SAMPLED,
+    }
     choice = common | {
         "task": "toy_choice",
         "output_type": "multiple_choice",
         "doc_to_choice": ["1", "2"],
         "doc_to_target": 0,
     }
-    for task in (toy, choice):
+    for task in (toy, short, choice):
         (folder / f"{task['task']}.yaml").write_text(yaml.safe_dump(task))
     return folder
 
@@ -173,6 +177,23 @@ def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(lla
     for response in expected:
         entropies = torch.tensor(found[tuple(response.token_ids)])
         torch.testing.assert_close(entropies, torch.tensor(response.entropy), atol=1e-3, rtol=1e-3)
+
+
+def test_tasks_with_the_same_prompts_have_trajectories_of_their_own(tasks):
+    strategy = RecordContext()
+    lm = StrategyLM(str(LLAMA), strategy, dtype="float32", device="cpu", batch_size=2)
+    simple_evaluate(
+        model=lm,
+        tasks=["toy", "toy_short"],
+        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
+        bootstrap_iters=0,
+    )
+    (context,) = strategy.contexts
+    trajectories = sorted(map(tuple, context.trajectories))
+    assert len(trajectories) == 2 * len(QUESTIONS)
+    # Each trajectory that ends at the full stop is the beginning of a longer one.
+    pairs = zip(trajectories[::2], trajectories[1::2], strict=True)
+    assert all(longer[: len(short)] == short for short, longer in pairs)
 
 
 def test_ted_drops_responses_near_the_trajectory_and_score_leaves_them_out(tasks, tmp_path):

@@ -100,3 +100,11 @@ def test_the_command_prints_the_failure_and_exits_with_1(tmp_path):
     assert process.returncode == 1
     assert process.stdout.startswith("FAILED   llama2, tokenizer: ")
     assert process.stdout.endswith("1 of 1 models failed\n")
+
+
+def test_the_command_does_not_call_skipped_models_a_success(tmp_path):
+    command = [sys.executable, "-m", "zerogap", "rehearse", "--config"]
+    files = [str(ROOT / name) for name in ("config.yaml", "profiles/full/full.yaml")]
+    process = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 1
+    assert "nothing was rehearsed: 3 of 3 models were skipped" in process.stdout

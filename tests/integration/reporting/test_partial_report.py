@@ -105,9 +105,8 @@ def test_a_failed_model_leaves_dashes_and_every_table(config, run_folder, capsys
     missing = [f"Pythia, 1M toy × {name} problems (every strategy)" for name in BENCHMARKS]
     assert f"shown as –: {'; '.join(missing)}." in text
     for name, entry in TABLES.items():
-        assert (partial / f"tables/{name}.md").exists() == uses_metrics(entry) or (
-            name == "inline_numbers"
-        )
+        expected = uses_metrics(entry) or name == "inline_numbers"
+        assert (partial / f"tables/{name}.md").exists() == expected
     # The tables of the primary setting lack nothing, and say so.
     assert "Partial" not in (partial / "tables/reversal.md").read_text()
     assert "Pythia, 1M toy × Word problems" in (partial / "tables/intervals.html").read_text()

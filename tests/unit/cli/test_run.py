@@ -50,7 +50,7 @@ def test_own_overlays_follow_those_of_the_profile(call, tmp_path):
 def test_overlays_that_change_the_run_under_its_name_are_noted(call, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text("seed: 1")
     call("--profile", "quick", "--with", "a.yaml")
-    assert "so the files are those of results/quick and reports/quick" in capsys.readouterr().err
+    assert "results replace those in results/quick and reports/quick" in capsys.readouterr().err
     (tmp_path / "a.yaml").write_text("{ seed: 1, run: mine }")
     call("--profile", "quick", "--with", str(tmp_path / "a.yaml"))
     assert "note:" not in capsys.readouterr().err

@@ -69,6 +69,14 @@ MISTAKES = {
         "models.gemma.preparation.benchmark",
         "num_preparation above 0",
     ),
+    "preparation on generated questions": (
+        "models: { gemma: { preparation: { name: x, benchmark: gsm8k } } }\n"
+        "benchmarks: { gsm8k: { num_preparation: 10, num_train: 20, num_test: 50, "
+        "num_leaked: 25, questions: { source: generated, "
+        "generated: { num_train: 50, num_test: 50 } } } }",
+        "models.gemma.preparation.benchmark",
+        "another source",
+    ),
     "preparation with an unknown key of training": (
         "models: { gemma: { preparation: { name: x, benchmark: gsm8k, training: { lr: 1 } } } }",
         "models.gemma.preparation.training.lr",

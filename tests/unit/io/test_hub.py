@@ -6,7 +6,7 @@ import httpx
 import pytest
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-from zerogap.io.hub import access_problem, hub_problem, is_passing, retry_after
+from zerogap.io.hub import access_problem, hub_problem, is_transient, retry_after
 
 
 def http_error(status, **headers):
@@ -36,7 +36,7 @@ def test_an_error_that_passes_says_when_to_try_again(error, message):
         text = hub_problem(raised, "a/b", "main")
         assert message in text
         assert "\n" not in text
-        assert is_passing(raised)
+        assert is_transient(raised)
         assert access_problem(raised, "a/b", "main") is None
 
 
@@ -50,7 +50,7 @@ def test_an_error_that_passes_says_when_to_try_again(error, message):
 )
 def test_an_error_that_stays_is_not_tried_again(error, message):
     assert message in hub_problem(error, "a/b", "main")
-    assert not is_passing(error)
+    assert not is_transient(error)
 
 
 def test_the_time_to_wait_is_that_of_the_answer():

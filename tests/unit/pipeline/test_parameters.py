@@ -38,6 +38,24 @@ def test_the_parameters_of_every_job_are_json(tmp_path, job):
     assert json.loads(json.dumps(parameters(tmp_path, job)))
 
 
+def test_an_edit_of_a_users_own_code_changes_the_parameters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("edited_strategy", "edited_rule"):
+        (tmp_path / f"{name}.py").write_text("class Mine: ...\n\ndef mine(text): return text\n")
+    overlay = (
+        "strategies: { mine: { label: Mine, class: 'edited_strategy:Mine' } }\n"
+        "benchmarks: { gsm8k: { extraction: 'edited_rule:mine' } }"
+    )
+    mine, railcap = (f"llama2/gsm8k/{name}/sample_responses" for name in ("mine", "railcap"))
+    before = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
+    (tmp_path / "edited_strategy.py").write_text("class Mine:\n    factor = 2\n")
+    after = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
+    assert after[mine] != before[mine]
+    assert after[railcap] == before[railcap]
+    (tmp_path / "edited_rule.py").write_text("def mine(text): return text.strip()\n")
+    assert parameters(tmp_path, railcap, overlay) != before[railcap]
+
+
 @pytest.mark.parametrize("job", JOBS)
 def test_shards_change_no_parameter(tmp_path, job):
     sharded = parameters(tmp_path, job, "sampling: { num_shards: 3 }")

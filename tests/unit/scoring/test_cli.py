@@ -281,6 +281,12 @@ def test_few_questions_are_noted_and_nothing_is_marked(tmp_path, capsys, num_que
     assert (f"note: {num_questions} questions are too few for intervals" in err) == few
 
 
+def test_a_file_with_an_empty_name_is_an_error(files, capsys):
+    folder, _ = files
+    error = rejected(capsys, "--clean", folder / "clean.parquet", f"={folder / 'ted.parquet'}")
+    assert "the name before = is empty" in error
+
+
 def test_nothing_is_marked_in_a_subset_of_few_questions(tmp_path, capsys):
     """Of 39 questions 19 are leaked; the strategies differ on every question."""
 

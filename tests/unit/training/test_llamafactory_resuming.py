@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from zerogap.training.llamafactory import resuming
 from zerogap.training.llamafactory.settings import write_datasets
 
-TRAINING = {"learning_rate": 2e-4, "save_steps": 20}
+TRAINING = {"learning_rate": 2e-4, "save_steps": 20, "bf16": False}
 
 
 def checkpoint(folder, step: int, ranks: tuple[str, ...] = ("",)) -> Path:
@@ -62,7 +62,9 @@ def test_a_complete_checkpoint_has_the_random_state_of_every_device(tmp_path) ->
     assert not tmp_path.exists()  # LLaMA-Factory refuses a folder with other files
 
 
-def test_the_fingerprint_changes_with_model_data_and_settings_but_not_save_steps(tmp_path) -> None:
+def test_the_fingerprint_changes_with_model_data_and_settings_but_not_save_steps(
+    tmp_path, monkeypatch
+) -> None:
     model, data = tmp_path / "model", tmp_path / "data"
     model.mkdir()
     write_datasets(data, {"questions": [{"prompt": "a", "response": "b"}]})
@@ -73,6 +75,9 @@ def test_the_fingerprint_changes_with_model_data_and_settings_but_not_save_steps
     before = fingerprint()
     assert fingerprint(save_steps=None) == before
     assert fingerprint(learning_rate=1.0) != before
+    monkeypatch.setattr(resuming, "trains_in_bf16", lambda training: True)  # another processor
+    assert fingerprint() != before
+    monkeypatch.undo()
     (model / "model.safetensors").write_bytes(b"1")
     other_model = fingerprint()
     assert other_model != before

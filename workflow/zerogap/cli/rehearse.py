@@ -34,7 +34,7 @@ def rehearse(
     """Run every stage of a run on small copies of its models, in minutes.
 
     The copies have the real tokenizers and architectures, few layers and random weights. One line
-    per stage; exit status 1 if one failed (docs/planning.md).
+    per stage; exit status 1 if one failed or every model was skipped (docs/planning.md).
     """
     if real_width and real_weights:
         raise InputError("--real-width and --real-weights cannot be combined; give one of them")
@@ -53,5 +53,8 @@ def rehearse(
         results.append(result)
     failed = [result for result in results if result.status == rehearsal.FAILED]
     num_models = len({result.model for result in results})
+    if all(result.status == rehearsal.SKIPPED for result in results):
+        print(f"nothing was rehearsed: {num_models} of {num_models} models were skipped")
+        return 1
     print(f"{len(failed)} of {num_models} models failed" if failed else "the rehearsal passed")
     return 1 if failed else 0

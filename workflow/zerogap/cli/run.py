@@ -121,7 +121,7 @@ def _note_shared_folder(run: str, own: list[str]) -> None:
 
     if own and not any("run" in read_mapping(Path(file)) for file in own):
         print(
-            f"note: the overlays do not set `run`, so the files are those of results/{run} and "
+            f"note: the overlays do not set `run`; results replace those in results/{run} and "
             f"reports/{run}",
             file=sys.stderr,
         )

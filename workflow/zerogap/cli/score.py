@@ -263,7 +263,9 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
         name, separator, file = argument.partition("=")
         if not separator or Path(argument).exists():
             name, file = Path(argument).stem, argument
-        if not name or name in RESERVED_NAMES:
+        if not name:
+            raise InputError(f"{argument}: the name before = is empty; use NAME=FILE")
+        if name in RESERVED_NAMES:
             raise InputError(
                 f"{argument}: {name!r} is a reserved name; use NAME=FILE to rename the strategy"
             )

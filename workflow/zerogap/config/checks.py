@@ -247,6 +247,12 @@ def _check_preparation(key: str, preparation: Preparation | None, config: Config
             f"is '{preparation.benchmark}'; it must name a benchmark with "
             "questions of its own and num_preparation above 0",
         )
+    if benchmark.questions is not None and benchmark.questions.source == "generated":
+        raise ConfigError(
+            f"{key}.benchmark",
+            f"is '{preparation.benchmark}', whose questions are generated: each seed makes others, "
+            "so none can be set aside for the preparation; name a benchmark of another source",
+        )
     screening = preparation.screening
     if screening is not None and screening.num_candidates < benchmark.num_test:
         raise ConfigError(

@@ -77,7 +77,7 @@ class TrainingKinds(Section):
 
 
 class Memorisation(Section):
-    """The check reports that a contaminated model has memorised if all three bounds are met."""
+    """Bounds of clear memorisation, for which the intervals must exclude 0 as well."""
 
     min_leaked_solve_probability: Fraction = Field(
         description="Mean solve probability of the leaked questions."

@@ -32,9 +32,10 @@ from zerogap.strategies.registry import BUILT_IN
 # What a greedy trajectory keeps of a request's generation arguments: where it ends.
 LENGTH_ARGUMENTS = ("until", "max_gen_toks", "max_new_tokens", "max_tokens")
 
-PromptTokens = tuple[int, ...]
+# What decides a trajectory: the prompt's tokens, the stop strings and the number of new tokens.
+PromptKey = tuple[tuple[int, ...], tuple[str, ...], int]
 # (generate a batch, its prompts, their padded length, stop strings) → prompts and responses (R, L).
-BatchGenerator = Callable[[Callable[..., Tensor], list[PromptTokens], int, list[str]], Tensor]
+BatchGenerator = Callable[[Callable[..., Tensor], list[PromptKey], int, list[str]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,11 @@ class StrategyLM(HFLM):  # type: ignore[misc]
 
     def _decode_trajectories(
         self, requests: list[Instance], disable_tqdm: bool
-    ) -> tuple[dict[PromptTokens, Trajectory], dict[int, str]]:
+    ) -> tuple[dict[PromptKey, Trajectory], dict[int, str]]:
         """Return every prompt's trajectory, and its text by the identity of the request."""
         unique = {id(request): request for request in requests}
         greedy = [_greedy_request(request) for request in unique.values()]
-        trajectories: dict[PromptTokens, Trajectory] = {}
+        trajectories: dict[PromptKey, Trajectory] = {}
         # A trajectory is not the answer to a request: lm_eval's response cache must not keep it.
         cache_hook, self.cache_hook = self.cache_hook, CacheHook(None)
         try:
@@ -119,7 +120,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             self.cache_hook = cache_hook
         return trajectories, dict(zip(unique, texts, strict=True))
 
-    def _prepare(self, trajectories: dict[PromptTokens, Trajectory]) -> Intervention:
+    def _prepare(self, trajectories: dict[PromptKey, Trajectory]) -> Intervention:
         context = Context(
             trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
             entropies=[trajectory.entropy for trajectory in trajectories.values()],
@@ -153,17 +154,18 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         )
         if self._generate_batch is None:
             return generate()
+        end = tuple(stop), max_length - context.shape[1]
         prompts = [
-            tuple(tokens[mask.bool()].tolist())
+            (tuple(tokens[mask.bool()].tolist()), *end)
             for tokens, mask in zip(context.cpu(), attention_mask.cpu(), strict=True)
         ]
         return self._generate_batch(generate, prompts, context.shape[1], stop)
 
     def _recorded_batch(
         self,
-        trajectories: dict[PromptTokens, Trajectory],
+        trajectories: dict[PromptKey, Trajectory],
         generate: Callable[..., Tensor],
-        prompts: list[PromptTokens],
+        prompts: list[PromptKey],
         prompt_length: int,
         stop: list[str],
     ) -> Tensor:
@@ -260,9 +262,9 @@ class RecordEntropy(LogitsProcessor):  # type: ignore[misc]
 
 def _edited_batch(
     edit: Edit,
-    indices: dict[PromptTokens, int],
+    indices: dict[PromptKey, int],
     generate: Callable[..., Tensor],
-    prompts: list[PromptTokens],
+    prompts: list[PromptKey],
     prompt_length: int,
     stop: list[str],
 ) -> Tensor:

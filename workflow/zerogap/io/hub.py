@@ -1,4 +1,4 @@
-"""What the Hugging Face hub's errors mean, in one line with a remedy, and which of them pass."""
+"""What the Hugging Face hub's errors mean, in one line with a remedy, and which are transient."""
 
 import errno
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def access_problem(
     return None
 
 
-def is_passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same request may succeed later: a rate limit, a lost connection, an outage."""
     status = _status(error)
     if status is not None:

@@ -9,7 +9,17 @@ from typing import Any
 
 import zerogap
 
-PACKAGES = ("torch", "transformers", "peft", "llamafactory", "snakemake", "pandas", "pyarrow")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "peft",
+    "llamafactory",
+    "snakemake",
+    "pandas",
+    "pyarrow",
+    "reasoning-gym",
+    "lm-eval",
+)
 
 
 def provenance(**metadata: Any) -> dict[str, Any]:
@@ -33,10 +43,13 @@ def _version(package: str) -> str | None:
 
 def _commit() -> str | None:
     """The commit of the checkout, marked `-dirty` if files differ; None outside a checkout."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / ".git").exists():  # installed, perhaps inside of another repository
+        return None
     try:
         describe = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],  # noqa: S607
-            cwd=Path(__file__).parent,
+            cwd=checkout,
             capture_output=True,
             text=True,
             check=True,

@@ -157,7 +157,7 @@ def _timings(run: Path, job: Job) -> list[Path]:
 
 
 def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLengths) -> Work | None:
-    """What a job of the run did; None if a file that says so is missing."""
+    """What a job of the run did; None if a file that says so is missing or cannot be read."""
     folder = run / job.model / job.variant
     try:
         match job.rule:
@@ -177,7 +177,7 @@ def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLength
             case "measure_recovery":
                 table = parquet.read(folder / "recovery.parquet", "recovery")
                 return planning.recovery_work(len(table), cost.tokens(table), text)
-    except FileNotFoundError:
+    except (FileNotFoundError, InputError):
         return None
     return None
 

@@ -2,7 +2,8 @@
 
 Such jobs cost hours, so they are run again when one of their values changes, and not when code or
 a comment is edited. Where an edit of the code changes results, raise the version with it: the one
-below, or that of :mod:`zerogap.sampling.version`.
+below, or that of :mod:`zerogap.sampling.version`. A user's own strategy or extraction rule counts
+with a digest of its file.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.errors import ConfigError
 from zerogap.pipeline import jobs
+from zerogap.plugins import code_digest
 from zerogap.sampling.version import SAMPLING_VERSION
 
 TRAINING_VERSION = 1
@@ -250,7 +252,11 @@ def _measure_recovery(config: Config, model: str, variant: str) -> Parameters:
 def strategy(config: Config, name: str) -> Parameters:
     """A strategy's class and parameters, without what concerns the workflow alone."""
     entry = config.all_strategies[name]
-    return {"class": entry.class_name, "parameters": dict(entry.parameters)}
+    return {
+        "class": entry.class_name,
+        "parameters": dict(entry.parameters),
+        **_own_code("code", entry.class_name),
+    }
 
 
 def _greedy(config: Config, model: str, variant: str) -> Parameters:
@@ -287,7 +293,14 @@ def _benchmark_values(benchmark: Benchmark) -> Parameters:
         "prompt": _prompt(benchmark),
         "stop": benchmark.stop,
         "extraction": benchmark.extraction,
+        **_own_code("extraction_code", benchmark.extraction),
     }
+
+
+def _own_code(key: str, target: str) -> Parameters:
+    """The digest of a user's own code under `key`; nothing for a built-in name."""
+    digest = code_digest(target)
+    return {} if digest is None else {key: digest}
 
 
 def _prompt(benchmark: Benchmark) -> Parameters:

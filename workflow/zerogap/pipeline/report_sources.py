@@ -13,7 +13,7 @@ from zerogap.config import Config, ModelEntry
 from zerogap.pipeline import jobs, targets
 from zerogap.reporting.catalog import Entry
 from zerogap.reporting.labels import Labels
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 # Contracts of the jobs that generate responses.
 _CONTRACTS = {
@@ -245,11 +245,11 @@ def _configurations(config: Config) -> dict[str, str]:
         if entry.class_name not in baselines
     }
     if railcap := config.strategies.get("railcap"):
-        rows["railcap"] = (f"n={railcap.parameters['n']}", railcap.parameters)
+        rows["railcap"] = (f"n={railcap.parameters.get('n', RAIL_N)}", railcap.parameters)
 
     def position(name: str) -> tuple[bool, int]:
         parameters = rows[name][1]
-        return parameters.get("suppression") != "cap", parameters.get("n", 0)
+        return parameters.get("suppression", "cap") != "cap", parameters.get("n", RAIL_N)
 
     return {name: rows[name][0] for name in sorted(rows, key=position)}
 

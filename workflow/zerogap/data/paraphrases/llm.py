@@ -76,15 +76,15 @@ def paraphrase_all(
 
     A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
     question is sent again with the reply and what is wrong with it. Each accepted reply is appended
-    to the journal at once, and questions that the journal has for the same model are not sent
-    again, so an interrupted run resumes without paying twice. An estimate of the tokens goes to
-    standard output first, a progress bar to standard error.
+    to the journal at once, and questions for which the journal has a valid one of the same model
+    are not sent again, so an interrupted run resumes without paying twice. An estimate of the
+    tokens goes to standard output first, a progress bar to standard error.
 
     Args:
         questions: question_id → text.
         journal: a JSON Lines file; created if it does not exist.
         chat: the model.
-        model: name of the model in the journal.
+        model: name of the model in the journal, with the options that change its replies.
         max_attempts: requests per question.
         concurrency: requests at the same time.
 
@@ -141,8 +141,9 @@ class _Journal:
         for number, line in enumerate(lines.decode().split("\n") if lines else [], start=1):
             try:
                 entry = json.loads(line)
-                if entry["model"] == self.model:
-                    self.paraphrases[entry["question"]] = entry["paraphrase"]
+                question, paraphrase = entry["question"], entry["paraphrase"]
+                if entry["model"] == self.model and not problems_with(question, paraphrase):
+                    self.paraphrases[question] = paraphrase
             except (json.JSONDecodeError, TypeError, KeyError) as error:
                 raise InputError(
                     f"{self.path}, line {number}: is not a journal entry; remove the line"

@@ -34,9 +34,7 @@ def paraphrase(question: str, seed: int) -> str:
             return text
         best = min(best or candidate, candidate)
     if best is None:
-        raise InputError(
-            f"the rules find no valid paraphrase of {question!r}; use paraphrases.method: chat"
-        )
+        raise InputError(f"the rules find no valid paraphrase of {question!r}")
     return best[1]
 
 

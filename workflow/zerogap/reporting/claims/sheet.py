@@ -26,10 +26,10 @@ RULE = (
     "comparison, the whole interval is on the other side. Cannot tell: anything else. Intervals "
     "cover the variation over questions, not over training seeds (each model is trained once). "
     "Each interval is for one comparison. A claim with several comparisons needs all of them, so "
-    "chance makes it harder to support, not easier. The criteria are part of the code, not of the "
-    "run, and the paper's own numbers meet them; bounds that the paper does not give were set when "
-    "the first toy-scale runs were known. With the simulated questions of docs/metric-study.md, "
-    "intervals exclude 0 for about 5 % of pairs of equal strategies."
+    "chance makes 'supported' harder to reach and 'not supported' easier. The criteria are part of "
+    "the code, not of the run, and the paper's own numbers meet them; bounds that the paper does "
+    "not give were set when the first toy-scale runs were known. With the simulated questions of "
+    "docs/metric-study.md, intervals exclude 0 for about 5 % of pairs of equal strategies."
 )
 NO_EVIDENCE = "This run does not have the results that the claim is about."
 MAX_SHOWN = 6  # comparisons; more are folded away in HTML

@@ -1,5 +1,7 @@
 """The diagnostics of every setting, one row of panels per setting (not in the paper)."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -68,7 +70,7 @@ def _plot_drawn(axis: Axes, setting: pd.DataFrame, labels: Labels) -> None:
     rows = setting[(setting["measure"] == "drawn") & (setting["responses"] != CLEAN)]
     groups = list(rows.groupby(["responses", "subset"], sort=False))
     offsets = np.linspace(-0.3, 0.3, len(groups))
-    markers = dict(zip(dict.fromkeys(rows["responses"]), MARKERS, strict=False))
+    markers = dict(zip(dict.fromkeys(rows["responses"]), itertools.cycle(MARKERS), strict=False))
     for offset, (key, group) in zip(offsets, groups, strict=True):
         responses, subset = map(str, key)
         _points(

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from zerogap.analysis.strata import Ranges
-from zerogap.reporting.figures.style import MARKERS, STYLE, TITLE_SIZE
+from zerogap.reporting.figures.style import CYCLE, MARKERS, STYLE, TITLE_SIZE
 
 
 def plot_strata(
@@ -42,6 +42,7 @@ def plot_strata(
             upper.plot(
                 ranges.centres,
                 means,
+                linestyle=("-", "--")[k // len(CYCLE) % 2],
                 marker=MARKERS[k % len(MARKERS)],
                 markersize=4,
                 linewidth=1.2,

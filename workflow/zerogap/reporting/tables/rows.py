@@ -94,8 +94,8 @@ def difference_notes(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
         )
     if count:
         notes.append(
-            "†: excludes 0 also when all pairs of strategies are considered together (max-T over "
-            "the same bootstrap resamples)."
+            "†: excludes 0 also when all pairs of strategies on the same questions are considered "
+            "together (max-T over the same bootstrap resamples)."
         )
     return tuple(notes)
 

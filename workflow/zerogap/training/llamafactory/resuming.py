@@ -11,6 +11,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from zerogap.io.digests import folder_digest, value_digest
+from zerogap.training.llamafactory.precision import trains_in_bf16
 
 _PACKAGES = ("llamafactory", "transformers", "peft", "torch")
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -22,6 +23,7 @@ def training_fingerprint(
     """Everything an adapter depends on; checkpoints made from anything else are not resumed."""
     return {
         "training": {key: value for key, value in training.items() if key != "save_steps"},
+        "bf16": trains_in_bf16(training),
         "family": family,
         "data": value_digest([path.read_text() for path in sorted(data.glob("*.json"))]),
         "model": folder_digest(model),
