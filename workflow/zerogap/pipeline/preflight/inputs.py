@@ -51,16 +51,20 @@ def check_data_files(config: Config) -> list[CheckResult]:
 def _check_questions(name: str, benchmark: Benchmark) -> list[CheckResult]:
     results: list[CheckResult] = []
     gold = extraction_rule(benchmark.extraction).parse_gold
-    for split in ("train", "test"):
+    train_names = "num_train + num_preparation" if benchmark.num_preparation else "num_train"
+    needed = {
+        "train": (benchmark.num_train + benchmark.num_preparation, train_names),
+        "test": (benchmark.num_test, "num_test"),
+    }
+    for split, (required, names) in needed.items():
         check = f"benchmarks.{name}.questions.files.{split}"
         path = getattr(benchmark.questions.files, split)
-        required = getattr(benchmark, f"num_{split}")
         with input_errors_as_failures(results, check), _unreadable_as_input_error(path):
             num_questions = len(gsm8k_format.load(path, gold))
             if num_questions < required:
                 raise InputError(
                     f"{path} has {num_questions} questions, fewer than the {required} of "
-                    f"num_{split}; add questions or lower num_{split}"
+                    f"{names}; add questions or lower {names}"
                 )
             results.append(CheckResult(OK, check, f"{num_questions} questions"))
     return results
