@@ -1,9 +1,9 @@
 """The parameter files: the values that a job making data, models or responses depends on.
 
 Such jobs cost hours, so they are run again when one of their values changes, and not when code or
-a comment is edited. Where an edit of the code changes results, raise the version with it: the one
-below, or that of :mod:`zerogap.sampling.version`. A user's own strategy or extraction rule counts
-with a digest of its file.
+a comment is edited. Where an edit of the code changes results, raise the version with it: one of
+those below, or that of :mod:`zerogap.sampling.version`. A user's own strategy or extraction rule
+counts with a digest of its file.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from zerogap.pipeline import jobs
 from zerogap.plugins import code_digest
 from zerogap.sampling.version import SAMPLING_VERSION
 
+DATA_VERSION = 1  # questions, instructions, paraphrases and the corpus of toy bases
 TRAINING_VERSION = 1
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
@@ -50,6 +51,8 @@ def _fetch_questions(config: Config, data: str, owner: str) -> Parameters:
         "questions": questions.model_dump(include={"source", *sections}),
         "seed": config.seed,
         "extraction": benchmark.extraction,
+        **_own_code("extraction_code", benchmark.extraction),
+        "version": DATA_VERSION,
     }
 
 
@@ -61,6 +64,8 @@ def _split_questions(config: Config, data: str, owner: str) -> Parameters:
         "num_train": benchmark.num_train,
         "num_preparation": benchmark.num_preparation,
         "extraction": benchmark.extraction,
+        **_own_code("extraction_code", benchmark.extraction),
+        "version": DATA_VERSION,
         "seed": config.seed,
         "metadata": {"run": config.run, "benchmark": owner} | _source(benchmark.questions),
     }
@@ -76,6 +81,7 @@ def _paraphrase_questions(config: Config, data: str, name: str) -> Parameters:
         "on_invalid": paraphrases.on_invalid,
         "options": options and options.model_dump(),
         "seed": config.seed,
+        "version": DATA_VERSION,
     }
 
 
@@ -89,6 +95,7 @@ def _prepare_instructions(config: Config, data: str) -> Parameters:
         "language": instructions.language,
         "num_examples": instructions.num_examples,
         "seed": config.seed,
+        "version": DATA_VERSION,
     }
 
 
@@ -107,6 +114,7 @@ def _pretrain_base(config: Config, model: str) -> Parameters:
     return {
         "family": config.models[model].family,
         "pretraining": pretraining | {"seed": config.seed},
+        "version": DATA_VERSION,
     }
 
 
