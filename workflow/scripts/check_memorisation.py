@@ -12,7 +12,7 @@ from zerogap.reporting.tables.memorisation import memorisation
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
-TITLE = "Did the contaminated models memorise their leaked questions?"
+TITLE = "Check of memorisation"
 
 
 def main(job: "Snakemake") -> None:
