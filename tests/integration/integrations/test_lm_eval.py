@@ -157,16 +157,22 @@ class RecordContext:
         return Intervention()
 
 
-def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(llama, tasks):
+def context_of(tasks, *names):
+    """What a strategy is given for tasks that are evaluated together."""
     strategy = RecordContext()
     lm = StrategyLM(str(LLAMA), strategy, dtype="float32", device="cpu", batch_size=2)
     simple_evaluate(
         model=lm,
-        tasks=["toy"],
+        tasks=list(names),
         task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
         bootstrap_iters=0,
     )
     (context,) = strategy.contexts
+    return context
+
+
+def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(llama, tasks):
+    context = context_of(tasks, "toy")
     model, tokenizer = llama
     texts = [f"Q: {question.question}\nA:" for question in QUESTIONS]
     prompts = [Prompt(text, tokenizer(text)["input_ids"]) for text in texts]
@@ -180,15 +186,7 @@ def test_a_strategy_gets_one_trajectory_per_request_as_the_engine_decodes_it(lla
 
 
 def test_tasks_with_the_same_prompts_have_trajectories_of_their_own(tasks):
-    strategy = RecordContext()
-    lm = StrategyLM(str(LLAMA), strategy, dtype="float32", device="cpu", batch_size=2)
-    simple_evaluate(
-        model=lm,
-        tasks=["toy", "toy_short"],
-        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
-        bootstrap_iters=0,
-    )
-    (context,) = strategy.contexts
+    context = context_of(tasks, "toy", "toy_short")
     trajectories = sorted(map(tuple, context.trajectories))
     assert len(trajectories) == 2 * len(QUESTIONS)
     # Each trajectory that ends at the full stop is the beginning of a longer one.

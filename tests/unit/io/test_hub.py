@@ -31,7 +31,7 @@ def caused_by(cause):
         (httpx.ReadTimeout("timed out"), "does not answer for 'a/b' (timed out); check network"),
     ],
 )
-def test_an_error_that_passes_says_when_to_try_again(error, message):
+def test_a_transient_error_says_when_to_try_again(error, message):
     for raised in (error, caused_by(error)):
         text = hub_problem(raised, "a/b", "main")
         assert message in text

@@ -247,7 +247,7 @@ def _check_preparation(key: str, preparation: Preparation | None, config: Config
             f"is '{preparation.benchmark}'; it must name a benchmark with "
             "questions of its own and num_preparation above 0",
         )
-    if benchmark.questions is not None and benchmark.questions.source == "generated":
+    if benchmark.questions.source == "generated":
         raise ConfigError(
             f"{key}.benchmark",
             f"is '{preparation.benchmark}', whose questions are generated: each seed makes others, "

@@ -26,7 +26,7 @@ from zerogap.io.provenance import provenance
 from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies.base import Context, Strategy
-from zerogap.strategies.filtering import ResponseFilter, filter_samples
+from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
 
 SETTINGS = "settings.json"
@@ -110,7 +110,8 @@ def collect(request: Request) -> Collected:
     samples: dict[str, pd.DataFrame] = {}
     for name, strategy in strategies.items():
         if response_filter := strategy.prepare(context).filter_responses:
-            samples[name] = _kept(samples[IDENTITY], greedy, response_filter)
+            trajectories = greedy_trajectories(greedy)
+            samples[name] = filter_samples(samples[IDENTITY], trajectories, response_filter)
             _write_counts(files[name], samples[name], request.question_set, strategy)
         else:
             samples[name] = run.responses(files[name], strategy, context)
@@ -194,16 +195,6 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         )
     with parquet.atomic(path) as temporary:
         temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")
-
-
-def _kept(
-    samples: pd.DataFrame, greedy: pd.DataFrame, response_filter: ResponseFilter
-) -> pd.DataFrame:
-    """The responses that a filter keeps."""
-    trajectories = zip(greedy.token_ids, greedy.finish_reason, strict=True)
-    return filter_samples(
-        samples, dict(zip(greedy.question_id, trajectories, strict=True)), response_filter
-    )
 
 
 def _write_counts(

@@ -14,7 +14,7 @@ from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
-from zerogap.strategies.filtering import filter_samples
+from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 
 
 def merge_shards(
@@ -54,9 +54,7 @@ def filter_responses(
 ) -> None:
     """Write the tables of a strategy that filters `source`, the responses of another strategy."""
     table = parquet.read(source, "samples")
-    greedy_table = parquet.read(greedy, "greedy")
-    tokens_and_reasons = zip(greedy_table.token_ids, greedy_table.finish_reason, strict=True)
-    trajectories = dict(zip(greedy_table.question_id, tokens_and_reasons, strict=True))
+    trajectories = greedy_trajectories(parquet.read(greedy, "greedy"))
     intervention = base.build(strategy).prepare(base.Context([], []))
     if intervention.filter_responses is None:
         raise InputError(

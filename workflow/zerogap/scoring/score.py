@@ -82,7 +82,7 @@ def align(
         *(note for file in files.values() for note in file.notes),
         *_sample_notes(files),
         *_one_response_notes(single),
-        *_few_questions_notes(_subset_sizes(solve["clean"]), known=flags is not None),
+        *_few_questions_notes(_subset_sizes(solve["clean"])),
         *_document_notes(files, tables),
         *_first_response_notes(files, without_first),
     ]
@@ -280,9 +280,9 @@ def _subset_sizes(clean: pd.DataFrame) -> dict[str, int]:
     return {"all": len(clean), "leaked": leaked, "unleaked": len(clean) - leaked}
 
 
-def _few_questions_notes(sizes: Mapping[str, int], *, known: bool) -> list[str]:
-    """Notes on subsets without significant differences; `known`: whether leaked questions are."""
-    subsets = sizes if known and sizes["all"] >= MIN_QUESTIONS else ["all"]
+def _few_questions_notes(sizes: Mapping[str, int]) -> list[str]:
+    """Notes on subsets without significant differences, or on all questions if they are few."""
+    subsets = sizes if sizes["all"] >= MIN_QUESTIONS else ["all"]
     return [
         f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}questions are too few for "
         "intervals: they can be far too narrow, and nothing is marked as significant"

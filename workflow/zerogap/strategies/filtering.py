@@ -17,6 +17,12 @@ def without_end_token(token_ids: Iterable[int], finish_reason: str) -> list[int]
     return tokens[:-1] if finish_reason == "eos" else tokens
 
 
+def greedy_trajectories(greedy: pd.DataFrame) -> dict[str, tuple[Iterable[int], str]]:
+    """Question id → token ids and finish reason, of a `greedy` table."""
+    trajectories = zip(greedy.token_ids, greedy.finish_reason, strict=True)
+    return dict(zip(greedy.question_id, trajectories, strict=True))
+
+
 def filter_samples(
     samples: pd.DataFrame,
     trajectories: Mapping[str, tuple[Iterable[int], str]],

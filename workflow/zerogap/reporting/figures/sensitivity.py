@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from zerogap.reporting.figures.style import CYCLE, MARKERS, STYLE, add_title
+from zerogap.reporting.figures.style import STYLE, add_title, curve_style
 
 
 def plot_sensitivity(table: pd.DataFrame, title: str = "") -> Figure:
@@ -40,16 +40,7 @@ def plot_sensitivity(table: pd.DataFrame, title: str = "") -> Figure:
 
 def _plot_curve(axis: Axes, curve: pd.DataFrame, varied: str, k: int, name: str) -> None:
     """The k-th strategy's line, with a band of one standard deviation."""
-    colour = CYCLE[k % len(CYCLE)]
-    axis.plot(
-        curve[varied],
-        curve["value"],
-        color=colour,
-        linestyle=("-", "--")[k // len(CYCLE) % 2],
-        marker=MARKERS[k % len(MARKERS)],
-        markersize=4,
-        linewidth=1.2,
-        label=name,
-    )
+    style = curve_style(k)
+    axis.plot(curve[varied], curve["value"], label=name, **style)
     low, high = curve["value"] - curve["sd"], curve["value"] + curve["sd"]
-    axis.fill_between(curve[varied], low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.fill_between(curve[varied], low, high, color=style["color"], alpha=0.2, linewidth=0)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from zerogap.analysis.strata import Ranges
-from zerogap.reporting.figures.style import CYCLE, MARKERS, STYLE, TITLE_SIZE
+from zerogap.reporting.figures.style import STYLE, TITLE_SIZE, curve_style
 
 
 def plot_strata(
@@ -42,11 +42,8 @@ def plot_strata(
             upper.plot(
                 ranges.centres,
                 means,
-                linestyle=("-", "--")[k // len(CYCLE) % 2],
-                marker=MARKERS[k % len(MARKERS)],
-                markersize=4,
-                linewidth=1.2,
                 label=f"{name}  {sa_ppg:.3f}",
+                **curve_style(k),
             )
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
         if title:

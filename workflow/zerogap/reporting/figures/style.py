@@ -26,6 +26,18 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, "#000000", GREY]
 MARKERS = "osD^vPX*"
 TITLE_SIZE = 9.5
 
+
+def curve_style(k: int) -> dict[str, Any]:
+    """How the k-th curve of a figure is drawn; no two of the first sixteen look the same."""
+    return {
+        "color": CYCLE[k % len(CYCLE)],
+        "linestyle": ("-", "--")[k // len(CYCLE) % 2],
+        "marker": MARKERS[k % len(MARKERS)],
+        "markersize": 4,
+        "linewidth": 1.2,
+    }
+
+
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 8,
