@@ -46,14 +46,14 @@ def protocol_differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
     """How a run's protocol differs from the paper's, one phrase per difference.
 
     Args:
-        protocol: `questions`, their source (generated ones are not the paper's); `base_model`, the
-            name or folder of each model, which must contain the paper's name for it; and any metric
-            of Section 5.1 with the list of this run's values, which may differ between trainings.
-            Models and metrics that only the run or only the paper has are not compared.
+        protocol: `questions`, what they are if not GSM8K's; `base_model`, the name or folder of
+            each model, which must contain the paper's name for it; and any metric of Section 5.1
+            with the list of this run's values, which may differ between trainings. Models and
+            metrics that only the run or only the paper has are not compared.
     """
     differences = []
-    if protocol.get("questions") == "generated":
-        differences.append("questions generated, not GSM8K's")
+    if questions := protocol.get("questions"):
+        differences.append(f"questions {questions}, not GSM8K's")
     rows = published()
     for row in rows[rows["place"] == "Section 5.1"].to_dict("records"):
         metric, printed_value = str(row["metric"]), str(row["printed"])

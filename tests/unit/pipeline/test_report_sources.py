@@ -2,10 +2,11 @@ import pytest
 
 from helpers.paths import ROOT
 from zerogap.config import load
+from zerogap.data import gsm8k_format, question_sources
 from zerogap.pipeline import report_sources
 from zerogap.pipeline.commands import snakemake_command
-from zerogap.published import protocol_differences
 from zerogap.reporting.catalog import TABLES
+from zerogap.reporting.sources import READERS
 
 
 @pytest.fixture
@@ -22,7 +23,32 @@ def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config)
 
 def test_the_papers_configuration_has_the_papers_protocol(config):
     for source in ("protocol_differences", "primary_protocol_differences"):
-        assert protocol_differences(report_sources.source_value(config, source)) == ()
+        assert READERS[source](report_sources.source_value(config, source)) == ()
+
+
+def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entries = [{"question": "How many?", "answer": "Two and two.\n#### 4"}]
+    folder = tmp_path / "results/paper/data/gsm8k"
+    folder.mkdir(parents=True)
+    for split in ("train", "test"):
+        gsm8k_format.write(folder / f"{split}.jsonl", entries)
+    questions = config.benchmarks["gsm8k"].questions
+    original = question_sources.fingerprint({"train": entries, "test": entries})
+    for digest, differences in (
+        (original, ()),
+        (questions.hub.sha256, ("questions of other files, not GSM8K's",)),
+    ):
+        local = questions.model_copy(
+            update={
+                "source": "files",
+                "hub": questions.hub.model_copy(update={"sha256": digest}),
+            }
+        )
+        benchmark = config.benchmarks["gsm8k"].model_copy(update={"questions": local})
+        changed = config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": benchmark}})
+        value = report_sources.source_value(changed, "protocol_differences")
+        assert READERS["protocol_differences"](value) == differences
 
 
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):

@@ -92,7 +92,7 @@ def test_printed_of_an_unknown_number_is_none():
 
 def test_protocol_differences_names_what_differs_from_the_paper():
     same = {
-        "questions": "files",
+        "questions": "",
         "base_model": {"llama2": "folder/llama-2-7b-hf", "mine": "gpt2"},
         "test_questions": [1319],
         "epochs": [5, 5],

@@ -15,6 +15,7 @@ from zerogap.analysis.diagnostics import diagnostics
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.analysis.memorisation import memorisation
+from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -154,6 +155,19 @@ def _job_costs(jobs: Sequence[Values]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=cost.COLUMNS)
 
 
+def _protocol_differences(protocol: Values) -> tuple[str, ...]:
+    """How the protocol differs from the paper's; local files are compared with GSM8K."""
+    protocol = dict(protocol)
+    for files in protocol["question_files"]:
+        splits = {
+            split: gsm8k_format.load_entries(files[split], parse_gold=str)
+            for split in question_sources.SPLITS
+        }
+        if question_sources.fingerprint(splits) != files["sha256"]:
+            protocol["questions"] = "of other files"
+    return protocol_differences(protocol)
+
+
 def _losses(paths: Sequence[str]) -> pd.DataFrame:
     """The training losses of all variants.
 
@@ -191,8 +205,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "inline_numbers": _inline_numbers,
     "diagnostics": _diagnostics,
     "sensitivity": _sensitivity,
-    "protocol_differences": protocol_differences,
-    "primary_protocol_differences": protocol_differences,
+    "protocol_differences": _protocol_differences,
+    "primary_protocol_differences": _protocol_differences,
     "extraction_agreements": _extraction_agreements,
     "samples": _unchanged,
     "job_costs": _job_costs,

@@ -50,7 +50,8 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
         label="tab:cost",
         caption=(
             "Responses, generated tokens (without prompts) and wall-clock seconds of every GPU "
-            "job, and their totals. For a job with one GPU, its seconds are GPU seconds."
+            "job, and their totals. For a job with one GPU, its seconds are GPU seconds. The "
+            "preparation of a base model, which several runs can share, is not included."
         ),
         index_label="Job",
         columns=(
