@@ -1,37 +1,58 @@
-"""Do the bootstrap intervals of SA-PPG cover what they should?
+"""Do the bootstrap intervals of the metrics cover what they should?
 
-python benchmarks/interval_study.py --output docs/metric-study/intervals.md
+python benchmarks/interval_study.py --output docs/metric-study
 
-Questions, solve probabilities and responses are simulated at the paper's m = B = 50. Each
-repetition draws new questions and new responses, as another evaluation of the same kind would. The
-study measures
+Questions, solve probabilities and responses are simulated at the paper's m = B = 50, and at the
+quick scale. Each repetition draws new questions and new responses, as another evaluation of the
+same kind would. For SA-PPG (intervals.md) and every other metric with an interval
+(secondary-intervals.md) the study measures
 
 - how often the paired 95 % interval of two strategies that are equally good excludes 0;
 - how often the paired interval of two different strategies contains their mean difference;
-- how often the interval of a strategy's SA-PPG contains its mean value at this N and m;
-- how often simultaneous intervals of 21 equal pairs exclude 0 anywhere.
+- how often the interval of a strategy's value contains its mean at this N and m;
 
-For comparison, every tenth repetition also measures the first for the plain bootstrap, which draws
-questions with replacement and leaves out strata that are empty in a resample. It takes about three
-minutes on one core.
+and for SA-PPG also how often simultaneous intervals of 21 equal pairs exclude 0 anywhere, and, in
+every tenth repetition, the first for the plain bootstrap, which draws questions with replacement
+and leaves out strata that are empty in a resample. It takes about 15 minutes on one core.
 """
 
 import argparse
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from zerogap import metrics
+from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.gaps import Array, Values
+from zerogap.metrics.registry import METRICS
 
-M = BINS = 50
 RESAMPLES = 1000
-REPEATS = {100: 6000, 440: 4000, 1319: 3000}  # by number of questions
 PLAIN_EVERY = 10  # repetitions
 SHARED_DRAWS = 25  # repetitions that share their draws, which do not depend on the data
+HEADLINE = "sa_ppg"
+SECONDARY = [metric for metric in METRICS.values() if metric.in_paper and metric.name != HEADLINE]
+
+
+class Scale(NamedTuple):
+    """Questions, responses per question, strata, and how often an evaluation is simulated."""
+
+    num_questions: int
+    num_samples: int
+    bins: int
+    repeats: int
+
+
+SCALES = {
+    "N = 100": Scale(100, 50, 50, 6000),
+    "N = 440": Scale(440, 50, 50, 4000),
+    "N = 1319": Scale(1319, 50, 50, 3000),
+    "N = 80, m = B = 30": Scale(80, 30, 30, 6000),
+}
 
 Population = Callable[[np.random.Generator, int], Values]
 
@@ -47,9 +68,15 @@ def spread_out(rng: np.random.Generator, n: int) -> Values:
     return np.where(kind < 0.25, 0.0, np.where(kind < 0.33, 1.0, rng.beta(0.8, 1.1, n)))
 
 
+def weak(rng: np.random.Generator, n: int) -> Values:
+    """Mean .10, .15 without a correct response among 50, as SmolLM2-135M on GSM8K."""
+    return rng.beta(1, 9, n)
+
+
 POPULATIONS: dict[str, Population] = {
     "as in the paper": as_in_the_paper,
     "spread out": spread_out,
+    "weak": weak,
 }
 
 
@@ -126,102 +153,166 @@ class Tally:
         ends = np.array(self.ends)
         return float(((target < ends[:, 0]) | (target > ends[:, 1])).mean())
 
+    def missed_mean(self) -> float:
+        """How often the interval does not contain the mean estimate."""
+        return self.missed(float(np.mean(self.values)))
+
+
+class Missed(NamedTuple):
+    """How often the intervals of one metric miss, by pair or strategy."""
+
+    equal: dict[str, float]
+    different: dict[str, float]
+    single: dict[str, float]
+
 
 @dataclass
 class Study:
-    """What the repetitions of one population and one number of questions gave."""
+    """What the repetitions of one population at one scale gave; tallies by metric and name."""
 
-    equal: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in EQUAL})
+    tallies: defaultdict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     plain: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in EQUAL})
-    different: dict[str, Tally] = field(
-        default_factory=lambda: {name: Tally() for name in DIFFERENT}
-    )
-    single: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in SINGLE})
     family: list[bool] = field(default_factory=list)
 
-    def add(self, gaps: dict[str, Values], strata: Array, draws: Array) -> None:
-        """Add a repetition: |gap| of every strategy, (questions,), and the draws."""
-        exact = metrics.stratum_weights(strata)
-        points = {name: float(exact @ gap) for name, gap in gaps.items()}
-        means = metrics.stratified_means(draws, strata, list(gaps.values()))
-        resamples = dict(zip(gaps, means, strict=True))
-        for name, (a, b) in EQUAL.items():
-            self.equal[name].add(points[a] - points[b], resamples[a] - resamples[b])
+    def add(
+        self, strategies: dict[str, SolveCounts], clean: SolveCounts, bins: int, draws: Values
+    ) -> None:
+        """Add a repetition: counts of the models, and how often resamples draw each question."""
+        observed = {name: Comparison(counts, clean, bins) for name, counts in strategies.items()}
+        resampled = Comparison(
+            SolveCounts.stack([counts[None] for counts in strategies.values()]),
+            clean[None],
+            bins,
+            draws,
+        )
+        for metric in (METRICS[HEADLINE], *SECONDARY):
+            points = {name: float(metric.definition(one)) for name, one in observed.items()}
+            resamples = dict(zip(strategies, metric.definition(resampled), strict=True))
+            for name, (a, b) in (EQUAL | DIFFERENT).items():
+                difference = resamples[a] - resamples[b]
+                self.tallies[metric.name, name].add(points[a] - points[b], difference)
+            for name in SINGLE:
+                self.tallies[metric.name, name].add(points[name], resamples[name])
+            if metric.name == HEADLINE:
+                self._add_family(points, resamples)
         if len(self.family) % PLAIN_EVERY == 0:
-            differences = np.array([gaps[a] - gaps[b] for a, b in EQUAL.values()])
-            plain = plain_bootstrap(draws, strata, differences)
-            for name, difference, spread in zip(EQUAL, differences @ exact, plain, strict=True):
-                self.plain[name].add(float(difference), spread)
-        for name, (a, b) in DIFFERENT.items():
-            self.different[name].add(points[a] - points[b], resamples[a] - resamples[b])
-        for name in SINGLE:
-            self.single[name].add(points[name], resamples[name])
+            self._add_plain(observed, draws)
+
+    def _add_family(self, points: dict[str, float], resamples: dict[str, Values]) -> None:
         pairs = np.array([resamples[a] - resamples[b] for a, b in FAMILY])
         low, high = metrics.simultaneous(pairs, [points[a] - points[b] for a, b in FAMILY])
         self.family.append(bool(((low > 0) | (high < 0)).any()))
 
-    def rows(self) -> list[tuple[str, float, float | None]]:
-        """Name, fraction of intervals that miss, and the same for the plain bootstrap."""
-        rows: list[tuple[str, float, float | None]] = [
-            (f"equal: {name}", tally.missed(0), self.plain[name].missed(0))
-            for name, tally in self.equal.items()
-        ]
-        for title, tallies in (("different", self.different), ("SA-PPG", self.single)):
-            for name, tally in tallies.items():
-                mean = float(np.mean(tally.values))
-                rows.append((f"{title}: {name}", tally.missed(mean), None))
-        rows.append(("any of 21 equal pairs, simultaneous", float(np.mean(self.family)), None))
-        return rows
+    def _add_plain(self, observed: dict[str, Comparison], draws: Values) -> None:
+        for name, (a, b) in EQUAL.items():
+            strata = observed[a].strata
+            difference = np.abs(observed[a].gap) - np.abs(observed[b].gap)
+            value = float(metrics.stratum_weights(strata) @ difference)
+            self.plain[name].add(value, plain_bootstrap(draws, strata, difference))
+
+    def missed(self, metric: str) -> Missed:
+        """How often the intervals of a metric miss."""
+        return Missed(
+            {name: self.tallies[metric, name].missed(0) for name in EQUAL},
+            {name: self.tallies[metric, name].missed_mean() for name in DIFFERENT},
+            {name: self.tallies[metric, name].missed_mean() for name in SINGLE},
+        )
 
 
-def run(population: Population, n: int, repeats: int, seed: int = 0) -> Study:
-    """Simulate `repeats` evaluations of `n` questions."""
+def run(population: Population, scale: Scale, repeats: int, seed: int = 0) -> Study:
+    """Simulate `repeats` evaluations."""
+    n, m, bins, _ = scale
     rng = np.random.default_rng([seed, n])
     study = Study()
     for repeat in range(repeats):
         if repeat % SHARED_DRAWS == 0:
             draws = metrics.question_weights(leaked(n), RESAMPLES, rng).astype(np.float64)
         q = population(rng, n)
-        clean = rng.binomial(M, q)
-        gaps = {
-            name: np.abs(rng.binomial(M, p) - clean) / M
-            for name, p in solve_probabilities(rng, q).items()
-        }
-        study.add(gaps, metrics.strata(clean, np.full(n, M), BINS), draws)
+        clean = responses(rng, q, m)
+        strategies = {name: responses(rng, p, m) for name, p in solve_probabilities(rng, q).items()}
+        study.add(strategies, clean, bins, draws)
     return study
 
 
-def table(studies: dict[str, dict[int, Study]]) -> str:
-    """A Markdown table: one line per population and quantity, one column per N."""
-    sizes = list(next(iter(studies.values())))
-    header = ["clean model", "quantity", *(f"N = {n}" for n in sizes)]
-    lines = [header, ["---"] * len(header)]
-    for population, by_size in studies.items():
-        columns = [by_size[n].rows() for n in sizes]
-        for cells in zip(*columns, strict=True):
-            shown = [
-                f"{missed:.1%}" + ("" if plain is None else f" ({plain:.1%})")
-                for _, missed, plain in cells
+def responses(rng: np.random.Generator, probabilities: Values, num_samples: int) -> SolveCounts:
+    """Simulated counts; the first response is one of the samples."""
+    n_correct = rng.binomial(num_samples, probabilities)
+    first_correct = rng.random(len(n_correct)) * num_samples < n_correct
+    return SolveCounts(n_correct, np.full_like(n_correct, num_samples), first_correct)
+
+
+def headline_table(studies: dict[str, dict[str, Study]]) -> str:
+    """Markdown: one line per population and quantity, one column per scale."""
+    lines = []
+    for population, by_scale in studies.items():
+        missed = [study.missed(HEADLINE) for study in by_scale.values()]
+        for name in EQUAL:
+            plain = [study.plain[name].missed(0) for study in by_scale.values()]
+            cells = [
+                f"{one.equal[name]:.1%} ({other:.1%})"
+                for one, other in zip(missed, plain, strict=True)
             ]
-            lines.append([population, cells[0][0], *shown])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+            lines.append([population, f"equal: {name}", *cells])
+        for name in DIFFERENT:
+            cells = [f"{one.different[name]:.1%}" for one in missed]
+            lines.append([population, f"different: {name}", *cells])
+        for name in SINGLE:
+            lines.append(
+                [population, f"SA-PPG: {name}", *(f"{one.single[name]:.1%}" for one in missed)]
+            )
+        cells = [f"{np.mean(study.family):.1%}" for study in by_scale.values()]
+        lines.append([population, "any of 21 equal pairs, simultaneous", *cells])
+    return markdown(["clean model", "quantity", *SCALES], lines)
+
+
+KINDS = {"equal": "equal pairs", "different": "different pairs", "single": "own value"}
+
+
+def secondary_table(studies: dict[str, dict[str, Study]]) -> str:
+    """Markdown: the smallest and the largest percentage per population, metric and kind."""
+    lines = []
+    for population, by_scale in studies.items():
+        for metric in SECONDARY:
+            missed = [study.missed(metric.name) for study in by_scale.values()]
+            for kind in Missed._fields:
+                cells = [span(getattr(one, kind).values()) for one in missed]
+                lines.append([population, f"{metric.label}, {KINDS[kind]}", *cells])
+    return markdown(["clean model", "quantity", *SCALES], lines)
+
+
+def span(shares: Iterable[float]) -> str:
+    """The smallest and the largest percentage."""
+    shares = list(shares)
+    return f"{100 * min(shares):.1f}–{max(shares):.1%}"
+
+
+def markdown(header: list[str], lines: list[list[str]]) -> str:
+    """A Markdown table."""
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
 
 
 def main() -> None:
-    """Run the study and write its table."""
+    """Run the study and write its tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("docs/metric-study/intervals.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/metric-study"))
     parser.add_argument(
         "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
     )
     args = parser.parse_args()
     studies = {
-        name: {n: run(population, n, round(repeats * args.scale)) for n, repeats in REPEATS.items()}
-        for name, population in POPULATIONS.items()
+        population: {
+            name: run(draw, scale, round(scale.repeats * args.scale))
+            for name, scale in SCALES.items()
+        }
+        for population, draw in POPULATIONS.items()
     }
-    text = table(studies)
-    args.output.write_text(text)
-    print(text)
+    for name, text in {
+        "intervals.md": headline_table(studies),
+        "secondary-intervals.md": secondary_table(studies),
+    }.items():
+        (args.output / name).write_text(text)
+        print(text)
 
 
 if __name__ == "__main__":
