@@ -4,7 +4,7 @@ python benchmarks/interval_study.py --output docs/metric-study
 
 Questions, solve probabilities and responses are simulated at the paper's m = B = 50, and at the
 quick scale. Each repetition draws new questions and new responses, as another evaluation of the
-same kind would. For SA-PPG (intervals.md) and every other metric with an interval
+same kind would. For SA-PPG (intervals.md) and the paper's other metrics
 (secondary-intervals.md) the study measures
 
 - how often the paired 95 % interval of two strategies that are equally good excludes 0;
@@ -39,19 +39,18 @@ SECONDARY = [metric for metric in METRICS.values() if metric.in_paper and metric
 
 
 class Scale(NamedTuple):
-    """Questions, responses per question, strata, and how often an evaluation is simulated."""
+    """Questions, responses per question (as many as strata), and simulated evaluations."""
 
     num_questions: int
     num_samples: int
-    bins: int
     repeats: int
 
 
 SCALES = {
-    "N = 100": Scale(100, 50, 50, 6000),
-    "N = 440": Scale(440, 50, 50, 4000),
-    "N = 1319": Scale(1319, 50, 50, 3000),
-    "N = 80, m = B = 30": Scale(80, 30, 30, 6000),
+    "N = 100": Scale(100, 50, 6000),
+    "N = 440": Scale(440, 50, 4000),
+    "N = 1319": Scale(1319, 50, 3000),
+    "N = 80, m = B = 30": Scale(80, 30, 6000),
 }
 
 Population = Callable[[np.random.Generator, int], Values]
@@ -124,6 +123,7 @@ DIFFERENT = {
     "restored − partial": ("restored", "partial 0"),
 }
 SINGLE = ("contaminated", "partial 0", "overdone", "restored")
+KINDS = {"equal": "equal pairs", "different": "different pairs", "single": "own value"}
 FAMILY = tuple(combinations([f"partial {k}" for k in range(7)], 2))
 
 
@@ -221,7 +221,7 @@ class Study:
 
 def run(population: Population, scale: Scale, repeats: int, seed: int = 0) -> Study:
     """Simulate `repeats` evaluations."""
-    n, m, bins, _ = scale
+    n, m, _ = scale
     rng = np.random.default_rng([seed, n])
     study = Study()
     for repeat in range(repeats):
@@ -230,7 +230,7 @@ def run(population: Population, scale: Scale, repeats: int, seed: int = 0) -> St
         q = population(rng, n)
         clean = responses(rng, q, m)
         strategies = {name: responses(rng, p, m) for name, p in solve_probabilities(rng, q).items()}
-        study.add(strategies, clean, bins, draws)
+        study.add(strategies, clean, m, draws)
     return study
 
 
@@ -263,9 +263,6 @@ def headline_table(studies: dict[str, dict[str, Study]]) -> str:
         cells = [f"{np.mean(study.family):.1%}" for study in by_scale.values()]
         lines.append([population, "any of 21 equal pairs, simultaneous", *cells])
     return markdown(["clean model", "quantity", *SCALES], lines)
-
-
-KINDS = {"equal": "equal pairs", "different": "different pairs", "single": "own value"}
 
 
 def secondary_table(studies: dict[str, dict[str, Study]]) -> str:

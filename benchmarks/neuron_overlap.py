@@ -19,19 +19,14 @@ def main() -> None:
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
     args = parser.parse_args()
-    neurons = {}
-    for path in (args.first, args.second):
-        table = parquet.read(path, "neurons")
-        neurons[path] = table[table["selected"]]
-    first, second = (
-        set(zip(selected["layer"], selected["neuron"], strict=True))
-        for selected in neurons.values()
-    )
-    chance = len(second) / len(table)
-    print(f"{len(first)} and {len(second)} of {len(table)} neurons are selected")
+    tables = [parquet.read(path, "neurons") for path in (args.first, args.second)]
+    chosen = [table[table["selected"]] for table in tables]
+    first, second = (set(zip(rows["layer"], rows["neuron"], strict=True)) for rows in chosen)
+    chance = len(second) / len(tables[1])
+    print(f"{len(first)} and {len(second)} of {len(tables[1])} neurons are selected")
     print(f"in both: {len(first & second) / len(first):.0%} of the first (by chance {chance:.0%})")
-    for path, selected in neurons.items():
-        print(f"{path}: by layer {selected['layer'].value_counts().sort_index().to_dict()}")
+    for path, rows in zip((args.first, args.second), chosen, strict=True):
+        print(f"{path}: by layer {rows['layer'].value_counts().sort_index().to_dict()}")
 
 
 if __name__ == "__main__":

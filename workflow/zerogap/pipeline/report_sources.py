@@ -314,11 +314,10 @@ def _sensitivity(config: Config) -> dict[str, Any]:
 
 def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[str, Any]:
     """The values that decide whether settings can be compared with the paper (published.csv)."""
-    owners = {
-        config.owner_of(name): config.benchmarks[config.owner_of(name)] for name in benchmarks
-    }
+    names = dict.fromkeys(map(config.owner_of, benchmarks))
+    owners = [config.benchmarks[name] for name in names]
     trainings = [config.training.clean, config.training.contaminated]
-    sources = {owner.questions.source for owner in owners.values()}
+    sources = {owner.questions.source for owner in owners}
     return {
         "questions": "generated" if sources & {"generated", "gsm_symbolic"} else "",
         "question_files": [
@@ -327,15 +326,15 @@ def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[
                 "test": _results(config) / f"data/{name}/test.jsonl",
                 "sha256": owner.questions.hub.sha256 if owner.questions.hub else None,
             }
-            for name, owner in owners.items()
+            for name, owner in zip(names, owners, strict=True)
             if owner.questions.source == "files"
         ],
         "base_model": {model: config.models[model].base for model in models},
-        "test_questions": [owner.num_test for owner in owners.values()],
-        "leaked_questions": [owner.num_leaked for owner in owners.values()],
-        "train_questions": [owner.num_train for owner in owners.values()],
+        "test_questions": [owner.num_test for owner in owners],
+        "leaked_questions": [owner.num_leaked for owner in owners],
+        "train_questions": [owner.num_train for owner in owners],
         "filler_examples": [config.instructions.num_examples],
-        "shots": [owner.prompt.num_shots for owner in owners.values()],
+        "shots": [owner.prompt.num_shots for owner in owners],
         "samples": [config.sampling.num_samples],
         "temperature": [config.sampling.temperature],
         "bins": [config.metrics.bins],
