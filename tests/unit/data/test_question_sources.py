@@ -51,7 +51,7 @@ def entries(number, split):
 def hub_options(splits, **changed):
     """The `hub` section of a benchmark file that pins the splits."""
     num_rows = {split: len(rows) for split, rows in splits.items()}
-    pin = {"num_rows": num_rows, "sha256": question_sources.fingerprint(splits)}
+    pin = {"num_rows": num_rows, "sha256": gsm8k_format.fingerprint(splits)}
     return {"repository": "some/set", "revision": COMMIT} | pin | changed
 
 

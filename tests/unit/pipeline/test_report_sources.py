@@ -2,7 +2,7 @@ import pytest
 
 from helpers.paths import ROOT
 from zerogap.config import load
-from zerogap.data import gsm8k_format, question_sources
+from zerogap.data import gsm8k_format
 from zerogap.pipeline import report_sources
 from zerogap.pipeline.commands import snakemake_command
 from zerogap.reporting.catalog import TABLES
@@ -34,7 +34,7 @@ def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monk
     for split in ("train", "test"):
         gsm8k_format.write(folder / f"{split}.jsonl", entries)
     questions = config.benchmarks["gsm8k"].questions
-    original = question_sources.fingerprint({"train": entries, "test": entries})
+    original = gsm8k_format.fingerprint({"train": entries, "test": entries})
     for digest, differences in (
         (original, ()),
         (questions.hub.sha256, ("questions of other files, not GSM8K's",)),

@@ -38,8 +38,8 @@ class HubQuestions(Section):
         default=None,
         description=(
             "Expected hash of the questions and answers "
-            "(`zerogap.data.question_sources.fingerprint`). A "
-            "different hash is an error for data from the hub; for local files it only decides "
+            "(`zerogap.data.gsm8k_format.fingerprint`). A different "
+            "hash is an error for data from the hub; for local files it only decides "
             "whether they count as the original data. null: not checked."
         ),
     )

@@ -4,6 +4,7 @@ Questions from every source (generator, local files, hub) are brought into this 
 entry gives its rationale and its gold answer.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from zerogap.io import parquet
 from zerogap.io.text_files import parse_json, read_text
 
 Entry = dict[str, str]  # question, answer
+SPLITS = ("train", "test")
 _KEYS = ("question", "answer")
 _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
@@ -128,6 +130,19 @@ def write(
             except InputError as error:
                 raise InputError(f"entry {number} for {path}: {error}") from error
             file.write(json.dumps({key: entry[key] for key in _KEYS}, ensure_ascii=False) + "\n")
+
+
+def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
+    """SHA-256 of the training and test entries, the same from the hub and from files.
+
+    Hashed are JSON lines of [split, question, answer] in UTF-8.
+    """
+    digest = hashlib.sha256()
+    for split in SPLITS:
+        for entry in splits[split]:
+            line = json.dumps([split, entry["question"], entry["answer"]], ensure_ascii=False)
+            digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
 
 
 def _read(

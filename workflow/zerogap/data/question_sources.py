@@ -4,21 +4,18 @@ The argument is always the `questions` section of a benchmark file; the results 
 :mod:`zerogap.data.gsm8k_format`, or questions parsed from them.
 """
 
-import hashlib
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zerogap.data import gsm8k_format, gsm_symbolic
 from zerogap.data.answers import canonical
-from zerogap.data.gsm8k_format import Entry
+from zerogap.data.gsm8k_format import SPLITS, Entry, fingerprint
 from zerogap.data.questions import Question
 from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 from zerogap.io.hub import hub_problem
 
-SPLITS = ("train", "test")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -125,19 +122,6 @@ def resolve_commit(repository: str, revision: str) -> str:
     return str(info.sha)
 
 
-def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
-    """SHA-256 of the training and test entries, the same from the hub and from files.
-
-    Hashed are JSON lines of [split, question, answer] in UTF-8.
-    """
-    digest = hashlib.sha256()
-    for split in SPLITS:
-        for entry in splits[split]:
-            line = json.dumps([split, entry["question"], entry["answer"]], ensure_ascii=False)
-            digest.update(f"{line}\n".encode())
-    return digest.hexdigest()
-
-
 def check_original(
     splits: Mapping[str, list[Entry]], num_rows: Mapping[str, int], sha256: str
 ) -> None:
@@ -146,7 +130,7 @@ def check_original(
     Args:
         splits: split → entries.
         num_rows: split → number of entries of the original.
-        sha256: the original's :func:`fingerprint`.
+        sha256: the original's :func:`zerogap.data.gsm8k_format.fingerprint`.
 
     Raises:
         InputError: a number of entries or the hash differs.

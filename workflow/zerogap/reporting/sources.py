@@ -15,7 +15,7 @@ from zerogap.analysis.diagnostics import diagnostics
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.analysis.memorisation import memorisation
-from zerogap.data import gsm8k_format, question_sources
+from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -161,9 +161,9 @@ def _protocol_differences(protocol: Values) -> tuple[str, ...]:
     for files in protocol["question_files"]:
         splits = {
             split: gsm8k_format.load_entries(files[split], parse_gold=str)
-            for split in question_sources.SPLITS
+            for split in gsm8k_format.SPLITS
         }
-        if question_sources.fingerprint(splits) != files["sha256"]:
+        if gsm8k_format.fingerprint(splits) != files["sha256"]:
             protocol["questions"] = "of other files"
     return protocol_differences(protocol)
 
