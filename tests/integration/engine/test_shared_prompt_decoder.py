@@ -133,6 +133,25 @@ def test_the_prefix_can_be_replaced(second, make_decoder):
     torch.testing.assert_close(logits, expected)
 
 
+def test_equal_prompts_are_computed_once_and_decoded_apart(make_decoder):
+    prompts = [[4, 5], [6], [4, 5], [4, 5]]
+    tokens = [7, 8, 9, 7]
+    decoder = make_decoder(model("llama"))
+    decoder.prefill_prefix([1, 2, 3])
+    lines = []
+    handle = decoder.model.get_input_embeddings().register_forward_hook(
+        lambda _, inputs, __: lines.append(len(inputs[0]))
+    )
+    logits = [decoder.prefill_prompts(prompts), decoder.step(torch.tensor(tokens))]
+    handle.remove()
+    shared = decoder.preallocates is False  # reserved storage has room for each
+    assert lines[0] == (2 if shared else 4)
+    with torch.no_grad():
+        for prompt, token, *ours in zip(prompts, tokens, *logits, strict=True):
+            whole = model("llama")(torch.tensor([[1, 2, 3, *prompt, token]])).logits[0, -2:]
+            torch.testing.assert_close(torch.stack(ours), whole)
+
+
 @pytest.mark.parametrize(
     ("dtype", "calls"), [("float64", 0), ("float32", 3), ("float16", 0), ("bfloat16", 3)]
 )

@@ -11,6 +11,7 @@ CPU = torch.device("cpu")
 CAPACITY = Capacity(
     max_rows=6, samples_per_prompt=4, max_new_tokens=40, max_prompts=2, max_prompt_len=5
 )
+ONE_ROW = np.zeros(1, dtype=np.int64)
 WITH_AND_WITHOUT_CAPACITY = pytest.mark.parametrize("capacity", [None, CAPACITY])
 
 
@@ -25,7 +26,7 @@ def filled(capacity: Capacity | None) -> PromptCache:
     cache = PromptCache(CPU, capacity)
     cache.start_prefix(4)
     cache.store_prefix(0, torch.ones(2, 4, 1), torch.ones(2, 4, 1))
-    cache.add_questions([3, 2], {0: (keys(10, 20), keys(11, 21))})
+    cache.add_questions([3, 2], {0: (keys(10, 20), keys(11, 21))}, np.arange(2))
     return cache
 
 
@@ -64,7 +65,7 @@ def test_rows_keep_their_question_and_own_tokens_when_they_split_move_and_leave(
 def test_a_new_row_without_storage_takes_the_number_of_a_row_that_left(capacity):
     cache = filled(capacity)
     write_step(cache, [1, 2])
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
     cache.reorder(np.array([2, 0]))  # row 1 leaves; the new row 2 has no storage yet
     assert row_questions(cache) == [30, 10]
     assert own_keys(cache) == [[], [1]]
@@ -75,7 +76,7 @@ def test_a_question_enters_after_the_current_rows(capacity):
     cache = filled(capacity)
     write_step(cache, [1, 2])
     cache.reorder(np.array([1]))  # question 10 has no row left
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
     write_step(cache, [3, 4])
     assert row_questions(cache) == [20, 30]
     assert own_keys(cache) == [[2, 3], [4]]
@@ -89,7 +90,7 @@ def test_with_a_capacity_storage_stays_in_place():
     stores = (*layer.prefix, *layer.question, *layer.own)
     addresses = [store.data_ptr() for store in stores]
     cache.reorder(np.array([1, 1, 1]))
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
     for _ in range(30):
         write_step(cache, [1, 2, 3, 4])
     cache.start_prefix(4)
@@ -101,9 +102,21 @@ def test_with_a_capacity_storage_stays_in_place():
 def test_more_questions_than_the_capacity_foresees_enlarge_the_storage():
     cache = filled(CAPACITY)
     assert cache.is_reusable(4)
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))})
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
     assert row_questions(cache) == [10, 20, 30]
     assert not cache.is_reusable(4)
+
+
+@WITH_AND_WITHOUT_CAPACITY
+def test_rows_may_start_behind_the_same_question(capacity):
+    cache = filled(capacity)
+    cache.reorder(np.array([1]))
+    new = keys(30, 40, length=2)
+    cache.add_questions([2, 1], {0: (new, new)}, np.array([1, 0, 1]))
+    write_step(cache, [1, 2, 3, 4])
+    assert row_questions(cache) == [20, 40, 30, 40]
+    assert cache.question_length[cache.row_question].tolist() == [2, 1, 2, 1]
+    assert own_keys(cache) == [[1], [2], [3], [4]]
 
 
 @WITH_AND_WITHOUT_CAPACITY

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -97,16 +99,23 @@ def test_the_base_model_reads_the_prefix_once_for_all_patches(decoder_class, mon
     assert prefixes == [[1]]
 
 
-@pytest.mark.parametrize("decoder_class", [SharedPromptDecoder, HFDecoder])
-def test_a_kept_prefix_gives_the_logits_of_a_computed_one(decoder_class):
+@pytest.mark.parametrize(
+    ("make_decoder", "make_base"),
+    [
+        (SharedPromptDecoder, SharedPromptDecoder),
+        (SharedPromptDecoder, functools.partial(SharedPromptDecoder, with_logits=False)),
+        (HFDecoder, HFDecoder),
+    ],
+)
+def test_a_kept_prefix_gives_the_logits_of_a_computed_one(make_decoder, make_base):
     """For several patches in turn, several prompts, and after rows were left behind."""
-    kept = KeptPrefix(decoder_class(model("llama", 3)))
-    for layer in (0, 1, 0):
+    kept = KeptPrefix(make_base(model("llama", 3)))
+    for layer in (0, 2, 0):
         neurons = {layer: torch.arange(20)}
         logits = []
         for prefix in (None, kept):
-            base = decoder_class(model("llama", 3)) if prefix is None else kept.decoder
-            patched = PatchedDecoder(decoder_class(model("llama", 1)), base, neurons, prefix)
+            base = make_base(model("llama", 3)) if prefix is None else kept.decoder
+            patched = PatchedDecoder(make_decoder(model("llama", 1)), base, neurons, prefix)
             patched.prefill_prefix([5, 6, 7])
             steps = [patched.prefill_prompts([[8, 9, layer]])]
             patched.reorder(np.array([0, 0]))

@@ -95,6 +95,20 @@ def test_unselected_neurons_are_bit_for_bit_those_of_the_unpatched_model(family)
         assert torch.equal(ours, own)
 
 
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_the_base_model_is_computed_up_to_its_last_patched_layer(family):
+    neurons = {0: torch.arange(10), 1: torch.arange(20)}
+    complete = shortcut.PatchedDecoder(  # with logits, which need all layers
+        SharedPromptDecoder(model(family, 1)), SharedPromptDecoder(model(family, 2)), neurons
+    )
+    patched = patch(model(family, 1), base := model(family, 2), neurons)
+    with recorded_neurons(base, 1) as last, recorded_neurons(base, 2) as above:
+        logits = decode(patched)
+    assert len(last) == FORWARD_PASSES
+    assert not above
+    assert torch.equal(logits, decode(complete))
+
+
 def test_release_removes_the_patch_from_both_models():
     contaminated, base = model("llama", seed=1), model("llama", seed=2)
     patch(contaminated, base, {0: torch.arange(WIDTH)}).release()

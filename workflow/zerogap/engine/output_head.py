@@ -5,7 +5,9 @@ tokens tie with the largest logit, and a rank or an argmax among them is arbitra
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,26 +28,33 @@ def has_low_precision_head(model: PreTrainedModel) -> bool:
 def float32_logits(model: PreTrainedModel) -> Iterator[None]:
     """Compute the model's logits in float32 from its hidden states while the block runs.
 
-    The output of the head is replaced within the model's own forward pass, so what the model does
-    to it afterwards (soft-capping, scaling) is done in float32 too. Other models are left alone: in
+    The head is replaced within the model's own forward pass, so what the model does to its output
+    afterwards (soft-capping, scaling) is done in float32 too. Other models are left alone: in
     float32 nothing changes.
+
+    On a CPU the head's weights are kept in float32 meanwhile. A GPU, whose memory is smaller,
+    converts them block by block at every pass.
     """
     if not has_low_precision_head(model):
         yield
         return
-    handle = model.get_output_embeddings().register_forward_hook(_in_float32)
+    head: Any = model.get_output_embeddings()
+    blocks = head.weight.detach().split(VOCABULARY_BLOCK)
+    if head.weight.device.type == "cpu":
+        blocks = [block.float() for block in blocks]
+    head.forward = functools.partial(_in_float32, blocks, head.bias)
     try:
         yield
     finally:
-        handle.remove()
+        del head.forward  # the class's own serves again
 
 
-def _in_float32(head: nn.Linear, inputs: tuple[Tensor], output: Tensor) -> Tensor:
-    """The head's output (…, V), computed in float32 block by block."""
-    hidden = inputs[0].float()
-    logits = torch.empty(output.shape, dtype=torch.float32, device=output.device)
-    for start in range(0, len(head.weight), VOCABULARY_BLOCK):
-        block = slice(start, start + VOCABULARY_BLOCK)
-        bias = None if head.bias is None else head.bias[block].float()
-        logits[..., block] = nn.functional.linear(hidden, head.weight[block].float(), bias)
-    return logits
+def _in_float32(blocks: Sequence[Tensor], bias: Tensor | None, hidden: Tensor) -> Tensor:
+    """Logits (…, V) of hidden states (…, d) in float32, from blocks (v, d) of the head's rows."""
+    hidden = hidden.float()
+    num_tokens = sum(map(len, blocks))
+    logits = hidden.new_empty(*hidden.shape[:-1], num_tokens)
+    parts = torch.split(logits, VOCABULARY_BLOCK, dim=-1)
+    for part, block in zip(parts, blocks, strict=True):
+        part.copy_(nn.functional.linear(hidden, block.float()))
+    return logits if bias is None else logits.add_(bias.float())

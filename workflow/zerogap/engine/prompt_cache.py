@@ -120,12 +120,15 @@ class PromptCache:
 
     # -- questions ----------------------------------------------------------------------------
 
-    def add_questions(self, lengths: list[int], prefilled: dict[int, KeyValue]) -> None:
-        """Add prefilled questions, each with one row after the current rows.
+    def add_questions(
+        self, lengths: list[int], prefilled: dict[int, KeyValue], rows: IntArray
+    ) -> None:
+        """Add prefilled questions and rows that start behind them, after the current rows.
 
         Args:
             lengths: tokens of each question.
             prefilled: layer index → keys and values (q, Hkv, S, D), right-padded.
+            rows: (r,) number among these questions of each new row's.
         """
         if self.capacity is None:
             slots = len(self.question_length) + np.arange(len(lengths))
@@ -140,8 +143,8 @@ class PromptCache:
             slots = self._free_slots(len(lengths))
             self._fill_slots(to_device(slots, self.device), prefilled, self.capacity)
             self.question_length[slots] = lengths
-        self.row_question = np.concatenate([self.row_question, slots])
-        self.row_length = np.concatenate([self.row_length, np.zeros_like(slots)])
+        self.row_question = np.concatenate([self.row_question, slots[rows]])
+        self.row_length = np.concatenate([self.row_length, np.zeros_like(rows)])
         self._row_grid = None
 
     def _free_slots(self, count: int) -> IntArray:

@@ -1,7 +1,8 @@
 """A model that decodes many rows behind one shared prompt."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -23,6 +24,24 @@ from zerogap.engine.shared_prompt_attention import (
 from zerogap.engine.transfer import to_device
 
 
+class _PassEnds(Exception):  # noqa: N818, a way to end a pass and not an error
+    """Nothing behind this module is needed from the forward pass."""
+
+
+@contextlib.contextmanager
+def passes_end_before(module: nn.Module) -> Iterator[None]:
+    """End forward passes before a module; only for models of a decoder without logits."""
+
+    def end(*_: object) -> None:
+        raise _PassEnds
+
+    handle = module.register_forward_pre_hook(end)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 class SharedPromptDecoder:
     """A causal language model with a :class:`~zerogap.engine.prompt_cache.PromptCache`.
 
@@ -30,7 +49,7 @@ class SharedPromptDecoder:
         model: it is put into evaluation mode, and its attention is switched to that of
             :mod:`zerogap.engine.shared_prompt_attention`.
         with_logits: False for a model of which only activations are needed; its logits are then
-            tensors (R, 0).
+            tensors (R, 0), and its passes may end early (:func:`passes_end_before`).
         make_capture: makes what captures the steps of a batch; by default CUDA graphs on a GPU and
             nothing elsewhere.
     """
@@ -49,7 +68,7 @@ class SharedPromptDecoder:
         fused_layers.fuse(model)
         self.model = model
         self.device: torch.device = model.device
-        self._with_logits = with_logits
+        self.with_logits = with_logits
         if make_capture is None and self.device.type == "cuda" and with_logits:
             make_capture = functools.partial(CudaGraphCapture, self.device)
         self._make_capture = make_capture
@@ -101,18 +120,28 @@ class SharedPromptDecoder:
 
     @torch.inference_mode()
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
-        """Add one row per prompt (its tokens after the prefix); returns their logits (q, V)."""
-        lengths = [len(token_ids) for token_ids in prompts]
+        """Add one row per prompt (its tokens after the prefix); returns their logits (q, V).
+
+        Equal prompts are computed and stored once, unless storage is reserved for each.
+        """
+        distinct, rows = prompts, np.arange(len(prompts))
+        if self._cache.capacity is None:
+            slots = {
+                token_ids: slot for slot, token_ids in enumerate(dict.fromkeys(map(tuple, prompts)))
+            }
+            distinct = [list(token_ids) for token_ids in slots]
+            rows = np.array([slots[tuple(token_ids)] for token_ids in prompts])
+        lengths = [len(token_ids) for token_ids in distinct]
         longest = max(lengths)
-        padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in prompts]
+        padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in distinct]
         question_pass = QuestionPass(self._cache, longest)
         # Logits only at positions where some prompt ends, not for all (q, S) tokens.
         ends, end_index = np.unique(np.array(lengths) - 1, return_inverse=True)
         tokens = torch.tensor(padded, device=self.device)
         logits = self._forward(tokens, question_pass, logits_at=ends.tolist())
-        self._cache.add_questions(lengths, question_pass.prefilled)
-        rows = torch.arange(len(prompts), device=self.device)
-        return logits[rows, to_device(end_index, self.device)]
+        self._cache.add_questions(lengths, question_pass.prefilled, rows)
+        at = (to_device(index, self.device) for index in (rows, end_index[rows]))
+        return logits[*at]
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
@@ -157,8 +186,9 @@ class SharedPromptDecoder:
             "use_cache": True,
             "attention_pass": attention_pass,
         }
-        if not self._with_logits:
-            self.model.base_model(**inputs)
+        if not self.with_logits:
+            with contextlib.suppress(_PassEnds):
+                self.model.base_model(**inputs)
             return torch.empty(*tokens.shape, 0, device=self.device)
         if logits_at is not None:
             inputs["logits_to_keep"] = torch.tensor(logits_at, device=self.device)

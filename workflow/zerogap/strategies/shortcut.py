@@ -3,7 +3,7 @@
 A neuron is one coordinate of a feed-forward block's inner vector, the input of its down
 projection. At every position of every forward pass the selected neurons of the contaminated model
 are overwritten with the activations that the base model has on the same tokens. Both models decode
-in lock-step, each with its own cache.
+in lock-step, each with its own cache; the base model only up to the last patched layer.
 
 Which neurons are selected is decided beforehand (:mod:`zerogap.strategies.neuron_localisation`).
 The method's paper and its code differ in details; docs/choices.md lists what is done here.
@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Decoder
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, passes_end_before
 from zerogap.errors import InputError
 from zerogap.families.structure import down_projections
 from zerogap.io import parquet
@@ -129,6 +130,10 @@ class PatchedDecoder:
         patched_layers, base_layers = down_projections(patched.model), down_projections(base.model)
         for layer in self._neurons:
             self._patch(layer, patched_layers[layer], base_layers[layer])
+        ends_early = (
+            isinstance(base, SharedPromptDecoder) and not base.with_logits and self._neurons
+        )
+        self._last_layer = base_layers[max(self._neurons)] if ends_early else None
 
     @property
     def prefers_sorted_rows(self) -> bool:
@@ -144,7 +149,8 @@ class PatchedDecoder:
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix in both models, the base model first."""
         if self._prefix is None:
-            self._base.prefill_prefix(token_ids)
+            with self._only_patched_layers():
+                self._base.prefill_prefix(token_ids)
         else:
             self._prefix.prefill(token_ids)
             for layer, indices in self._neurons.items():
@@ -153,12 +159,14 @@ class PatchedDecoder:
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
         """Prefill prompts in both models; the patched model's logits."""
-        self._base.prefill_prompts(prompts)
+        with self._only_patched_layers():
+            self._base.prefill_prompts(prompts)
         return self._patched.prefill_prompts(prompts)
 
     def step(self, tokens: Tensor) -> Tensor:
         """Feed one token (R,) per row to both models; the patched model's logits (R, V)."""
-        self._base.step(tokens)
+        with self._only_patched_layers():
+            self._base.step(tokens)
         return self._patched.step(tokens)
 
     def reorder(self, rows: np.ndarray) -> None:
@@ -174,6 +182,12 @@ class PatchedDecoder:
         """Remove the hooks from both models, so that they can be used unpatched."""
         for handle in self._handles:
             handle.remove()
+
+    def _only_patched_layers(self) -> contextlib.AbstractContextManager[None]:
+        """End the base model's passes once the last patched layer's neurons are known."""
+        if self._last_layer is None:
+            return contextlib.nullcontext()
+        return passes_end_before(self._last_layer)
 
     def _patch(self, layer: int, patched: nn.Module, base: nn.Module) -> None:
         """Overwrite neurons of one layer with those that the base model has just computed."""
