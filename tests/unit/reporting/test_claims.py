@@ -7,6 +7,7 @@ import pytest
 
 from zerogap.published import as_metrics, printed
 from zerogap.reporting.claims import sheet
+from zerogap.reporting.claims.checks import lower, with_interval
 from zerogap.reporting.claims.paper import CLAIMS
 from zerogap.reporting.claims.verdict import (
     CANNOT_TELL,
@@ -104,6 +105,28 @@ def test_missing_intervals_cannot_tell():
     from_numbers = ("collapse", "dispersion", "readout", "never_solved", "g_app_of_lne", "parity")
     assert {found.pop(key) for key in from_numbers} == {SUPPORTED}
     assert set(found.values()) == {CANNOT_TELL}
+
+
+@pytest.mark.parametrize(
+    ("metric", "strategy", "reference", "widening"),
+    [
+        ("delta_minus", "railcap", "lne_blocking", 4 / 3),
+        ("s_delta_minus", "railcap", "railcap_n1", 4 / 3),
+        ("a_ppg", "railcap", "lne_blocking", 1),
+    ],
+)
+def test_differences_in_damage_are_judged_on_wider_intervals(metric, strategy, reference, widening):
+    values = MetricTable([as_metrics()])
+    gap = (
+        values.get(*SETTING, strategy, metric).value - values.get(*SETTING, reference, metric).value
+    )
+    for share, verdict in ((0.99, SUPPORTED), (1.01, CANNOT_TELL)):
+        width = -share * gap / widening
+        found = results(paper_with_intervals(width))
+        (evidence,) = lower(found, SETTING, metric, strategy, reference)
+        assert evidence.verdict == verdict
+        assert evidence.sentence.endswith(f" {with_interval(around(gap, -share * gap))}.")
+        assert ("a third wider" in evidence.sentence) == (widening > 1)
 
 
 def test_opposite_values_support_none_of_the_comparisons():

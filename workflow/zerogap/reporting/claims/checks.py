@@ -3,13 +3,25 @@
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from zerogap.reporting.claims.verdict import Evidence, RunResults, below_zero, negative, within
+from zerogap.reporting.claims.verdict import (
+    Evidence,
+    RunResults,
+    below_zero,
+    negative,
+    widened,
+    within,
+)
 from zerogap.reporting.labels import METRICS
 from zerogap.reporting.render import Cell
 
 Setting = tuple[str, str]  # (model, benchmark)
 Leak = Literal["verbatim", "paraphrase"]  # the paper's GSM8K and PQ
 Check = Callable[[RunResults], Iterable[Evidence]]
+
+# A few questions can have most of the damage. Then 95 % intervals of differences in damage miss in
+# up to 9.8 % of simulated runs (docs/metric-study.md); a third wider, they miss in less than 5 %.
+DAMAGE_METRICS = ("delta_minus", "s_delta_minus")
+DAMAGE_WIDENING = 4 / 3
 
 
 def lower(
@@ -22,12 +34,15 @@ def lower(
     if gap is None or value is None or reference_value is None:
         return
     labels = results.labels
+    name, judged = "difference", gap
+    if metric in DAMAGE_METRICS:
+        name, judged = "difference (interval a third wider)", widened(gap, DAMAGE_WIDENING)
     yield Evidence(
-        below_zero(gap),
+        below_zero(judged),
         f"{labels.setting(*setting)}, {METRICS[metric]}: "
         f"{labels.strategy(strategy)} {number(value)}, "
         f"{labels.strategy(reference)} {number(reference_value)}, "
-        f"difference {with_interval(gap)}.",
+        f"{name} {with_interval(judged)}.",
     )
 
 

@@ -114,6 +114,14 @@ def below_zero(difference: Cell) -> str:
     return NOT_SUPPORTED if difference.low > 0 else CANNOT_TELL
 
 
+def widened(cell: Cell, factor: float) -> Cell:
+    """The number with an interval that is `factor` times as wide on both sides."""
+    if cell.value is None or cell.low is None or cell.high is None:
+        return cell
+    low, high = (cell.value + factor * (end - cell.value) for end in (cell.low, cell.high))
+    return Cell(cell.value, low, high)
+
+
 def negative(cell: Cell) -> Cell:
     """The number and its interval with the opposite sign."""
     value, low, high = (None if x is None else -x for x in (cell.value, cell.high, cell.low))
