@@ -14,6 +14,16 @@ def test_several_devices_train_through_torchrun() -> None:
     assert several["FORCE_TORCHRUN"] == "1"
 
 
+@pytest.mark.parametrize(("of_the_job", "per_process"), [("8", "2"), ("2", "1"), (None, "1")])
+def test_the_processes_of_a_training_divide_its_threads(
+    of_the_job, per_process, monkeypatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if of_the_job is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", of_the_job)
+    assert launching.launch_environment(4)["OMP_NUM_THREADS"] == per_process
+
+
 def test_the_loss_curve_has_one_row_per_logged_step(tmp_path) -> None:
     history = [
         {"step": 1, "loss": 2.0, "learning_rate": 0.1, "epoch": 0.5},

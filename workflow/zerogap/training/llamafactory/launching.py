@@ -40,13 +40,16 @@ def launch_environment(num_gpus: int) -> dict[str, str]:
     """Environment variables that make LLaMA-Factory train with one process per device.
 
     With several devices it goes through torchrun. The processes meet at a free port of this machine
-    (port 0), so that several trainings can share a machine.
+    (port 0), so that several trainings can share a machine, and they divide the threads that
+    Snakemake gives to the job (OMP_NUM_THREADS).
     """
     processes = {"NPROC_PER_NODE": str(num_gpus)}
     if num_gpus == 1:
         return processes
     rendezvous = {"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    return processes | rendezvous | {"FORCE_TORCHRUN": "1", "NNODES": "1"}
+    threads = max(1, int(os.environ.get("OMP_NUM_THREADS", num_gpus)) // num_gpus)
+    torchrun = {"FORCE_TORCHRUN": "1", "NNODES": "1", "OMP_NUM_THREADS": str(threads)}
+    return processes | rendezvous | torchrun
 
 
 def loss_curve(adapter: Path, model: str, benchmark: str) -> pd.DataFrame:
