@@ -33,7 +33,8 @@ def test_groups_times_questions_times_both_models(paper):
     config = paper(**{f"neuron_localisation__{key}": value for key, value in changes.items()})
     work = localisation_work(config.neuron_localisation, 660, SMALL, TEXT, config.sampling, A100)
     num_groups = 2 * 4  # two layers of 1,000 neurons; the last layer has none
-    num_passes = 2 * (1 + 2 * num_groups)
+    base_passes = 4 * 1 / 3 + 4 * 2 / 3  # one of three layers for a half of the groups, or two
+    num_passes = 2 * (1 + num_groups + base_passes)
     assert work.batch_rows == 50
     assert work.decoded == num_passes * 50 * 90
     assert work.decode_steps == pytest.approx(num_passes * decode_steps(50, 50, TEXT, 256))

@@ -62,7 +62,7 @@ def test_tokens_follow_from_the_protocol(paper):
     forced = 1319 * 10 * (text.question + text.response)
     assert stage(plan, "Recovery").tokens == pytest.approx(text.shots + forced)
     groups = 31 * math.ceil(11_008 / 512)
-    passes = 2 * (1 + 2 * groups)
+    passes = 2 * (1 + groups + groups / 2)  # the base model's end at the patched layer
     scored = 2 * 660 * (text.shots + text.question + text.response)
     shots = (2 + 2 * groups + 1) * text.shots  # the base model reads them once
     decoded = shots + passes * 100 * (text.question + text.response)

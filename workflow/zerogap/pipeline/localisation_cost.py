@@ -2,10 +2,10 @@
 
 The search (:mod:`zerogap.strategies.neuron_localisation`) scores the leaked questions' responses
 once with each model. Then it decodes some of these questions with each of the two models: once
-unpatched, and once for every group of neurons together with the base model. The weights of two
-models leave little memory for the batch, and a step takes about as long for ten rows as for
-thirty, so the time is that of the steps and not of the tokens. Shards divide the groups; each
-shard scores the responses and decodes unpatched itself.
+unpatched, and once for every group of neurons together with the base model, which is computed up
+to the group's layer. The weights of two models leave little memory for the batch, and a step takes
+about as long for ten rows as for thirty, so the time is that of the steps and not of the tokens.
+Shards divide the groups; each shard scores the responses and decodes unpatched itself.
 """
 
 import math
@@ -45,9 +45,10 @@ def localisation_work(
     num_questions = min(localisation.num_questions, num_leaked)
     rows = min(num_questions, batch_rows(size, text, sampling, gpu_memory))
     # The last layer has no groups.
-    num_groups = sum(math.ceil(width / localisation.group_size) for width in size.widths[:-1])
-    unpatched, patched = 2 * localisation.num_shards, 2 * num_groups
-    num_passes = unpatched + NUM_MODELS * patched
+    num_groups = [math.ceil(width / localisation.group_size) for width in size.widths[:-1]]
+    unpatched, patched = 2 * localisation.num_shards, 2 * sum(num_groups)
+    computed_layers = sum(layer * count for layer, count in enumerate(num_groups, start=1))
+    num_passes = unpatched + patched + 2 * computed_layers / len(size.widths)
     scored = 2 * localisation.num_shards * num_leaked * (text.shots + text.question + text.response)
     # The base model reads the shots once for all patches.
     num_prefixes = unpatched + patched + localisation.num_shards
