@@ -62,6 +62,17 @@ def test_intervals_are_symmetric_but_for_ratios(tables):
     assert list(symmetric) == [key for key in table.index if key not in RATIOS]
 
 
+def test_intervals_of_shares_end_at_0_and_1(tables):
+    """Nine of ten disagreements with the clean token at rank 2, each in a question of its own."""
+    ranks = rank_table(n=60).assign(rank=1)
+    disagreeing = ranks[ranks.leaked].drop_duplicates("question_id").index[:10]
+    ranks.loc[disagreeing, "rank"] = [2] * 9 + [3]
+    row = run(*tables, ranks).loc["share_runner_up"]
+    assert row["value"] == 0.9
+    assert row["ci_low"] < 0.8  # the symmetric interval would end above 1
+    assert row["ci_high"] == 1
+
+
 def test_published_values_are_joined(tables):
     table = run(*tables)
     assert table.loc["readout_gap_01", ["published", "place"]].tolist() == [0.19, "Section 5.2.2"]

@@ -33,6 +33,7 @@ QUANTITIES = {
     "g_app_minus_g_ap_lne": "G-APP minus G-AP, LNE-blocking",
     "s_delta_difference_railcap": "S-Δ⁺ minus S-Δ⁻, RailCap",
 }
+SHARES = ("share_never_solved", "share_runner_up", "share_runner_up_unleaked")
 RATIOS = ("delta_minus_ratio_lne_railcap", "g_app_ratio_railcap_lne", "verdict_factor_lne")
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
@@ -68,7 +69,7 @@ def inline_numbers(
         Columns key, quantity, place, published (NaN where the paper has none), printed, value,
         ci_low, ci_high. The intervals are over questions, leaked and unleaked separately. Those of
         ratios are percentiles, because a ratio whose denominator can be zero may be infinite; the
-        others are symmetric, as those of the metrics.
+        others are symmetric, as those of the metrics, but those of shares end at 0 and 1.
 
     Raises:
         InputError: Two tables have different questions, or a question twice.
@@ -185,6 +186,8 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
         low, high = value, value
     elif key not in RATIOS:
         low, high = interval(resamples, float(value), confidence_level)
+        if key in SHARES:
+            low, high = np.clip((low, high), 0, 1)
     else:
         tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.
