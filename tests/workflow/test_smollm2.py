@@ -7,7 +7,7 @@ import pytest
 from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
-from zerogap.pipeline import parameters, targets
+from zerogap.pipeline import parameters, report_sources, targets
 
 PROFILE = ROOT / "profiles/smollm2"
 PREPARED = "results/bases/smollm2/{}/model"
@@ -85,3 +85,19 @@ def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scale
     values = parameters.job_parameters(scale, "smollm2/gsm8k/screen_questions")
     assert values["sampling"]["num_samples"] == 5
     assert values["seed"] == parameters.PREPARATION_SEED
+
+
+@pytest.mark.parametrize(
+    ("source", "rules"),
+    [
+        ("gsm_symbolic", ["train_preparation"]),
+        ("gsm8k", ["train_preparation", "screen_questions"]),
+    ],
+)
+def test_the_preparation_counts_in_the_cost_of_a_run(scales, source, rules):
+    scale = config.load([ROOT / "config.yaml", *scales[source]])
+    jobs = report_sources.source_value(scale, "job_costs")
+    assert [job["name"] for job in jobs[: len(rules) + 1]] == [*rules, "train_lora"]
+    for job in jobs[: len(rules)]:
+        assert (job["model"], job["variant"]) == ("smollm2", "")
+        assert job["timings"] == [f"results/bases/timings/smollm2/{source}/{job['name']}.tsv"]

@@ -133,6 +133,7 @@ def test_memorisation_shows_the_verdict_and_its_reasons():
 def test_cost_sums_tokens_and_seconds_per_job_and_kind():
     jobs = pd.DataFrame(
         [
+            ("llama2", "", "train_preparation", None, None, 5.0),
             ("llama2", "gsm8k", "adapter", None, None, 10.0),
             ("llama2", "gsm8k", "railcap", 3, 6, 3.0),
             ("llama2", "gsm8k", "identity", 3, 6, float("nan")),
@@ -146,8 +147,10 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
     assert rows.loc["llama2/gsm8k/adapter", columns].isna().tolist() == [1, 1, 1, 0, 1]
     # Without a timing, the tokens of a job count and its seconds do not.
     assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
-    assert rows.loc["all", columns].tolist() == [6, 12, 2, 13, 2]
+    assert rows.loc["all", columns].tolist() == [6, 12, 2, 18, 2]
+    assert rows.loc["preparation of the base", "seconds"] == 5
     markdown = re.sub(" +", " ", render.to_markdown(table))
+    assert "| *Llama2* | | | | | |\n| Preparation of the base | – | – | – | 5.0 | – |" in markdown
     assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
     assert "1 job(s) have no timing" in markdown
 

@@ -392,7 +392,7 @@ def _job_costs(config: Config) -> list[dict[str, Any]]:
             "contract": _CONTRACTS.get(timed.job.rule),
             "timings": timed.timings,
         }
-        for timed in targets.timed_jobs(config)
+        for timed in (*targets.preparation_jobs(config), *targets.timed_jobs(config))
     ]
 
 

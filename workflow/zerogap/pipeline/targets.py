@@ -277,3 +277,15 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
         timing = f"{results(config)}/timings/{folder}/{job.cell or job.rule}.tsv"
         timings = shard_files(jobs.num_shards(config, job), timing)
         yield TimedJob(job, f"{results(config)}/{folder}/{name}", timings)
+
+
+def preparation_jobs(config: Config) -> Iterator[TimedJob]:
+    """The long jobs of preparations, which several runs can share."""
+    for model in jobs.prepared_models(config):
+        folder = f"{model}/{config.preparation_for(model).name}"
+        made = {"train_preparation": "loss.tsv"}
+        if model in jobs.screening_models(config):
+            made["screen_questions"] = "screening.parquet"
+        for rule, name in made.items():
+            timing = f"{jobs.BASES}/timings/{folder}/{rule}.tsv"
+            yield TimedJob(Job(rule, model), f"{jobs.BASES}/{folder}/{name}", [timing])

@@ -7,6 +7,8 @@ from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
 
 # Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
 JOBS = {
+    "train_preparation": "Preparation of the base",
+    "screen_questions": "Screening of questions",
     "train_lora": "LoRA training",
     "decode_greedy": "Greedy trajectories",
     "localise_neurons": "Shortcut neurons",
@@ -23,7 +25,7 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
 
     Args:
         jobs: One row per job, columns `zerogap.analysis.cost.COLUMNS`; NaN where a job generates no
-            responses or has no timing.
+            responses or has no timing. The preparation of a base has no benchmark ("").
         labels: Names to show.
     """
     kinds = jobs["job"].where(jobs["job"].isin(list(JOBS)), "samples").map(JOBS)
@@ -35,7 +37,7 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
                 f"{model}/{benchmark}/{job}",
                 JOBS.get(job) or labels.strategy(job),
                 _totals(group),
-                section=labels.setting(model, benchmark),
+                section=labels.setting(model, benchmark) if benchmark else labels.models[model],
             )
         )
     for kind in JOBS.values():
@@ -51,7 +53,7 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
         caption=(
             "Responses, generated tokens (without prompts) and wall-clock seconds of every GPU "
             "job, and their totals. For a job with one GPU, its seconds are GPU seconds. The "
-            "preparation of a base model, which several runs can share, is not included."
+            "preparation of a base model counts in every run that shares it."
         ),
         index_label="Job",
         columns=(
