@@ -61,6 +61,17 @@ def test_snakemake_runs_in_the_root_of_the_checkout(call):
     assert os.path.samefile(os.curdir, ROOT)
 
 
+def test_a_run_from_within_another_checkout_is_an_error(call, tmp_path, monkeypatch, capsys):
+    """Its results would be in the checkout that the package is installed from."""
+    (tmp_path / "Snakefile").touch()
+    (tmp_path / "workflow/zerogap").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "workflow")
+    assert call("--profile", "quick") is None
+    error = capsys.readouterr().err
+    assert f"{tmp_path} is a checkout of its own" in error
+    assert f"installed from {ROOT}; activate the environment of the checkout" in error
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -71,7 +71,11 @@ def run(
 
 
 def _root() -> Path:
-    """The folder of the Snakefile: the checkout of this package, or the working directory."""
+    """The folder of the Snakefile: the checkout of this package, or the working directory.
+
+    Raises:
+        InputError: there is none, or the working directory is in another checkout.
+    """
     from zerogap.config.load import project_file
 
     snakefile = project_file("Snakefile")
@@ -80,7 +84,18 @@ def _root() -> Path:
             "the Snakefile is part of a checkout of the project, and this is an installed package; "
             "run the command in a checkout"
         )
-    return snakefile.parent.resolve()
+    root, here = snakefile.parent.resolve(), Path.cwd()
+    around = next(filter(_is_checkout, (here, *here.parents)), root)
+    if around != root:
+        raise InputError(
+            f"{around} is a checkout of its own, but this zerogap is installed from {root}; "
+            "activate the environment of the checkout that you want to run"
+        )
+    return root
+
+
+def _is_checkout(folder: Path) -> bool:
+    return (folder / "Snakefile").is_file() and (folder / "workflow/zerogap").is_dir()
 
 
 def _from_root(path: Path, root: Path) -> str:
