@@ -126,11 +126,8 @@ class SharedPromptDecoder:
         """
         distinct, rows = prompts, np.arange(len(prompts))
         if self._cache.capacity is None:
-            slots = {
-                token_ids: slot for slot, token_ids in enumerate(dict.fromkeys(map(tuple, prompts)))
-            }
-            distinct = [list(token_ids) for token_ids in slots]
-            rows = np.array([slots[tuple(token_ids)] for token_ids in prompts])
+            distinct = [list(token_ids) for token_ids in dict.fromkeys(map(tuple, prompts))]
+            rows = np.array([distinct.index(token_ids) for token_ids in prompts])
         lengths = [len(token_ids) for token_ids in distinct]
         longest = max(lengths)
         padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in distinct]

@@ -18,8 +18,8 @@ Setting = tuple[str, str]  # (model, benchmark)
 Leak = Literal["verbatim", "paraphrase"]  # the paper's GSM8K and PQ
 Check = Callable[[RunResults], Iterable[Evidence]]
 
-# A few questions can have most of the damage. Then 95 % intervals of differences in damage miss in
-# up to 9.8 % of simulated runs (docs/metric-study.md); a third wider, they miss in less than 5 %.
+# 95 % intervals of differences in damage miss in up to 9.8 % of simulated runs, and in at most
+# 4.6 % if they are a third wider (docs/metric-study.md).
 DAMAGE_METRICS = ("delta_minus", "s_delta_minus")
 DAMAGE_WIDENING = 4 / 3
 
