@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
-from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine import cpu_kernels, gpu_kernels, part_attention
 from zerogap.engine.decoder import Capacity
+from zerogap.engine.shared_prompt_attention import StepPlan
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 
@@ -84,6 +85,41 @@ def test_logits_of_ragged_rows_equal_those_of_each_sequence_alone(family, make_d
             decoder.prefill_prompts([questions[q] for q in fresh])
             rows += [(q, []) for q in fresh]
     assert seen == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("prefix_length", [0, 20])
+def test_steps_with_the_compiled_gpu_kernel_give_the_models_own_logits(
+    family, prefix_length, monkeypatch
+):
+    """In Triton's interpreter. Steps of any width have one shape, unless a layer has a window."""
+    for module, name in ((gpu_kernels, "apply_to"), (part_attention, "has_flash_attention")):
+        monkeypatch.setattr(module, name, lambda *_: True)
+    monkeypatch.setattr(cpu_kernels, "apply_to", lambda _: False)
+    decoder = SharedPromptDecoder(model(family).float(), make_capture=lambda: run_again)
+    decoder.reserve(
+        Capacity(
+            max_rows=8, samples_per_prompt=3, max_new_tokens=40, max_prompts=2, max_prompt_len=5
+        )
+    )
+    prefix, questions = list(range(60, 60 + prefix_length)), [[7, 8], [9, 10, 11, 12, 13]]
+    decoder.prefill_prefix(prefix)
+    decoder.prefill_prompts(questions)
+    decoder.reorder(np.array([0, 1, 0, 1, 1]))
+    rows, reference = [(q, []) for q in (0, 1, 0, 1, 1)], model(family).float()
+    for step in range(4):
+        tokens = [5 * step + 17 * row for row in range(len(rows))]
+        rows = [(q, [*own, token]) for (q, own), token in zip(rows, tokens, strict=True)]
+        logits = decoder.step(torch.tensor(tokens))
+    with torch.no_grad():
+        expected = torch.cat(
+            [
+                reference(torch.tensor([prefix + questions[q] + own])).logits[:, -1]
+                for q, own in rows
+            ]
+        )
+    torch.testing.assert_close(logits, expected, rtol=1e-3, atol=1e-3)
+    assert StepPlan.of(decoder._cache).width == (32 if family == "gemma4" else 64)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

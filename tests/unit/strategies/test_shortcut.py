@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from helpers.neuron_tables import write_neurons
-from helpers.tiny_models import ARCHITECTURES, model, tokenizer
-from zerogap.engine.decoder import Prompt, SamplingParams
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, tokenizer, traced
+from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
@@ -25,7 +25,8 @@ def decode(decoder, steps=6):
     logits = [decoder.prefill_prompts(QUESTIONS).repeat_interleave(2, 0)]
     decoder.reorder(np.array([0, 0, 1, 1]))
     for step in range(steps):
-        logits.append(decoder.step(torch.tensor([step, 40 + step, 80 + step, 120 + step])))
+        tokens = torch.tensor([step, 40 + step, 80 + step, 120 + step])
+        logits.append(decoder.step(tokens).clone())
     return torch.stack(logits)
 
 
@@ -107,6 +108,44 @@ def test_the_base_model_is_computed_up_to_its_last_patched_layer(family):
     assert len(last) == FORWARD_PASSES
     assert not above
     assert torch.equal(logits, decode(complete))
+
+
+CAPACITY = Capacity(
+    max_rows=4, samples_per_prompt=2, max_new_tokens=8, max_prompts=2, max_prompt_len=2
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_captured_steps_compute_every_patch_in_turn(family):
+    """Other neurons of the same layer use the captured steps, other layers and no patch do not."""
+    captures = []
+
+    def capture(step):
+        captures.append(step)
+        return traced(step)
+
+    decoders = [
+        SharedPromptDecoder(
+            model(family, seed), with_logits=seed == 1, make_capture=lambda: capture
+        )
+        for seed in (1, 2)
+    ]
+    patched = shortcut.PatchedDecoder(*decoders, {1: torch.arange(10)})
+    for neurons, new_captures in [
+        ({1: torch.arange(10)}, 2),
+        ({1: torch.arange(20, 30)}, 0),
+        ({0: torch.arange(10), 1: torch.tensor([7])}, 2),
+        ({0: torch.arange(5, 15), 1: torch.tensor([30])}, 0),
+    ]:
+        captures.clear()
+        patched.patch(neurons)
+        patched.reserve(CAPACITY)
+        expected = decode(patch(model(family, 1), model(family, 2), neurons))
+        torch.testing.assert_close(decode(patched), expected)
+        assert len(captures) == new_captures
+    patched.release()
+    decoders[0].reserve(CAPACITY)
+    torch.testing.assert_close(decode(decoders[0]), decode(SharedPromptDecoder(model(family, 1))))
 
 
 def test_release_removes_the_patch_from_both_models():

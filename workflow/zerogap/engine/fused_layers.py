@@ -1,8 +1,8 @@
-"""Llama's layers in fewer and larger operations, for decoding on a CPU in bfloat16.
+"""Llama's layers in fewer and larger operations, for decoding in bfloat16.
 
 A step computes one token per row, so that the many small operations of a layer cost nearly as much
-as its matrix products. Here the projections that read the same input are one product, and what lies
-between two products is one compiled kernel:
+as its matrix products on a CPU, and a good part of them on a GPU. Here the projections that read
+the same input are one product, and what lies between two products is one compiled kernel:
 
 - queries, keys and values: one product, then a kernel that rotates queries and keys,
 - the feed-forward block: one product for gate and up, then a kernel for `silu(gate) * up`,
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
 
-from zerogap.engine import cpu_kernels
+from zerogap.engine import cpu_kernels, gpu_kernels
 from zerogap.engine.shared_prompt_attention import ATTENTION
 
 
@@ -57,7 +57,9 @@ class _FusedNorm:
         return _is_bfloat16(self._norm.weight)
 
     def __call__(self, hidden: Tensor) -> Tensor:
-        return cpu_kernels.rms_norm(hidden, self._norm.weight, self._norm.variance_epsilon)
+        norm = self._norm
+        out: Tensor = _kernels(hidden).rms_norm(hidden, norm.weight, norm.variance_epsilon)
+        return out
 
 
 class _FusedFeedForward:
@@ -70,7 +72,8 @@ class _FusedFeedForward:
         return self._has_silu and self._gate_and_up.is_usable()
 
     def __call__(self, hidden: Tensor) -> Tensor:
-        out: Tensor = self._block.down_proj(cpu_kernels.gated_silu(self._gate_and_up(hidden)))
+        joined = self._gate_and_up(hidden)
+        out: Tensor = self._block.down_proj(_kernels(joined).gated_silu(joined))
         return out
 
 
@@ -95,7 +98,7 @@ class _FusedAttention:
         batch, length = hidden_states.shape[:2]
         heads = self._projection(hidden_states).view(batch, length, -1, attention.head_dim)
         num_queries, num_keys = config.num_attention_heads, config.num_key_value_heads
-        cpu_kernels.rotate(heads, *position_embeddings, num_queries + num_keys)
+        _kernels(heads).rotate(heads, *position_embeddings, num_queries + num_keys)
         sizes = [num_queries, num_keys, num_keys]
         query, new_key, new_value = torch.split(heads.transpose(1, 2), sizes, dim=1)
         layer_index = attention.layer_idx
@@ -152,7 +155,12 @@ def _are_views(weights: list[Tensor], joint: Tensor) -> bool:
 
 
 def _is_bfloat16(weight: Tensor) -> bool:
-    return weight.dtype == torch.bfloat16 and cpu_kernels.apply_to(weight)
+    return weight.dtype == torch.bfloat16 and _kernels(weight).apply_to(weight)
+
+
+def _kernels(tensor: Tensor) -> Any:
+    """The module of the kernels for a tensor's device."""
+    return gpu_kernels if tensor.is_cuda else cpu_kernels
 
 
 _FUSED: dict[type, Callable[[Any], _FusedModule]] = {

@@ -25,7 +25,7 @@ def has_low_precision_head(model: PreTrainedModel) -> bool:
 
 
 @contextlib.contextmanager
-def float32_logits(model: PreTrainedModel) -> Iterator[None]:
+def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
     """Compute the model's logits in float32 from its hidden states while the block runs.
 
     The head is replaced within the model's own forward pass, so what the model does to its output
@@ -34,17 +34,20 @@ def float32_logits(model: PreTrainedModel) -> Iterator[None]:
 
     On a CPU the head's weights are kept in float32 meanwhile. A GPU, whose memory is smaller,
     converts them block by block at every pass.
+
+    Yields:
+        Whether the logits of the model change for this block. They do not within another such one.
     """
-    if not has_low_precision_head(model):
-        yield
-        return
     head: Any = model.get_output_embeddings()
+    if not has_low_precision_head(model) or "forward" in vars(head):
+        yield False
+        return
     blocks = head.weight.detach().split(VOCABULARY_BLOCK)
     if head.weight.device.type == "cpu":
         blocks = [block.float() for block in blocks]
     head.forward = functools.partial(_in_float32, blocks, head.bias)
     try:
-        yield
+        yield True
     finally:
         del head.forward  # the class's own serves again
 

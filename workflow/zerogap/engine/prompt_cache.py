@@ -38,12 +38,14 @@ class LayerCache:
         own: (≥R, Hkv, ≥T, D) each, right-padded.
         own_by_token: memory layout of `own`: token by token (≥R, ≥T, Hkv, D), as the compiled CPU
             kernel reads it, instead of head by head. The shape is the same.
+        own_by_length: whether the compiled GPU kernel reads `own`, up to the length of each row.
     """
 
     prefix: KeyValue | None = None
     question: KeyValue | None = None
     own: KeyValue | None = None
     own_by_token: bool = False
+    own_by_length: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from zerogap.engine.decoder import (
     SamplingParams,
 )
 from zerogap.engine.drawing import NOT_A_NUMBER, draw, entropy, most_likely
-from zerogap.engine.output_head import float32_logits, has_low_precision_head
+from zerogap.engine.output_head import float32_logits
 from zerogap.engine.stop_strings import StopStrings
 from zerogap.engine.transfer import to_device
 from zerogap.errors import InputError
@@ -60,8 +60,7 @@ def greedy(
         sampling: with temperature 0.
     """
     indices = range(len(prompts))
-    with float32_logits(decoder.model):
-        changes_steps = has_low_precision_head(decoder.model)
+    with float32_logits(decoder.model) as changes_steps:
         if changes_steps:
             decoder.reserve(None)  # steps that were captured with other logits
         trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, indices, num_samples=1))

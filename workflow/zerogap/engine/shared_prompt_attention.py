@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine import cpu_kernels, gpu_kernels, part_attention
 from zerogap.engine.decoder import IntArray
 from zerogap.engine.prefix_attention import prefix_attention, score_products
 from zerogap.engine.prompt_cache import (
@@ -150,6 +150,12 @@ class QuestionPass:
         layer = self._cache.layers[layer_index]
         # Decided here, before own tokens are stored: this is where the window is known.
         layer.own_by_token = window is None and cpu_kernels.apply_to(query)
+        layer.own_by_length = (
+            window is None
+            and query.shape[-1] <= gpu_kernels.LARGEST_HEAD
+            and gpu_kernels.apply_to(query)
+            and (not self._cache.prefix_length or _has_flash_prefix(query, layer))
+        )
         prefix_key, prefix_value = stored(layer.prefix)
         key = torch.cat([prefix_key.expand(len(key), *prefix_key.shape), key], dim=2)
         value = torch.cat([prefix_value.expand(len(value), *prefix_value.shape), value], dim=2)
@@ -187,7 +193,9 @@ class StepPlan:
         padding = 0
         if cache.capacity is not None:
             padding = padded_rows(len(start)) - len(start)
-            width = padded_columns(width)
+            # A kernel that reads no padding needs no shape of its own for every width.
+            any_width = all(layer.own_by_length for layer in cache.layers.values())
+            width = padded_columns(cache.capacity.max_new_tokens if any_width else width)
         return cls(
             width,
             np.pad(start, (0, padding)),
@@ -260,6 +268,8 @@ class StepPass:
         grouped = (query[:, :, 0] * scaling).view(num_rows, heads, query_heads // heads, size)
         if layer.own_by_token:
             out = self._attend_by_kernel(layer, grouped)
+        elif layer.own_by_length:
+            out = self._attend_on_gpu(layer, grouped)
         else:
             out = self._attend_by_products(layer, grouped, key, value, window)
         return out.view(num_rows, 1, query_heads, size)
@@ -325,6 +335,24 @@ class StepPass:
         )
         return out.to(query.dtype)
 
+    def _attend_on_gpu(self, layer: LayerCache, query: Tensor) -> Tensor:
+        """The same (R, Hkv, G, D) by the compiled GPU kernel, which reads no padding.
+
+        The prefix enters as in :meth:`_attend_by_kernel`.
+        """
+        prefix = None
+        if self._cache.prefix_length:
+            prefix = part_attention.prefix_part(stored(layer.prefix), query)
+        return gpu_kernels.attend(
+            query,
+            prefix,
+            stored(layer.question),
+            stored(layer.own),
+            self._start - self._cache.prefix_length,
+            self._length + 1,
+            self._grid.question_of_row,
+        )
+
     def _mask(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not.
 
@@ -351,6 +379,7 @@ class _QuestionGrid:
 
     def __init__(self, row_of_cell: Tensor, cell_of_row: Tensor) -> None:
         self.row_of_cell, self.cell_of_row = row_of_cell, cell_of_row
+        self.question_of_row = cell_of_row // row_of_cell.shape[1]
 
     def questions(self, rows: Tensor) -> Tensor:
         """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
@@ -362,6 +391,11 @@ class _QuestionGrid:
         num_questions, heads, _, size = questions.shape
         cells = questions.view(num_questions, heads, -1, group, size).transpose(1, 2)
         return cells.reshape(-1, heads, group, size)[self.cell_of_row]
+
+
+def _has_flash_prefix(query: Tensor, layer: LayerCache) -> bool:
+    """Whether the GPU has flash attention to the prefix for queries like these (q, Hq, S, D)."""
+    return part_attention.has_flash_attention(query[:1, :, :1], stored(layer.prefix)[0])
 
 
 def _row_chunks(cache: PromptCache, num_rows: int, width: int) -> list[tuple[slice, int]]:

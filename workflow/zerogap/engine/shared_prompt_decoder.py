@@ -69,7 +69,7 @@ class SharedPromptDecoder:
         self.model = model
         self.device: torch.device = model.device
         self.with_logits = with_logits
-        if make_capture is None and self.device.type == "cuda" and with_logits:
+        if make_capture is None and self.device.type == "cuda":
             make_capture = functools.partial(CudaGraphCapture, self.device)
         self._make_capture = make_capture
         self._cache = PromptCache(self.device)

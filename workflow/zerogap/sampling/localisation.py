@@ -16,6 +16,7 @@ import torch
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder
+from zerogap.engine.output_head import float32_logits
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import merged_provenance, provenance
@@ -216,11 +217,12 @@ def _measure(
             net = loading.load(models["base"], dtype)
             base = KeptPrefix(loading.decoder(net, with_logits=False))
         decoder = loading.decoder(loading.load(models[name], dtype))
-        if not journal.has(name, None):
-            passes.batch_size = None
-            journal.add(name, None, passes.accuracy(decoder), passes.batch_size)
-        passes.resume(journal.batch_size(name))
-        for group, accuracy in patched_accuracies(decoder, base, remaining, passes.accuracy):
-            journal.add(name, group, accuracy, passes.batch_size)
+        with float32_logits(decoder.model):  # for all passes, so that captured steps stay valid
+            if not journal.has(name, None):
+                passes.batch_size = None
+                journal.add(name, None, passes.accuracy(decoder), passes.batch_size)
+            passes.resume(journal.batch_size(name))
+            for group, accuracy in patched_accuracies(decoder, base, remaining, passes.accuracy):
+                journal.add(name, group, accuracy, passes.batch_size)
         del decoder
         memory.release()

@@ -97,14 +97,13 @@ def patched_accuracies(
         Each group with the patched model's accuracy, as soon as it is known, so that a caller can
         store it.
     """
-    for group in groups:
-        neurons = {group.layer: torch.arange(group.start, group.stop)}
-        patched = PatchedDecoder(model, base.decoder, neurons, prefix=base)
-        try:
-            patched_accuracy = accuracy(patched)
-        finally:
-            patched.release()
-        yield group, patched_accuracy
+    patched = PatchedDecoder(model, base.decoder, {}, prefix=base)
+    try:
+        for group in groups:
+            patched.patch({group.layer: torch.arange(group.start, group.stop)})
+            yield group, accuracy(patched)
+    finally:
+        patched.release()
 
 
 def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGroup, float]:

@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Decoder
+from zerogap.engine.prompt_cache import padded_rows
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, passes_end_before
 from zerogap.errors import InputError
 from zerogap.families.structure import down_projections
@@ -79,8 +80,15 @@ class KeptPrefix:
 
     def __init__(self, decoder: PrefixKeepingDecoder) -> None:
         self.decoder = decoder
+        self._capacity: Capacity | None = None
         self._token_ids: list[int] | None = None
         self._activations: list[Tensor] = []
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Reserve in the base model's decoder. The prefix is lost if its storage is replaced."""
+        if self.decoder.preallocates and capacity != self._capacity:
+            self._capacity, self._token_ids = capacity, None
+            self.decoder.reserve(capacity)
 
     def prefill(self, token_ids: list[int]) -> None:
         """Drop all rows; compute the prefix unless it is the one that is in place."""
@@ -88,7 +96,6 @@ class KeptPrefix:
             self.decoder.drop_rows()
             return
         self._token_ids = None
-        self.decoder.reserve(None)
         with recorded_activations(self.decoder.model) as activations:
             self.decoder.prefill_prefix(token_ids)
             self._activations = [layer.cpu() for layer in activations]
@@ -104,14 +111,17 @@ class KeptPrefix:
 class PatchedDecoder:
     """A model that decodes with some neurons of a base model; a `Decoder` like the two it drives.
 
+    On a GPU the steps of both models are captured, the patch included. A captured step reads and
+    writes fixed addresses, so the base model's neurons in a step have a place that stays, and so
+    have the indices of the neurons: other ones of the same layers are patched by the same captured
+    steps.
+
     Args:
         patched: the decoder of the model whose neurons are overwritten and whose logits are used.
         base: the decoder of the base model.
         neurons: layer → indices of the neurons to overwrite.
         prefix: the pass of the same base model over the shared prefix, if several patches share it.
     """
-
-    preallocates = False
 
     def __init__(
         self,
@@ -123,17 +133,44 @@ class PatchedDecoder:
         self.model: PreTrainedModel = patched.model
         self.device = patched.device
         self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
+        self.preallocates = patched.preallocates or base.preallocates
         self._patched, self._base, self._prefix = patched, base, prefix
-        self._neurons = {layer: indices.to(self.device) for layer, indices in neurons.items()}
-        self._activations: dict[int, Tensor] = {}  # of these neurons, in the latest forward pass
+        self._neurons: Neurons = {}
+        self._activations: Neurons = {}  # of these neurons, in the latest pass over prompts
+        self._step_activations: Neurons = {}  # in the latest step, if steps are captured
+        self._capacity: Capacity | None = None
         self._handles: list[RemovableHandle] = []
-        patched_layers, base_layers = down_projections(patched.model), down_projections(base.model)
-        for layer in self._neurons:
-            self._patch(layer, patched_layers[layer], base_layers[layer])
-        ends_early = (
-            isinstance(base, SharedPromptDecoder) and not base.with_logits and self._neurons
+        self._last_layer: nn.Module | None = None
+        self.patch(neurons)
+
+    def patch(self, neurons: Neurons) -> None:
+        """Patch these neurons from now on, and no others."""
+        if _sizes(neurons) == _sizes(self._neurons):
+            for layer, indices in neurons.items():
+                self._neurons[layer].copy_(indices)
+            return
+        self.release()
+        self._neurons = {
+            layer: indices.clone().to(self.device) for layer, indices in neurons.items()
+        }
+        self._activations = {}
+        patched_layers = down_projections(self._patched.model)
+        base_layers = down_projections(self._base.model)
+        for layer, indices in self._neurons.items():
+            self._add_hooks(layer, indices, patched_layers[layer], base_layers[layer])
+        base_is_partial = (
+            isinstance(self._base, SharedPromptDecoder) and not self._base.with_logits and neurons
         )
-        self._last_layer = base_layers[max(self._neurons)] if ends_early else None
+        self._last_layer = base_layers[max(neurons)] if base_is_partial else None
+
+    def release(self) -> None:
+        """Remove the patch from both models, so that they can be used unpatched."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._neurons = {}
+        if self.preallocates:  # steps that were captured with other hooks
+            self.reserve(None)
 
     @property
     def prefers_sorted_rows(self) -> bool:
@@ -141,10 +178,19 @@ class PatchedDecoder:
         return self._patched.prefers_sorted_rows
 
     def reserve(self, capacity: Capacity | None) -> None:
-        """Reserve nothing: the hooks run in Python at every step, so no step can be recorded."""
-        if self._prefix is None:
-            self._base.reserve(None)
-        self._patched.reserve(None)
+        """Reserve in both models, and the place of the base model's neurons."""
+        (self._prefix or self._base).reserve(capacity)
+        self._patched.reserve(capacity)
+        if capacity != self._capacity:
+            self._capacity, self._step_activations = capacity, {}
+        if self.preallocates and capacity is not None and not self._step_activations:
+            rows = padded_rows(capacity.max_rows)
+            self._step_activations = {
+                layer: torch.zeros(
+                    rows, 1, len(indices), dtype=self.model.dtype, device=self.device
+                )
+                for layer, indices in self._neurons.items()
+            }
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix in both models, the base model first."""
@@ -154,7 +200,7 @@ class PatchedDecoder:
         else:
             self._prefix.prefill(token_ids)
             for layer, indices in self._neurons.items():
-                self._activations[layer] = self._prefix.activations(layer, indices)
+                self._remember(layer, self._prefix.activations(layer, indices))
         self._patched.prefill_prefix(token_ids)
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
@@ -178,31 +224,47 @@ class PatchedDecoder:
         """Bytes of the prefix's keys and values in both models."""
         return self._base.kv_bytes() + self._patched.kv_bytes()
 
-    def release(self) -> None:
-        """Remove the hooks from both models, so that they can be used unpatched."""
-        for handle in self._handles:
-            handle.remove()
-
     def _only_patched_layers(self) -> contextlib.AbstractContextManager[None]:
         """End the base model's passes once the last patched layer's neurons are known."""
         if self._last_layer is None:
             return contextlib.nullcontext()
         return passes_end_before(self._last_layer)
 
-    def _patch(self, layer: int, patched: nn.Module, base: nn.Module) -> None:
+    def _add_hooks(self, layer: int, indices: Tensor, patched: nn.Module, base: nn.Module) -> None:
         """Overwrite neurons of one layer with those that the base model has just computed."""
-        indices = self._neurons[layer]
 
         def remember(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            self._activations[layer] = inputs[0][..., indices]
+            self._remember(layer, inputs[0][..., indices])
 
         def overwrite(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-            return (inputs[0].index_copy(-1, indices, self._activations[layer]),)
+            activations = self._activations_of(layer, *inputs[0].shape[:2])
+            return (inputs[0].index_copy(-1, indices, activations),)
 
         self._handles += [
             base.register_forward_pre_hook(remember),
             patched.register_forward_pre_hook(overwrite),
         ]
+
+    def _remember(self, layer: int, activations: Tensor) -> None:
+        """Keep the base model's neurons (B, L, n) for the same pass of the patched model."""
+        if activations.ndim == 3 and self._stays_in_place(activations.shape[1]):
+            self._step_activations[layer][: len(activations)] = activations
+        else:
+            self._activations[layer] = activations
+
+    def _activations_of(self, layer: int, num_rows: int, num_tokens: int) -> Tensor:
+        """The base model's neurons (B, L, n) in this pass."""
+        if self._stays_in_place(num_tokens):
+            return self._step_activations[layer][:num_rows]
+        return self._activations[layer]
+
+    def _stays_in_place(self, num_tokens: int) -> bool:
+        return num_tokens == 1 and bool(self._step_activations)
+
+
+def _sizes(neurons: Neurons) -> dict[int, int]:
+    """How many neurons of each layer."""
+    return {layer: len(indices) for layer, indices in neurons.items()}
 
 
 @contextlib.contextmanager
