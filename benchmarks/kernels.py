@@ -1,9 +1,10 @@
-"""What the compiled CPU kernels gain: steps with them and with plain PyTorch.
+"""What the compiled kernels gain on a CPU or a GPU: steps with them and with plain PyTorch.
 
 python benchmarks/kernels.py                        # the Llama toy model
 python benchmarks/kernels.py --model llama-160m     # one thread: OMP_NUM_THREADS=1
 
-Each number is the best step of a process of its own, in processor time; the two ways alternate.
+Each number is the best step of a process of its own, in processor time, or in wall time on a GPU;
+the two ways alternate.
 The last own tokens of the measured steps are around number 12.
 """
 
@@ -14,7 +15,8 @@ from typing import Any
 import batch
 import common
 
-WAYS = {"plain PyTorch": "0", "compiled kernels": "1"}  # → ZEROGAP_CPU_KERNELS
+SWITCHES = ("ZEROGAP_CPU_KERNELS", "ZEROGAP_GPU_KERNELS")
+WAYS = {"plain PyTorch": "0", "compiled kernels": "1"}  # → value of the switches
 
 
 def main() -> None:
@@ -32,7 +34,7 @@ def main() -> None:
                 )
             )  # fmt: skip
     common.publish(
-        f"Compiled CPU kernels: {args.model}, {args.dtype}",
+        f"Compiled kernels: {args.model}, {args.dtype}",
         ["rows", "", *WAYS, "speed-up (range)"],
         [
             [f"{rows:,}", label, *_row(runs, index, part)]
@@ -55,8 +57,8 @@ def measure(
     model: str, dtype: str, steps: int, rows: list[int], kernels: str
 ) -> list[dict[str, Any]]:
     """The best step for each number of rows, with the kernels on ("1") or off ("0")."""
-    os.environ["ZEROGAP_CPU_KERNELS"] = kernels
-    return batch.measure(model, dtype, "cpu", steps, rows)
+    os.environ |= dict.fromkeys(SWITCHES, kernels)
+    return batch.measure(model, dtype, common.default_device(), steps, rows)
 
 
 if __name__ == "__main__":

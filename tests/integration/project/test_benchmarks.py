@@ -140,7 +140,8 @@ def test_scaling_and_batch_benchmarks_run_in_the_default_dtype(shrunk):
 
 @pytest.mark.parametrize("setting", ["0", "1"])
 def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch):
-    monkeypatch.setenv("ZEROGAP_CPU_KERNELS", "")  # restored after the test
+    for switch in kernels.SWITCHES:
+        monkeypatch.setenv(switch, "")  # restored after the test
     num_calls, attend = [], cpu_kernels.attend
     monkeypatch.setattr(
         cpu_kernels, "attend", lambda *arguments: num_calls.append(0) or attend(*arguments)

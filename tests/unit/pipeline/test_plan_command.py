@@ -101,7 +101,7 @@ def test_every_figure_says_where_its_rate_comes_from(capsys):
     assert rows["Total"]["rate"] == "stated, assumed"
     assert rows["Metrics"]["rate"] == ""
     _, out, _ = plan(capsys)
-    assert "Assumed rates are arithmetic from data sheets; nobody has measured them." in out
+    assert "sampling and greedy come from one measurement on an H200, training and" in out
     assert "Sizes from a table, not read from the hub: Llama2, Gemma, Pythia." in out
 
 

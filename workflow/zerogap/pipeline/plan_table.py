@@ -169,7 +169,10 @@ def _rate_notes(
             f"{'; '.join(with_rates)}."
         )
     if (plan.rate == ASSUMED).any():
-        notes.append("Assumed rates are arithmetic from data sheets; nobody has measured them.")
+        notes.append(
+            "Of the assumed rates, sampling and greedy come from one measurement on an H200, "
+            "training and prefill from data sheets."
+        )
     if without_rates:
         notes.append(
             f"No hours for {', '.join(without_rates)} where no rate is shown: too small to scale a "

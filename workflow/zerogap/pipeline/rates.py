@@ -2,7 +2,7 @@
 
 A rate that the user states applies as it is. A speed measured in a finished run
 (:mod:`zerogap.pipeline.finished_run`) scales the assumed rates of that stage and model. All others
-are assumed: arithmetic from data sheets, not measurements (docs/planning.md).
+are assumed: measured on one GPU, or arithmetic, and scaled by data sheets (docs/planning.md).
 """
 
 import math
@@ -15,12 +15,12 @@ STATED, MEASURED, ASSUMED = "stated", "measured", "assumed"
 RateByModel = Mapping[str, float]  # under "": of a model with REFERENCE_PARAMETERS
 
 # Tokens per second of a 7B model in bfloat16 on one A100 with 80 GB.
-DEFAULT_RATES = {"training": 3000, "sampling": 4000, "greedy": 2000, "prefill": 10_000}
+DEFAULT_RATES = {"training": 3000, "sampling": 8000, "greedy": 5000, "prefill": 10_000}
 COMPUTE_BOUND = ("training", "prefill")  # the others are limited by the memory bandwidth
 REFERENCE_PARAMETERS = 7e9  # of the model to which the default rates apply
 MIN_PARAMETERS_TO_SCALE = 4e8  # below, fixed costs per step dominate
-# A step of few rows takes as long as starting its kernels from Python: per layer of one model.
-LAYER_SECONDS = 0.8e-3
+# A step of few rows takes about as long as for 20 rows: twice the time to read the weights.
+SECONDS_PER_PARAMETER = 2.1e-12  # on the same GPU
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ GPUS = {
     "a100-80gb": Gpu(79.2 * GIB, 1.0, 1.0),
     "a100-40gb": Gpu(39.5 * GIB, 0.76, 1.0),
     "h100-80gb": Gpu(79.1 * GIB, 1.64, 3.17),
+    "h200-141gb": Gpu(139.8 * GIB, 2.35, 3.17),
     "rtx-4090": Gpu(23.5 * GIB, 0.49, 0.53),
     "rtx-3090": Gpu(23.6 * GIB, 0.46, 0.23),
 }
@@ -125,8 +126,9 @@ class Rates:
             tokens / self.rate(kind, model, size.parameters) for kind, tokens in work.tokens.items()
         )
         if work.decode_steps:
+            shortest = SECONDS_PER_PARAMETER / self.gpu.bandwidth * size.parameters
             rows_seconds = work.batch_rows / self.rate("greedy", model, size.parameters)
-            seconds += work.decode_steps * max(LAYER_SECONDS * len(size.widths), rows_seconds)
+            seconds += work.decode_steps * max(shortest, rows_seconds)
         return seconds
 
     def rate(self, kind: str, model: str, parameters: int) -> float:
