@@ -17,7 +17,6 @@ SMALL = ModelSize(10**9, 0, (1000, 1000, 1000), 10_000)
 def test_the_plan_uses_the_constants_of_the_sampler():
     """It does not import them, because the sampler loads PyTorch."""
     assert localisation_cost.MEMORY_FRACTION == sampler.MEMORY_FRACTION
-    assert localisation_cost.STORAGE_GROWTH == sampler.STORAGE_GROWTH
     assert sampler.MAX_BATCH_SIZE["cuda"] == localisation_cost.MAX_BATCH_SIZE
 
 
@@ -47,7 +46,7 @@ def test_the_batch_is_what_fits_next_to_the_weights(paper):
     sampling = paper().sampling
     pythia = published_size("EleutherAI/pythia-12b")
     rows = batch_rows(pythia, TEXT, sampling, A100)
-    assert rows < 40
+    assert 40 < rows < 50
     assert batch_rows(pythia, TEXT, sampling, 2 * A100) > 2 * rows
     doubled = replace(pythia, kv_elements=2 * pythia.kv_elements)
     assert batch_rows(doubled, TEXT, sampling, A100) == pytest.approx(rows / 2, abs=1)

@@ -18,7 +18,6 @@ from zerogap.pipeline.text_lengths import TextLengths
 NUM_MODELS = 2  # whose weights, keys and values are on the GPU: the patched model and the base
 # As in zerogap.engine.sampler.auto_batch_size, which decides the batch of the job.
 MEMORY_FRACTION = 0.8
-STORAGE_GROWTH = 1.125
 MAX_BATCH_SIZE = 1024
 CUDA_BYTES = 1e9  # of the CUDA context and libraries
 LONGEST_TEXT = 2.5  # length of the longest of a hundred texts, relative to the mean
@@ -70,7 +69,7 @@ def batch_rows(size: ModelSize, text: TextLengths, sampling: Sampling, gpu_memor
     free_bytes = MEMORY_FRACTION * (gpu_memory - CUDA_BYTES - weights)
     tokens_per_row = sampling.max_new_tokens + LONGEST_TEXT * text.question
     bytes_per_token = NUM_MODELS * size.kv_elements * bytes_per_number
-    fitting = int(free_bytes / (STORAGE_GROWTH * tokens_per_row * bytes_per_token))
+    fitting = int(free_bytes / (tokens_per_row * bytes_per_token))
     return max(1, min(MAX_BATCH_SIZE, fitting))
 
 
