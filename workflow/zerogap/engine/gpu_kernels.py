@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 LARGEST_HEAD = 256  # values per head; a kernel keeps a head in registers
+OLDEST_CAPABILITY = (8, 0)  # before it there is neither bfloat16 nor flash attention
 
 
 def apply_to(tensor: Tensor) -> bool:
@@ -29,6 +30,8 @@ def apply_to(tensor: Tensor) -> bool:
 @cache
 def _works(device: torch.device) -> bool:
     """Whether Triton can compile for the device, which needs a C compiler at run time."""
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
+        return False
     values = torch.ones(1, 16, dtype=torch.bfloat16, device=device)
     try:
         return bool(torch.isfinite(rms_norm(values, values[0], 1e-6)).all())
