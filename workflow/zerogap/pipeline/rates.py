@@ -19,8 +19,9 @@ DEFAULT_RATES = {"training": 3000, "sampling": 8000, "greedy": 5000, "prefill": 
 COMPUTE_BOUND = ("training", "prefill")  # the others are limited by the memory bandwidth
 REFERENCE_PARAMETERS = 7e9  # of the model to which the default rates apply
 MIN_PARAMETERS_TO_SCALE = 4e8  # below, fixed costs per step dominate
-# A step of few rows takes about as long as for 20 rows: twice the time to read the weights.
-SECONDS_PER_PARAMETER = 2.1e-12  # on the same GPU
+# A step of few rows, measured with 20 on an H200 and scaled to that A100 (docs/planning.md). It is
+# twice the time to read the weights.
+SECONDS_PER_PARAMETER = 2.1e-12
 
 
 @dataclass(frozen=True)

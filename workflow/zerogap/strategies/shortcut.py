@@ -103,8 +103,6 @@ class KeptPrefix:
 
     def activations(self, layer: int, indices: Tensor) -> Tensor:
         """Return neurons (1, P, n) of one layer on the prefix, on the device of `indices`."""
-        if not self._token_ids:  # nothing was computed
-            return torch.empty(0)
         return self._activations[layer][..., indices.cpu()].to(indices.device)
 
 
@@ -181,9 +179,10 @@ class PatchedDecoder:
         """Reserve in both models, and the place of the base model's neurons."""
         (self._prefix or self._base).reserve(capacity)
         self._patched.reserve(capacity)
-        if capacity != self._capacity:
-            self._capacity, self._step_activations = capacity, {}
-        if self.preallocates and capacity is not None and not self._step_activations:
+        if not self.preallocates or capacity == self._capacity:
+            return
+        self._capacity, self._step_activations = capacity, {}
+        if capacity is not None:
             rows = padded_rows(capacity.max_rows)
             self._step_activations = {
                 layer: torch.zeros(
@@ -199,8 +198,9 @@ class PatchedDecoder:
                 self._base.prefill_prefix(token_ids)
         else:
             self._prefix.prefill(token_ids)
-            for layer, indices in self._neurons.items():
-                self._remember(layer, self._prefix.activations(layer, indices))
+            if token_ids:
+                for layer, indices in self._neurons.items():
+                    self._remember(layer, self._prefix.activations(layer, indices))
         self._patched.prefill_prefix(token_ids)
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
@@ -247,7 +247,7 @@ class PatchedDecoder:
 
     def _remember(self, layer: int, activations: Tensor) -> None:
         """Keep the base model's neurons (B, L, n) for the same pass of the patched model."""
-        if activations.ndim == 3 and self._stays_in_place(activations.shape[1]):
+        if self._stays_in_place(activations.shape[1]):
             self._step_activations[layer][: len(activations)] = activations
         else:
             self._activations[layer] = activations
