@@ -1,5 +1,6 @@
 """The shell commands of the documentation: run, dry-run or parsed by the program that they call."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -125,6 +126,11 @@ def test_documented_calls_of_python_name_scripts_and_options(words):
     script, *arguments = words
     if script == "-c":
         compile(arguments[0], "documentation", "exec")
+        return
+    if script == "-m":
+        module, *paths = arguments
+        assert importlib.util.find_spec(module)
+        assert all((ROOT / path).exists() for path in paths)
         return
     text = "".join((ROOT / name).read_text() for name in (script, "benchmarks/common.py"))
     for option in (word for word in arguments if word.startswith("--")):
