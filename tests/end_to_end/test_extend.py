@@ -59,7 +59,9 @@ def run(tmp_path_factory):
     write_multiple_choice(folder / "my_benchmark/test.jsonl", 12, "test")
     (folder / "small.yaml").write_text(SMALL)
     overlays = [name for name in files if name.endswith(".yaml") and "/" not in name]
-    assert overlays == ["my_strategy.yaml", "my_model.yaml", "my_benchmark.yaml"]
+    assert overlays == [
+        "my_strategy.yaml", "my_rail_strategy.yaml", "my_model.yaml", "my_benchmark.yaml",
+    ]  # fmt: skip
     done = subprocess.run(
         [
             SNAKEMAKE, "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml",

@@ -61,4 +61,4 @@ def test_make_targets_of_the_continuous_integration_exist() -> None:
 def test_changelog_has_the_headings_of_keep_a_changelog() -> None:
     headings = re.findall(r"^#+ (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[:2] == ["Changelog", "[Unreleased]"]
-    assert {"Added", "Changed", "Fixed", "Removed"} <= set(headings)
+    assert set(headings[2:]) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
