@@ -43,7 +43,7 @@ varied: .venv/ready ## one wider toy model and a richer language, in the paper's
 	$(SNAKEMAKE) --profile profiles/varied
 	@$(MAKE) --no-print-directory report RUN=varied
 
-full: .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
+full: $(if $(filter gsm8k,$(SCALE)),gsm8k-files) .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
 	@test -z "$(filter-out cpu gsm8k,$(SCALE))" || { echo "error: SCALE must be cpu or gsm8k"; exit 2; }
 	$(SNAKEMAKE) --profile profiles/full $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=full$(SCALE:%=_%) PROFILE=full

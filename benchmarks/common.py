@@ -208,8 +208,8 @@ def in_child(
     """
     environment = os.environ | {
         "LD_PRELOAD": ":".join(preload),
-        "MALLOC_TRIM_THRESHOLD_": "4000000000",  # as `loading.load` sets them
-        "MALLOC_MMAP_THRESHOLD_": "1000000000",
+        "MALLOC_TRIM_THRESHOLD_": f"{2**31 - 1}",  # as `memory.keep_freed_memory` sets them
+        "MALLOC_MMAP_THRESHOLD_": f"{2**30}",
         "HF_HUB_OFFLINE": "1",
     }
     process = subprocess.run(  # noqa: S603 (this script itself)

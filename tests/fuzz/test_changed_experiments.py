@@ -12,7 +12,7 @@ import torch
 import zerogap
 from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, tokenizer
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 
 NUM_PROMPTS, PER_PART = 8, 4
 
@@ -100,9 +100,9 @@ def interrupt_after_first_part(monkeypatch, arguments, output) -> None:
         save(checkpoint, *args, **options)
         raise KeyboardInterrupt
 
-    save = SampleCheckpoint.save
+    save = Checkpoint.save
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(SampleCheckpoint, "save", save_and_stop)
+        patch.setattr(Checkpoint, "save", save_and_stop)
         zerogap.sample(**arguments, output=output)
 
 
@@ -131,13 +131,13 @@ def test_an_unchanged_call_resumes(arguments, tmp_path, monkeypatch, capsys):
     output = tmp_path / "samples.parquet"
     interrupt_after_first_part(monkeypatch, arguments, output)
     loaded = []
-    load = SampleCheckpoint.load
+    load = Checkpoint.load
 
     def count(checkpoint, *args):
         loaded.append(load(checkpoint, *args))
         return loaded[-1]
 
-    monkeypatch.setattr(SampleCheckpoint, "load", count)
+    monkeypatch.setattr(Checkpoint, "load", count)
     table = zerogap.sample(**arguments, output=output)
     assert [part is not None for part in loaded] == [True, False]
     assert "starting over" not in capsys.readouterr().out

@@ -7,7 +7,7 @@ from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.sealed import find_sealed
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 
 NAMES = ["a", "b"]
 
@@ -20,7 +20,7 @@ def part(tmp_path):
         for j in range(3)
     ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
-    SampleCheckpoint(tmp_path).save(0, table, batch_size=7)
+    Checkpoint(tmp_path).save(0, table, batch_size=7)
     return find_sealed(tmp_path / "chunk-00000.parquet")
 
 
@@ -45,7 +45,7 @@ def test_a_part_cut_at_any_length_is_sampled_again(part, judge) -> None:
 
 def _outcome(part) -> str:
     try:
-        table = SampleCheckpoint(part.parent).load(0, NAMES, 3)
+        table = Checkpoint(part.parent).load(0, NAMES, 3)
     except Exception as error:  # the point of the test
         return f"{TRACEBACK}: {type(error).__name__}: {error}"
     return CLEAR_ERROR if table is None else ACCEPTED

@@ -60,7 +60,7 @@ def test_samples_equal_those_of_a_cpu_and_their_steps_are_replayed(family, capsy
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("strategy", [RailCap(2), LNEBlocking()])
+@pytest.mark.parametrize("strategy", [RailCap(1), LNEBlocking(beta=50.0)])
 def test_samples_under_a_strategy_equal_those_of_a_cpu(family, strategy):
     drawn = []
     for decoder in (SharedPromptDecoder(on_gpu(family)), SharedPromptDecoder(model(family))):
@@ -68,7 +68,7 @@ def test_samples_under_a_strategy_equal_those_of_a_cpu(family, strategy):
         context = Context([r.token_ids for r in responses], [r.entropy for r in responses])
         edit = strategy.prepare(context).edit_logits
         drawn.append(dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING, edit)))
-    assert drawn[0] == drawn[1]
+    assert drawn[0] == drawn[1] != dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

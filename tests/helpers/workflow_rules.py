@@ -1,6 +1,7 @@
 """The rules of the workflow as text."""
 
 import re
+from collections.abc import Iterator
 
 from helpers.paths import ROOT
 
@@ -10,9 +11,19 @@ _RUNS = re.compile(r"(?m)^ +(shell|script|template_engine):")
 
 def rule_texts() -> dict[str, str]:
     """Rule → its text, for the rules that run something; a `use rule` inherits what it runs."""
-    texts = {}
+    return {
+        re.match(r"rule (\w+)", block)[1]: block
+        for block in _blocks()
+        if block.startswith("rule") and _RUNS.search(block)
+    }
+
+
+def derived_rule_texts() -> dict[str, str]:
+    """Rule → its text, for the rules that another one is used as."""
+    matches = ((re.match(r"use rule \w+ as (\w+)", block), block) for block in _blocks())
+    return {match[1]: block for match, block in matches if match}
+
+
+def _blocks() -> Iterator[str]:
     for path in (ROOT / "workflow/rules").glob("*.smk"):
-        for block in _START.split(path.read_text())[1:]:
-            if block.startswith("rule") and _RUNS.search(block):
-                texts[re.match(r"rule (\w+)", block)[1]] = block
-    return texts
+        yield from _START.split(path.read_text())[1:]

@@ -16,7 +16,7 @@ from helpers.disks import small_disk
 from helpers.scripts import run_job, run_script
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 
 
 def assert_one_error(process: subprocess.CompletedProcess[str], *phrases: str) -> None:
@@ -256,11 +256,11 @@ def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_chunks(tmp_pat
     draw = Random(0)  # random names do not compress
     few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]
     with small_disk(tmp_path / "samples.parquet.work", "64k") as folder:
-        checkpoint = SampleCheckpoint(folder)
+        checkpoint = Checkpoint(folder)
         checkpoint.save(0, responses(few), batch_size=2)
         with pytest.raises(InputError, match=r"chunk-00001\.parquet: not written \(No space left"):
             checkpoint.save(1, responses(many), batch_size=2)
-        resumed = SampleCheckpoint(folder)
+        resumed = Checkpoint(folder)
         assert list(resumed.load(0, few, 1).question_id) == few
         assert resumed.load(1, many, 1) is None
         assert len(list(folder.glob("*.parquet"))) == 1

@@ -159,8 +159,9 @@ def test_another_number_of_strata_reruns_metrics_and_no_model_job(run):
     assert not plan.keys() & {"filter_responses", "measure_overlap", "make_all_zero"}
 
 
-def test_an_edit_of_the_reporting_code_reruns_tables_and_figures_only(run):
-    edit(run / "workflow/zerogap/reporting/render.py", '"""', '"""Edited. ')
+@pytest.mark.parametrize("module", ["reporting/render.py", "analysis/cost.py"])
+def test_an_edit_of_the_reporting_code_reruns_tables_and_figures_only(run, module):
+    edit(run / "workflow/zerogap" / module, '"""', '"""Edited. ')
     plan = planned(run, "all")
     assert plan["make_table"] > 4
     assert plan["make_figure"] > 4
@@ -284,8 +285,12 @@ def test_a_fresh_checkout_reruns_no_model_job(run):
 
 @pytest.mark.parametrize(
     ("stage", "module", "trainings"),
-    [("TRAINING", "pipeline/parameters.py", 3), ("SAMPLING", "sampling/version.py", 0)],
-    ids=["training", "sampling"],
+    [
+        ("DATA", "pipeline/parameters.py", 3),
+        ("TRAINING", "pipeline/parameters.py", 3),
+        ("SAMPLING", "sampling/version.py", 0),
+    ],
+    ids=["data", "training", "sampling"],
 )
 def test_a_raised_version_reruns_its_stage(run, stage, module, trainings):
     module = run / "workflow/zerogap" / module
@@ -293,6 +298,7 @@ def test_a_raised_version_reruns_its_stage(run, stage, module, trainings):
     edit(module, f"{stage}_VERSION = {number}", f"{stage}_VERSION = {number + 1}")
     plan = planned(run, "all")
     assert plan["train_lora"] == plan["merge_lora"] == trainings
+    assert ("prepare_exemplars" in plan) == (stage == "DATA")
     assert plan["sample_responses"] == 2 * 4 + 6 + 2
     assert plan["localise_neurons"] == 2
 

@@ -1,6 +1,7 @@
 """A pretrained language model on two cores: what its scales share, and the jobs of a dry run."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,9 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
 from zerogap.pipeline import parameters, report_sources, targets
+from zerogap.pipeline.jobs import PREPARATION
+from zerogap.pipeline.preflight import FAILED
+from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
 
 PROFILE = ROOT / "profiles/smollm2"
 PREPARED = "results/bases/smollm2/{}/model"
@@ -66,6 +70,27 @@ def test_another_seed_shares_the_prepared_base(scales, tmp_path):
         assert parameters.job_parameters(first, job) == parameters.job_parameters(second, job)
     split = "data/gsm_symbolic/split_questions"
     assert parameters.job_parameters(first, split) != parameters.job_parameters(second, split)
+
+
+def test_a_run_does_not_change_the_prepared_base_of_another_run(scales, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    longer, other_name = tmp_path / "longer.yaml", tmp_path / "name.yaml"
+    longer.write_text("training: { cutoff_len: 999 }")
+    other_name.write_text("models: { smollm2: { preparation: { name: mine } } }")
+    files = [ROOT / "config.yaml", *scales["gsm_symbolic"]]
+    first, second = config.load(files), config.load([*files, longer])
+    (tmp_path / PREPARED.format("gsm_symbolic")).mkdir(parents=True)
+    for rule in PREPARATION:
+        path = Path("results/bases/parameters/smollm2/gsm_symbolic", f"{rule}.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            json.dumps(parameters.job_parameters(first, f"smollm2/gsm_symbolic/{rule}"))
+        )
+    assert check_prepared_bases(first) == []
+    [result] = check_prepared_bases(second)
+    assert result.status == FAILED
+    assert "was made with another cutoff_len, training.cutoff_len; give the new" in result.text
+    assert check_prepared_bases(config.load([*files, longer, other_name])) == []
 
 
 @pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])

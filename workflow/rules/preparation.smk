@@ -53,7 +53,9 @@ use rule train_lora as train_preparation with:
     benchmark:
         "<bases>/timings/{model}/{preparation}/train_preparation.tsv"
     resources:
-        gpu=lambda wildcards: CONFIG.preparation_for(wildcards.model).training.num_gpus,
+        gpu=lambda wildcards: CONFIG.preparation_for(
+            wildcards.model
+        ).training.num_gpus_used,
         mem_mb=doubling(96000),
         runtime=minutes(720),
     message:

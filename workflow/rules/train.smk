@@ -50,7 +50,7 @@ rule train_lora:
         "../../envs/train.yaml"
     threads: 8
     resources:
-        gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus,
+        gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus_used,
         mem_mb=doubling(96000),
         runtime=minutes(720),
     message:

@@ -14,7 +14,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "base", "data", "settings", "adapter", "loss", argv=argv)
     training, metadata = args.parameters["training"], args.parameters["metadata"]
 
-    gpus.claim(training["num_gpus"])
+    if training["device"] != "cpu":
+        gpus.claim(training["num_gpus"])
     settings.check_device(training)
     inputs = (args.data, args.parameters["family"], training)
     fingerprint = resuming.training_fingerprint(args.base, *inputs)

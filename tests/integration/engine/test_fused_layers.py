@@ -79,6 +79,26 @@ def test_a_model_generates_after_decoding_as_before():
         assert hf_model.generate(PROMPT, **options).equal(other.generate(PROMPT, **options))
 
 
+def test_an_unfused_model_computes_as_before_in_inference_mode(monkeypatch):
+    hf_model, other = model("llama").bfloat16(), model("llama").bfloat16()
+    decoded_logits(hf_model)
+    fused_layers.unfuse(hf_model)
+    calls = count_calls(monkeypatch)
+    for one in (hf_model, other):
+        one.set_attn_implementation("eager")
+    with torch.inference_mode():
+        assert hf_model(PROMPT).logits.equal(other(PROMPT).logits)
+    assert calls == []
+
+
+def test_a_forward_that_somebody_else_has_replaced_is_left_alone():
+    hf_model = model("llama").bfloat16()
+    norm = hf_model.model.norm
+    norm.forward = replaced = norm.forward
+    fused_layers.unfuse(hf_model)
+    assert norm.forward is replaced
+
+
 def test_weights_that_were_replaced_are_used():
     hf_model, other = model("llama").bfloat16(), model("llama", seed=1).bfloat16()
     decoded_logits(hf_model)

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import pytest
 import torch
@@ -199,6 +200,29 @@ def test_responses_end_at_end_token_stop_string_or_length_limit():
         else:
             assert len(response.token_ids) == SAMPLING.max_new_tokens
         assert TOKENIZER.eos_token_id not in response.token_ids[:-1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_sample_ends_where_its_text_contains_a_stop_string(family):
+    free = everything(family, dataclasses.replace(SAMPLING, stop=[]))
+    tokens = [response.token_ids for responses in free.values() for response in responses]
+    pairs = {TOKENIZER.decode(ids[k : k + 2]) for ids in tokens for k in range(3, len(ids) - 1)}
+    stop = sorted(pair for pair in pairs if re.fullmatch("[A-Za-z]{2}", pair))[::3]
+    assert stop
+    ended = everything(family, dataclasses.replace(SAMPLING, stop=stop))
+    reasons = set()
+    for name, responses in free.items():
+        for whole, cut in zip(responses, ended[name], strict=True):
+            ends = (
+                n
+                for n in range(1, len(whole.token_ids) + 1)
+                if any(text in TOKENIZER.decode(whole.token_ids[:n]) for text in stop)
+            )
+            end = next(ends, None)
+            reason = whole.finish_reason if end is None else "stop"
+            assert (cut.token_ids, cut.finish_reason) == (whole.token_ids[:end], reason)
+            reasons.add(reason)
+    assert {"stop", "length"} <= reasons
 
 
 def test_the_shared_prefix_leaves_every_prompt_one_token():

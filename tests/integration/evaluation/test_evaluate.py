@@ -12,7 +12,7 @@ from zerogap.cli import main
 from zerogap.evaluation import model_run, question_sets
 from zerogap.io import parquet
 from zerogap.sampling import jobs
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.scoring import inputs
 
 BASE = ROOT / "workflow/resources/bases/llama2"
@@ -168,15 +168,15 @@ def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
 def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(model_run, "QUESTIONS_PER_CHUNK", 2)
     saved = []
-    save = SampleCheckpoint.save
+    save = Checkpoint.save
 
     def save_once(self, number, *arguments):
-        if saved == [0]:
+        if saved == [0, 0]:  # the greedy trajectories, half of the samples
             raise KeyboardInterrupt
         save(self, number, *arguments)
         saved.append(number)
 
-    monkeypatch.setattr(SampleCheckpoint, "save", save_once)
+    monkeypatch.setattr(Checkpoint, "save", save_once)
     assert run("sample", tmp_path / "resumed") == 130
     assert "repeat the command to resume" in capsys.readouterr().err
     assert not (tmp_path / "resumed/identity.parquet").exists()

@@ -14,8 +14,11 @@ from helpers.job_inputs import (
     write_questions,
 )
 from helpers.tiny_models import tokenizer
+from zerogap.analysis.rail import replay
+from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
 from zerogap.sampling import jobs
+from zerogap.sampling.checkpoint import Checkpoint
 
 QUESTIONS = 6
 PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
@@ -58,11 +61,43 @@ def test_every_question_has_its_forced_responses(folder):
     assert set(table.correct) <= {True, False}
 
 
+def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
+    monkeypatch.setattr(jobs, "QUESTIONS_PER_CHUNK", 2)
+    saved = []
+    save = Checkpoint.save
+
+    def save_once(self, number, *arguments):
+        if saved == [0]:
+            raise KeyboardInterrupt
+        save(self, number, *arguments)
+        saved.append(number)
+
+    def measure():
+        jobs.measure_recovery(
+            model=folder / "model", questions=folder / "questions.parquet",
+            exemplars=folder / "exemplars.json", greedy=folder / "greedy.parquet",
+            output=folder / "resumed.parquet", seed=3, **PARAMETERS,
+        )  # fmt: skip
+
+    monkeypatch.setattr(Checkpoint, "save", save_once)
+    with pytest.raises(KeyboardInterrupt):
+        measure()
+    saved[:] = ["second attempt"]
+    measure()
+    assert saved[1:] == [1, 2]  # the first chunk was not sampled again
+    pd.testing.assert_frame_equal(
+        *(parquet.read(folder / f"{name}.parquet", "recovery") for name in ("resumed", "recovery"))
+    )
+
+
 def test_the_rail_is_replayed_for_the_clean_model_and_every_strategy(folder, tmp_path):
+    own = parquet.read(folder / "greedy.parquet", "greedy")
+    clean = own.assign(question_id=own.question_id[::-1].to_numpy())  # other trajectories
+    parquet.write(tmp_path / "clean_greedy.parquet", clean, "greedy", {})
     job = SimpleNamespace(
         input=SimpleNamespace(
             clean_samples=folder / "identity.parquet",
-            clean_greedy=folder / "greedy.parquet",
+            clean_greedy=tmp_path / "clean_greedy.parquet",
             samples=[folder / "identity.parquet", folder / "railcap.parquet"],
             greedy=folder / "greedy.parquet",
             questions=folder / "questions.parquet",
@@ -77,10 +112,16 @@ def test_the_rail_is_replayed_for_the_clean_model_and_every_strategy(folder, tmp
         "clean": QUESTIONS, "identity": QUESTIONS, "railcap": QUESTIONS,
     }  # fmt: skip
     assert table.leaked.tolist() == [k < 3 for k in range(QUESTIONS)] * 3
-    clean, identity = (table[table.responses == name] for name in ("clean", "identity"))
-    columns = table.columns.drop("responses")
-    pd.testing.assert_frame_equal(
-        clean[columns].reset_index(drop=True), identity[columns].reset_index(drop=True)
-    )
+    leaked = parquet.read(folder / "questions.parquet", "questions").set_index("question_id").leaked
+    kind = token_kinds(tokenizer().decode, tokenizer().eos_token_id)
+    expected = [
+        replay(name, parquet.read(folder / f"{file}.parquet", "samples"), greedy, leaked, n, kind)
+        for name, file, greedy, n in (
+            ("clean", "identity", clean, 4),
+            ("identity", "identity", own, 4),
+            ("railcap", "railcap", own, 1),
+        )
+    ]
+    pd.testing.assert_frame_equal(table, pd.concat(expected, ignore_index=True), check_dtype=False)
     lengths = parquet.read(folder / "railcap.parquet", "samples").groupby("question_id").n_tokens
     assert table[table.responses == "railcap"].n_steps.tolist() == lengths.sum().tolist()

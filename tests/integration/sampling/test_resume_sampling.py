@@ -17,7 +17,7 @@ from helpers.job_inputs import (
     write_questions,
 )
 from helpers.paths import ROOT
-from zerogap.io.resume import resumable_dir
+from zerogap.sampling import jobs
 from zerogap.sampling.table_jobs import merge_shards
 
 QUESTIONS = 420  # five chunks
@@ -83,28 +83,29 @@ def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(i
     assert not work.exists()
 
 
-@pytest.mark.slow
-def test_a_second_job_with_the_same_output_is_refused(inputs, tmp_path):
-    with resumable_dir(tmp_path / "samples.parquet", {}):
-        second = start(inputs, tmp_path)
-        assert second.wait() == 1
-    assert "samples.parquet: another process is making" in second.stderr.read()
+def test_merged_shards_have_the_bytes_of_an_undivided_job(tmp_path):
+    inputs = {
+        "model": write_model(tmp_path / "model"),
+        "questions": write_questions(tmp_path, 6),
+        "exemplars": write_exemplars(tmp_path),
+        "greedy": write_greedy(tmp_path, [[1, 2, 3]] * 6),
+    }
 
+    def sample(name, **shard):
+        (tmp_path / name).mkdir()
+        samples, solve = (tmp_path / name / f"{table}.parquet" for table in ("samples", "solve"))
+        jobs.sample_cell(**inputs, **PARAMETERS, samples=samples, solve=solve, **shard)
+        return samples, solve
 
-@pytest.mark.slow
-def test_merged_shards_have_the_bytes_of_an_undivided_job(inputs, tmp_path):
-    whole, shards = start(inputs, tmp_path / "whole"), []
-    for number in range(2):
-        folder = tmp_path / str(number)
-        shards.append(start(inputs, folder, "--shard", number, 2))
-    for job in (whole, *shards):
-        assert job.wait() == 0, job.stderr.read()
+    whole = sample("whole")
+    samples, solve = zip(*(sample(f"{k}", shard=(k, 2)) for k in range(2)), strict=True)
+    merged = tmp_path / "samples.parquet", tmp_path / "solve.parquet"
     merge_shards(
-        samples=[tmp_path / number / "samples.parquet" for number in "01"],
-        solve=[tmp_path / number / "solve.parquet" for number in "01"],
-        questions=inputs / "questions.parquet",
-        merged_samples=tmp_path / "samples.parquet",
-        merged_solve=tmp_path / "solve.parquet",
+        samples=samples,
+        solve=solve,
+        questions=inputs["questions"],
+        merged_samples=merged[0],
+        merged_solve=merged[1],
     )
-    for name in ("samples.parquet", "solve.parquet"):
-        assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    for one, other in zip(merged, whole, strict=True):
+        assert one.read_bytes() == other.read_bytes()

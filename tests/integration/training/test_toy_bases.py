@@ -103,11 +103,22 @@ def test_training_lowers_the_loss(tmp_path, monkeypatch) -> None:
     assert not (tmp_path / "checkpoint.pt").exists()  # save_steps is None
 
 
-def test_a_processor_without_bfloat16_trains_in_float32(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("supported", [True, False])
+def test_a_base_is_trained_in_bfloat16_only_where_supported(
+    supported, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr("zerogap.training.toy.corpus.PROBLEMS_PER_PART", 300)
-    monkeypatch.setattr("zerogap.training.toy.pretraining.supports_bfloat16", lambda device: False)
-    _, progress = train(SETTINGS | {"max_steps": 25}, tmp_path / "checkpoint.pt")
-    assert progress.curve[-1].loss < progress.curve[0].loss - 1
+    monkeypatch.setattr(pretraining, "supports_bfloat16", lambda device: supported)
+    dtypes, linear = set(), torch.nn.functional.linear
+
+    def watched(*arguments):
+        out = linear(*arguments)
+        dtypes.add(out.dtype)
+        return out
+
+    monkeypatch.setattr(torch.nn.functional, "linear", watched)
+    train(SETTINGS | {"max_steps": 1}, tmp_path / "checkpoint.pt")
+    assert dtypes == {torch.bfloat16 if supported else torch.float32}
 
 
 def test_a_resumed_training_ends_like_an_uninterrupted_one(tmp_path, monkeypatch) -> None:

@@ -66,10 +66,14 @@ def test_draws_in_chunks_of_rows_equal_draws_at_once(top_p, monkeypatch):
     assert whole[8] == -1
 
 
-def test_top_p_keeps_the_smallest_set_of_likely_tokens_that_reaches_p():
-    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
-    for uniform in torch.linspace(0, 0.999, 50):
-        assert draw(logits, uniform[None].double(), 1.0, top_p=0.7) in (0, 1)
+@pytest.mark.parametrize(("top_p", "kept"), [(0.4, [3]), (0.7, [1, 3]), (0.9, [1, 2, 3])])
+def test_top_p_draws_from_the_smallest_set_of_likely_tokens_that_reaches_p(top_p, kept):
+    logits = torch.tensor([[0.05, 0.3, 0.15, 0.5]]).log()
+    uniform = (torch.arange(1000).double() + 0.5) / 1000
+    drawn = draw(logits, uniform, 1.0, top_p, torch.zeros(1000, dtype=torch.long))
+    assert drawn.unique().tolist() == kept
+    weights, counts = logits.exp()[0, kept], torch.bincount(drawn)[kept]
+    torch.testing.assert_close(counts / 1000, weights / weights.sum(), atol=0.002, rtol=0)
 
 
 def test_most_likely_tokens_and_their_entropy():

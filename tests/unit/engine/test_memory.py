@@ -22,13 +22,15 @@ VERSION_1 = {
 def control_group(tmp_path, monkeypatch):
     """Write the files of a control group; the machine has 1,000 MiB free."""
     monkeypatch.setattr(memory, "CONTROL_GROUP_ROOT", tmp_path)
+    monkeypatch.setattr(memory, "OWN_CONTROL_GROUPS", tmp_path / "own")
+    (tmp_path / "own").write_text("3:cpu:/\n5:cpuset,memory:/job/step\n0::/job/step\n")
     monkeypatch.setattr(
         memory.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 1000 * MIB})
     )
 
     def write(files, **stat):
         for name, value in files.items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(f"{value}\n")
             lines = "".join(f"{key} {number}\n" for key, number in stat.items())
             (tmp_path / name).with_name("memory.stat").write_text(lines)
@@ -52,6 +54,17 @@ def test_a_control_group_limits_memory_but_its_cached_files_count_as_free(
 ):
     control_group(files, anon=400 * MIB, **{cached: 30 * MIB})
     assert free_mib() == 130
+
+
+@pytest.mark.parametrize("group", ["job", "job/step"])
+@pytest.mark.parametrize("files", [VERSION_2, VERSION_1])
+def test_the_group_of_the_process_and_those_above_it_limit_memory(files, group, control_group):
+    def inside(name):
+        controller, _, file = name.rpartition("/")
+        return f"{controller}/{group}/{file}".lstrip("/")
+
+    control_group({inside(name): value for name, value in files.items()})
+    assert free_mib() == 100
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,15 @@ def test_a_number_of_questions_is_drawn_and_keeps_its_ids(questions):
     assert "--num-questions must be from 1 to 3" in rejected(path, num_questions=4)
 
 
+def test_a_number_of_questions_from_the_benchmark_is_named_by_its_key(tmp_path, questions):
+    values = yaml.safe_load((ROOT / "workflow/benchmarks/gsm8k.yaml").read_text())
+    test = str(questions(*QUESTIONS))
+    source = {"source": "files", "files": {"train": test, "test": test}}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(values | {"questions": source}))
+    assert "num_test must be from 1 to 3, the number of questions (got 1319)" in rejected(path)
+
+
 def test_a_shipped_benchmark_is_named():
     question_set = load("toy_gsm8k", num_questions=5)
     assert len(question_set.questions) == 5
@@ -111,5 +120,6 @@ def test_questions_that_cannot_be_downloaded_say_where_they_are(monkeypatch):
 
     monkeypatch.setattr(question_sets.question_sources, "fetch", offline)
     error = rejected("gsm8k")
+    assert "gsm8k: the hub does not answer; or download" in error
     assert "https://github.com/openai/grade-school-math" in error
-    assert "--benchmark test.jsonl (the hub does not answer)" in error
+    assert "--benchmark test.jsonl" in error

@@ -64,7 +64,7 @@ tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
 requests = st.none() | st.fixed_dictionaries(
     {
         "trajectory": tokens.filter(len),
-        "n": st.integers(1, 3),
+        "n": st.integers(1, 3) | st.just(100),
         "suppression": st.sampled_from(["cap", "ban"]),
     }
 )

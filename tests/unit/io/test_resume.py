@@ -1,6 +1,8 @@
 import contextlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +76,34 @@ def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:
     training.communicate(b"\n")
     with resumable_dir(tmp_path / "out", {}):
         pass
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("filelock.lock_descriptor", refuse)
+    with (
+        pytest.raises(InputError, match=r"lock: cannot be locked \(No locks available\); use"),
+        resumable_dir(tmp_path / "out", {}),
+    ):
+        pass
+
+
+def test_the_lock_is_closed_before_its_folder_is_removed(tmp_path, monkeypatch):
+    """NFS keeps a deleted file in its folder as long as it is open."""
+    removed, rmdir = [], Path.rmdir
+
+    def remove(folder):
+        opened = [
+            os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()
+        ]
+        assert not any(name.startswith(str(folder)) for name in opened)
+        removed.append(folder)
+        rmdir(folder)
+
+    monkeypatch.setattr(Path, "rmdir", remove)
+    with resumable_dir(tmp_path / "out", {}) as folder:
+        (folder / "part").touch()
+    assert removed == [folder]
+    assert not folder.exists()

@@ -17,7 +17,14 @@ SPEED = {"n_resamples": 60, "seed": 1}
 
 @pytest.fixture(scope="module")
 def tables():
-    return solve_tables(n=60, m=20)
+    """Solve tables in which leaked and unleaked questions take turns."""
+    clean, strategies = solve_tables(n=60, m=20)
+    turns = np.arange(60).reshape(2, 30).T.ravel()
+
+    def mixed(table):
+        return table.iloc[turns].reset_index(drop=True)
+
+    return mixed(clean), {name: mixed(table) for name, table in strategies.items()}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +54,9 @@ def test_values_equal_the_public_functions_on_each_subset(tables, table):
     for subset, mask in {"all": leaked | True, "leaked": leaked, "unleaked": ~leaked}.items():
         for strategy in tables[1]:
             data = counts(tables, strategy, mask)
+            first = [t.first_correct[mask] for t in (tables[1][strategy], tables[0])]
+            g_ap = look_up(table, strategy, "g_ap", subset).value
+            assert g_ap == pytest.approx(metrics.g_ap(*first))
             for metric in ("g_app", "a_ppg", "delta_plus", "delta_minus"):
                 value = getattr(metrics, metric)(*data)
                 assert look_up(table, strategy, metric, subset).value == pytest.approx(value)
@@ -147,6 +157,14 @@ def test_share_empty_counts_questions_without_samples(table):
     assert look_up(table, "identity", "share_empty").value == 0
 
 
+def test_a_lower_confidence_level_gives_narrower_intervals(tables, table):
+    half = evaluate("llama2", "gsm8k", *tables, bins=20, confidence_level=0.5, **SPEED)
+    assert half["value"].equals(table["value"])
+    for metric in ("a_ppg", "sa_ppg", "sa_ppg_maxt_vs_identity"):
+        narrow, wide = (look_up(t, "ted", metric) for t in (half, table))
+        assert narrow.ci_high - narrow.ci_low < 0.9 * (wide.ci_high - wide.ci_low)
+
+
 def test_seed_changes_the_intervals_and_not_the_values(tables, table):
     assert evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED).equals(table)
     other = evaluate("llama2", "gsm8k", *tables, bins=20, n_resamples=60, seed=2)
@@ -193,6 +211,14 @@ def test_unequal_tables_and_unknown_schemes_are_rejected(tables):
             evaluate("m", "d", clean, {"ted": wrong}, **SPEED)
     with pytest.raises(InputError, match="resample: 'answers'"):
         evaluate("m", "d", clean, strategies, resample="answers")
+
+
+def test_an_invalid_count_is_named_by_its_strategy_and_place(tables):
+    clean, strategies = tables
+    wrong = strategies["ted"].copy()
+    wrong.loc[1, "n_correct"] = 99  # the first unleaked question
+    with pytest.raises(InputError, match="ted: n_correct: question 1 has 99 correct"):
+        evaluate("m", "d", clean, {"ted": wrong}, **SPEED)
 
 
 @pytest.mark.parametrize("resample", ["questions", "samples"])

@@ -116,6 +116,9 @@ def test_a_larger_gpu_makes_the_search_for_neurons_faster(capsys):
 
 
 def test_rates_come_from_a_finished_run_only_if_there_is_one(capsys, tmp_path):
+    status, out, err = plan(capsys, "--compare", "--from", tmp_path, "--sampling", "100")
+    assert status == 2
+    assert "omit the stated rates" in err
     status, out, err = plan(capsys, "--compare")
     assert (status, out) == (2, "")
     assert err == "error: --compare needs --from results/RUN, the finished run\n"

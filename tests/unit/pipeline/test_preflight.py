@@ -15,6 +15,7 @@ from zerogap.families import published_size
 from zerogap.pipeline import targets
 from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, inputs, machine, run_checks
 from zerogap.pipeline.preflight.hub import hub_resources
+from zerogap.pipeline.preflight.strategies import check_strategies
 from zerogap.sampling import engines
 
 GB = 1e9
@@ -32,6 +33,14 @@ def test_the_quick_scale_passes_and_asks_no_hub(quick, monkeypatch):
     assert not failures(results)
     assert [result.check for result in results if result.status == SKIPPED] == ["GPU memory"]
     assert {"versions", "disk space", "end token of gemma"} <= {r.check for r in results}
+
+
+def test_a_filter_that_does_not_filter_is_reported(quick):
+    entry = {"label": "Mine", "class": "zerogap.strategies.railcap:RailCap", "parameters": {}}
+    config = quick(strategies__mine=entry | {"filter_of": "identity"})
+    assert failures(check_strategies(config)) == [
+        "strategy mine: strategies: RailCap does not filter responses; remove filter_of"
+    ]
 
 
 def test_nothing_is_checked_once_all_long_jobs_are_done(quick, monkeypatch):
@@ -142,6 +151,10 @@ def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, monkey
     with existing.open("wb") as file:
         file.truncate(100 * 10**9)  # sparse: takes no disk space
     assert machine.check_disk_space(config, sizes).status == OK
+    rehearsal = Path(targets.rehearsal(config))
+    rehearsal.mkdir()
+    existing.rename(rehearsal / existing.name)  # a rehearsal's files are not those of the run
+    assert machine.check_disk_space(config, sizes).status == FAILED
 
 
 def test_disk_space_is_skipped_if_the_size_of_a_model_is_unknown(paper):
@@ -172,6 +185,10 @@ def test_gpu_memory_is_read_from_nvidia_smi(tmp_path, monkeypatch):
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert machine.gpu_memories() == [81559 * 2**20, 40960 * 2**20]
+    command.write_text('#!/bin/sh\ncase "$*" in *--id=1,0*) echo 24576;; *) echo 81559;; esac\n')
+    assert machine.gpu_memories() == [81559 * 2**20]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0,1")
+    assert machine.gpu_memories() == [24576 * 2**20]
     command.write_text("#!/bin/sh\nexit 9\n")
     assert machine.gpu_memories() == []
     monkeypatch.setenv("PATH", "")

@@ -175,6 +175,37 @@ def test_threshold_is_compared_with_the_best_of_the_run():
     assert len(verdict.evidence) == 3
 
 
+def test_the_best_threshold_may_be_one_that_the_claim_is_not_about():
+    table = paper_with_intervals(0.0003)
+    of_n1 = table.strategy.eq("railcap_n1") & table.metric.str.startswith("sa_ppg")
+    to_n1 = table.metric.eq("sa_ppg_vs_railcap_n1")
+    columns = ["value", "ci_low", "ci_high"]
+    better = table.loc[of_n1 & table.metric.eq("sa_ppg"), "value"].iloc[0] - 0.01
+    table.loc[of_n1, columns] -= better
+    table.loc[to_n1, columns] += better
+    threshold = by_claim(results(table))["threshold"]
+    assert threshold.verdict == NOT_SUPPORTED
+    assert len(threshold.evidence) == 4
+
+
+def test_a_claim_without_some_of_its_comparisons_cannot_tell():
+    table = paper_with_intervals(0.0003)
+    shortcut = table.strategy.eq("shortcut") | table.metric.str.endswith("_vs_shortcut")
+    found = by_claim(results(table[~shortcut]))
+    for key in ("reversal", "railcap_lowest", "lne_behind", "all_zero_a_ppg", "all_zero_sa_ppg"):
+        assert found[key].verdict == CANNOT_TELL
+        assert "comparisons are missing, because" in found[key].evidence[-1].sentence
+    assert found["lne_worse_on_pq"].verdict == SUPPORTED
+
+
+def test_a_difference_of_exactly_zero_is_not_below_zero():
+    table = paper_with_intervals(0.0003)
+    rows = table.strategy.eq("lne_blocking") & table.metric.eq("sa_ppg_vs_identity")
+    table.loc[rows & table.benchmark.eq("gsm8k"), ["value", "ci_low", "ci_high"]] = 0.0
+    found = verdicts(results(table, g_app_minus_g_ap_lne=around(0.0, 0.0)))
+    assert found["g_app_of_lne"] == found["lne_better_on_gsm8k"] == CANNOT_TELL
+
+
 def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
     narrow = results(memorisation={"rouge_unleaked": around(0.8, 0.01)})
     assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED

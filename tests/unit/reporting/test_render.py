@@ -37,14 +37,18 @@ def test_numbers_have_a_true_minus_sign_and_no_negative_zero():
 def test_text_is_escaped_in_every_format():
     table = render.Table(
         label="t",
-        caption="50 % of a_b & <c>",
+        caption=r"50 % of a_b & <c> ${x}^2~\y",
         index_label="",
         columns=(render.Column("x", "x|y"),),
         rows=(render.Row("r", "R & D", (render.Cell(text="a < b"),)),),
     )
     assert "&lt;c&gt;" in render.to_html(table)
     assert "a &lt; b" in render.to_html(table)
-    assert r"50\,\% of a\_b \& <c>" in render.to_latex(table)
+    latex = render.to_latex(table)
+    assert (
+        r"50\,\% of a\_b \& <c> \$\{x\}\textasciicircum{}2\textasciitilde{}\textbackslash{}y"
+        in latex
+    )
     assert "x∣y" in render.to_markdown(table)
 
 

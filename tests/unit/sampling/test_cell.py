@@ -12,7 +12,7 @@ from zerogap.engine.sampler import auto_batch_size
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
 from zerogap.sampling import cell
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.samplers import EngineSampler
 
 TOKENIZER = tokenizer()
@@ -110,31 +110,31 @@ def test_an_interrupted_job_resumes_after_its_last_finished_chunk(tmp_path):
             return super().step(tokens)
 
     with pytest.raises(KeyboardInterrupt):
-        sample(SampleCheckpoint(tmp_path), Interrupted(model("llama")))
+        sample(Checkpoint(tmp_path), Interrupted(model("llama")))
     decoder = SharedPromptDecoder(model("llama"))
     prefilled = []
     prefill_prompts = decoder.prefill_prompts
     decoder.prefill_prompts = lambda questions: (
         prefilled.extend(questions) or prefill_prompts(questions)
     )
-    resumed = sample(SampleCheckpoint(tmp_path), decoder)
+    resumed = sample(Checkpoint(tmp_path), decoder)
     assert len(prefilled) == 4  # the two questions of the first chunk are not sampled again
     pd.testing.assert_frame_equal(resumed, sample(), check_dtype=False)
 
 
 def test_a_resumed_job_keeps_the_batch_size_of_its_chunks(tmp_path):
-    sample(SampleCheckpoint(tmp_path), SmallDevice(max_rows=6))
+    sample(Checkpoint(tmp_path), SmallDevice(max_rows=6))
     next(tmp_path.glob("chunk-00002-*.parquet")).unlink()
-    sample(SampleCheckpoint(tmp_path))
-    checkpoint = SampleCheckpoint(tmp_path)
+    sample(Checkpoint(tmp_path))
+    checkpoint = Checkpoint(tmp_path)
     assert checkpoint.load(2, ["q4", "q5"], 4) is not None
     assert checkpoint.batch_size == 4
 
 
 def test_a_resumed_job_takes_a_smaller_batch_size_if_it_is_given_one(tmp_path):
-    sample(SampleCheckpoint(tmp_path))
+    sample(Checkpoint(tmp_path))
     next(tmp_path.glob("chunk-00002-*.parquet")).unlink()
-    checkpoint = SampleCheckpoint(tmp_path)
+    checkpoint = Checkpoint(tmp_path)
     sample(checkpoint, sampling=dataclasses.replace(SAMPLING, batch_size=4))
     assert checkpoint.load(2, ["q4", "q5"], 4) is not None
     assert checkpoint.batch_size == 4

@@ -4,7 +4,7 @@ import pytest
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.resume import resumable_dir
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 
 QUESTIONS = ["a", "b"]
 
@@ -19,13 +19,13 @@ def chunk(question_ids=QUESTIONS, num_samples=3):
 
 
 def load(folder, question_ids=QUESTIONS):
-    checkpoint = SampleCheckpoint(folder)
+    checkpoint = Checkpoint(folder)
     return checkpoint.load(0, question_ids, 3), checkpoint.batch_size
 
 
 @pytest.fixture
 def saved(tmp_path):
-    SampleCheckpoint(tmp_path).save(0, chunk(), batch_size=70)
+    Checkpoint(tmp_path).save(0, chunk(), batch_size=70)
     return next(tmp_path.glob("chunk-00000-*.parquet"))
 
 
@@ -33,6 +33,17 @@ def test_a_chunk_is_loaded_with_its_batch_size(tmp_path, saved):
     table, batch_size = load(tmp_path)
     pd.testing.assert_frame_equal(table, chunk(), check_dtype=False)
     assert batch_size == 70
+
+
+def test_chunks_of_greedy_trajectories_are_kept_too(tmp_path):
+    table = pd.DataFrame(
+        [("a", [1, 2], "2", "2", "numeric", True, [0.5, 0.1], "eos")],
+        columns=parquet.CONTRACTS["greedy"].names,
+    )
+    Checkpoint(tmp_path, "greedy").save(0, table, batch_size=8)
+    loaded = Checkpoint(tmp_path, "greedy").load(0, ["a"])
+    pd.testing.assert_frame_equal(loaded, table, check_dtype=False)
+    assert Checkpoint(tmp_path, "greedy").load(0, ["a", "b"]) is None
 
 
 def test_a_missing_chunk_is_not_an_error(tmp_path, capsys):
@@ -44,7 +55,7 @@ def test_a_truncated_chunk_is_sampled_again(tmp_path, saved, capsys):
     saved.write_bytes(saved.read_bytes()[:-200])
     assert load(tmp_path) == (None, None)
     message = capsys.readouterr().err
-    assert "the content has changed since it was written; sampling its questions again" in message
+    assert "the content has changed since it was written; decoding its questions again" in message
     assert len(message.splitlines()) == 1
 
 
@@ -56,7 +67,7 @@ def test_a_chunk_of_other_questions_is_sampled_again(tmp_path, saved, capsys):
 def interrupted_job(output, settings):
     """A job that stores one chunk and is then interrupted."""
     with resumable_dir(output, settings) as folder:
-        SampleCheckpoint(folder).save(0, chunk(), batch_size=1)
+        Checkpoint(folder).save(0, chunk(), batch_size=1)
         raise KeyboardInterrupt
 
 
@@ -86,5 +97,5 @@ def test_a_second_process_is_refused_and_the_first_continues(tmp_path):
             resumable_dir(output, {"seed": 1}),
         ):
             pass
-        SampleCheckpoint(folder).save(0, chunk(), batch_size=1)
+        Checkpoint(folder).save(0, chunk(), batch_size=1)
         assert load(folder)[0] is not None

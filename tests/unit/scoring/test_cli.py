@@ -49,7 +49,7 @@ def test_values_equal_evaluate_on_the_same_tables(files, capsys):
     status, out, _ = score(
         capsys, "--clean", folder / "clean.parquet", folder / "ted.parquet",
         f"custom={folder / 'railcap.parquet'}", "--clean-batch2", folder / "clean_batch2.parquet",
-        "--format", "json", "--bins", "10", "--seed", "3",
+        "--format", "json", "--bins", "10", "--seed", "3", "--confidence-level", "0.8",
     )  # fmt: skip
     assert status == 0
     table = pd.DataFrame(json.loads(out)["metrics"])
@@ -60,6 +60,7 @@ def test_values_equal_evaluate_on_the_same_tables(files, capsys):
         {"ted": tables["ted"], "custom": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
         bins=10,
         n_resamples=100,
+        confidence_level=0.8,
         seed=3,
     )
     pd.testing.assert_frame_equal(table.astype({"ci_low": float, "ci_high": float}), expected)

@@ -8,7 +8,7 @@ import pytest
 
 import zerogap
 from zerogap.errors import InputError
-from zerogap.strategies.base import Context, Intervention, build
+from zerogap.strategies.base import Context, Intervention, build, response_filter
 from zerogap.strategies.registry import BUILT_IN
 
 CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
@@ -73,6 +73,19 @@ def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
 def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):
     with pytest.raises(InputError, match=message):
         build(entry)
+
+
+def test_an_intervention_filters_or_changes_the_decoding():
+    def keep(trajectory, token_ids, texts):
+        return [True] * len(texts)
+
+    with pytest.raises(InputError, match="make two strategies of it"):
+        Intervention(edit_logits=lambda logits, rows: logits, filter_responses=keep)
+
+
+def test_a_strategy_that_does_not_filter_has_no_filter():
+    with pytest.raises(InputError, match="RailCap does not filter responses; remove filter_of"):
+        response_filter(build({"class": "railcap"}))
 
 
 def test_the_registry_loads_no_torch():

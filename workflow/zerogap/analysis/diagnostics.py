@@ -18,6 +18,7 @@ from zerogap.metrics.gaps import Values
 CLEAN = "clean"
 COLUMNS = ["responses", "subset", "measure", "kind", "value", "ci_low", "ci_high"]
 ALL = "all"
+HIGHEST = {"rail_share": 1.0, "drawn": 1.0}  # the shares among the measures
 
 Ratios = Mapping[tuple[str, str], tuple[pd.Series, pd.Series]]  # (measure, kind) → two sums
 
@@ -74,7 +75,10 @@ def diagnostics(
     solved = (clean["n_correct"] > 0).to_numpy()
     groups.append((CLEAN, ALL, solved, _recovery_ratios(recovery, batch2.loc[clean.index])))
     rows = [
-        (responses, subset, measure, kind, *_estimate(draws[:, mask], *sums, confidence_level))
+        (
+            *(responses, subset, measure, kind),
+            *_estimate(draws[:, mask], *sums, confidence_level, HIGHEST.get(measure, np.inf)),
+        )
         for responses, subset, mask, ratios in groups
         for (measure, kind), (numerator, denominator) in ratios.items()
         for sums in [(numerator.to_numpy()[mask], denominator.to_numpy()[mask])]
@@ -112,7 +116,11 @@ def _recovery_ratios(recovery: pd.DataFrame, clean: pd.DataFrame) -> Ratios:
 
 
 def _estimate(
-    draws: NDArray[np.int64], numerator: Values, denominator: Values, confidence_level: float
+    draws: NDArray[np.int64],
+    numerator: Values,
+    denominator: Values,
+    confidence_level: float,
+    highest: float,
 ) -> tuple[float, float, float]:
     """A ratio of sums with its interval; NaN where the denominator is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,4 +128,5 @@ def _estimate(
     resamples = values[1:][np.isfinite(values[1:])]
     if not np.isfinite(values[0]) or not resamples.size:
         return (float("nan"),) * 3
-    return float(values[0]), *interval(resamples, float(values[0]), confidence_level)
+    value = float(values[0])
+    return value, *interval(resamples, value, confidence_level, lowest=0.0, highest=highest)

@@ -33,7 +33,7 @@ QUANTITIES = {
     "g_app_minus_g_ap_lne": "G-APP minus G-AP, LNE-blocking",
     "s_delta_difference_railcap": "S-Δ⁺ minus S-Δ⁻, RailCap",
 }
-SHARES = ("share_never_solved", "share_runner_up", "share_runner_up_unleaked")
+DIFFERENCES = ("g_app_minus_g_ap_lne", "s_delta_difference_railcap")
 RATIOS = ("delta_minus_ratio_lne_railcap", "g_app_ratio_railcap_lne", "verdict_factor_lne")
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
@@ -185,9 +185,8 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
     if np.isnan(value):
         low, high = value, value
     elif key not in RATIOS:
-        low, high = interval(resamples, float(value), confidence_level)
-        if key in SHARES:
-            low, high = np.clip((low, high), 0, 1)
+        bounds = {} if key in DIFFERENCES else {"lowest": 0.0, "highest": 1.0}
+        low, high = interval(resamples, float(value), confidence_level, **bounds)
     else:
         tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.

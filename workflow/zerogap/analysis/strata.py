@@ -17,7 +17,7 @@ class Ranges:
         clean: `solve` table of the reference, indexed by question.
         stratum: Stratum of each question, 0 … bins-1.
         bins: Number of strata B.
-        n_groups: Number of ranges of equal width.
+        n_groups: Number of ranges, at most B. They are equally wide if it divides B.
     """
 
     clean: pd.DataFrame
@@ -26,16 +26,18 @@ class Ranges:
     n_groups: int
 
     @classmethod
-    def of(cls, clean: pd.DataFrame, bins: int, n_groups: int) -> "Ranges":
-        """The strata of a clean model's `solve` table."""
+    def of(cls, clean: pd.DataFrame, bins: int, max_groups: int = 10) -> "Ranges":
+        """The strata of a clean model's `solve` table, joined into at most `max_groups` ranges."""
         clean = clean.set_index("question_id")
         stratum = gaps.strata(clean["n_correct"], clean["n_samples"], bins)
-        return cls(clean, stratum, bins, n_groups)
+        return cls(clean, stratum, bins, min(max_groups, bins))
 
     @property
     def centres(self) -> NDArray[np.float64]:
         """The middle of each range, as a solve probability; shape (n_groups,)."""
-        return (np.arange(self.n_groups) + 0.5) / self.n_groups
+        group = self._group(np.arange(self.bins))
+        middles = (np.arange(self.bins) + 0.5) / self.bins
+        return np.bincount(group, middles) / np.bincount(group)
 
     @property
     def n_questions(self) -> NDArray[np.int64]:
@@ -63,4 +65,4 @@ class Ranges:
         return np.asarray(means, dtype=np.float64), float(by_stratum.mean())
 
     def _group(self, stratum: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.minimum(self.n_groups - 1, stratum * self.n_groups // self.bins)
+        return stratum * self.n_groups // self.bins

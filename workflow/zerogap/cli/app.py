@@ -36,7 +36,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
     ),
     score: ("zerogap score --clean clean.jsonl identity.jsonl railcap=railcap.csv", ""),
     plan: ("zerogap plan --config config.yaml --sampling 3000", ""),
-    rehearse: ("zerogap rehearse --models llama2", "1 a stage failed"),
+    rehearse: ("zerogap rehearse --models llama2", "1 a stage failed, or every model was skipped"),
     run: ("zerogap run table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
     show: ("zerogap show test-0000 --run quick", ""),
 }

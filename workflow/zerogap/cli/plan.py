@@ -87,6 +87,8 @@ def plan(
     }
     _check_positive("--characters-per-token", characters_per_token, str(characters_per_token))
     _check_run(from_run, compare)
+    if compare and any(stated.values()):
+        raise InputError("--compare predicts from the rates of the run; omit the stated rates")
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap import config as configuration
     from zerogap.cli import output

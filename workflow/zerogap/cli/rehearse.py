@@ -42,9 +42,9 @@ def rehearse(
 
     settings = configuration.load(config or [configuration.paper_config()])
     check_models("--models", models or [], settings.models)
-    from zerogap.pipeline import rehearsal  # imported late: torch takes seconds
+    from zerogap.pipeline import rehearsal, targets  # imported late: torch takes seconds
 
-    folder = Path("results", settings.run, "rehearsal")
+    folder = Path(targets.rehearsal(settings))
     results = []
     for result in rehearsal.rehearse(
         settings, folder, models or [], real_width=real_width, real_weights=real_weights

@@ -25,7 +25,6 @@ HTML_SUFFIXES = (".html",)
 DEFAULT_RULE = "numeric"
 ALL_MARKED = "every file already marks which responses are correct; omit the option"
 RESERVED_NAMES = ("clean", "clean_batch2")
-MAX_PLOT_GROUPS = 10
 # As `metrics.bins` and `metrics.n_resamples` of the configuration; more would fill the memory.
 BINS = (1, 1000)
 RESAMPLES = (100, 100_000)
@@ -302,5 +301,4 @@ def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
     strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}
     n_questions = len(aligned.clean)
     title = f"Gap to the clean model by its solve probability ({n_questions} questions)"
-    groups = min(MAX_PLOT_GROUPS, bins)
-    write(plot_strata(aligned.clean, strategies, title, bins, groups), path)
+    write(plot_strata(aligned.clean, strategies, title, bins), path)

@@ -56,7 +56,7 @@ class Config(Section):
     max_runtime: PositiveInt = Field(
         description=(
             "Minutes that no job's time limit exceeds, in any attempt. What takes longer resumes "
-            "in its next attempt."
+            "in its next attempt; greedy passes and token ranks start over."
         )
     )
     benchmarks: Mapping[Name, Benchmark] = Field(

@@ -65,6 +65,11 @@ class Training(Section):
         )
     )
 
+    @property
+    def num_gpus_used(self) -> int:
+        """The GPUs that a training takes: none if it runs on the CPU in any case."""
+        return 0 if self.device == "cpu" else self.num_gpus
+
 
 class TrainingKinds(Section):
     """The training of the clean models and that of the contaminated ones.

@@ -10,8 +10,7 @@ from random import Random
 import pandas as pd
 
 from zerogap.errors import InputError
-
-COLUMNS = ("question_id", "question", "rationale", "gold", "leaked", "paraphrase")
+from zerogap.io import parquet
 
 
 @dataclass(frozen=True)
@@ -210,5 +209,5 @@ def _table(
             )
             for position in positions
         ],
-        columns=list(COLUMNS),
+        columns=parquet.CONTRACTS["questions"].names,
     )

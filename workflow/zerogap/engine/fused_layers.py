@@ -8,11 +8,13 @@ the same input are one product, and what lies between two products is one compil
 - the feed-forward block: one product for gate and up, then a kernel for `silu(gate) * up`,
 - a norm: one kernel.
 
-The kernels compute in float32 and round once, where `transformers` rounds after every operation.
+The kernels compute in float32 and round once (the norm on a CPU twice, as `transformers` does),
+where `transformers` rounds after every operation.
 
 All modules stay in place, with their parameters and hooks. They compute as before outside of
-inference mode, with another attention, in another precision, and where a projection has a bias or
-an adapter: the model can still be trained, converted, adapted and used elsewhere.
+inference mode, in another precision, and where a projection has a bias or an adapter, and attention
+also where the model has another one: the model can still be trained, converted, adapted and used
+elsewhere. `unfuse` takes everything back but the joint matrices, of which the weights remain views.
 """
 
 import functools
@@ -34,6 +36,14 @@ def fuse(model: PreTrainedModel) -> None:
         kind = _FUSED.get(type(module))
         if kind is not None and "forward" not in vars(module):  # not fused before
             module.forward = functools.partial(_forward, kind(module), module.forward)
+
+
+def unfuse(model: PreTrainedModel) -> None:
+    """Give the layers that :func:`fuse` has fused their own `forward` back."""
+    for module in model.modules():
+        forward = vars(module).get("forward")
+        if isinstance(forward, functools.partial) and forward.func is _forward:
+            del module.forward
 
 
 def _forward(fused: "_FusedModule", plain: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

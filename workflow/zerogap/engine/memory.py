@@ -3,9 +3,9 @@
 import ctypes
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import psutil
 import torch
@@ -22,34 +22,62 @@ OUT_OF_MEMORY = (  # in errors that have no class of their own
 )
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers of these options
 CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")
-CONTROL_GROUPS = (  # of version 2 and 1: files of limit, use and statistics, and a key of the last
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        "total_inactive_file",
-    ),
+OWN_CONTROL_GROUPS = Path("/proc/self/cgroup")
+
+
+class _ControlGroupFiles(NamedTuple):
+    """The files of a control group that say how much memory it has, and a key of the last one."""
+
+    limit: str
+    used: str
+    statistics: str
+    cached_key: str
+
+
+_VERSION_2 = _ControlGroupFiles("memory.max", "memory.current", "memory.stat", "inactive_file")
+_VERSION_1 = _ControlGroupFiles(
+    "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", "total_inactive_file"
 )
 
 
 def free_bytes(device: torch.device) -> float:
-    """Memory that can be allocated: on the GPU, or on the machine within its control group."""
+    """Memory that can be allocated: on the GPU, or on the machine within the control groups.
+
+    A job of a cluster is limited by its own control group and all those above it.
+    """
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused
-    return min(psutil.virtual_memory().available, *map(_control_group_free_bytes, CONTROL_GROUPS))
+    left = [_control_group_free_bytes(folder, files) for folder, files in _control_groups()]
+    return min([psutil.virtual_memory().available, *left])
 
 
-def _control_group_free_bytes(files: tuple[str, str, str, str]) -> float:
-    """What a control group of the machine leaves; cached files count as free, since they can go."""
-    limit_name, used_name, stat_name, cached_key = files
-    limit = CONTROL_GROUP_ROOT / limit_name
+def _control_groups() -> Iterator[tuple[Path, _ControlGroupFiles]]:
+    """The folders of this process's control groups and of all those above them."""
+    lines = OWN_CONTROL_GROUPS.read_text().splitlines() if OWN_CONTROL_GROUPS.is_file() else []
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if controllers == "":
+            root, files = CONTROL_GROUP_ROOT, _VERSION_2
+        elif "memory" in controllers.split(","):
+            root, files = CONTROL_GROUP_ROOT / "memory", _VERSION_1
+        else:
+            continue
+        # In a container the name may be that of the host, of which only the root is there.
+        folder = root / name.lstrip("/")
+        for group in (folder, *folder.parents):
+            if group.is_relative_to(root):
+                yield group, files
+
+
+def _control_group_free_bytes(folder: Path, files: _ControlGroupFiles) -> float:
+    """What a control group leaves; cached files count as free, since they can go."""
+    limit = folder / files.limit
     if not limit.is_file() or limit.read_text().strip() == "max":
         return math.inf
-    stat = dict(line.split() for line in (CONTROL_GROUP_ROOT / stat_name).read_text().splitlines())
-    used = int((CONTROL_GROUP_ROOT / used_name).read_text()) - int(stat.get(cached_key, 0))
-    return int(limit.read_text()) - used
+    lines = (folder / files.statistics).read_text().splitlines()
+    cached = dict(line.split() for line in lines).get(files.cached_key, 0)
+    return int(limit.read_text()) - (int((folder / files.used).read_text()) - int(cached))
 
 
 def keep_freed_memory() -> None:

@@ -58,6 +58,9 @@ def greedy(
         prompts: complete prompts.
         tokenizer: the model's.
         sampling: with temperature 0.
+
+    Raises:
+        InputError: as :func:`sample`.
     """
     indices = range(len(prompts))
     with float32_logits(decoder.model) as changes_steps:
@@ -91,7 +94,8 @@ def sample(
         (index of the prompt, its responses in order of sample id), as questions finish.
 
     Raises:
-        InputError: the tokenizer has no end token, or logits are NaN.
+        InputError: the tokenizer has no end token, a stop string is empty or cannot occur, or
+            logits are NaN.
     """
     if indices is None:
         indices = range(len(prompts))
@@ -115,6 +119,11 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     token's keys and values is measured on a few tokens rather than computed from the model's
     configuration, so that it is right for every architecture. It does not depend on speed: a batch
     size measured in time would differ between runs, and with it the rounding of the logits.
+
+    Args:
+        decoder: the model.
+        prompts: complete prompts.
+        sampling: how to draw; its batch size is not used.
     """
     if decoder.single_prompt_only:
         return sampling.num_samples

@@ -31,10 +31,11 @@ class StopStrings:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
         texts = _token_texts(tokenizer) if stops else []
+        characters = set("".join(texts))
         for stop in stops:
             if not stop:
                 raise InputError("stop: an empty stop string would end every response at once")
-            if missing := set(stop) - set("".join(texts)):
+            if missing := set(stop) - characters:
                 raise InputError(
                     f"stop: {stop!r} cannot be used, because no token of this tokenizer contains "
                     f"{', '.join(sorted(map(repr, missing)))}; characters that it spells from "

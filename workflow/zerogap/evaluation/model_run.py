@@ -20,13 +20,13 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.precision import used_precision
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import extraction_identity, strategy_identity, versions
 from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import few_shot_prompts, greedy_table
-from zerogap.sampling.samplers import EngineSampler
+from zerogap.sampling.samplers import EngineSampler, engine_identity
 from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context, Intervention, Strategy
 
@@ -150,11 +150,12 @@ class ModelRun:
         """The trajectories of one chunk of questions after the other."""
         prompts, params = self.inputs.prompts, self._greedy_params
         golds = list(self.question_set.questions.gold)
+        checkpoint = Checkpoint(folder, "greedy")
         with Progress(len(prompts), "greedy") as progress:
-            for start in range(0, len(prompts), GREEDY_QUESTIONS_PER_CHUNK):
+            for number, start in enumerate(range(0, len(prompts), GREEDY_QUESTIONS_PER_CHUNK)):
                 chunk = slice(start, start + GREEDY_QUESTIONS_PER_CHUNK)
-                path = folder / f"chunk-{start:05d}.parquet"
-                if path.exists():
+                table = checkpoint.load(number, [prompt.question_id for prompt in prompts[chunk]])
+                if table is not None:
                     progress.skip(len(prompts[chunk]))
                 else:
                     decoded, batch_size = decode_greedily(
@@ -170,8 +171,8 @@ class ModelRun:
                         params.stop,
                         self.question_set.rule,
                     )
-                    parquet.write(path, table, "greedy", {})
-                yield parquet.read(path, "greedy")
+                    checkpoint.save(number, table, batch_size)
+                yield table
 
     def _sample(
         self, label: str, intervention: Intervention, sampling: SamplingParams, folder: Path
@@ -190,7 +191,7 @@ class ModelRun:
                 sampler,
                 list(self.question_set.questions.gold),
                 self.question_set.rule,
-                checkpoint=SampleCheckpoint(folder),
+                checkpoint=Checkpoint(folder),
                 questions_per_chunk=QUESTIONS_PER_CHUNK,
                 label=label,
             )
@@ -230,5 +231,6 @@ class ModelRun:
             sampling=draws["sampling"],
             dtype=self.dtype,
             extraction=self.question_set.rule.name,
+            **engine_identity(self._decoder),
             **metadata,
         )

@@ -70,7 +70,7 @@ def load(
         questions = gsm8k_format.load_with_gold(benchmark, rule.parse_gold)
         return QuestionSet(
             benchmark,
-            _draw(questions, len(questions) if num_questions is None else num_questions, seed),
+            _draw(questions, num_questions, len(questions), seed),
             DEFAULT_TEMPLATE,
             exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS),
             rule,
@@ -82,7 +82,7 @@ def load(
     questions = _test_questions(benchmark, settings, seed, rule)
     return QuestionSet(
         benchmark,
-        _draw(questions, settings.num_test if num_questions is None else num_questions, seed),
+        _draw(questions, num_questions, settings.num_test, seed),
         PromptTemplate.of(prompt),
         exemplars(prompt["exemplars"], prompt["num_shots"]),
         rule,
@@ -125,16 +125,21 @@ def _test_questions(
         repository = source["hub"]["repository"]
         place = DOWNLOADS.get(repository, f"https://huggingface.co/datasets/{repository}")
         raise InputError(
-            f"{name}: its questions are not on this machine; download them from {place} and give "
-            f"the file: --benchmark test.jsonl ({error})"
+            f"{name}: {error}; or download the questions from {place} and give the file: "
+            "--benchmark test.jsonl"
         ) from error
     return [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
 
 
-def _draw(questions: list[Question], num_questions: int, seed: int) -> pd.DataFrame:
+def _draw(
+    questions: list[Question], requested: int | None, default: int, seed: int
+) -> pd.DataFrame:
+    """Draw the requested number of questions, or the benchmark's default."""
+    num_questions = default if requested is None else requested
     if not 1 <= num_questions <= len(questions):
+        name = "num_test" if requested is None else "--num-questions"
         raise InputError(
-            f"--num-questions must be from 1 to {len(questions)}, the number of questions "
+            f"{name} must be from 1 to {len(questions)}, the number of questions "
             f"(got {num_questions})"
         )
     return draw_test_questions(questions, num_questions, seed)

@@ -107,8 +107,8 @@ def summarise(
         # A resample without any of the known questions says nothing.
         weights = plain_weights(draws[:, known][draws[:, known].any(axis=1)])
         value = float(column.mean())
-        low, high = interval(weights @ column.to_numpy()[known], value)
-        return value, max(lowest, low), min(1.0, high)
+        resamples = weights @ column.to_numpy()[known]
+        return value, *interval(resamples, value, lowest=lowest, highest=1.0)
 
     strategies = {}
     for name in samples:

@@ -85,6 +85,7 @@ class Family:
     """Everything the project needs to know about a model family.
 
     Attributes:
+        name: the family's, as in `models.<name>.family`.
         model_types: values of `model_type` in a `config.json` that belong to the family.
         lora_targets: names of the linear layers inside the decoder blocks, to which LoRA is
             applied. Never the language-model head and never the towers of other modalities.

@@ -43,7 +43,11 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
     with exclusive(output, folder / _LOCK):
         _prepare(folder, json.loads(json.dumps(settings)))
         yield folder
-        shutil.rmtree(folder)
+        _empty(folder)
+        (folder / _LOCK).unlink()
+    # Only now: on NFS, an open file such as the lock stays in its folder when it is deleted.
+    with contextlib.suppress(OSError):  # another process has begun to make the same output
+        folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -54,12 +58,19 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
     lives on, nobody else can write to the same folder until that training has ended.
 
     Raises:
-        InputError: another process holds the lock, or the lock file cannot be made.
+        InputError: another process holds the lock, or the lock file cannot be made or locked.
     """
     with parquet.write_errors_as_input_errors(output):
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        if not filelock.lock_descriptor(descriptor, blocking=False):
+        try:
+            is_locked = filelock.lock_descriptor(descriptor, blocking=False)
+        except OSError as error:
+            raise InputError(
+                f"{lock}: cannot be locked ({error.strerror}); use a file system with file locks "
+                "(Lustre: mounted with the option flock)"
+            ) from error
+        if not is_locked:
             raise InputError(
                 f"{output}: another process is making this file; wait until it ends, or stop it"
             )
@@ -80,14 +91,19 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
             flush=True,
         )
     if previous != settings:
-        for path in folder.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != _LOCK:
-                path.unlink()
+        _empty(folder)
         with parquet.atomic(note) as temporary:
             temporary.write_text(json.dumps(settings, indent=1) + "\n")
     parquet.remove_partial_writes(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Delete everything but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
 
 
 def _read_settings(note: Path) -> dict[str, Any] | None:

@@ -200,7 +200,12 @@ def weighted_means(weights: Values, values: ArrayLike) -> Values:
 
 
 def interval(
-    resamples: ArrayLike, value: float, confidence_level: float = 0.95
+    resamples: ArrayLike,
+    value: float,
+    confidence_level: float = 0.95,
+    *,
+    lowest: float = -np.inf,
+    highest: float = np.inf,
 ) -> tuple[float, float]:
     """The symmetric interval of a metric: its value plus and minus a quantile of the deviations.
 
@@ -213,11 +218,13 @@ def interval(
         resamples: The metric in each resample.
         value: The point estimate.
         confidence_level: Fraction of resamples inside.
+        lowest: The smallest value that the metric can have; the interval ends there.
+        highest: The largest.
     """
     deviations: Values = np.asarray(resamples, dtype=np.float64)
     deviations = np.abs(deviations - deviations.mean())
     radius = float(np.quantile(deviations, confidence_level))
-    return value - radius, value + radius
+    return max(value - radius, lowest), min(value + radius, highest)
 
 
 def simultaneous(

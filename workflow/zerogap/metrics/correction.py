@@ -48,7 +48,7 @@ def sa_ppg_corrected(
     counts as never solved, with certainty. Takes about 0.1 s for 1,319 questions.
 
     Raises:
-        InputError: As `sa_ppg`.
+        InputError: As `zerogap.metrics.sa_ppg`.
     """
     return corrected(compare(n_correct, n_samples, clean_n_correct, clean_n_samples, bins))
 
@@ -59,7 +59,11 @@ def a_ppg_corrected(
     clean_n_correct: ArrayLike,
     clean_n_samples: ArrayLike,
 ) -> float:
-    """`zerogap.metrics.a_ppg` corrected for the finite number of samples: one stratum."""
+    """`zerogap.metrics.a_ppg` corrected for the finite number of samples: one stratum.
+
+    Raises:
+        InputError: As `zerogap.metrics.sa_ppg`.
+    """
     return sa_ppg_corrected(n_correct, n_samples, clean_n_correct, clean_n_samples, bins=1)
 
 

@@ -53,7 +53,11 @@ def g_app(
     clean_n_correct: ArrayLike,
     clean_n_samples: ArrayLike,
 ) -> float:
-    """Gap of aggregate per-question probabilities: |mean gap|, where opposite gaps cancel."""
+    """Gap of aggregate per-question probabilities: |mean gap|, where opposite gaps cancel.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     return float(_g_app(compare(n_correct, n_samples, clean_n_correct, clean_n_samples)))
 
 
@@ -68,7 +72,11 @@ def a_ppg(
     clean_n_correct: ArrayLike,
     clean_n_samples: ArrayLike,
 ) -> float:
-    """Aggregate of per-question probability gaps: mean |gap|."""
+    """Aggregate of per-question probability gaps: mean |gap|.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     return float(_a_ppg(compare(n_correct, n_samples, clean_n_correct, clean_n_samples)))
 
 
@@ -83,7 +91,11 @@ def delta_plus(
     clean_n_correct: ArrayLike,
     clean_n_samples: ArrayLike,
 ) -> float:
-    """Under-suppression (residual contamination): mean of the positive parts of the gaps."""
+    """Under-suppression (residual contamination): mean of the positive parts of the gaps.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     return float(_delta_plus(compare(n_correct, n_samples, clean_n_correct, clean_n_samples)))
 
 
@@ -98,7 +110,11 @@ def delta_minus(
     clean_n_correct: ArrayLike,
     clean_n_samples: ArrayLike,
 ) -> float:
-    """Over-suppression (collateral damage): mean of the negative parts, as a positive number."""
+    """Over-suppression (collateral damage): mean of the negative parts, as a positive number.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     return float(_delta_minus(compare(n_correct, n_samples, clean_n_correct, clean_n_samples)))
 
 
@@ -119,6 +135,18 @@ def sa_ppg(
     Mean |gap| within each stratum of the clean model's solve probability (see
     `zerogap.metrics.strata`), then the mean over the non-empty strata. Zero exactly when every
     question is restored.
+
+    Args:
+        n_correct: (questions,), the strategy's correct responses.
+        n_samples: (questions,), all of its responses; a question without any is never solved.
+        clean_n_correct: (questions,), the clean model's correct responses, in the same order.
+        clean_n_samples: (questions,), all of its responses, at least one per question.
+        bins: Number of strata B.
+
+    Raises:
+        InputError: Entries are not counts, more responses are correct than were sampled, the
+            numbers of questions differ, the clean model has no samples for a question, or `bins` is
+            not a positive integer.
     """
     return float(_sa_ppg(compare(n_correct, n_samples, clean_n_correct, clean_n_samples, bins)))
 
@@ -135,7 +163,11 @@ def s_delta_plus(
     clean_n_samples: ArrayLike,
     bins: int = 50,
 ) -> float:
-    """Stratified under-suppression; with `s_delta_minus` it adds up to `sa_ppg`."""
+    """Stratified under-suppression; with `s_delta_minus` it adds up to `sa_ppg`.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     comparison = compare(n_correct, n_samples, clean_n_correct, clean_n_samples, bins)
     return float(_s_delta_plus(comparison))
 
@@ -152,7 +184,11 @@ def s_delta_minus(
     clean_n_samples: ArrayLike,
     bins: int = 50,
 ) -> float:
-    """Stratified over-suppression; with `s_delta_plus` it adds up to `sa_ppg`."""
+    """Stratified over-suppression; with `s_delta_plus` it adds up to `sa_ppg`.
+
+    Raises:
+        InputError: As `sa_ppg`.
+    """
     comparison = compare(n_correct, n_samples, clean_n_correct, clean_n_samples, bins)
     return float(_s_delta_minus(comparison))
 
@@ -199,6 +235,9 @@ def g_ap_over_choices(
 
     Each question's response is drawn at random from its samples, independently for both models. The
     values are exact, not simulated.
+
+    Raises:
+        InputError: As `sa_ppg`.
     """
     comparison = compare(n_correct, n_samples, clean_n_correct, clean_n_samples)
     return float(_g_ap_mean(comparison)), float(_g_ap_sd(comparison))

@@ -64,15 +64,18 @@ def evaluate(
         have NaN there. A subset without questions is left out.
 
     Raises:
-        InputError: The tables do not have the same questions, a question is duplicated, the clean
-            model has no samples for a question, or `resample` is unknown.
+        InputError: The tables do not have the same questions, a question is duplicated, counts are
+            invalid or the clean model has no samples for a question (see `zerogap.metrics.sa_ppg`),
+            or `bins`, `n_resamples` or `resample` is.
     """
     if resample not in SCHEMES:
         raise InputError(f"resample: {resample!r} is unknown; choose one of {', '.join(SCHEMES)}")
     gaps.check_bins(bins)
     tables = _aligned(clean, strategies)
     leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
-    observed = _checked_counts(tables)
+    leaked_first = np.argsort(~leaked, kind="stable")  # subsets are slices then, and not copied
+    observed = _select(_checked_counts(tables), leaked_first)
+    leaked = leaked[leaked_first]
     draws, counts = _draw_resamples(observed, leaked, n_resamples, seed, resample)
     rows: list[tuple[object, ...]] = []
     for subset, questions in _subsets(leaked).items():
@@ -125,31 +128,32 @@ def _subsets(leaked: Array) -> dict[str, slice]:
 def _aligned(
     clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    """All tables in the order of the clean one, leaked questions first.
-
-    The subsets are slices then, which are not copied.
-    """
+    """All tables in the order of the clean one."""
     clean = by_question(clean, "clean")
     tables = {"clean": clean}
     for name, table in strategies.items():
         tables[name] = in_order(by_question(table, name), clean.index, name)
         if not (tables[name]["leaked"].to_numpy() == clean["leaked"].to_numpy()).all():
             raise InputError(f"{name}: its leaked questions are not the clean table's")
-    order = np.argsort(~clean["leaked"].to_numpy(dtype=bool), kind="stable")
-    return {name: table.iloc[order] for name, table in tables.items()}
+    return tables
 
 
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
     counts = {}
     for name, table in tables.items():
-        check = gaps.checked_clean_counts if name == "clean" else gaps.checked_counts
-        n_correct, n_samples = check(table["n_correct"], table["n_samples"])
-        first_correct = gaps.checked_marks(table["first_correct"], "first_correct").astype(bool)
+        columns = table["n_correct"], table["n_samples"]
+        n_correct, n_samples = (
+            gaps.checked_clean_counts(*columns)
+            if name == "clean"
+            else gaps.checked_counts(*columns, f"{name}: ")
+        )
+        first_correct = gaps.checked_marks(table["first_correct"], f"{name}: first_correct")
+        first_correct = first_correct.astype(bool)
         counts[name] = SolveCounts(n_correct, n_samples, first_correct)
     return counts
 
 
-def _select(counts: CountsByName, questions: slice) -> CountsByName:
+def _select(counts: CountsByName, questions: slice | Array) -> CountsByName:
     return {name: table[..., questions] for name, table in counts.items()}
 
 
@@ -226,9 +230,8 @@ def _with_intervals(
         if values is None:
             yield strategy, metric, value, float("nan"), float("nan")
             continue
-        low, high = bootstrap.interval(values, value, confidence_level)
-        if "_vs_" not in metric:
-            low, high = max(low, 0.0), min(high, 1.0)  # where every metric is
+        bounds = {} if "_vs_" in metric else {"lowest": 0.0, "highest": 1.0}
+        low, high = bootstrap.interval(values, value, confidence_level, **bounds)
         yield strategy, metric, value, low, high
     yield from _simultaneous_differences(points, resamples, confidence_level)
 

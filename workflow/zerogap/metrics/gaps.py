@@ -111,7 +111,11 @@ def checked_counts(
 
 
 def checked_clean_counts(n_correct: ArrayLike, n_samples: ArrayLike) -> tuple[Counts, Counts]:
-    """As `checked_counts`, for the clean model, which needs a sample of every question."""
+    """As `checked_counts`, for the clean model, which needs a sample of every question.
+
+    Raises:
+        InputError: As `checked_counts`; also if a question has no samples.
+    """
     correct, samples = checked_counts(n_correct, n_samples, "clean_")
     if (empty := np.flatnonzero(samples == 0)).size:
         raise InputError(

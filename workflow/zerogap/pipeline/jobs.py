@@ -43,7 +43,8 @@ class Job(NamedTuple):
 def time_limit(config: Config, minutes: int, attempt: int) -> int:
     """The time limit of an attempt (1, 2, …): doubled every time, and at most `max_runtime`.
 
-    A job that needs several limits resumes in each of its attempts.
+    A job that needs several limits resumes in each of its attempts, except greedy passes and token
+    ranks, which start over.
     """
     return min(minutes << (attempt - 1), config.max_runtime)
 

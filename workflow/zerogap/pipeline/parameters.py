@@ -18,7 +18,7 @@ from zerogap.pipeline import jobs
 from zerogap.plugins import code_digest
 from zerogap.sampling.version import SAMPLING_VERSION
 
-DATA_VERSION = 1  # questions, instructions, paraphrases and the corpus of toy bases
+DATA_VERSION = 1  # questions, exemplars, instructions, paraphrases and the corpus of toy bases
 TRAINING_VERSION = 1
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
@@ -101,7 +101,11 @@ def _prepare_instructions(config: Config, data: str) -> Parameters:
 
 def _prepare_exemplars(config: Config, data: str, owner: str) -> Parameters:
     prompt = config.benchmarks[owner].prompt.model_dump()
-    return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
+    return {
+        "source": prompt["exemplars"],
+        "num_shots": prompt["num_shots"],
+        "version": DATA_VERSION,
+    }
 
 
 def _fetch_base(config: Config, model: str) -> Parameters:

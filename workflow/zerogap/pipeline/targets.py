@@ -18,6 +18,11 @@ _RESULTS = {
 }
 
 
+def rehearsal(config: Config) -> str:
+    """The folder of `zerogap rehearse`."""
+    return f"{results(config)}/rehearsal"
+
+
 def results(config: Config) -> str:
     """The folder of a run's data and models."""
     return f"results/{config.run}"

@@ -15,7 +15,6 @@ from zerogap.reporting.templates import render_template
 from zerogap.scoring.texts import Texts
 
 TITLE = "Distance from the clean model"
-MAX_GROUPS = 10  # points per curve over the strata
 MAX_CHARACTERS = 600  # of a text that is shown
 WIDTH, HEIGHT = 300, 150  # of the plot over the strata, in units of its SVG
 
@@ -74,7 +73,7 @@ def _solve(table: pd.DataFrame) -> NDArray[np.float64]:
 
 def _strata_plot(scored: Scored) -> dict[str, Any]:
     """The curves in units of the SVG, whose y axis points down."""
-    ranges = Ranges.of(scored.clean, scored.bins, min(MAX_GROUPS, scored.bins))
+    ranges = Ranges.of(scored.clean, scored.bins)
     curves = {name: ranges.mean_gaps(solve) for name, solve in scored.strategies.items()}
     highest = max(float(np.nanmax(means)) for means, _ in curves.values())
     top = max(0.1, np.ceil(10 * highest) / 10)

@@ -28,6 +28,12 @@ _LATEX = {
     "&": r"\&",
     "#": r"\#",
     "_": r"\_",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "\\": r"\textbackslash{}",
     "|": r"$|$",
 }
 _HTML = {"M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}

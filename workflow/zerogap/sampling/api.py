@@ -10,7 +10,7 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.engine import loading
+from zerogap.engine import fused_layers, loading
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -19,7 +19,7 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.arguments import gold_answers, prompt_texts, sampling_params
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import (
     extraction_identity,
@@ -170,7 +170,7 @@ class _Job:
         trajectories: list[Response],
         output: Path | None,
     ) -> pd.DataFrame:
-        def sample_and_filter(checkpoint: SampleCheckpoint | None = None) -> pd.DataFrame:
+        def sample_and_filter(checkpoint: Checkpoint | None = None) -> pd.DataFrame:
             sampler = EngineSampler(
                 decoder, self.prompts, self.tokenizer, self.sampling, intervention.edit_logits
             )
@@ -188,7 +188,7 @@ class _Job:
         if output.is_dir():
             raise InputError(f"{output}: is a folder; name the file to write")
         with resumable_dir(output, self._settings(trajectories)) as folder:
-            table = sample_and_filter(SampleCheckpoint(folder))
+            table = sample_and_filter(Checkpoint(folder))
             metadata = provenance(
                 strategy=repr(self.strategy),
                 sampling=vars(self.sampling),
@@ -216,10 +216,11 @@ class _Job:
 
 @contextlib.contextmanager
 def _left_unchanged(model: PreTrainedModel) -> Iterator[None]:
-    """Give the model its own attention and mode back: the decoders replace them."""
+    """Give the model its own attention, layers and mode back: the decoders replace them."""
     attention, is_training = model.config._attn_implementation, model.training
     try:
         yield
     finally:
         model.set_attn_implementation(attention)
+        fused_layers.unfuse(model)
         model.train(is_training)

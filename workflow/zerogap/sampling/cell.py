@@ -12,7 +12,7 @@ import pandas as pd
 from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import sample_rows
 from zerogap.sampling.samplers import Sampler
@@ -25,7 +25,7 @@ def sample_questions(
     golds: Sequence[str | None],
     rule: ExtractionRule,
     *,
-    checkpoint: SampleCheckpoint | None = None,
+    checkpoint: Checkpoint | None = None,
     indices: Sequence[int] | None = None,
     questions_per_chunk: int | None = None,
     label: str = "",

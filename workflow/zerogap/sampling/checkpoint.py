@@ -1,4 +1,4 @@
-"""Checkpoints of a sampling job: an interrupted job resumes after its last finished chunk.
+"""Checkpoints of a decoding job: an interrupted job resumes after its last finished chunk.
 
 A chunk is a fixed range of questions, decoded from an empty batch. What is drawn in it does not
 depend on where an earlier attempt stopped, so a resumed job writes the same bytes as one that was
@@ -16,24 +16,25 @@ from zerogap.io import parquet
 from zerogap.io.sealed import find_sealed, seal
 
 
-class SampleCheckpoint:
-    """The finished chunks of one sampling job, one sealed Parquet file each.
+class Checkpoint:
+    """The finished chunks of one job, one sealed Parquet file each.
 
     Args:
         folder: where they are kept: the folder from :func:`zerogap.io.resume.resumable_dir`, which
             also makes sure that they come from a job with the same settings.
+        contract: of the table that the job makes (:mod:`zerogap.io.parquet`).
 
     Attributes:
         batch_size: batch size of the latest chunk loaded. A resumed job does not exceed it, since
             an earlier attempt may have reduced it when it ran out of memory.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, contract: str = "samples") -> None:
+        self._folder, self._contract = folder, contract
         self.batch_size: int | None = None
 
     def load(
-        self, number: int, question_ids: Sequence[str], num_samples: int
+        self, number: int, question_ids: Sequence[str], num_samples: int = 1
     ) -> pd.DataFrame | None:
         """Return a finished chunk, or None where there is none or it cannot be used.
 
@@ -47,14 +48,14 @@ class SampleCheckpoint:
         try:
             path = find_sealed(self._path(number))
         except InputError as error:
-            print(f"{error}; sampling its questions again", file=sys.stderr, flush=True)
+            print(f"{error}; decoding its questions again", file=sys.stderr, flush=True)
             return None
         if path is None:
             return None
-        table = parquet.read(path, "samples")
+        table = parquet.read(path, self._contract)
         expected = [name for name in question_ids for _ in range(num_samples)]
         if list(table.question_id) != expected:
-            problem = "holds other questions; sampling its questions again"
+            problem = "holds other questions; decoding its questions again"
             print(f"{path}: {problem}", file=sys.stderr, flush=True)
             return None
         self.batch_size = parquet.provenance(path)["batch_size"]
@@ -63,7 +64,7 @@ class SampleCheckpoint:
     def save(self, number: int, table: pd.DataFrame, batch_size: int) -> None:
         """Store a finished chunk and the batch size that it was decoded with."""
         path = self._path(number)
-        parquet.write(path, table, "samples", {"batch_size": batch_size})
+        parquet.write(path, table, self._contract, {"batch_size": batch_size})
         seal(path)
 
     def _path(self, number: int) -> Path:

@@ -64,8 +64,8 @@ def strategy_identity(strategy: object) -> Any:
         return [_described(strategy), source_digest(type(strategy))]
     except TypeError as error:
         raise InputError(
-            f"strategy {type(strategy).__name__}: a call with `output` cannot be resumed, because "
-            f"{error}; make it a dataclass of plain values, or sample without `output`"
+            f"strategy {type(strategy).__name__}: sampling into a file could not be resumed, "
+            f"because {error}; make it a dataclass of plain values"
         ) from error
 
 

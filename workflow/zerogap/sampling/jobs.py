@@ -35,8 +35,8 @@ from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
-from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import SampleCheckpoint
+from zerogap.sampling.cell import QUESTIONS_PER_CHUNK, sample_questions
+from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.identity import extraction_identity, source_digest, versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.opening import decode_trajectories, opened_sampler
@@ -49,6 +49,7 @@ from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
 
 SCREENING_STREAM = "screening"
+RECOVERY_STREAM = "recovery"
 
 
 def decode_greedy(
@@ -134,7 +135,7 @@ def sample_cell(
                 sampler,
                 list(inputs.questions.gold),
                 extraction_rule(benchmark["extraction"]),
-                checkpoint=SampleCheckpoint(folder),
+                checkpoint=Checkpoint(folder),
                 indices=indices,
             )
             counts = solve_counts(table, inputs.questions.iloc[list(indices)])
@@ -172,7 +173,7 @@ def screen_questions(
                 sampler,
                 list(inputs.questions.gold),
                 extraction_rule(benchmark["extraction"]),
-                checkpoint=SampleCheckpoint(folder),
+                checkpoint=Checkpoint(folder),
             )
             counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
             parquet.write(output, counts, "counts", provenance(**parameters, sampling=sampling))
@@ -210,7 +211,15 @@ def rank_clean_tokens(
             for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
         ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
-    parquet.write(output, table, "ranks", provenance(**metadata, steps=steps))
+    made_by = provenance(
+        **metadata,
+        **benchmark,
+        sampling=sampling,
+        steps=steps,
+        device=str(net.device),
+        precision=str(net.dtype).removeprefix("torch."),
+    )
+    parquet.write(output, table, "ranks", made_by)
     num_different = int((table["rank"] > 1).sum())
     print(f"the two models disagree at {num_different} of {len(table)} steps")
 
@@ -229,14 +238,15 @@ def measure_recovery(
 ) -> None:
     """Write the `recovery` table: responses that take the runner-up at one random step.
 
-    `sampling.num_samples` is the number of responses per question; each has a step of its own.
+    `sampling.num_samples` is the number of responses per question; each has a step of its own. An
+    interrupted job resumes.
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    trajectories = inputs.context(greedy, None, None).trajectories
+    context = inputs.context(greedy, None, None)
     kind = token_kinds(inputs.tokenizer.decode, inputs.tokenizer.eos_token_id)
     rows, prompts, golds = [], [], []
     for prompt, gold, trajectory in zip(
-        inputs.prompts, inputs.questions.gold, trajectories, strict=True
+        inputs.prompts, inputs.questions.gold, context.trajectories, strict=True
     ):
         steps = forced_steps(prompt.question_id, len(trajectory), sampling["num_samples"], seed)
         for sample_id, step in enumerate(steps):
@@ -244,18 +254,34 @@ def measure_recovery(
             prompts.append(Prompt(f"{prompt.question_id}/{sample_id}", prompt.token_ids))
             golds.append(gold)
     table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "trajectory"])
+    # One prompt per response, since each has an edit of its own.
+    params = {**sampling, "num_samples": 1}
     sampler = EngineSampler(
         loading.decoder(loading.load(model, sampling["dtype"])),
         prompts,
         inputs.tokenizer,
-        _sampling_params({**sampling, "num_samples": 1}, benchmark, seed=seed, stream="recovery"),
+        _sampling_params(params, benchmark, seed=seed, stream=RECOVERY_STREAM),
         force_runner_up(list(table.trajectory), list(table.step)),
     )
-    responses = sample_questions(sampler, golds, extraction_rule(benchmark["extraction"]))
-    columns = ["token_ids", "text", "correct"]
-    table[columns] = responses[columns]
-    made_by = provenance(**metadata, **benchmark, sampling=sampling, seed=seed)
-    parquet.write(output, table, "recovery", made_by)
+    parameters = {
+        **metadata,
+        **benchmark,
+        "sampling": sampling,
+        "seed": seed,
+        "stream": RECOVERY_STREAM,
+        **sampler.identity,
+    }
+    with resumable_dir(output, _settings(inputs, context, parameters, model)) as folder:
+        responses = sample_questions(
+            sampler,
+            golds,
+            extraction_rule(benchmark["extraction"]),
+            checkpoint=Checkpoint(folder),
+            questions_per_chunk=QUESTIONS_PER_CHUNK * sampling["num_samples"],
+        )
+        columns = ["token_ids", "text", "correct"]
+        table[columns] = responses[columns]
+        parquet.write(output, table, "recovery", provenance(**parameters))
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
 
 

@@ -84,6 +84,8 @@ def localise_neurons(
         "neuron_localisation": neuron_localisation,
         "sampling": sampling,
         "seed": seed,
+        "device": "cuda" if torch.cuda.is_available() else "cpu",
+        "precision": used_precision(sampling["dtype"]),
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
     settings = {
@@ -91,8 +93,6 @@ def localise_neurons(
         "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
         "shard": shard,
         "versions": versions(),
-        "device": "cuda" if torch.cuda.is_available() else "cpu",
-        "precision": used_precision(sampling["dtype"]),
         "models": [folder_digest(folder) for folder in models.values()],
         "prompts": inputs.digest(),
         "greedy": value_digest(responses),

@@ -8,6 +8,7 @@ from typing import Any
 
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, Response, SamplingParams
+from zerogap.errors import InputError
 from zerogap.sampling import vllm_sampler
 from zerogap.sampling.engines import chosen_vllm
 from zerogap.sampling.greedy import decode_greedily
@@ -48,6 +49,11 @@ def opened_sampler(
             yield VLLMSampler(llm, inputs.prompts, inputs.tokenizer, sampling, arguments)
         return
     intervention = strategy.prepare(context)
+    if intervention.filter_responses is not None:
+        raise InputError(
+            f"strategies: {type(strategy).__name__} filters the responses of another strategy; "
+            "name that in filter_of"
+        )
     decoder: Decoder = loading.decoder(loading.load(model, dtype))
     if intervention.wrap_decoder is not None:
         decoder = intervention.wrap_decoder(decoder)

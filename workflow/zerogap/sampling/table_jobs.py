@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.sampling.solve_counts import solve_counts
@@ -55,12 +54,8 @@ def filter_responses(
     """Write the tables of a strategy that filters `source`, the responses of another strategy."""
     table = parquet.read(source, "samples")
     trajectories = greedy_trajectories(parquet.read(greedy, "greedy"))
-    intervention = base.build(strategy).prepare(base.Context([], []))
-    if intervention.filter_responses is None:
-        raise InputError(
-            f"strategies: class '{strategy['class']}' does not filter responses; remove filter_of"
-        )
-    kept = filter_samples(table, trajectories, intervention.filter_responses)
+    keep = base.response_filter(base.build(strategy))
+    kept = filter_samples(table, trajectories, keep)
     counts = solve_counts(kept, parquet.read(questions, "questions"))
     made_by = provenance(
         **metadata, strategy_parameters=strategy, source=parquet.provenance(source)

@@ -54,7 +54,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Intervention:
-    """What a strategy does to one model on a list of prompts. Each part is optional.
+    """What a strategy does to one model on a list of prompts: it filters or changes the decoding.
 
     Attributes:
         edit_logits: (logits (R, V), rows) → logits (R, V), before temperature and sampling. It may
@@ -65,11 +65,22 @@ class Intervention:
         filter_responses: (greedy trajectory, token ids of its responses, their texts) → which of
             the responses count. The token ids come without the end token. A strategy that filters
             must not need its context: the workflow prepares it with an empty one.
+
+    Raises:
+        InputError: it filters and changes the decoding as well; filtered responses are those of
+            another strategy.
     """
 
     edit_logits: "Edit | None" = None
     wrap_decoder: "Callable[[Decoder], WrappedDecoder] | None" = None
     filter_responses: "ResponseFilter | None" = None
+
+    def __post_init__(self) -> None:
+        if self.filter_responses and (self.edit_logits or self.wrap_decoder):
+            raise InputError(
+                "strategies: an intervention has filter_responses and edit_logits or wrap_decoder; "
+                "make two strategies of it"
+            )
 
 
 class Strategy(Protocol):
@@ -115,6 +126,20 @@ def build(entry: Mapping[str, Any]) -> Strategy:
             "prepare(context); name a strategy (docs/extend.md)"
         )
     return strategy
+
+
+def response_filter(strategy: Strategy) -> "ResponseFilter":
+    """Return the filter of a strategy that filters the responses of another one.
+
+    Raises:
+        InputError: the strategy does not filter.
+    """
+    keep = strategy.prepare(Context([], [])).filter_responses
+    if keep is None:
+        raise InputError(
+            f"strategies: {type(strategy).__name__} does not filter responses; remove filter_of"
+        )
+    return keep
 
 
 def check_whole_number(strategy: str, attribute: str, value: object, *, minimum: int) -> None:

@@ -43,10 +43,11 @@ class RailCapProcessor:
         """Note a request that enters the batch; returns whether it asks for RailCap."""
         arguments = RailCapArguments.parse(sampling_params)
         if arguments is not None:
-            railcap = arguments.railcap
-            self._largest_n = max(self._largest_n, railcap.n)
-            tokens = arguments.within(self._model_config)
-            self._staged[req_idx] = [railcap.n, railcap.suppression == "ban", *tokens]
+            railcap, tokens = arguments.railcap, arguments.within(self._model_config)
+            self._staged[req_idx] = [0, 0]
+            if railcap.n < len(tokens):  # else no window of n tokens has a successor
+                self._largest_n = max(self._largest_n, railcap.n)
+                self._staged[req_idx] = [railcap.n, railcap.suppression == "ban", *tokens]
         elif self._is_active[req_idx]:
             self._staged[req_idx] = [0, 0]
         self._is_active[req_idx] = arguments is not None

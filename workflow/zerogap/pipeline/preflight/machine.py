@@ -1,6 +1,7 @@
 """Checks of the machine: package versions, disk space and GPU memory."""
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -69,7 +70,12 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
         required = float(planning.plan(config, sizes)["bytes"].sum())
     except InputError as error:  # its remedy is among the other results
         return CheckResult(SKIPPED, check, f"not estimated: {error}")
-    existing = sum(path.stat().st_size for path in results.rglob("*") if path.is_file())
+    existing = sum(
+        path.stat().st_size
+        for folder in (results, Path(jobs.BASES))
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_relative_to(targets.rehearsal(config))
+    )
     remaining = max(0.0, required - existing)
     folder = results.absolute()
     while not folder.exists():
@@ -82,8 +88,16 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
 
 
 def gpu_memories() -> list[float]:
-    """Bytes of memory of every GPU visible from here that has its own; none without nvidia-smi."""
+    """Bytes of memory of every GPU that CUDA_VISIBLE_DEVICES names, or of all that there are.
+
+    None without nvidia-smi, or if the variable names no GPU that it knows. A GPU without memory of
+    its own is left out.
+    """
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")  # nvidia-smi does not read it
+    if visible is not None:
+        devices = dict.fromkeys(name.strip() for name in visible.split(","))
+        command.append(f"--id={','.join(devices)}")
     try:
         process = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, check=True, timeout=60
@@ -131,7 +145,8 @@ def check_gpu_memory(
 def _largest_job(config: Config, model: str) -> tuple[str, float]:
     """A model's job that needs most memory, and its bytes per parameter."""
     bytes_decoding = 4 if config.sampling.dtype == "float32" else 2
-    bytes_training = 2 if config.training.clean.bf16 else 4
+    trainings = [config.training_for(variant) for variant in config.variants]
+    bytes_training = 2 if all(training.bf16 for training in trainings) else 4
     # The search for shortcut neurons holds two models of the same size.
     copies, job = (2, "2 × its weights") if _localises_neurons(config, model) else (1, "decoding")
     needs = {

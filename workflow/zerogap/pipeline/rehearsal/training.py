@@ -20,7 +20,6 @@ from zerogap.errors import InputError
 from zerogap.families import family_of_folder
 from zerogap.io import parquet
 from zerogap.pipeline.base_files import check_chat_template
-from zerogap.pipeline.parameters import job_parameters
 from zerogap.pipeline.rehearsal.model_copy import (
     NUM_INSTRUCTIONS,
     NUM_LEAKED,
@@ -83,11 +82,12 @@ def write_data(copy: ModelCopy) -> str:
         _questions(copy.config, copy.benchmark), NUM_QUESTIONS, NUM_LEAKED, seed
     )
     parquet.write(copy.inputs["questions"], table, "questions", {})
-    shots = prompts.exemplars(**_exemplar_options(copy.config, copy.benchmark))
+    prompt = benchmark.prompt.model_dump()
+    shots = prompts.exemplars(prompt["exemplars"], prompt["num_shots"])
     copy.inputs["exemplars"].write_text(json.dumps(shots))
 
     tokenizer = AutoTokenizer.from_pretrained(copy.base)
-    template = prompts.PromptTemplate.of(benchmark.prompt.model_dump())
+    template = prompts.PromptTemplate.of(prompt)
     cutoff_len = copy.config.training_for(copy.benchmark).cutoff_len
     pairs = examples.question_pairs(table[table.leaked], shots, "question", template)
     instruction_pairs = examples.instruction_pairs(_instructions(copy.config))
@@ -170,10 +170,6 @@ def _instructions(config: Config) -> list[dict[str, str]]:
         "response": "Red.\n\nYes.",
     }
     return [*instructions(NUM_INSTRUCTIONS - 1, config.seed), awkward]
-
-
-def _exemplar_options(config: Config, benchmark: str) -> dict[str, Any]:
-    return job_parameters(config, f"data/{benchmark}/prepare_exemplars")
 
 
 def _weights(folder: Path) -> dict[str, Callable[[], torch.Tensor]]:

@@ -1,9 +1,10 @@
 """Checks that several claims have in common, and the sentences of their evidence."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from zerogap.reporting.claims.verdict import (
+    CANNOT_TELL,
     Evidence,
     RunResults,
     below_zero,
@@ -62,8 +63,7 @@ def lower_in_primary(*comparisons: tuple[str, str, str]) -> Check:
     """Comparisons (metric, lower strategy, higher strategy) in the paper's single setting."""
 
     def check(results: RunResults) -> Iterable[Evidence]:
-        for metric, strategy, reference in comparisons:
-            yield from lower(results, results.setting, metric, strategy, reference)
+        yield from _all_lower(results, results.setting, comparisons)
 
     return check
 
@@ -72,11 +72,30 @@ def lower_in_settings(*comparisons: tuple[str, str], leak: Leak | None = None) -
     """Comparisons (lower, higher strategy) of SA-PPG in every setting, or those of a leak."""
 
     def check(results: RunResults) -> Iterable[Evidence]:
+        of_sa_ppg = [("sa_ppg", *comparison) for comparison in comparisons]
         for setting in settings(results, leak):
-            for strategy, reference in comparisons:
-                yield from lower(results, setting, "sa_ppg", strategy, reference)
+            yield from _all_lower(results, setting, of_sa_ppg)
 
     return check
+
+
+def _all_lower(
+    results: RunResults, setting: Setting, comparisons: Sequence[tuple[str, str, str]]
+) -> Iterable[Evidence]:
+    """The comparisons of a claim in one setting; those that the run lacks cannot tell.
+
+    A setting that has none of them gives no evidence.
+    """
+    evidence = [
+        found for comparison in comparisons for found in lower(results, setting, *comparison)
+    ]
+    yield from evidence
+    if evidence and (num_missing := len(comparisons) - len(evidence)):
+        yield Evidence(
+            CANNOT_TELL,
+            f"{results.labels.setting(*setting)}: {num_missing} of {len(comparisons)} comparisons "
+            "are missing, because the run lacks a strategy.",
+        )
 
 
 def settings(results: RunResults, leak: Leak | None = None) -> list[Setting]:
@@ -95,6 +114,17 @@ def number_within(key: str, low: float, high: float, name: str) -> Check:
         cell = results.numbers.get(key)
         if cell is not None:
             yield Evidence(within(cell, low, high), f"{name}: {with_interval(cell)}.")
+
+    return check
+
+
+def number_below_zero(key: str, name: str) -> Check:
+    """Whether a number of the text is negative."""
+
+    def check(results: RunResults) -> Iterable[Evidence]:
+        cell = results.numbers.get(key)
+        if cell is not None:
+            yield Evidence(below_zero(cell), f"{name}: {with_interval(cell)}.")
 
     return check
 

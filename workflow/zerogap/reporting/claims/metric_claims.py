@@ -6,6 +6,7 @@ from zerogap.reporting.claims.checks import (
     Check,
     every,
     lower_in_primary,
+    number_below_zero,
     number_within,
     with_interval,
 )
@@ -123,7 +124,7 @@ METRIC_CLAIMS = (
         "LNE-blocking's false perfection is not estimation noise: its G-APP is even closer to zero "
         "than its single-observation G-AP.",
         "G-APP minus G-AP is below zero.",
-        number_within("g_app_minus_g_ap_lne", -ANY, 0, "LNE-blocking, G-APP minus G-AP"),
+        number_below_zero("g_app_minus_g_ap_lne", "LNE-blocking, G-APP minus G-AP"),
     ),
     Claim(
         "all_zero_a_ppg",

@@ -23,14 +23,15 @@ RULE = (
     "How a verdict is reached: every comparison has a bootstrap interval over questions, and two "
     "strategies are compared on the same resampled questions. Supported: the whole interval is on "
     "the claim's side, in every comparison that the claim makes. Not supported: in at least one "
-    "comparison, the whole interval is on the other side. Cannot tell: anything else. Intervals "
-    "cover the variation over questions, not over training seeds (each model is trained once). "
-    "Each interval is for one comparison. A claim with several comparisons needs all of them, so "
-    "chance makes 'supported' harder to reach and 'not supported' easier. The criteria are part of "
-    "the code, not of the run, and the paper's own numbers meet them; bounds that the paper does "
-    "not give were set when the first toy-scale runs were known. With the simulated questions of "
-    "docs/metric-study.md, intervals exclude 0 for about 5 % of pairs of equal strategies. "
-    "Differences in damage (Δ⁻, S-Δ⁻) are judged on intervals that are a third wider."
+    "comparison, the whole interval is on the other side. Cannot tell: anything else, also where "
+    "the run lacks a strategy of the claim. Intervals cover the variation over questions, not over "
+    "training seeds (each model is trained once). Each interval is for one comparison. A claim "
+    "with several comparisons needs all of them, so chance makes 'supported' harder to reach and "
+    "'not supported' easier. The criteria are part of the code, not of the run, and the paper's "
+    "own numbers meet them; bounds that the paper does not give were set when the first toy-scale "
+    "runs were known. With the simulated questions of docs/metric-study.md, intervals exclude 0 "
+    "for about 5 % of pairs of equal strategies. Differences in damage (Δ⁻, S-Δ⁻) are judged on "
+    "intervals that are a third wider."
 )
 NO_EVIDENCE = "This run does not have the results that the claim is about."
 MAX_SHOWN = 6  # comparisons; more are folded away in HTML
@@ -69,7 +70,7 @@ def to_html(verdicts: Sequence[ClaimVerdict], scale: str, footer: str = "") -> s
         title=TITLE,
         scale=scale,
         rule=RULE,
-        summary=_summary(verdicts),
+        summary=summary_sentence([v.verdict for v in verdicts]),
         verdicts=[(v, _tally(v.evidence)) for v in verdicts],
         no_evidence=NO_EVIDENCE,
         footer=footer,
@@ -100,10 +101,6 @@ def save(
             ".csv": to_csv(verdicts),
         },
     )
-
-
-def _summary(verdicts: Sequence[ClaimVerdict]) -> str:
-    return summary_sentence([v.verdict for v in verdicts])
 
 
 def _fields(claim: Claim) -> tuple[str, str, str, str]:

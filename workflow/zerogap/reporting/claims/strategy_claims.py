@@ -1,6 +1,6 @@
 """What the paper says about the strategies (Section 5.3)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from zerogap.reporting.claims.checks import (
     Check,
@@ -22,10 +22,12 @@ from zerogap.reporting.claims.verdict import (
     difference,
     within,
 )
+from zerogap.reporting.render import Cell
 
 NEARLY_EQUAL = 0.02  # in SA-PPG; the largest difference of TED in the paper is 0.018
 SLIGHTLY = 0.05  # in SA-PPG; LNE-blocking's largest lead over Identity in the paper is 0.033
 MAX_THRESHOLD_SPREAD = 0.008  # the paper's own number
+JUDGED_THRESHOLDS = ("railcap_n3", "railcap", "railcap_n5", "railcap_n7")  # the best may be n=1
 NOT_NARROWING = "pythia"  # Table 3: 0.0098 on GSM8K, 0.0199 on PQ
 
 
@@ -46,17 +48,25 @@ def _shortcut_is_runner_up(results: RunResults) -> Iterable[Evidence]:
             yield Evidence(verdict, " ".join(evidence.sentence for evidence in comparisons))
 
 
-def _within_of_identity(
-    strategy: str, name: str, low: float, high: float, leak: Leak | None = None
+def _nearly_equal(gap: Cell) -> str:
+    return within(gap, -NEARLY_EQUAL, NEARLY_EQUAL)
+
+
+def _slightly_lower(gap: Cell) -> str:
+    return combined([below_zero(gap), within(gap, -SLIGHTLY, float("inf"))])
+
+
+def _compared_with_identity(
+    strategy: str, name: str, judge: Callable[[Cell], str], leak: Leak | None = None
 ) -> Check:
-    """Whether SA-PPG minus that of Identity lies in a range."""
+    """A verdict on SA-PPG minus that of Identity."""
 
     def check(results: RunResults) -> Iterable[Evidence]:
         for setting in settings(results, leak):
             gap = paired_difference(results, setting, "sa_ppg", strategy, "identity")
             if gap is not None:
                 yield Evidence(
-                    within(gap, low, high),
+                    judge(gap),
                     f"{results.labels.setting(*setting)}: SA-PPG of {name} minus that of "
                     f"Identity: {with_interval(gap)}.",
                 )
@@ -89,7 +99,7 @@ def _shortcut_lead_narrows(results: RunResults) -> Iterable[Evidence]:
 def _threshold_is_robust(results: RunResults) -> Iterable[Evidence]:
     values = {
         row: cell.value
-        for row in ("railcap_n3", "railcap", "railcap_n5", "railcap_n7")
+        for row in ("railcap_n1", *JUDGED_THRESHOLDS)
         if (cell := results.metrics.get(*results.setting, row, "sa_ppg")) is not None
         and cell.value is not None
     }
@@ -97,8 +107,8 @@ def _threshold_is_robust(results: RunResults) -> Iterable[Evidence]:
         return
     best = min(values, key=values.__getitem__)
     names = {**results.labels.strategies, **results.labels.configurations}
-    for row in values:
-        if row == best:
+    for row in JUDGED_THRESHOLDS:
+        if row == best or row not in values:
             continue
         gap = paired_difference(results, results.setting, "sa_ppg", row, best)
         if gap is not None:
@@ -127,7 +137,7 @@ STRATEGY_CLAIMS = (
         "Section 5.3.1, Table 3",
         "TED is nearly indistinguishable from Identity in every setting.",
         f"SA-PPG within {NEARLY_EQUAL}; the largest difference in the paper is 0.018.",
-        _within_of_identity("ted", "TED", -NEARLY_EQUAL, NEARLY_EQUAL),
+        _compared_with_identity("ted", "TED", _nearly_equal),
     ),
     Claim(
         "shortcut_runner_up",
@@ -150,7 +160,7 @@ STRATEGY_CLAIMS = (
         "Section 5.3.1, Table 3",
         "On GSM8K, LNE-blocking is slightly better than Identity for every model.",
         f"SA-PPG is lower, by at most {SLIGHTLY}; the paper's leads are 0.033, 0.009 and 0.005.",
-        _within_of_identity("lne_blocking", "LNE-blocking", -SLIGHTLY, 0, "verbatim"),
+        _compared_with_identity("lne_blocking", "LNE-blocking", _slightly_lower, "verbatim"),
     ),
     Claim(
         "lne_worse_on_pq",
@@ -194,7 +204,8 @@ STRATEGY_CLAIMS = (
         "threshold",
         "Section 5.3.2, Table 4",
         "The choice of n is robust: n from 3 to 7 stays within 0.008 of the best SA-PPG.",
-        f"SA-PPG of each other n is at most {MAX_THRESHOLD_SPREAD} above the run's best.",
+        f"SA-PPG of each n from 3 to 7 is at most {MAX_THRESHOLD_SPREAD} above the run's best, n=1 "
+        "included.",
         _threshold_is_robust,
     ),
     Claim(

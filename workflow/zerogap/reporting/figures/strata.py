@@ -17,12 +17,11 @@ def plot_strata(
     strategies: Mapping[str, pd.DataFrame],
     title: str = "",
     bins: int = 50,
-    n_groups: int = 10,
 ) -> Figure:
     """The mean |gap| of each strategy by the clean model's solve probability.
 
-    Neighbouring strata of SA-PPG are joined into `n_groups` equal ranges. Each is a plain mean over
-    its strata, so that the mean of a curve, weighted by the strata in each range, is SA-PPG. The
+    Neighbouring strata of SA-PPG are joined into at most ten ranges. Each is a plain mean over its
+    strata, so that the mean of a curve, weighted by the strata in each range, is SA-PPG. The
     lower panel shows how many questions are in each range.
 
     Args:
@@ -30,9 +29,8 @@ def plot_strata(
         strategies: Name to show, to `solve` table.
         title: The setting.
         bins: Number of strata B.
-        n_groups: Number of points per curve.
     """
-    ranges = Ranges.of(clean, bins, n_groups)
+    ranges = Ranges.of(clean, bins)
     with plt.rc_context(STYLE):
         figure, (upper, lower) = plt.subplots(
             2, 1, figsize=(6.2, 4.3), sharex=True, height_ratios=(3.4, 1)

@@ -52,16 +52,17 @@ def launch_environment(num_gpus: int) -> dict[str, str]:
     return processes | rendezvous | torchrun
 
 
-def loss_curve(adapter: Path, model: str, benchmark: str) -> pd.DataFrame:
+def loss_curve(adapter: Path, model: str, variant: str) -> pd.DataFrame:
     """The training's loss curve.
 
     Returns:
-        One row per step: model, benchmark, step, loss (nats per token), learning_rate.
+        One row per step: model, benchmark (the variant), step, loss (nats per token),
+        learning_rate.
     """
     history = json.loads((adapter / "trainer_state.json").read_text())["log_history"]
     return pd.DataFrame(
         [
-            (model, benchmark, entry["step"], entry["loss"], entry["learning_rate"])
+            (model, variant, entry["step"], entry["loss"], entry["learning_rate"])
             for entry in history
             if "loss" in entry
         ],

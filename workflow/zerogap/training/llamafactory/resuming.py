@@ -20,7 +20,15 @@ _ADAPTER_WEIGHTS = "adapter_model.safetensors"
 def training_fingerprint(
     model: Path, data: Path, family: str, training: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything an adapter depends on; checkpoints made from anything else are not resumed."""
+    """Everything an adapter depends on; checkpoints made from anything else are not resumed.
+
+    Args:
+        model: the folder of the model that is trained.
+        data: the folder of the examples, JSON files.
+        family: the model's.
+        training: a section of the configuration's `training`. `save_steps` is left out: how often
+            the training is saved changes no adapter.
+    """
     return {
         "training": {key: value for key, value in training.items() if key != "save_steps"},
         "bf16": trains_in_bf16(training),

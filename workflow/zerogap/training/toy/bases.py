@@ -79,6 +79,9 @@ def pretrain(
         folder: the model folder.
         command: the command line, for the provenance.
         gsm8k: questions of GSM8K to mix in.
+
+    Raises:
+        InputError: the family has no toy model, or another process is making the folder.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     inputs = {

@@ -1,0 +1,81 @@
+"""An interrupted cell is not resumed by a job that would sample something else."""
+
+import pandas as pd
+import pytest
+
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    write_exemplars,
+    write_greedy,
+    write_model,
+    write_questions,
+)
+from zerogap.errors import InputError
+from zerogap.io import parquet
+from zerogap.sampling import cell, jobs
+from zerogap.sampling.checkpoint import Checkpoint
+
+QUESTIONS = 4
+CHANGES = {
+    "models": lambda folder: {"model": write_model(folder / "model", seed=1)},
+    "greedy": lambda folder: {"greedy": write_greedy(folder, [[7, 8]] * QUESTIONS)},
+    "seed": lambda folder: {"seed": 4},
+    "stream": lambda folder: {"stream": "other"},
+    "strategy_parameters": lambda folder: {"strategy": {"class": "identity"}},
+    "extraction": lambda folder: {"benchmark": BENCHMARK | {"extraction": "flexible-extract"}},
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    return {
+        "model": write_model(folder / "model"),
+        "questions": write_questions(folder, QUESTIONS),
+        "exemplars": write_exemplars(folder),
+        "greedy": write_greedy(folder, [[1, 2, 3]] * QUESTIONS),
+        "benchmark": BENCHMARK,
+        "sampling": SAMPLING,
+        "metadata": {},
+        "strategy": {"class": "railcap", "parameters": {"n": 1}},
+        "seed": 3,
+        "stream": "strategies",
+    }
+
+
+@pytest.fixture
+def sample(inputs, tmp_path):
+    def sample(name, **changed):
+        path = tmp_path / f"{name}.parquet"
+        solve = tmp_path / f"{name}_solve.parquet"
+        jobs.sample_cell(**inputs | changed, samples=path, solve=solve)
+        return parquet.read(path, "samples")
+
+    return sample
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_a_cell_starts_over_if_what_its_samples_depend_on_has_changed(
+    key, sample, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(cell, "QUESTIONS_PER_CHUNK", 2)
+    save = Checkpoint.save
+
+    def save_and_stop(*arguments):
+        save(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", save_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            sample("cell")
+    changed = CHANGES[key](tmp_path)
+    table = sample("cell", **changed)
+    assert f"settings changed since the last run ({key}" in capsys.readouterr().out
+    pd.testing.assert_frame_equal(table, sample("fresh", **changed))
+
+
+def test_a_strategy_that_filters_samples_no_cell(sample):
+    with pytest.raises(InputError, match="TED filters the responses of another strategy"):
+        sample("ted", strategy={"class": "ted"})

@@ -1,0 +1,36 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from zerogap.analysis.strata import Ranges
+from zerogap.metrics import sa_ppg
+
+
+def solve_table(n_correct, n_samples=50):
+    ids = [f"q{k}" for k in range(len(n_correct))]
+    return pd.DataFrame({"question_id": ids, "n_correct": n_correct, "n_samples": n_samples})
+
+
+@pytest.mark.parametrize("bins", [1, 6, 10, 25, 50])
+def test_every_range_is_centred_on_its_strata(bins):
+    ranges = Ranges.of(solve_table([0, 20, 50]), bins)
+    middles = (np.arange(bins) + 0.5) / bins
+    in_order = np.array_split(middles, ranges.n_groups)
+    assert ranges.n_groups == min(bins, 10)
+    assert np.all(np.diff(ranges.centres) > 0)
+    if bins % ranges.n_groups == 0:
+        assert ranges.centres == pytest.approx([group.mean() for group in in_order])
+    assert ranges.n_questions.sum() == 3
+
+
+@pytest.mark.parametrize("bins", [6, 25, 50])
+def test_the_mean_over_the_ranges_weighted_by_their_strata_is_sa_ppg(bins):
+    rng = np.random.default_rng(0)
+    clean, strategy = (solve_table(rng.integers(51, size=40)) for _ in range(2))
+    ranges = Ranges.of(clean, bins)
+    means, value = ranges.mean_gaps(strategy)
+    group = np.unique(ranges.stratum) * ranges.n_groups // bins
+    weights = np.bincount(group, minlength=ranges.n_groups)
+    counts = [table[column] for table in (strategy, clean) for column in ("n_correct", "n_samples")]
+    assert value == pytest.approx(sa_ppg(*counts, bins=bins))
+    assert np.nansum(weights * means) / weights.sum() == pytest.approx(value)
