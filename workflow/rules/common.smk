@@ -71,6 +71,11 @@ wildcard_constraints:
     preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
 
 
+# Before other jobs that are ready. On few cores, two single-threaded searches for neurons otherwise
+# run one after the other, because the second still needs trajectories when the first one starts.
+TRAJECTORIES_FIRST = 1
+
+
 def doubling(amount):
     """Memory in MB: in a retry twice as much, and never more, since a long job is retried often."""
     return lambda wildcards, attempt: amount * min(attempt, 2)

@@ -19,6 +19,7 @@ rule decode_greedy:
         "<results>/logs/{model}/{variant}/decode_greedy.log",
     benchmark:
         "<results>/timings/{model}/{variant}/decode_greedy.tsv"
+    priority: TRAJECTORIES_FIRST
     conda:
         lambda wildcards: (
             "../../envs/vllm.yaml"

@@ -15,6 +15,7 @@ rule write_training_data:
         directory("<results>/{model}/{variant}/training/data"),
     log:
         "<results>/logs/{model}/{variant}/write_training_data.log",
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/train.yaml"
     resources:
@@ -46,6 +47,7 @@ rule train_lora:
         "<results>/logs/{model}/{variant}/train_lora.log",
     benchmark:
         "<results>/timings/{model}/{variant}/train_lora.tsv"
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/train.yaml"
     threads: 8
@@ -71,6 +73,7 @@ rule merge_lora:
         directory("<results>/{model}/{variant}/model"),
     log:
         "<results>/logs/{model}/{variant}/merge_lora.log",
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/train.yaml"
     resources:
