@@ -180,6 +180,7 @@ rule check_claims:
         prefix=subpath(output.html, strip_suffix=".html"),
         setting=report_sources.source_value(CONFIG, "primary_setting"),
         paraphrase_of=CONFIG.paraphrase_of,
+        rail_n=jobs.rail_thresholds(CONFIG).get("railcap"),
         labels=LABELS,
         scale=f"{CONFIG.scale_note} {SCALE}".lstrip(),
         metadata={"run": CONFIG.run},

@@ -34,6 +34,7 @@ def main(job: "Snakemake") -> None:
             for key in columns["collapse"]
         },
         paraphrase_of=job.params.paraphrase_of,
+        rail_n=job.params.rail_n,
         labels=Labels.from_mapping(job.params.labels),
     )
     verdicts = evaluate_claims(CLAIMS, results)

@@ -64,6 +64,7 @@ def results(table=None, width=0.001, memorisation=None, **numbers):
         published | numbers,
         {SETTING: looks | (memorisation or {})},
         {"pq": "gsm8k"},
+        4,
         Labels(),
     )
 
@@ -196,6 +197,14 @@ def test_a_claim_without_some_of_its_comparisons_cannot_tell():
         assert found[key].verdict == CANNOT_TELL
         assert "comparisons are missing, because" in found[key].evidence[-1].sentence
     assert found["lne_worse_on_pq"].verdict == SUPPORTED
+
+
+def test_another_threshold_is_no_evidence_on_that_of_the_paper():
+    found = by_claim(dataclasses.replace(results(width=0.0003), rail_n=6))
+    for key in ("trade_off", "parity", "threshold"):
+        assert found[key].verdict == CANNOT_TELL
+        assert found[key].evidence == ()
+    assert found["cap_beats_ban"].verdict == SUPPORTED
 
 
 def test_a_difference_of_exactly_zero_is_not_below_zero():

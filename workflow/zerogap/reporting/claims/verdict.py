@@ -29,6 +29,7 @@ class RunResults:
         memorisation: (model, benchmark) to the numbers of the memorisation check, by column.
         paraphrase_of: Benchmark contaminated with paraphrases (the paper's PQ) to the benchmark
             whose questions they paraphrase (the paper's GSM8K).
+        rail_n: RailCap's n in the run; None without RailCap.
         labels: Names to show.
     """
 
@@ -37,6 +38,7 @@ class RunResults:
     numbers: Mapping[str, Cell]
     memorisation: Mapping[tuple[str, str], Mapping[str, Cell]]
     paraphrase_of: Mapping[str, str]
+    rail_n: int | None
     labels: Labels
 
 
