@@ -170,6 +170,7 @@ def test_claims_are_checked_from_the_files_of_other_rules(config, run_folder, tm
         "labels": labels,
         "scale": "Tiny.",
         "paraphrase_of": config.paraphrase_of,
+        "rail_n": 4,
     }
     check_claims.main(job(None, inputs, **params, prefix=str(tmp_path / "sheet")))
     rows = pd.read_csv(tmp_path / "sheet.csv").set_index("claim")
