@@ -229,6 +229,13 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
         assert "benchmark:" in text
 
 
+def test_everything_up_to_the_trajectories_runs_first():
+    files = ("data", "parameters", "bases", "preparation", "train")
+    text = "".join((ROOT / f"workflow/rules/{name}.smk").read_text() for name in files)
+    first = {name for name, rule in rule_texts().items() if "priority: TRAJECTORIES_FIRST" in rule}
+    assert first == {"decode_greedy", *(n for n in rule_texts() if f"rule {n}:" in text)}
+
+
 @pytest.mark.parametrize("name", rule_texts())
 def test_no_rule_asks_for_more_time_than_max_runtime(name):
     assert re.findall(r"runtime=(\w+)", rule_texts()[name]) in (["minutes"], [])

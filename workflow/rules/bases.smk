@@ -13,6 +13,7 @@ rule fetch_base:
         "<results>/logs/{model}/fetch_base.log",
     wildcard_constraints:
         model="|".join(FETCHED_MODELS) or NEVER_MATCHES,
+    priority: TRAJECTORIES_FIRST
     retries: 3
     localrule: True
     conda:
@@ -37,6 +38,7 @@ rule convert_gguf:
         "<bases>/logs/{model}/convert_gguf.log",
     wildcard_constraints:
         model="|".join(jobs.converted_models(CONFIG)) or NEVER_MATCHES,
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/train.yaml"
     resources:
@@ -63,6 +65,7 @@ rule pretrain_base:
     wildcard_constraints:
         model="|".join(model for model in CONFIG.models if model not in FETCHED_MODELS)
         or NEVER_MATCHES,
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/train.yaml"
     threads: 8

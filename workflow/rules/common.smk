@@ -71,8 +71,9 @@ wildcard_constraints:
     preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
 
 
-# Before other jobs that are ready. On few cores, two single-threaded searches for neurons otherwise
-# run one after the other, because the second still needs trajectories when the first one starts.
+# The priority of everything up to the trajectories, parameter files included. On few cores, two
+# single-threaded searches for neurons otherwise run one after the other, because the second still
+# needs trajectories when the first one starts.
 TRAJECTORIES_FIRST = 1
 
 

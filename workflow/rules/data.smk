@@ -11,6 +11,7 @@ rule fetch_questions:
         test="<results>/data/{owner}/test.jsonl",
     log:
         "<results>/logs/data/{owner}/fetch_questions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -36,6 +37,7 @@ rule split_questions:
         training="<results>/data/{owner}/train.parquet",
     log:
         "<results>/logs/data/{owner}/split_questions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -65,6 +67,7 @@ rule paraphrase_questions:
     benchmark:
         "<results>/timings/data/{benchmark}/paraphrase_questions.tsv"
     # A local model needs a GPU; a chat endpoint needs the network of the machine Snakemake is on.
+    priority: TRAJECTORIES_FIRST
     localrule: not LOCAL_CHAT_MODEL
     conda:
         "../../envs/train.yaml"
@@ -89,6 +92,7 @@ rule write_questions:
         "<results>/data/{benchmark}/questions.parquet",
     log:
         "<results>/logs/data/{benchmark}/write_questions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -112,6 +116,7 @@ rule prepare_instructions:
         "<results>/data/instructions.jsonl",
     log:
         "<results>/logs/data/prepare_instructions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -134,6 +139,7 @@ rule prepare_exemplars:
         "<results>/data/{owner}/exemplars.json",
     log:
         "<results>/logs/data/{owner}/prepare_exemplars.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"

@@ -11,6 +11,7 @@ rule write_parameters:
         "<results>/parameters/{job}.json",
     log:
         "<results>/logs/parameters/{job}.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     params:
         parameters=lambda wildcards: parameters.job_parameters(CONFIG, wildcards.job),

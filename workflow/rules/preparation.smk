@@ -13,6 +13,7 @@ rule draw_preparation_questions:
         "<bases>/{model}/{preparation}/questions.parquet",
     log:
         "<bases>/logs/{model}/{preparation}/draw_preparation_questions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -84,6 +85,7 @@ rule draw_screening_questions:
         "<bases>/{model}/{preparation}/candidates.parquet",
     log:
         "<bases>/logs/{model}/{preparation}/draw_screening_questions.log",
+    priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
         "../../envs/train.yaml"
@@ -109,6 +111,7 @@ rule screen_questions:
         "<bases>/logs/{model}/{preparation}/screen_questions.log",
     benchmark:
         "<bases>/timings/{model}/{preparation}/screen_questions.tsv"
+    priority: TRAJECTORIES_FIRST
     conda:
         "../../envs/sample.yaml"
     threads: 8
