@@ -39,7 +39,7 @@ smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model
 	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
 
-varied: .venv/ready ## one wider toy model and a richer language, in the paper's regime
+varied: .venv/ready ## one wider toy model and a richer language, closer to the paper's models
 	$(SNAKEMAKE) --profile profiles/varied
 	@$(MAKE) --no-print-directory report RUN=varied
 

@@ -89,7 +89,7 @@ def test_a_run_does_not_change_the_prepared_base_of_another_run(scales, tmp_path
     assert check_prepared_bases(first) == []
     [result] = check_prepared_bases(second)
     assert result.status == FAILED
-    assert "was made with another cutoff_len, training.cutoff_len; give the new" in result.text
+    assert "was made with another cutoff_len, training.cutoff_len; restore" in result.text
     assert check_prepared_bases(config.load([*files, longer, other_name])) == []
 
 

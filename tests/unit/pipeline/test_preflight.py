@@ -13,7 +13,17 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import published_size
 from zerogap.pipeline import targets
-from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, inputs, machine, run_checks
+from zerogap.pipeline.preflight import (
+    FAILED,
+    OK,
+    SKIPPED,
+    CheckResult,
+    all_checks,
+    checks,
+    inputs,
+    machine,
+    run_checks,
+)
 from zerogap.pipeline.preflight.hub import hub_resources
 from zerogap.pipeline.preflight.strategies import check_strategies
 from zerogap.sampling import engines
@@ -43,7 +53,7 @@ def test_a_filter_that_does_not_filter_is_reported(quick):
     ]
 
 
-def test_nothing_is_checked_once_all_long_jobs_are_done(quick, monkeypatch):
+def test_only_prepared_bases_are_checked_once_all_long_jobs_are_done(quick, monkeypatch):
     config = quick()
     monkeypatch.setitem(machine.VERSIONS, "transformers", "9")
     assert failures(all_checks(config))
@@ -52,6 +62,9 @@ def test_nothing_is_checked_once_all_long_jobs_are_done(quick, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     assert all_checks(config) == []
+    changed = CheckResult(FAILED, "prepared base of llama2", "was made with another seed")
+    monkeypatch.setattr(checks, "check_prepared_bases", lambda config: [changed])
+    assert all_checks(config) == [changed]
 
 
 def test_all_failures_are_reported_at_once_one_per_line(quick, monkeypatch):
@@ -151,10 +164,11 @@ def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, monkey
     with existing.open("wb") as file:
         file.truncate(100 * 10**9)  # sparse: takes no disk space
     assert machine.check_disk_space(config, sizes).status == OK
-    rehearsal = Path(targets.rehearsal(config))
-    rehearsal.mkdir()
-    existing.rename(rehearsal / existing.name)  # a rehearsal's files are not those of the run
-    assert machine.check_disk_space(config, sizes).status == FAILED
+    # A rehearsal's files are not those of the run, nor are the bases of another one.
+    for folder in map(Path, (targets.rehearsal(config), "results/bases/other/base")):
+        folder.mkdir(parents=True)
+        existing = existing.rename(folder / existing.name)
+        assert machine.check_disk_space(config, sizes).status == FAILED
 
 
 def test_disk_space_is_skipped_if_the_size_of_a_model_is_unknown(paper):

@@ -189,6 +189,14 @@ def test_the_best_threshold_may_be_one_that_the_claim_is_not_about():
     assert len(threshold.evidence) == 4
 
 
+def test_the_choice_of_n_is_not_judged_without_every_n():
+    table = paper_with_intervals(0.0003)
+    of_n7 = table.strategy.eq("railcap_n7") | table.metric.str.endswith("_vs_railcap_n7")
+    threshold = by_claim(results(table[~of_n7]))["threshold"]
+    assert threshold.verdict == CANNOT_TELL
+    assert threshold.evidence[-1].sentence == "1 of 5 values of n are missing from the run."
+
+
 def test_a_claim_without_some_of_its_comparisons_cannot_tell():
     table = paper_with_intervals(0.0003)
     shortcut = table.strategy.eq("shortcut") | table.metric.str.endswith("_vs_shortcut")

@@ -12,9 +12,10 @@ The kernels compute in float32 and round once (the norm on a CPU twice, as `tran
 where `transformers` rounds after every operation.
 
 All modules stay in place, with their parameters and hooks. They compute as before outside of
-inference mode, in another precision, and where a projection has a bias or an adapter, and attention
-also where the model has another one: the model can still be trained, converted, adapted and used
-elsewhere. `unfuse` takes everything back but the joint matrices, of which the weights remain views.
+inference mode, in another precision, and where a projection has a bias or an adapter. Attention
+also does so where the model uses another implementation. The model can still be trained, converted,
+adapted and used elsewhere. `unfuse` takes everything back but the joint matrices, of which the
+weights remain views.
 """
 
 import functools

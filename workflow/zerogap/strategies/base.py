@@ -2,7 +2,7 @@
 
 A strategy is a small object that holds its parameters, such as `RailCap(n=4)`, and has one method,
 `prepare(context) -> Intervention`. From what is known before sampling (:class:`Context`) it makes
-up to three functions:
+functions that change the decoding, or one that filters:
 
 - `edit_logits` changes the logits of a decoding step (RailCap, LNE-blocking),
 - `wrap_decoder` changes the model that decodes (Shortcut neuron patching),

@@ -72,7 +72,7 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
         return CheckResult(SKIPPED, check, f"not estimated: {error}")
     existing = sum(
         path.stat().st_size
-        for folder in (results, Path(jobs.BASES))
+        for folder in (results, *_shared_folders(config))
         for path in folder.rglob("*")
         if path.is_file() and not path.is_relative_to(targets.rehearsal(config))
     )
@@ -85,6 +85,13 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     if free > remaining:
         return CheckResult(OK, check, text)
     return failed(check, f"{text}; free some, or make results a link to a larger disk")
+
+
+def _shared_folders(config: Config) -> list[Path]:
+    """Where the converted and prepared bases of the run are; other runs may use them too."""
+    converted = [targets.unprepared_base(config, model) for model in jobs.converted_models(config)]
+    prepared = [Path(targets.base_model(config, m)).parent for m in jobs.prepared_models(config)]
+    return [*map(Path, converted), *prepared]
 
 
 def gpu_memories() -> list[float]:
@@ -146,7 +153,8 @@ def _largest_job(config: Config, model: str) -> tuple[str, float]:
     """A model's job that needs most memory, and its bytes per parameter."""
     bytes_decoding = 4 if config.sampling.dtype == "float32" else 2
     trainings = [config.training_for(variant) for variant in config.variants]
-    bytes_training = 2 if all(training.bf16 for training in trainings) else 4
+    on_gpu = [training for training in trainings if training.num_gpus_used]
+    bytes_training = max((2 if training.bf16 else 4 for training in on_gpu), default=0)
     # The search for shortcut neurons holds two models of the same size.
     copies, job = (2, "2 × its weights") if _localises_neurons(config, model) else (1, "decoding")
     needs = {

@@ -20,8 +20,8 @@ def check_prepared_bases(config: Config) -> list[CheckResult]:
             results.append(
                 failed(
                     f"prepared base of {model}",
-                    f"{made.parent} was made with another {', '.join(changed)}; give the new one "
-                    f"its own models.{model}.preparation.name, or delete the folder",
+                    f"{made.parent} was made with another {', '.join(changed)}; restore the "
+                    f"values, set another models.{model}.preparation.name, or delete the folder",
                 )
             )
     return results

@@ -14,6 +14,7 @@ from zerogap.reporting.claims.checks import (
     with_interval,
 )
 from zerogap.reporting.claims.verdict import (
+    CANNOT_TELL,
     Claim,
     Evidence,
     RunResults,
@@ -98,9 +99,10 @@ def _shortcut_lead_narrows(results: RunResults) -> Iterable[Evidence]:
 
 
 def _threshold_is_robust(results: RunResults) -> Iterable[Evidence]:
+    thresholds = ("railcap_n1", *JUDGED_THRESHOLDS)
     values = {
         row: cell.value
-        for row in ("railcap_n1", *JUDGED_THRESHOLDS)
+        for row in thresholds
         if (cell := results.metrics.get(*results.setting, row, "sa_ppg")) is not None
         and cell.value is not None
     }
@@ -118,6 +120,11 @@ def _threshold_is_robust(results: RunResults) -> Iterable[Evidence]:
                 f"{results.labels.setting(*results.setting)}: SA-PPG of {names.get(row, row)} "
                 f"minus that of the best, {names.get(best, best)}: {with_interval(gap)}.",
             )
+    if num_missing := len(thresholds) - len(values):
+        yield Evidence(
+            CANNOT_TELL,
+            f"{num_missing} of {len(thresholds)} values of n are missing from the run.",
+        )
 
 
 def _with_the_papers_n(check: Check) -> Check:
