@@ -54,6 +54,17 @@ def write_exemplars(folder: Path) -> Path:
     return folder / "exemplars.json"
 
 
+def write_inputs(
+    folder: Path, num_questions: int, leaked: list[bool] | bool = False
+) -> dict[str, Path]:
+    """Model, questions and exemplars, by the names of the jobs' arguments."""
+    return {
+        "model": write_model(folder / "model"),
+        "questions": write_questions(folder, num_questions, leaked),
+        "exemplars": write_exemplars(folder),
+    }
+
+
 def write_greedy(folder: Path, trajectories: list[list[int]]) -> Path:
     """Greedy trajectories of the questions, without their texts."""
     table = pd.DataFrame(

@@ -66,8 +66,8 @@ rule paraphrase_questions:
         "<results>/logs/data/{benchmark}/paraphrase_questions.log",
     benchmark:
         "<results>/timings/data/{benchmark}/paraphrase_questions.tsv"
-    # A local model needs a GPU; a chat endpoint needs the network of the machine Snakemake is on.
     priority: TRAJECTORIES_FIRST
+    # A local model needs a GPU; a chat endpoint needs the network of the machine Snakemake is on.
     localrule: not LOCAL_CHAT_MODEL
     conda:
         "../../envs/train.yaml"

@@ -75,6 +75,14 @@ def claim(count: int = 1) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(descriptors)
 
 
+def named() -> list[str] | None:
+    """The GPUs in CUDA_VISIBLE_DEVICES, as often as it names them; None if it is not set."""
+    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if variable is None:
+        return None
+    return [name.strip() for name in variable.split(",") if name.strip() not in ("", "-1")]
+
+
 def any_visible() -> bool:
     """Whether this process would have a GPU after :func:`claim`; does not initialise CUDA.
 
@@ -94,13 +102,11 @@ def any_visible() -> bool:
 
 def _visible_slots() -> list[_Slot]:
     """The slots of all visible GPUs: every GPU's first slot, then the second ones, and so on."""
-    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if variable is None:
+    devices = named()
+    if devices is None:
         import torch  # takes seconds; jobs without it do not wait for the import
 
         devices = list(map(str, range(torch.cuda.device_count())))
-    else:
-        devices = [name.strip() for name in variable.split(",") if name.strip() not in ("", "-1")]
     times_named: Counter[str] = Counter()
     slots = []
     for device in devices:

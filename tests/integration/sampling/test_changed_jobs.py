@@ -3,14 +3,7 @@
 import pandas as pd
 import pytest
 
-from helpers.job_inputs import (
-    BENCHMARK,
-    SAMPLING,
-    write_exemplars,
-    write_greedy,
-    write_model,
-    write_questions,
-)
+from helpers.job_inputs import BENCHMARK, SAMPLING, write_greedy, write_inputs, write_model
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling import cell, jobs
@@ -31,9 +24,7 @@ CHANGES = {
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
     return {
-        "model": write_model(folder / "model"),
-        "questions": write_questions(folder, QUESTIONS),
-        "exemplars": write_exemplars(folder),
+        **write_inputs(folder, QUESTIONS),
         "greedy": write_greedy(folder, [[1, 2, 3]] * QUESTIONS),
         "benchmark": BENCHMARK,
         "sampling": SAMPLING,

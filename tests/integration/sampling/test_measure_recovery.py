@@ -6,13 +6,7 @@ import pandas as pd
 import pytest
 
 import replay_rail
-from helpers.job_inputs import (
-    BENCHMARK,
-    SAMPLING,
-    write_exemplars,
-    write_model,
-    write_questions,
-)
+from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
@@ -28,11 +22,7 @@ PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
 def folder(tmp_path_factory):
     """A model with its greedy trajectories, samples of Identity and RailCap, and its recovery."""
     folder = tmp_path_factory.mktemp("run")
-    inputs = {
-        "model": write_model(folder / "model"),
-        "questions": write_questions(folder, QUESTIONS, [k < 3 for k in range(QUESTIONS)]),
-        "exemplars": write_exemplars(folder),
-    }
+    inputs = write_inputs(folder, QUESTIONS, [k < 3 for k in range(QUESTIONS)])
     greedy = folder / "greedy.parquet"
     jobs.decode_greedy(**inputs, output=greedy, **PARAMETERS)
     for name, strategy in (("identity", {"class": "identity"}),

@@ -8,14 +8,7 @@ import time
 
 import pytest
 
-from helpers.job_inputs import (
-    BENCHMARK,
-    SAMPLING,
-    write_exemplars,
-    write_greedy,
-    write_model,
-    write_questions,
-)
+from helpers.job_inputs import BENCHMARK, SAMPLING, write_greedy, write_inputs
 from helpers.paths import ROOT
 from zerogap.sampling import jobs
 from zerogap.sampling.table_jobs import merge_shards
@@ -34,10 +27,8 @@ PARAMETERS = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    write_model(folder / "model")
-    write_questions(folder, QUESTIONS)
+    write_inputs(folder, QUESTIONS)
     write_greedy(folder, [[1, 2, 3]] * QUESTIONS)
-    write_exemplars(folder)
     return folder
 
 
@@ -84,12 +75,7 @@ def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(i
 
 
 def test_merged_shards_have_the_bytes_of_an_undivided_job(tmp_path):
-    inputs = {
-        "model": write_model(tmp_path / "model"),
-        "questions": write_questions(tmp_path, 6),
-        "exemplars": write_exemplars(tmp_path),
-        "greedy": write_greedy(tmp_path, [[1, 2, 3]] * 6),
-    }
+    inputs = write_inputs(tmp_path, 6) | {"greedy": write_greedy(tmp_path, [[1, 2, 3]] * 6)}
 
     def sample(name, **shard):
         (tmp_path / name).mkdir()

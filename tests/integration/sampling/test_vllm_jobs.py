@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.fake_vllm import FakeVllm
-from helpers.job_inputs import (
-    BENCHMARK,
-    SAMPLING,
-    write_exemplars,
-    write_model,
-    write_questions,
-)
+from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import model
 from zerogap.io import parquet
 from zerogap.sampling import cell, engines, jobs
@@ -30,12 +24,7 @@ PARAMETERS = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("inputs")
-    return {
-        "model": write_model(folder / "model"),
-        "questions": write_questions(folder, QUESTIONS),
-        "exemplars": write_exemplars(folder),
-    }
+    return write_inputs(tmp_path_factory.mktemp("inputs"), QUESTIONS)
 
 
 @pytest.fixture

@@ -176,8 +176,8 @@ def test_interval_is_symmetric_about_the_value_with_the_deviations_of_the_resamp
 
 def test_an_interval_ends_where_the_metric_does():
     resamples = np.arange(1001) / 1000
-    assert metrics.interval(resamples, 0.1, lowest=0.0) == pytest.approx((0.0, 0.575))
-    assert metrics.interval(resamples, 0.9, highest=1.0) == pytest.approx((0.425, 1.0))
+    assert metrics.interval(resamples, 0.1, bounds=(0.0, 1.0)) == pytest.approx((0.0, 0.575))
+    assert metrics.interval(resamples, 0.9, bounds=(0.0, 1.0)) == pytest.approx((0.425, 1.0))
 
 
 def test_simultaneous_intervals_have_joint_coverage_of_all_pairs():

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from zerogap.data.token_kinds import KINDS
 from zerogap.metrics import observed_and_resampled, solve_probability
-from zerogap.metrics.bootstrap import interval
+from zerogap.metrics.bootstrap import SHARE, interval
 from zerogap.metrics.gaps import Values
 
 CLEAN = "clean"
 COLUMNS = ["responses", "subset", "measure", "kind", "value", "ci_low", "ci_high"]
 ALL = "all"
-HIGHEST = {"rail_share": 1.0, "drawn": 1.0}  # the shares among the measures
+POSITIVE = (0.0, np.inf)
+BOUNDS = {"rail_share": SHARE, "drawn": SHARE}  # the other measures are only positive
 
 Ratios = Mapping[tuple[str, str], tuple[pd.Series, pd.Series]]  # (measure, kind) → two sums
 
@@ -77,7 +78,7 @@ def diagnostics(
     rows = [
         (
             *(responses, subset, measure, kind),
-            *_estimate(draws[:, mask], *sums, confidence_level, HIGHEST.get(measure, np.inf)),
+            *_estimate(draws[:, mask], *sums, confidence_level, BOUNDS.get(measure, POSITIVE)),
         )
         for responses, subset, mask, ratios in groups
         for (measure, kind), (numerator, denominator) in ratios.items()
@@ -120,7 +121,7 @@ def _estimate(
     numerator: Values,
     denominator: Values,
     confidence_level: float,
-    highest: float,
+    bounds: tuple[float, float],
 ) -> tuple[float, float, float]:
     """A ratio of sums with its interval; NaN where the denominator is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -129,4 +130,4 @@ def _estimate(
     if not np.isfinite(values[0]) or not resamples.size:
         return (float("nan"),) * 3
     value = float(values[0])
-    return value, *interval(resamples, value, confidence_level, lowest=0.0, highest=highest)
+    return value, *interval(resamples, value, confidence_level, bounds)

@@ -14,6 +14,7 @@ from zerogap.metrics import (
     strata,
     stratified_means,
 )
+from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
 from zerogap.metrics.gaps import Array, Values
 from zerogap.metrics.same_questions import by_question, in_order
 from zerogap.published import printed
@@ -185,8 +186,8 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
     if np.isnan(value):
         low, high = value, value
     elif key not in RATIOS:
-        bounds = {} if key in DIFFERENCES else {"lowest": 0.0, "highest": 1.0}
-        low, high = interval(resamples, float(value), confidence_level, **bounds)
+        bounds = UNBOUNDED if key in DIFFERENCES else SHARE
+        low, high = interval(resamples, float(value), confidence_level, bounds)
     else:
         tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.

@@ -22,6 +22,7 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics import interval, observed_and_resampled, plain_weights, solve_probability
+from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
 from zerogap.metrics.gaps import Array, Values
 from zerogap.metrics.same_questions import by_question, in_order
 
@@ -82,8 +83,8 @@ def memorisation(
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
     for name, values in _estimates(questions, leaked, draws).items():
         value = float(values[0])
-        bounds = {} if name in DIFFERENCES else {"lowest": 0.0, "highest": 1.0}
-        low, high = interval(values[1:], value, confidence_level, **bounds)
+        bounds = UNBOUNDED if name in DIFFERENCES else SHARE
+        low, high = interval(values[1:], value, confidence_level, bounds)
         row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     inflated = row["identity_leaked"] >= min_leaked_solve_probability

@@ -108,7 +108,7 @@ def summarise(
         weights = plain_weights(draws[:, known][draws[:, known].any(axis=1)])
         value = float(column.mean())
         resamples = weights @ column.to_numpy()[known]
-        return value, *interval(resamples, value, lowest=lowest, highest=1.0)
+        return value, *interval(resamples, value, bounds=(lowest, 1.0))
 
     strategies = {}
     for name in samples:

@@ -29,6 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from zerogap.errors import InputError
 from zerogap.metrics.gaps import Values, solve_probability
 
+UNBOUNDED = (-np.inf, np.inf)
+SHARE = (0.0, 1.0)  # the bounds of probabilities, shares and the paper's metrics
 N_CELLS = 2**16  # equally likely counts per distinct question, one for each uint16
 
 
@@ -203,9 +205,7 @@ def interval(
     resamples: ArrayLike,
     value: float,
     confidence_level: float = 0.95,
-    *,
-    lowest: float = -np.inf,
-    highest: float = np.inf,
+    bounds: tuple[float, float] = UNBOUNDED,
 ) -> tuple[float, float]:
     """The symmetric interval of a metric: its value plus and minus a quantile of the deviations.
 
@@ -218,13 +218,12 @@ def interval(
         resamples: The metric in each resample.
         value: The point estimate.
         confidence_level: Fraction of resamples inside.
-        lowest: The smallest value that the metric can have; the interval ends there.
-        highest: The largest.
+        bounds: The smallest and largest value of the metric, where the interval ends.
     """
     deviations: Values = np.asarray(resamples, dtype=np.float64)
     deviations = np.abs(deviations - deviations.mean())
     radius = float(np.quantile(deviations, confidence_level))
-    return max(value - radius, lowest), min(value + radius, highest)
+    return max(value - radius, bounds[0]), min(value + radius, bounds[1])
 
 
 def simultaneous(

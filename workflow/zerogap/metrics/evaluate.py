@@ -230,8 +230,8 @@ def _with_intervals(
         if values is None:
             yield strategy, metric, value, float("nan"), float("nan")
             continue
-        bounds = {} if "_vs_" in metric else {"lowest": 0.0, "highest": 1.0}
-        low, high = bootstrap.interval(values, value, confidence_level, **bounds)
+        bounds = bootstrap.UNBOUNDED if "_vs_" in metric else bootstrap.SHARE
+        low, high = bootstrap.interval(values, value, confidence_level, bounds)
         yield strategy, metric, value, low, high
     yield from _simultaneous_differences(points, resamples, confidence_level)
 

@@ -43,7 +43,7 @@ from zerogap.sampling.opening import decode_trajectories, opened_sampler
 from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
 from zerogap.sampling.responses import greedy_table
-from zerogap.sampling.samplers import EngineSampler
+from zerogap.sampling.samplers import EngineSampler, placement
 from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
@@ -211,14 +211,7 @@ def rank_clean_tokens(
             for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
         ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
-    made_by = provenance(
-        **metadata,
-        **benchmark,
-        sampling=sampling,
-        steps=steps,
-        device=str(net.device),
-        precision=str(net.dtype).removeprefix("torch."),
-    )
+    made_by = provenance(**metadata, **benchmark, sampling=sampling, steps=steps, **placement(net))
     parquet.write(output, table, "ranks", made_by)
     num_different = int((table["rank"] > 1).sum())
     print(f"the two models disagree at {num_different} of {len(table)} steps")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
 from zerogap.engine.sampler import auto_batch_size, sample
@@ -47,11 +47,12 @@ class Sampler(Protocol):
 
 def engine_identity(decoder: Decoder) -> dict[str, Any]:
     """What our engine and a decoder add to the provenance of what they have decoded."""
-    return {
-        "engine": "zerogap",
-        "device": str(decoder.device),
-        "precision": str(decoder.model.dtype).removeprefix("torch."),
-    }
+    return {"engine": "zerogap", **placement(decoder.model)}
+
+
+def placement(model: PreTrainedModel) -> dict[str, str]:
+    """The device and the precision of a model, which decide the last bits of its logits."""
+    return {"device": str(model.device), "precision": str(model.dtype).removeprefix("torch.")}
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Checks of the machine: package versions, disk space and GPU memory."""
 
 import importlib.metadata
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from zerogap import gpus
 from zerogap.config import Config
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
@@ -101,10 +101,9 @@ def gpu_memories() -> list[float]:
     its own is left out.
     """
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")  # nvidia-smi does not read it
-    if visible is not None:
-        devices = dict.fromkeys(name.strip() for name in visible.split(","))
-        command.append(f"--id={','.join(devices)}")
+    devices = gpus.named()
+    if devices is not None:  # nvidia-smi does not read the variable
+        command.append(f"--id={','.join(dict.fromkeys(devices))}")
     try:
         process = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, check=True, timeout=60

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from zerogap.config import Config
 from zerogap.pipeline import jobs, parameters, targets
@@ -30,26 +31,22 @@ def check_prepared_bases(config: Config) -> list[CheckResult]:
 def _changed_keys(config: Config, model: str) -> list[str]:
     """The keys of the preparation's parameter files that have other values now."""
     place = f"{model}/{config.preparation_for(model).name}"
-    changed: dict[str, None] = {}
+    changed: list[str] = []
     for rule in jobs.PREPARATION:
         path = Path(jobs.BASES, "parameters", place, f"{rule}.json")
-        if not path.exists():
-            continue
-        before = json.loads(path.read_text())
-        now = json.loads(json.dumps(parameters.job_parameters(config, f"{place}/{rule}")))
-        for key in before | now:
-            if before.get(key) != now.get(key):
-                changed |= dict.fromkeys(_inner_changes(key, before.get(key), now.get(key)))
-    return list(changed)
+        if path.exists():
+            now = json.loads(json.dumps(parameters.job_parameters(config, f"{place}/{rule}")))
+            changed += _changes(json.loads(path.read_text()), now)
+    return list(dict.fromkeys(changed))
 
 
-def _inner_changes(key: str, before: object, now: object) -> list[str]:
-    """`training.num_epochs` instead of `training`, where both values are mappings."""
-    if not (isinstance(before, dict) and isinstance(now, dict)):
-        return [key]
-    return [
-        name
-        for inner in before | now
-        if before.get(inner) != now.get(inner)
-        for name in _inner_changes(f"{key}.{inner}", before.get(inner), now.get(inner))
-    ]
+def _changes(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> list[str]:
+    """The keys with other values, with dots where a mapping is within another."""
+    changed = []
+    for key in before | now:
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            changed += _changes(old, new, f"{prefix}{key}.")
+        elif old != new:
+            changed.append(f"{prefix}{key}")
+    return changed
