@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 from hypothesis import settings
@@ -15,4 +16,6 @@ import script_helpers  # noqa: F401
 settings.register_profile("zerogap", deadline=None)
 settings.load_profile("zerogap")
 
-gc.enable()  # the scripts' module turns it off until a script runs
+# The scripts' module turns the collector off until a script runs, and hides scikit-learn.
+gc.enable()
+del sys.modules["sklearn"]

@@ -1,4 +1,4 @@
-"""Planning starts quickly: it loads no deep-learning library."""
+"""Commands and jobs start quickly, because they load no library that they do not need."""
 
 import os
 import subprocess
@@ -8,18 +8,30 @@ from helpers.paths import ROOT
 
 HEAVY = {"torch", "transformers", "matplotlib", "lm_eval"}
 PLAN = "from zerogap.cli import main; main(['plan'])"
+DECODE = "import script_helpers, zerogap.sampling.jobs, zerogap.engine.loading"
 
 
-def test_no_deep_learning_library_is_loaded():
-    code = f"import sys; {PLAN}; print('modules:', *sys.modules)"
+def loaded_modules(code):
+    code = f"import sys; {code}; print('modules:', *(n for n, m in sys.modules.items() if m))"
+    folders = os.pathsep.join(str(ROOT / folder) for folder in ("workflow", "workflow/scripts"))
     process = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+        env=os.environ | {"PYTHONPATH": folders},
         capture_output=True,
         text=True,
         check=True,
     )
-    modules = set(process.stdout.split("modules:")[1].split())
+    return set(process.stdout.split("modules:")[1].split())
+
+
+def test_planning_loads_no_deep_learning_library():
+    modules = loaded_modules(PLAN)
     assert "zerogap.pipeline.planning" in modules
     assert not modules & HEAVY
+
+
+def test_a_job_that_decodes_does_not_load_scikit_learn():
+    modules = loaded_modules(DECODE)
+    assert "transformers.generation.candidate_generator" in modules  # would load it
+    assert "sklearn" not in modules
