@@ -113,7 +113,9 @@ def zerogap(work: Work) -> Draw:
 def vllm(work: Work) -> Draw:
     """The engine vLLM, with prefix caching."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
-    engine = start_vllm(work.folder, work.dtype, work.rows, compiled=work.compiled)
+    engine = start_vllm(
+        work.folder, work.dtype, work.rows, compiled=work.compiled, strategies=work.railcap
+    )
     from vllm import SamplingParams
 
     prompts = [{"prompt_token_ids": prompt.token_ids} for prompt in work.prompts]
@@ -139,7 +141,14 @@ def vllm(work: Work) -> Draw:
     return draw
 
 
-def start_vllm(folder: str, dtype: str, rows: int | None = None, *, compiled: bool = False) -> Any:
+def start_vllm(
+    folder: str,
+    dtype: str,
+    rows: int | None = None,
+    *,
+    compiled: bool = False,
+    strategies: bool = True,
+) -> Any:
     """A started `vllm.LLM`.
 
     Args:
@@ -147,6 +156,7 @@ def start_vllm(folder: str, dtype: str, rows: int | None = None, *, compiled: bo
         dtype: of the weights.
         rows: the largest number of sequences per step; None for vLLM's default.
         compiled: compile the model on a CPU, which takes minutes; on a GPU it is compiled anyway.
+        strategies: requests may ask for one, which excludes asynchronous scheduling (docs/vllm.md).
     """
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow
@@ -161,7 +171,7 @@ def start_vllm(folder: str, dtype: str, rows: int | None = None, *, compiled: bo
         max_model_len=2048,
         max_num_seqs=rows,
         enforce_eager=not (compiled or torch.cuda.is_available()),
-        async_scheduling=False,  # RailCap needs it (docs/vllm.md)
+        async_scheduling=False if strategies else None,
     )
 
 
