@@ -17,7 +17,7 @@ from zerogap.analysis.memorisation import memorisation as check_memorisation
 from zerogap.reporting import render
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
-from zerogap.reporting.tables.beyond import intervals, noise_floor, subsets
+from zerogap.reporting.tables.beyond import intervals, noise_floor, pairs, subsets
 from zerogap.reporting.tables.cost import cost
 from zerogap.reporting.tables.diagnostics import diagnostics
 from zerogap.reporting.tables.extraction import OwnerAgreement, extraction_agreement
@@ -52,6 +52,21 @@ def test_a_difference_is_marked_if_it_excludes_zero_among_all_pairs():
     assert [row.cells[2].format(3) for row in table.rows] == ["−0.200†", "−0.200"]
     assert "†: excludes 0" in table.notes[-1]
     assert r"$-$0.200$^{\dagger}$" in render.to_latex(table)
+
+
+def test_pairs_has_every_pair_of_strategies_with_the_wider_interval_last(values, metrics_table):
+    table = pairs(values, Labels())
+    strategies = set(metrics_table.strategy) - {"clean", "clean_batch2"}
+    rows = [row for row in table.rows if row.section == "Llama2 × GSM8K"]
+    assert len({row.key for row in rows}) == len(strategies) * (len(strategies) - 1) / 2
+    setting = metrics_table.query("benchmark == 'gsm8k' and subset == 'all'")
+    values_of = setting.set_index(["strategy", "metric"]).value
+    row = next(row for row in rows if row.key == "ted-railcap")
+    assert row.name == "TED − RailCap"
+    alone, among_all = row.cells
+    assert alone.value == among_all.value
+    assert alone.value == pytest.approx(values_of["ted", "sa_ppg"] - values_of["railcap", "sa_ppg"])
+    assert among_all.low < alone.low < alone.high < among_all.high
 
 
 def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metrics_table):

@@ -120,6 +120,15 @@ TABLES = _by_name(
         caption="table_intervals.rst",
     ),
     Entry(
+        name="pairs",
+        function="tables.beyond:pairs",
+        arguments=_ALL_SETTINGS,
+        label="pairs",
+        shows="differences between all pairs of strategies",
+        section=BEYOND,
+        caption="table_pairs.rst",
+    ),
+    Entry(
         name="variants",
         function="tables.beyond:variants",
         arguments=_PRIMARY_SETTING_AND_ABLATION,
