@@ -111,7 +111,7 @@ lock: ## resolve the lock file again
 	  pyproject.toml --output-file requirements.lock
 
 .venv/ready: requirements.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; name one with make PYTHON=...")'
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "error: Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet "uv==0.13.8"
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
@@ -129,5 +129,5 @@ lock: ## resolve the lock file again
 	  --requirement envs/vllm.txt --editable .
 	@touch $@
 
-clean: ## remove what runs leave behind; keeps the environment
+clean: ## delete results, reports and the site; keeps the environment
 	rm -rf results reports/*/ .snakemake site

@@ -205,7 +205,7 @@ class TestServer:
     def test_invalid_arguments_are_a_bad_request(self, client, prompts):
         import openai
 
-        with pytest.raises(openai.BadRequestError, match="n must be a whole number from 1"):
+        with pytest.raises(openai.BadRequestError, match="n must be a whole number of at least 1"):
             self.complete(client, prompts[0], {"trajectory": [1], "n": 0})
 
 

@@ -145,7 +145,7 @@ def test_another_base_model_does_not_reuse_the_responses(tmp_path, capsys):
     assert run("sample", folder, *options, "--base-model", tmp_path / "base1") == 0
     capsys.readouterr()
     other = rejected(capsys, folder, *options, "--base-model", tmp_path / "base2", command="sample")
-    assert "holds responses to another request (base_model was" in other
+    assert "contains responses made with different settings (base_model was" in other
 
 
 def test_responses_under_another_strategy_of_the_same_name_are_not_taken(

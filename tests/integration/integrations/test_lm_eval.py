@@ -257,7 +257,7 @@ def test_a_missing_task_is_one_clear_line(tasks_given, message):
     ("arguments", "message"),
     [
         ({"strategy": "railcup"}, "'railcup' must be one of identity, ted,"),
-        ({"strategy": "railcap", "n": 0}, "n must be a whole number from 1 (got 0)"),
+        ({"strategy": "railcap", "n": 0}, "n must be a whole number of at least 1 (got 0)"),
         ({"strategy": "shortcut"}, "strategy=shortcut also decodes with the base model"),
         ({"strategy": "railcap", "task": "toy_choice"}, "choose tasks with output_type"),
         (

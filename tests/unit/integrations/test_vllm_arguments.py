@@ -39,7 +39,7 @@ def test_a_request_without_the_strategy_has_no_arguments():
         ({"trajectory": [1, True]}, "trajectory must be a list of token ids"),
         ({"trajectory": [1, -1]}, "trajectory must be a list of token ids"),
         ({"trajectory": []}, "trajectory is empty"),
-        ({"trajectory": [1], "n": 0}, "n must be a whole number from 1 (got 0)"),
+        ({"trajectory": [1], "n": 0}, "n must be a whole number of at least 1 (got 0)"),
         ({"trajectory": [1], "suppression": "no"}, "suppression must be 'cap' or 'ban'"),
         ({"trajectory": [1], "m": 4}, "unknown 'm'; it takes trajectory, n, suppression"),
     ],
@@ -53,7 +53,7 @@ def test_invalid_railcap_arguments_are_one_line(value, message):
     ("value", "message"),
     [
         ({}, "entropy must be the mean entropy (nats) of the greedy steps"),
-        ({"entropy": -0.1}, "a number from 0 (got -0.1)"),
+        ({"entropy": -0.1}, "a number of at least 0 (got -0.1)"),
         ({"entropy": 0.1, "beta": 0}, "beta must be a positive number (got 0)"),
     ],
 )

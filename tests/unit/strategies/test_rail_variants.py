@@ -110,9 +110,9 @@ def test_at_the_end_of_its_range_a_variant_samples_what_railcap_samples(variant)
 @pytest.mark.parametrize(
     ("variant", "parameters", "message"),
     [
-        (RailCapClearRunnerUp, {"n": 0}, r"n must be a whole number from 1 \(got 0\)"),
+        (RailCapClearRunnerUp, {"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
         (RailCapClearRunnerUp, {"min_share": 1.5}, r"between 0 and 1 \(got 1.5\)"),
-        (RailCapLowEntropy, {"n": 0}, r"n must be a whole number from 1 \(got 0\)"),
+        (RailCapLowEntropy, {"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
         (RailCapLowEntropy, {"factor": -1}, r"must not be negative \(got -1\)"),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_end_token_of_the_trajectory_is_capped_too():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n": 0}, r"n must be a whole number from 1 \(got 0\)"),
+        ({"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
         ({"suppression": "halve"}, r"'cap' or 'ban' \(got 'halve'\)"),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
         ({"class": "nowhere.at_all:thing"}, "cannot import"),
         ({"class": "zerogap.strategies.railcap:nothing"}, "cannot import"),
         ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),
-        ({"class": "railcap", "parameters": {"n": 0}}, r"railcap.*number from 1 \(got 0\)"),
+        ({"class": "railcap", "parameters": {"n": 0}}, r"railcap.*number of at least 1 \(got 0\)"),
     ],
 )
 def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):

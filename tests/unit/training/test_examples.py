@@ -121,7 +121,7 @@ def test_an_instruction_may_end_in_line_breaks_that_merge() -> None:
 
 
 def test_a_question_must_not_end_in_line_breaks_that_merge() -> None:
-    with pytest.raises(InputError, match="training example 0: the tokenizer gives it other ids"):
+    with pytest.raises(InputError, match="example 0: the tokenizer encodes it differently"):
         question_examples([("Go.\n\n", "Red.")], gpt2_like(), 512)
 
 

@@ -120,7 +120,7 @@ def _has_config_values(arguments: list[str]) -> bool:
     parser.add_argument("--configfile", "--configfiles", nargs="*")
     given, _ = parser.parse_known_args(arguments)
     if given.configfile is not None:
-        raise InputError("--configfile is not passed on; give your overlays with --with")
+        raise InputError("--configfile cannot be used here; pass overlays with --with")
     for value in given.config or []:
         if not re.match(r"[a-zA-Z_][\w-]*\w=", value):
             raise InputError(

@@ -139,7 +139,7 @@ def check_original(
         if len(splits[split]) != expected:
             raise InputError(
                 f"{len(splits[split])} {split} questions, but questions.hub.num_rows says "
-                f"{expected}; the data set is another or incomplete, fix questions.hub"
+                f"{expected}; the data set is incomplete or another one; check questions.hub"
             )
     actual = fingerprint(splits)
     if actual != sha256:

@@ -127,7 +127,7 @@ def collect(request: Request) -> Collected:
 
 def _model_run(request: Request, model: str) -> ModelRun:
     if request.temperature == 0:
-        raise InputError("--temperature must be above 0: all samples would be the greedy response")
+        raise InputError("--temperature must be above 0; at 0 every sample is the greedy response")
     sampling = sampling_params(
         num_samples=request.num_samples,
         temperature=request.temperature,
@@ -190,8 +190,8 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     ]
     if changed:
         raise InputError(
-            f"{folder}: holds responses to another request ({'; '.join(changed)}); repeat "
-            "that request, or choose another --output"
+            f"{folder}: contains responses made with different settings ({'; '.join(changed)}); "
+            "repeat that request, or choose another --output"
         )
     with parquet.atomic(path) as temporary:
         temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")

@@ -30,12 +30,12 @@ def base_files(config: Config, model: str, *, weights: bool = False) -> Path:
     if entry.base == FROM_SCRATCH:
         raise InputError(
             f"models.{model}: results/{config.run}/{model}/base does not exist; pretrain it first "
-            "with snakemake pretrain_all_bases"
+            "with snakemake pretrain_all_bases and the profile of this run"
         )
     if entry.gguf is not None:
         raise InputError(
             f"models.{model}: {jobs.BASES}/{model}/base does not exist; convert it first with "
-            f"snakemake {jobs.BASES}/{model}/base"
+            f"snakemake {jobs.BASES}/{model}/base and the profile of this run"
         )
     from huggingface_hub import snapshot_download
 

@@ -50,15 +50,15 @@ def sampling_params(*, temperature: Any, top_p: Any, stop: Any, **others: Any) -
         InputError: a value is out of its range, or of another type.
     """
     if not _is_number(temperature) or not 0 <= temperature < math.inf:
-        raise InputError(f"temperature: must be a finite number from 0 (got {temperature!r})")
+        raise InputError(f"temperature: must be finite and at least 0 (got {temperature!r})")
     if not _is_number(top_p) or not 0 < top_p <= 1:
         raise InputError(f"top_p: must be above 0 and at most 1 (got {top_p!r})")
     for name in ("num_samples", "max_new_tokens"):
         if not _is_count(others[name]):
-            raise InputError(f"{name}: must be a whole number from 1 (got {others[name]!r})")
+            raise InputError(f"{name}: must be a whole number of at least 1 (got {others[name]!r})")
     batch_size, seed = others["batch_size"], others["seed"]
     if batch_size != "auto" and not _is_count(batch_size):
-        raise InputError(f'batch_size: must be "auto" or a whole number from 1 ({batch_size!r})')
+        raise InputError(f'batch_size: must be "auto" or a whole number above 0 ({batch_size!r})')
     if not (seed == 0 or _is_count(seed)) or seed > _MAX_SEED:
         raise InputError(f"seed: must be a whole number from 0 to {_MAX_SEED} (got {seed!r})")
     stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)

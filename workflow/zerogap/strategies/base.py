@@ -150,5 +150,5 @@ def check_whole_number(strategy: str, attribute: str, value: object, *, minimum:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ValueError(
-            f"{strategy}: {attribute} must be a whole number from {minimum} (got {value!r})"
+            f"{strategy}: {attribute} must be a whole number of at least {minimum} (got {value!r})"
         )

@@ -79,7 +79,7 @@ def question_examples(
         cutoff_len: maximum length of an example in tokens, EOS included.
 
     Raises:
-        InputError: training would see other ids than inference, or an example is too long.
+        InputError: training and inference would encode it differently, or an example is too long.
     """
     prompts = _training_prompts(tokenizer, [prompt for prompt, _ in pairs])
     whole_ids = _token_ids(tokenizer, [prompt + text + AFTER_RESPONSE for prompt, text in pairs])
@@ -97,8 +97,9 @@ def question_examples(
                 break
         else:
             raise InputError(
-                f"training example {index}: the tokenizer gives it other ids than inference sees; "
-                f"use a model with another tokenizer\n  training, prompt:    {prompt.ids}\n"
+                f"training example {index}: the tokenizer encodes it differently in training and "
+                "at inference; use a model with another tokenizer\n"
+                f"  training, prompt:    {prompt.ids}\n"
                 f"  inference, prompt:   {prompt.inference_ids}\n"
                 f"  training, response:  {response_ids[0][index]}\n"
                 f"  inference, all:      {whole_ids[index]}\n"

@@ -42,7 +42,7 @@ class RailCapArguments:
         is_list = isinstance(trajectory, list | tuple)
         if not is_list or not all(_is_token(token) for token in trajectory):
             raise ValueError(
-                "railcap: trajectory must be a list of token ids, whole numbers from 0"
+                "railcap: trajectory must be a list of token ids, whole numbers of at least 0"
             )
         if not trajectory:
             raise ValueError("railcap: trajectory is empty; give the greedy response's token ids")
@@ -100,7 +100,7 @@ class LNEBlockingArguments:
         if not is_number or not 0 <= entropy < math.inf:
             raise ValueError(
                 "lne_blocking: entropy must be the mean entropy (nats) of the greedy steps, a "
-                f"number from 0 (got {entropy!r})"
+                f"number of at least 0 (got {entropy!r})"
             )
         return cls(LNEBlocking(**values).num_blocking_operations([entropy]))
 

@@ -32,7 +32,7 @@ def compare_decoders(copy: ModelCopy) -> str:
     if fits_shared_prompt_decoder(model.config.get_text_config().model_type):
         raise InputError(
             f"the shared prompt cache does not give the model's own logits ({problem}); "
-            f"report it with the log"
+            f"open an issue with the log"
         )
     return f"the model's own cache is used, one question at a time (slower): {problem}"
 
@@ -128,6 +128,6 @@ def _sample_cell(
     if len(table) != NUM_QUESTIONS * NUM_SAMPLES:
         raise InputError(
             f"{len(table)} instead of {NUM_QUESTIONS * NUM_SAMPLES} responses; "
-            "report it with the log"
+            "open an issue with the log"
         )
     return f"{len(table)} responses, {table.token_ids.map(tuple).nunique()} different"

@@ -32,7 +32,7 @@ _FIXES = {
     "merge": "check that the packages are those of requirements.lock",
     "greedy": "check sampling.dtype and the benchmark's prompt",
 }
-_OTHER_FIX = "check that the packages are those of requirements.lock, and report it with the log"
+_OTHER_FIX = "check that the packages are those of requirements.lock; open an issue with the log"
 
 
 @dataclass(frozen=True)

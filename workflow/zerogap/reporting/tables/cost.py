@@ -51,9 +51,10 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
     return Table(
         label="tab:cost",
         caption=(
-            "Responses, generated tokens (without prompts) and wall-clock seconds of every GPU "
-            "job, and their totals. For a job with one GPU, its seconds are GPU seconds. The "
-            "preparation of a base model counts in every run that shares it."
+            "Responses, generated tokens (without prompts) and wall-clock seconds of every "
+            "training, decoding and sampling job, and their totals. Jobs that ran at the same time "
+            "each count in full. The preparation of a base model counts in every run that shares "
+            "it."
         ),
         index_label="Job",
         columns=(
