@@ -30,8 +30,9 @@ RULE = (
     "'not supported' easier. The criteria are part of the code, not of the run, and the paper's "
     "own numbers meet them; bounds that the paper does not give were set when the first toy-scale "
     "runs were known. With the simulated questions of docs/metric-study.md, intervals exclude 0 "
-    "for about 5 % of pairs of equal strategies. Differences in damage (Δ⁻, S-Δ⁻) are judged on "
-    "intervals that are a third wider."
+    "for 4 to 6 % of pairs of equal strategies (for 2.5 to 4.7 % if the clean model solves a tenth "
+    "of the questions). Differences in damage (Δ⁻, S-Δ⁻) are judged on intervals that are a third "
+    "wider."
 )
 NO_EVIDENCE = "This run does not have the results that the claim is about."
 MAX_SHOWN = 6  # comparisons; more are folded away in HTML
