@@ -26,10 +26,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with resumable_dir(args.output, args.parameters) as folder:
         commit = download(repository, revision, folder / "model")
         shutil.rmtree(folder / "model/.cache", ignore_errors=True)
+        origin = {"repository": repository, "revision": revision, "commit": commit}
+        (folder / "model/origin.json").write_text(json.dumps(origin, indent=2) + "\n")
         shutil.rmtree(args.output, ignore_errors=True)
         shutil.move(folder / "model", args.output)
-    origin = {"repository": repository, "revision": revision, "commit": commit}
-    (args.output / "origin.json").write_text(json.dumps(origin, indent=2) + "\n")
     print(f"{repository} at {commit}")
 
 

@@ -13,7 +13,7 @@ from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic, parquet
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         remedy = f"the others are kept in {journal}, so run again"
     _check_invalid(invalid, len(texts), remedy, skip=parameters["on_invalid"] == "skip")
 
-    with parquet.atomic(args.output) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic.replacing(args.output) as temporary, temporary.open("w", encoding="utf-8") as file:
         for i, text in {**paraphrases, **dict.fromkeys(invalid)}.items():
             entry = {"question_id": i, "paraphrase": text, "method": parameters["method"]}
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")

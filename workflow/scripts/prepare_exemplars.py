@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap.data.prompts import exemplars
-from zerogap.io import parquet
+from zerogap.io import atomic
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "output", argv=argv)
 
     shots = exemplars(args.parameters["source"], args.parameters["num_shots"])
-    with parquet.atomic(args.output) as temporary:
+    with atomic.replacing(args.output) as temporary:
         temporary.write_text(json.dumps(shots, ensure_ascii=False, indent=2) + "\n")
     print(f"{len(shots)} exemplars")
 

@@ -21,11 +21,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             examples = instructions(num_examples, seed, parameters["language"])
         case "files":
             examples = openorca.load(options, num_examples, seed)
-        case "hub":
+        case _:
             repository, revision = options["repository"], options["revision"]
             examples = openorca.from_hub(repository, revision, num_examples, seed)
-        case source:
-            raise ValueError(source)
     openorca.write(args.output, examples)
     print(f"{len(examples)} instruction examples")
 

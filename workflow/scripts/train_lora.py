@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.io.resume import resumable_dir
 from zerogap.training.llamafactory import launching, precision, resuming, settings
 
@@ -27,12 +27,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         launching.train(args.settings, training["num_gpus"])
         precision.name_base(adapter, args.base)
         losses = launching.loss_curve(adapter, metadata["model"], metadata["variant"])
-        with parquet.atomic(args.loss) as temporary:
+        with atomic.replacing(args.loss) as temporary:
             losses.to_csv(temporary, sep="\t", index=False)
-        for checkpoint in adapter.glob("checkpoint-*"):
-            shutil.rmtree(checkpoint)
+        # Copied, so that a job that is killed here still has its checkpoints.
         shutil.rmtree(args.adapter, ignore_errors=True)
-        adapter.rename(args.adapter)
+        shutil.copytree(adapter, args.adapter, ignore=shutil.ignore_patterns("checkpoint-*"))
 
 
 if __name__ == "__main__":

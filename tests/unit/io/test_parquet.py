@@ -1,5 +1,3 @@
-import contextlib
-
 import pandas as pd
 import pytest
 
@@ -58,13 +56,3 @@ def test_a_missing_or_foreign_file_is_reported(tmp_path):
     (tmp_path / "text").write_text("not parquet")
     with pytest.raises(InputError, match="regenerate it"):
         parquet.read(tmp_path / "text", "solve")
-
-
-def test_a_failed_write_keeps_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-    with contextlib.suppress(RuntimeError), parquet.atomic(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -195,6 +195,14 @@ def test_a_job_without_its_files_is_left_out(run):
     assert [job.job.variant for job in run.measured()] == ["gsm8k"]
 
 
+def test_a_job_with_a_damaged_file_is_left_out(run):
+    run.add_greedy("gsm8k", NUM_QUESTIONS, 5)
+    run.add_greedy("pq", NUM_QUESTIONS, 5)
+    path = run.folder / "llama2/pq/greedy.parquet"
+    path.write_bytes(path.read_bytes()[:50])
+    assert [job.job.variant for job in run.measured()] == ["gsm8k"]
+
+
 def test_the_command_takes_rates_from_a_run_and_compares_itself_with_it(run, tmp_path, capsys):
     for variant, seconds in (("clean_gsm8k", 10), ("gsm8k", 20), ("pq", 30)):
         run.add_greedy(variant, NUM_QUESTIONS, seconds)

@@ -51,6 +51,17 @@ def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monk
         assert READERS["protocol_differences"](value) == differences
 
 
+def test_questions_of_another_repository_differ_from_the_paper(config):
+    questions = config.benchmarks["gsm8k"].questions
+    hub = questions.hub.model_copy(update={"repository": "me/my-questions"})
+    benchmark = config.benchmarks["gsm8k"].model_copy(
+        update={"questions": questions.model_copy(update={"hub": hub})}
+    )
+    changed = config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": benchmark}})
+    value = report_sources.source_value(changed, "protocol_differences")
+    assert READERS["protocol_differences"](value) == ("questions of me/my-questions, not GSM8K's",)
+
+
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):
     files = report_sources.entry_files(config, TABLES["cost"])
     assert "results/paper/llama2/gsm8k/railcap/samples.parquet" in files

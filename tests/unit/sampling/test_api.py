@@ -31,6 +31,12 @@ def test_prompts_in_a_list_are_numbered():
     assert sorted(set(sample(list(PROMPTS.values())).question_id)) == ["0", "1", "2"]
 
 
+def test_an_output_that_is_a_folder_is_refused_before_anything_is_decoded(tmp_path, monkeypatch):
+    monkeypatch.delattr(api, "decode_greedily")
+    with pytest.raises(InputError, match="is a folder; name the file to write"):
+        sample(strategy=zerogap.RailCap(2), output=tmp_path)
+
+
 def test_at_temperature_0_all_responses_to_a_prompt_are_the_greedy_one():
     table = sample(temperature=0)
     assert len(table) == 6 * len(PROMPTS)

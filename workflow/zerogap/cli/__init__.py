@@ -1,4 +1,4 @@
-"""The command line; only `zerogap evaluate`, `sample` and `rehearse` load torch."""
+"""The command line; of its commands, only those that decode load torch."""
 
 from zerogap.cli.app import main
 

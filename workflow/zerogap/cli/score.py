@@ -10,6 +10,7 @@ import typer
 
 import zerogap
 from zerogap.cli.output import Format, OutputFormat
+from zerogap.cli.packages import needed_packages
 from zerogap.errors import InputError
 
 if TYPE_CHECKING:
@@ -188,13 +189,13 @@ def _graded(files: "Iterable[inputs.Loaded]") -> list[tuple[dict[str, Any], ...]
 
 
 def _write_disagreements(path: Path, files: "Iterable[inputs.Loaded]") -> None:
-    from zerogap.io.parquet import atomic
+    from zerogap.io import atomic
 
     graded = _graded(files)
     if not graded:
         raise InputError(f"--disagreements: {ALL_MARKED}")
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
-    with atomic(path) as temporary:
+    with atomic.replacing(path) as temporary:
         temporary.write_text("".join(lines), encoding="utf-8")
     print(f"note: {path}: {len(lines)} responses on which rules disagree", file=sys.stderr)
 
@@ -278,25 +279,21 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
 
 
 def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> None:
-    from zerogap.io import parquet
+    from zerogap.io import atomic, parquet
 
     if path.suffix == ".parquet":
         parquet.write(path, metrics, "metrics", provenance)
     else:
-        with parquet.atomic(path) as temporary:
+        with atomic.replacing(path) as temporary:
             metrics.to_csv(temporary, index=False)
 
 
 def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
     from zerogap.cli.tables import strategy_label
 
-    try:
+    with needed_packages("reporting"):
         from zerogap.reporting.figures.strata import plot_strata
         from zerogap.reporting.figures.style import write
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"--plot: needs {error.name}; install it with pip install '/path/to/zerogap[reporting]'"
-        ) from error
 
     strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}
     n_questions = len(aligned.clean)

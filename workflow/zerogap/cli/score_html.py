@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from zerogap.cli.tables import score_table, strategy_label
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.reporting import score_page
 from zerogap.scoring.score import Aligned, summary
 from zerogap.scoring.texts import read_texts
@@ -45,5 +45,5 @@ def write_page(
     shown = ("zerogap", "extraction", *options, "n_resamples", "seed")
     footer = " · ".join(f"{name} {provenance[name]}" for name in shown)
     page = score_page.to_html(scored, table, files["clean"].name, provenance["notes"], footer)
-    with parquet.atomic(path) as temporary:
+    with atomic.replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")

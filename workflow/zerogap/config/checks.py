@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from zerogap.config.benchmark import Benchmark, Instructions, Paraphrases
@@ -19,11 +20,12 @@ from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 # Names that have another meaning in results/<run> (docs/workflow.md) or in the tables.
 RESERVED_STRATEGIES = (
-    *(ALL_ZERO, "clean", "batch1", "batch2", "clean_batch2"),
+    *(ALL_ZERO, "clean", "batch1", "batch2", "clean_batch2", "samples"),
     *("model", "neurons", "training"),
+    *("train_lora", "decode_greedy", "localise_neurons", "rank_clean_tokens", "measure_recovery"),
 )
 RESERVED_NAMES = {
-    "models": ("data", "logs", "parameters", "timings"),
+    "models": ("data", "logs", "parameters", "rehearsal", "timings"),
     "benchmarks": ("base", "clean"),
     "strategies": RESERVED_STRATEGIES,
     "ablation": RESERVED_STRATEGIES,
@@ -178,12 +180,11 @@ def check_prompt(key: str, benchmark: Benchmark) -> None:
     for field, placeholders in (("template", ["question"]), ("target", ["rationale", "answer"])):
         text = getattr(benchmark.prompt, field)
         try:
+            fields = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
             text.format(**dict.fromkeys(placeholders, ""))
         except (KeyError, IndexError, ValueError):
-            known = False
-        else:
-            known = all(f"{{{name}}}" in text for name in placeholders[-1:])
-        if not known:
+            fields = set()
+        if placeholders[-1] not in fields:
             names = " and ".join(f"{{{name}}}" for name in placeholders)
             raise ConfigError(
                 f"{key}.{field}",
@@ -315,10 +316,10 @@ def _check_strategies(config: Config) -> None:
         )
     for section in ("strategies", "ablation"):
         for name, entry in getattr(config, section).items():
-            _check_strategy(f"{section}.{name}", name, entry, config)
+            _check_strategy(f"{section}.{name}", entry, config)
 
 
-def _check_strategy(key: str, name: str, entry: StrategyEntry, config: Config) -> None:
+def _check_strategy(key: str, entry: StrategyEntry, config: Config) -> None:
     if entry.class_name in BUILT_IN:
         built_in = BUILT_IN[entry.class_name]
         for field, needed in (

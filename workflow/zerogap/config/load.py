@@ -362,7 +362,7 @@ def _with_owner(name: str, entry: Any, benchmarks: Mapping[str, Any]) -> Any:
             "cannot be set, because the benchmark has "
             f"questions_of: {owner}; set it in benchmarks.{owner}",
         )
-    shared = benchmarks.get(owner)
+    shared = benchmarks.get(owner) if isinstance(owner, str) else None
     if not isinstance(shared, Mapping) or shared.get("questions_of") is not None:
         owners = [
             key

@@ -15,13 +15,13 @@ from functools import lru_cache
 
 from zerogap.errors import InputError
 
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
 # A minus sign belongs to the number unless something before it can be subtracted from.
 _SIGN = r"(?:(?<![\w.)])[-−])?(?:[$£€]\s?[-−]?)?"
-_NUMBER = rf"{_SIGN}(?:{_DIGITS})"
+_NUMBER = rf"{_SIGN}(?:{DIGITS})"
 _SPACED = r"[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
 _STATED = (
-    rf"(?P<number>{_SIGN}(?:{_SPACED}|{_DIGITS}))(?:e(?P<exponent>[-+]?[0-9]{{1,3}})(?![0-9]))?"
+    rf"(?P<number>{_SIGN}(?:{_SPACED}|{DIGITS}))(?:e(?P<exponent>[-+]?[0-9]{{1,3}})(?![0-9]))?"
     r"(?:\s?/\s?(?P<denominator>[0-9]+(?![0-9.,]*[0-9])))?"
 )
 # A calculation up to the last "=" of its sentence. Periods and commas are part of numbers only.

@@ -13,7 +13,7 @@ from pathlib import Path
 from zerogap.data.answers import canonical
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.io.text_files import parse_json, read_text
 
 Entry = dict[str, str]  # question, answer
@@ -123,7 +123,7 @@ def write(
     Raises:
         InputError: an entry is invalid; the message has its number.
     """
-    with parquet.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for number, entry in enumerate(entries, start=1):
             try:
                 parse(entry, parse_gold)

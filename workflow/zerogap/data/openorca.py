@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.io.hub import hub_problem
 from zerogap.io.text_files import parse_json, read_text
 
@@ -84,7 +84,7 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
 
 def write(path: str | Path, examples: Iterable[Mapping[str, str]]) -> None:
     """Write examples as JSON Lines, atomically."""
-    with parquet.atomic(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic.replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for example in examples:
             file.write(json.dumps(dict(example), ensure_ascii=False) + "\n")
 

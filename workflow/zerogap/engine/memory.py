@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import psutil
 import torch
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 
 Result = TypeVar("Result")
 
@@ -133,7 +133,7 @@ def within_memory(
         except Exception as error:
             if not is_exhausted(error):
                 raise
-            reason = str(error).partition("\n")[0] or type(error).__name__
+            reason = first_line(error)
         # Outside the `except` block: the traceback there keeps the tensors alive.
         if batch_size <= num_samples:
             samples, remedy = "", "fewer new tokens or a larger device"

@@ -20,7 +20,7 @@ from zerogap.evaluation.model_folders import ChatTemplate
 from zerogap.evaluation.model_run import ModelRun
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.evaluation.strategies import IDENTITY, named_strategies
-from zerogap.io import parquet
+from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.sampling.arguments import sampling_params
@@ -193,7 +193,7 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder}: contains responses made with different settings ({'; '.join(changed)}); "
             "repeat that request, or choose another --output"
         )
-    with parquet.atomic(path) as temporary:
+    with atomic.replacing(path) as temporary:
         temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine import loading
-from zerogap.errors import InputError
-from zerogap.io.hub import SMALL_FILES, WEIGHTS, first_line, hub_problem
+from zerogap.errors import InputError, first_line
+from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
 
 ChatTemplate = Literal["apply", "ignore"]
 

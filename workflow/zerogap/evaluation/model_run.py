@@ -177,11 +177,9 @@ class ModelRun:
     def _sample(
         self, label: str, intervention: Intervention, sampling: SamplingParams, folder: Path
     ) -> pd.DataFrame:
-        decoder = self._decoder
-        wrapped = intervention.wrap_decoder and intervention.wrap_decoder(decoder)
-        try:
+        with intervention.applied_to(self._decoder) as decoder:
             sampler = EngineSampler(
-                wrapped or decoder,
+                decoder,
                 self.inputs.prompts,
                 self.inputs.tokenizer,
                 sampling,
@@ -195,9 +193,6 @@ class ModelRun:
                 questions_per_chunk=QUESTIONS_PER_CHUNK,
                 label=label,
             )
-        finally:
-            if wrapped is not None:
-                wrapped.release()
 
     def _settings(self, draws: Mapping[str, Any]) -> dict[str, Any]:
         """What a step depends on: an interrupted one is only resumed with the same settings."""

@@ -11,7 +11,7 @@ from zerogap.evaluation.comparison import CleanComparison
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.evaluation.summary import Summary
 from zerogap.evaluation.tables import LABELS
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.io.provenance import provenance
 from zerogap.reporting.figures import style
 from zerogap.reporting.figures.drops import plot_drops
@@ -38,7 +38,7 @@ def write(
         paragraphs: the verdict.
         title: the setting.
     """
-    with parquet.atomic(folder / QUESTIONS) as path:
+    with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.to_csv(path, index=False)
     values: dict[str, Any] = {
         "strategies": {name: dataclasses.asdict(row) for name, row in summary.strategies.items()},
@@ -52,11 +52,11 @@ def write(
     }
     if comparison is not None:
         values["metrics"] = comparison.metrics.to_dict("records")
-    with parquet.atomic(folder / SUMMARY) as path:
+    with atomic.replacing(folder / SUMMARY) as path:
         text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
     parts = [f"# {title}", *(to_markdown(table) for table in tables), "## Verdict", *paragraphs]
-    with parquet.atomic(folder / PAGE) as path:
+    with atomic.replacing(folder / PAGE) as path:
         path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
     others = {name: LABELS.strategy(name) for name in summary.strategies if name != IDENTITY}
     style.write(plot_drops(summary.questions, others, title), folder / PLOT)

@@ -8,7 +8,11 @@ from zerogap.strategies.base import Strategy, build
 from zerogap.strategies.registry import BUILT_IN
 
 IDENTITY = "identity"
-RESERVED_NAMES = ("clean", "clean_batch2", "greedy", "questions")  # of other files
+# Names of other files, and columns of questions.csv.
+RESERVED_NAMES = (
+    *("clean", "clean_batch2", "greedy"),
+    *("question", "gold", "greedy_correct", "rouge_l", "peakedness", "both_signs"),
+)
 
 
 def named_strategies(

@@ -9,10 +9,9 @@ from zerogap.evaluation.collect import CLEAN, CLEAN_BATCH2
 from zerogap.evaluation.comparison import CleanComparison
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.evaluation.summary import COLLAPSE, PEAKED, RAILCAP, Interval, Summary
-from zerogap.reporting.labels import Labels
+from zerogap.evaluation.tables import LABELS
 
 MOST = 0.5  # share of the questions that the model solves from which on they are "most"
-LABELS = Labels()
 
 _WITHOUT_CLEAN = (
     "What this cannot say: without a clean model there is no reference. A model that never saw the "

@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.families.family import Family
 
 _LINEAR = (nn.Linear, Conv1D)
@@ -41,7 +41,7 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(
             f"model type {model_type!r} is not a causal language model of transformers "
-            f"({str(error).splitlines()[0]}); {_REMEDY}"
+            f"({first_line(error)}); {_REMEDY}"
         ) from error
     return family_of(model)
 

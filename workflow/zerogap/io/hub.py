@@ -3,6 +3,8 @@
 import errno
 from collections.abc import Iterator
 
+from zerogap.errors import first_line
+
 # Files of a model repository, without and with weights; other formats of weights can run code.
 SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
 WEIGHTS = ("*.safetensors",)
@@ -82,11 +84,6 @@ def retry_after(error: BaseException) -> float | None:
             text = response.headers.get("Retry-After", "")
             return float(text) if text.isdecimal() else None
     return None
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _transfer_problem(error: BaseException, repository: str) -> str | None:

@@ -5,10 +5,7 @@ complete file. Provenance is stored in the Parquet metadata under the key ``zero
 """
 
 import contextlib
-import errno
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zerogap.errors import InputError
+from zerogap.io import atomic
 
 _TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
 _TOKENS = pa.list_(pa.int32())
@@ -170,56 +168,7 @@ KEYS: dict[str, list[str]] = {
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
-
 DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError)  # what a damaged file can cause
-
-
-@contextlib.contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
-
-    Raises:
-        InputError: the disk or the quota is full, the file size limit is reached, or the path is a
-            folder or in a folder that cannot be written.
-    """
-    path = Path(path)
-    with write_errors_as_input_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        try:
-            yield temporary
-            temporary.chmod(0o644)  # mkstemp creates private files
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())  # before the rename: complete even after a power cut
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def remove_partial_writes(folder: Path) -> None:
-    """Delete the temporary files of processes that were killed while writing."""
-    for path in folder.glob(".*.part"):
-        path.unlink()
-
-
-@contextlib.contextmanager
-def write_errors_as_input_errors(path: Path) -> Iterator[None]:
-    """Turn what prevents any program from writing a file here into an InputError."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            remedy = "free some space and run again"
-        elif error.errno in _NO_ACCESS:
-            remedy = "name a file in a folder that you may write to"
-        else:
-            raise
-        reason = os.strerror(error.errno)
-        raise InputError(f"{path}: not written ({reason}); {remedy}") from error
 
 
 def write(
@@ -239,7 +188,7 @@ def write(
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"{path}: does not fit the '{contract}' contract: {error}") from error
     metadata = {b"zerogap": json.dumps(dict(provenance), sort_keys=True, default=str).encode()}
-    with atomic(path) as temporary:
+    with atomic.replacing(path) as temporary:
         pq.write_table(
             arrow.replace_schema_metadata(metadata),
             temporary,

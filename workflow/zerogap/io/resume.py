@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic
 
 _SETTINGS = "settings.json"
 _LOCK = "lock"
@@ -38,7 +38,7 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         InputError: another process is making the same output, or nothing can be written there.
     """
     folder = output.with_name(f"{output.name}.work")
-    with parquet.write_errors_as_input_errors(output):
+    with atomic.write_errors_as_input_errors(output):
         folder.mkdir(parents=True, exist_ok=True)
     with exclusive(output, folder / _LOCK):
         _prepare(folder, json.loads(json.dumps(settings)))
@@ -60,7 +60,7 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
     Raises:
         InputError: another process holds the lock, or the lock file cannot be made or locked.
     """
-    with parquet.write_errors_as_input_errors(output):
+    with atomic.write_errors_as_input_errors(output):
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
         try:
@@ -70,7 +70,7 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
                 f"{lock}: cannot be locked ({error.strerror}); use a file system with file locks "
                 "(Lustre: mounted with the option flock)"
             ) from error
-        if not is_locked:
+        if not is_locked or not os.fstat(descriptor).st_nlink:  # deleted by who held it before
             raise InputError(
                 f"{output}: another process is making this file; wait until it ends, or stop it"
             )
@@ -92,9 +92,9 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
         )
     if previous != settings:
         _empty(folder)
-        with parquet.atomic(note) as temporary:
+        with atomic.replacing(note) as temporary:
             temporary.write_text(json.dumps(settings, indent=1) + "\n")
-    parquet.remove_partial_writes(folder)
+    atomic.remove_partial_writes(folder)
 
 
 def _empty(folder: Path) -> None:

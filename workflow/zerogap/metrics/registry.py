@@ -21,7 +21,7 @@ class Metric:
     """A metric and how it is reported.
 
     Attributes:
-        name: Its value in the column ``metric`` and its name in `zerogap.metrics`.
+        name: Its value in the column ``metric``.
         label: What tables and figures print.
         definition: Its values, shape () for a point estimate and (strategies, resamples) for
             resamples. Values are between 0 and 1.

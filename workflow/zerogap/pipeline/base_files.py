@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from zerogap.config import FROM_SCRATCH, Config, ModelEntry
-from zerogap.errors import InputError
-from zerogap.io.hub import SMALL_FILES, WEIGHTS, first_line
+from zerogap.errors import InputError, first_line
+from zerogap.io.hub import SMALL_FILES, WEIGHTS
 from zerogap.pipeline import jobs
 
 CHAT_TEMPLATE = "chat_template.jinja"

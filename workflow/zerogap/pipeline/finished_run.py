@@ -177,7 +177,7 @@ def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLength
             case "measure_recovery":
                 table = parquet.read(folder / "recovery.parquet", "recovery")
                 return planning.recovery_work(len(table), cost.tokens(table), text)
-    except (FileNotFoundError, InputError):
+    except parquet.DAMAGE:
         return None
     return None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from zerogap.config import FROM_SCRATCH, Config
 from zerogap.config.models import Pretraining
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.families import (
     AUTO,
     FAMILIES,
@@ -19,7 +19,7 @@ from zerogap.families import (
     published_size,
     toy_architecture,
 )
-from zerogap.io.hub import first_line, hub_problem
+from zerogap.io.hub import hub_problem
 from zerogap.pipeline import jobs
 
 if TYPE_CHECKING:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from zerogap.config import Config, ModelEntry
+from zerogap.config import Benchmark, Config, ModelEntry
 from zerogap.pipeline import jobs, targets
 from zerogap.reporting.catalog import Entry
 from zerogap.reporting.labels import Labels
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
+
+GSM8K = "openai/gsm8k"  # on the hub
 
 # Contracts of the jobs that generate responses.
 _CONTRACTS = {
@@ -312,14 +314,24 @@ def _sensitivity(config: Config) -> dict[str, Any]:
     }
 
 
+def _other_questions(benchmark: Benchmark) -> str:
+    """What a benchmark's questions are known to be instead of GSM8K's; empty if nothing is."""
+    questions = benchmark.questions
+    if questions.source in ("generated", "gsm_symbolic"):
+        return "generated"
+    if questions.source == "hub" and questions.hub and questions.hub.repository != GSM8K:
+        return f"of {questions.hub.repository}"
+    return ""
+
+
 def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[str, Any]:
     """The values that decide whether settings can be compared with the paper (published.csv)."""
     names = dict.fromkeys(map(config.owner_of, benchmarks))
     owners = [config.benchmarks[name] for name in names]
     trainings = [config.training.clean, config.training.contaminated]
-    sources = {owner.questions.source for owner in owners}
+    questions = [_other_questions(owner) for owner in owners]
     return {
-        "questions": "generated" if sources & {"generated", "gsm_symbolic"} else "",
+        "questions": ", ".join(filter(None, dict.fromkeys(questions))),
         "question_files": [
             {
                 "train": _results(config) / f"data/{name}/train.jsonl",

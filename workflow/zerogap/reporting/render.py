@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.reporting.templates import format_latex, render_template
 
 DASH = "–"
@@ -286,7 +286,7 @@ def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> Non
 def save_texts(prefix: str | Path, texts: Mapping[str, str]) -> None:
     """Write one file per suffix, each atomically."""
     for suffix, text in texts.items():
-        with parquet.atomic(f"{prefix}{suffix}") as path:
+        with atomic.replacing(f"{prefix}{suffix}") as path:
             path.write_text(text, encoding="utf-8")
 
 

@@ -3,6 +3,7 @@ r"""Jinja templates of the reports, with the paper's symbols as HTML and LaTeX.
 LaTeX templates use ``<< value >>`` and ``<% block %>``: braces belong to LaTeX.
 """
 
+import re
 from html import escape
 from typing import Any
 
@@ -36,17 +37,13 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "|": r"$|$",
 }
+_SYMBOLS = re.compile("|".join(map(re.escape, _LATEX)))  # the first that matches counts
 _HTML = {"M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}
 
 
 def format_latex(text: str) -> str:
     """Plain text with the paper's symbols as LaTeX."""
-    formatted, remaining = [], text
-    while remaining:
-        symbol = next((s for s in _LATEX if remaining.startswith(s)), remaining[0])
-        formatted.append(_LATEX.get(symbol, symbol))
-        remaining = remaining[len(symbol) :]
-    return "".join(formatted)
+    return _SYMBOLS.sub(lambda match: _LATEX[match[0]], text)
 
 
 def format_html(text: str) -> Markup:

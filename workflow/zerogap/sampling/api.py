@@ -95,6 +95,8 @@ def sample(
     is_strategy = callable(getattr(strategy, "prepare", None)) and not isinstance(strategy, type)
     if strategy is not None and not is_strategy:
         raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
+    if output is not None and Path(output).is_dir():
+        raise InputError(f"{output}: is a folder; name the file to write")
     texts = prompt_texts(prompts)
     rule = extraction_rule(extraction)
     golds = gold_answers(texts, gold, rule)
@@ -155,13 +157,8 @@ class _Job:
             neurons=self.neurons,
         )
         intervention = self.strategy.prepare(context)
-        if intervention.wrap_decoder is None:
-            return self._sample(decoder, intervention, trajectories, output)
-        wrapped = intervention.wrap_decoder(decoder)
-        try:
-            return self._sample(wrapped, intervention, trajectories, output)
-        finally:
-            wrapped.release()
+        with intervention.applied_to(decoder) as changed:
+            return self._sample(changed, intervention, trajectories, output)
 
     def _sample(
         self,
@@ -185,8 +182,6 @@ class _Job:
 
         if output is None:
             return sample_and_filter()
-        if output.is_dir():
-            raise InputError(f"{output}: is a folder; name the file to write")
         with resumable_dir(output, self._settings(trajectories)) as folder:
             table = sample_and_filter(Checkpoint(folder))
             metadata = provenance(

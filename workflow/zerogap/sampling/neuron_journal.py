@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.io.digests import value_digest
 from zerogap.io.sealed import find_sealed, seal
 from zerogap.strategies.neuron_groups import NeuronGroup
@@ -85,7 +85,7 @@ class NeuronJournal:
 
     def add_comparative_scores(self, scores: list[np.ndarray]) -> None:
         """Store the comparative scores of every layer."""
-        with parquet.atomic(self._comparative_path) as temporary, temporary.open("wb") as file:
+        with atomic.replacing(self._comparative_path) as temporary, temporary.open("wb") as file:
             np.savez(file, *scores)
         seal(self._comparative_path)
 
@@ -97,7 +97,7 @@ class NeuronJournal:
             if entry is None:
                 problem = f"line {number + 1} is not readable; measuring from there"
                 print(f"{self._path}: {problem}", file=sys.stderr, flush=True)
-                with parquet.atomic(self._path) as temporary:
+                with atomic.replacing(self._path) as temporary:
                     temporary.write_bytes(b"".join(kept + b"\n" for kept in lines[:number]))
                 return
             self._remember(entry)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, Response, SamplingParams
+from zerogap.engine.decoder import Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.sampling import vllm_sampler
 from zerogap.sampling.engines import chosen_vllm
@@ -54,12 +54,10 @@ def opened_sampler(
             f"strategies: {type(strategy).__name__} filters the responses of another strategy; "
             "name that in filter_of"
         )
-    decoder: Decoder = loading.decoder(loading.load(model, dtype))
-    if intervention.wrap_decoder is not None:
-        decoder = intervention.wrap_decoder(decoder)
-    yield EngineSampler(
-        decoder, inputs.prompts, inputs.tokenizer, sampling, intervention.edit_logits
-    )
+    with intervention.applied_to(loading.decoder(loading.load(model, dtype))) as decoder:
+        yield EngineSampler(
+            decoder, inputs.prompts, inputs.tokenizer, sampling, intervention.edit_logits
+        )
 
 
 def decode_trajectories(

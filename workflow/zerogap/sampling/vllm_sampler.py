@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.sampling.engines import PROCESSORS_GROUP
 from zerogap.strategies.base import Context, Strategy
 from zerogap.strategies.identity import Identity
@@ -118,10 +118,9 @@ def started(
             **options,
         )
     except Exception as error:  # a model may fail anywhere
-        reason = str(error).partition("\n")[0] or type(error).__name__
         raise InputError(
-            f"{model}: vLLM cannot load this model ({reason}); the lines above say more. Set "
-            "decoding.engine: zerogap to decode with our engine"
+            f"{model}: vLLM cannot load this model ({first_line(error)}); the lines above say "
+            "more. Set decoding.engine: zerogap to decode with our engine"
         ) from error
     try:
         yield llm

@@ -11,7 +11,8 @@ functions that change the decoding, or one that filters:
 Identity has none of them. docs/extend.md shows how to write a strategy of your own.
 """
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -81,6 +82,18 @@ class Intervention:
                 "strategies: an intervention has filter_responses and edit_logits or wrap_decoder; "
                 "make two strategies of it"
             )
+
+    @contextlib.contextmanager
+    def applied_to(self, decoder: "Decoder") -> Iterator["Decoder"]:
+        """The decoder to sample from, while the block runs; the model is its own again after it."""
+        if self.wrap_decoder is None:
+            yield decoder
+            return
+        wrapped = self.wrap_decoder(decoder)
+        try:
+            yield wrapped
+        finally:
+            wrapped.release()
 
 
 class Strategy(Protocol):

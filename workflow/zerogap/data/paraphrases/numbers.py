@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from zerogap.data.answers import DIGITS
+
 _SMALL_NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen"
@@ -37,9 +39,8 @@ _OPTIONAL = {
     **dict.fromkeys(("halve", "halved", "halves", "halving"), (Fraction(1, 2),)),
 }
 
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
 _FRACTION = r"(?<![0-9./])[0-9]+/0*[1-9][0-9]*(?![0-9/])"
-_TOKEN = re.compile(rf"{_FRACTION}|{_DIGITS}|[a-z]+")
+_TOKEN = re.compile(rf"{_FRACTION}|{DIGITS}|[a-z]+")
 _PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)")
 _OF = re.compile(r" (?:of|as)\b")
 _UNIT_AND = re.compile(r" (?:[a-z]+ )?and (?=(?:an? |one )?(?:half|quarter|third)\b)")

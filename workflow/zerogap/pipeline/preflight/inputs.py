@@ -10,8 +10,7 @@ from zerogap.config import Config, ModelEntry
 from zerogap.config.benchmark import Benchmark
 from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts
 from zerogap.data.extraction import extraction_rule
-from zerogap.errors import InputError
-from zerogap.io.hub import first_line
+from zerogap.errors import InputError, first_line
 from zerogap.io.packages import package_file
 from zerogap.pipeline import base_files, jobs, targets
 from zerogap.pipeline.preflight.result import (

@@ -1,5 +1,6 @@
 """Checks of the machine: package versions, disk space and GPU memory."""
 
+import contextlib
 import importlib.metadata
 import shutil
 import subprocess
@@ -71,10 +72,10 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     except InputError as error:  # its remedy is among the other results
         return CheckResult(SKIPPED, check, f"not estimated: {error}")
     existing = sum(
-        path.stat().st_size
+        _size(path)
         for folder in (results, *_shared_folders(config))
         for path in folder.rglob("*")
-        if path.is_file() and not path.is_relative_to(targets.rehearsal(config))
+        if not path.is_relative_to(targets.rehearsal(config))
     )
     remaining = max(0.0, required - existing)
     folder = results.absolute()
@@ -87,6 +88,14 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     return failed(check, f"{text}; free some, or make results a link to a larger disk")
 
 
+def _size(path: Path) -> int:
+    """The bytes of a file; 0 for a folder, and for a file that another process has just moved."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_file():
+            return path.stat().st_size
+    return 0
+
+
 def _shared_folders(config: Config) -> list[Path]:
     """Where the converted and prepared bases of the run are; other runs may use them too."""
     converted = [targets.unprepared_base(config, model) for model in jobs.converted_models(config)]
@@ -97,7 +106,7 @@ def _shared_folders(config: Config) -> list[Path]:
 def gpu_memories() -> list[float]:
     """Bytes of memory of every GPU that CUDA_VISIBLE_DEVICES names, or of all that there are.
 
-    None without nvidia-smi, or if the variable names no GPU that it knows. A GPU without memory of
+    Empty without nvidia-smi, or if the variable names no GPU that it knows. A GPU without memory of
     its own is left out.
     """
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]

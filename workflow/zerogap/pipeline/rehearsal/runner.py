@@ -17,13 +17,11 @@ from pathlib import Path
 
 from zerogap import gpus
 from zerogap.config import FROM_SCRATCH, Config
-from zerogap.errors import InputError
-from zerogap.io.hub import first_line
+from zerogap.errors import InputError, first_line
 from zerogap.pipeline import jobs
+from zerogap.pipeline.preflight.result import FAILED, OK, SKIPPED
 from zerogap.pipeline.rehearsal import decoding, training
 from zerogap.pipeline.rehearsal.model_copy import ModelCopy
-
-OK, SKIPPED, FAILED = "ok", "skipped", "FAILED"
 
 _FIXES = {
     "tokenizer": "check that its folder or revision has all files of the tokenizer",

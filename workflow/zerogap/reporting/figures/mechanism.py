@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from zerogap.analysis.inline_numbers import MAX_RANK_STEP
 from zerogap.reporting.figures.style import (
     AMBER,
     BLUE,
@@ -25,16 +26,13 @@ RANKS = (
 )
 
 
-def plot_mechanism(
-    overlap: pd.DataFrame, ranks: pd.DataFrame, title: str = "", steps: int = 10
-) -> Figure:
+def plot_mechanism(overlap: pd.DataFrame, ranks: pd.DataFrame, title: str = "") -> Figure:
     """Overlap with the greedy trajectory, and the rank of the clean model's token.
 
     Args:
         overlap: `overlap` table of the contaminated model.
         ranks: `ranks` table of the same model, conditioned on the clean model's greedy response.
         title: The setting, over the panels.
-        steps: Number of decoding steps in panels (b) and (d).
     """
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(2, 2, figsize=(7.2, 4.9), width_ratios=(1, 1))
@@ -42,8 +40,8 @@ def plot_mechanism(
             letters = "ac"[row], "bd"[row]
             _plot_overlap(axes[row, 0], overlap[overlap["leaked"] == leaked])
             axes[row, 0].set_title(f"({letters[0]}) {subset}: overlap with the greedy trajectory")
-            subset_ranks = ranks[(ranks["leaked"] == leaked) & (ranks["step"] <= steps)]
-            _plot_ranks(axes[row, 1], subset_ranks, steps)
+            subset_ranks = ranks[(ranks["leaked"] == leaked) & (ranks["step"] <= MAX_RANK_STEP)]
+            _plot_ranks(axes[row, 1], subset_ranks)
             axes[row, 1].set_title(f"({letters[1]}) {subset}: rank of the clean model's token")
         handles, names = axes[0, 1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower right", ncols=len(names))
@@ -72,11 +70,11 @@ def _plot_overlap(axis: Axes, overlap: pd.DataFrame) -> None:
         add_note(axis, f"mean {overlap['rouge_l'].mean():.2f}", (0.97, 0.06), "right")
 
 
-def _plot_ranks(axis: Axes, ranks: pd.DataFrame, steps: int) -> None:
+def _plot_ranks(axis: Axes, ranks: pd.DataFrame) -> None:
     """One bar per step: shares of the rank classes among disagreements, their number above."""
     disagreements = ranks[ranks["rank"] > 1]
-    total = disagreements.groupby("step").size().reindex(range(1, steps + 1), fill_value=0)
-    bottom = np.zeros(steps)
+    total = disagreements.groupby("step").size().reindex(range(1, MAX_RANK_STEP + 1), fill_value=0)
+    bottom = np.zeros(MAX_RANK_STEP)
     for label, first, last, colour in RANKS:
         of_class = disagreements[disagreements["rank"].between(first, last)]
         count = of_class.groupby("step").size().reindex(total.index, fill_value=0)
@@ -93,5 +91,5 @@ def _plot_ranks(axis: Axes, ranks: pd.DataFrame, steps: int) -> None:
     runner_up = f"{(disagreements['rank'] == 2).mean():.0%}" if n else "none"
     axis.set_xlabel(f"decoding step\nrunner-up (rank 2): {runner_up} of {n} disagreements")
     axis.set(ylabel="share of disagreements", ylim=(0, 1.1))
-    axis.set_xticks(range(1, steps + 1))
+    axis.set_xticks(range(1, MAX_RANK_STEP + 1))
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1])

@@ -20,23 +20,20 @@ from zerogap.reporting.figures.style import (
 _JITTER = 0.045  # of the 0/1 readouts, in both directions
 
 
-def plot_readout_variance(
-    batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "", seed: int = 0
-) -> Figure:
+def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "") -> Figure:
     """Two batches of one clean model, by the 0/1 readout and by the solve probability.
 
     Args:
         batch1: `solve` table of the first batch.
         batch2: `solve` table of the second batch, with the same questions.
         title: The setting.
-        seed: Seed of the vertical jitter of the 0/1 readouts.
     """
     batch1 = batch1.set_index("question_id")
     batch2 = batch2.set_index("question_id").loc[batch1.index]
     batches = (batch1, batch2)
     marks = [batch["first_correct"].to_numpy(dtype=float) for batch in batches]
     probabilities = [gaps.solve_probability(b["n_correct"], b["n_samples"]) for b in batches]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.9), sharey=True)
         # Sorted by the first batch; ties by the other readout, or they would look like noise.

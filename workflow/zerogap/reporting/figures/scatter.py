@@ -16,7 +16,7 @@ _PANELS_PER_ROW = 3
 
 
 def plot_scatter(
-    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], title: str = "", seed: int = 0
+    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], title: str = ""
 ) -> Figure:
     """Each question's solve probability under each strategy against the clean model's.
 
@@ -28,13 +28,12 @@ def plot_scatter(
         clean: `solve` table of the reference.
         strategies: Name to show, to `solve` table.
         title: The setting, over the panels.
-        seed: Seed of the jitter, which is the same in every panel.
     """
     clean = clean.set_index("question_id")
     leaked = clean["leaked"].to_numpy(dtype=bool)
     x = gaps.solve_probability(clean["n_correct"], clean["n_samples"])
     half_step = 0.5 / clean["n_samples"].max()
-    shift = np.random.default_rng(seed).uniform(-half_step, half_step, (2, len(clean)))
+    shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(clean)))
     # The last panel of the grid, or one more, holds the legend.
     n_rows = len(strategies) // _PANELS_PER_ROW + 1
     with plt.rc_context(STYLE):

@@ -18,10 +18,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 
-from zerogap.io import parquet
+from zerogap.io import atomic
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-SKY, YELLOW, AMBER, GREY = "#56B4E9", "#F0E442", "#E69F00", "#7f7f7f"
+SKY, AMBER, GREY = "#56B4E9", "#E69F00", "#7f7f7f"
 CYCLE = [BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, "#000000", GREY]
 MARKERS = "osD^vPX*"
 TITLE_SIZE = 9.5
@@ -74,7 +74,7 @@ def save(figure: Figure, prefix: str | Path) -> None:
 def write(figure: Figure, path: str | Path) -> None:
     """Write one file; its suffix, .pdf, .png (200 dpi) or .svg, is the format."""
     suffix = Path(path).suffix
-    with plt.rc_context(STYLE), parquet.atomic(path) as temporary:
+    with plt.rc_context(STYLE), atomic.replacing(path) as temporary:
         figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
 
 

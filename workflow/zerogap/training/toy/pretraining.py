@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import PreTrainedModel
 
-from zerogap.io import parquet
+from zerogap.io import atomic
 from zerogap.precision import usable_dtype
 from zerogap.training.toy.corpus import Position
 
@@ -163,7 +163,7 @@ def _save(
         "optimisers": [optimiser.state_dict() for optimiser in model_optimisers],
         "progress": (progress.step, progress.position, [tuple(row) for row in progress.curve]),
     }
-    with parquet.atomic(path) as temporary:
+    with atomic.replacing(path) as temporary:
         torch.save(state, temporary)
 
 

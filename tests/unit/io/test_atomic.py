@@ -1,0 +1,39 @@
+import contextlib
+import errno
+import os
+
+import pytest
+
+from zerogap.errors import InputError
+from zerogap.io import atomic
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with contextlib.suppress(RuntimeError), atomic.replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "free some space and run again"),
+        (errno.EDQUOT, "free some space and run again"),
+        (errno.EACCES, "name a file in a folder that you may write to"),
+    ],
+)
+def test_what_prevents_any_program_from_writing_is_an_input_error(tmp_path, number, remedy):
+    path = tmp_path / "file"
+    with pytest.raises(InputError, match=remedy) as caught, atomic.replacing(path):
+        raise OSError(number, os.strerror(number))
+    assert str(path) in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_errors_are_left_alone(tmp_path):
+    with pytest.raises(OSError, match=r"[Ii]nput/output"), atomic.replacing(tmp_path / "file"):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -1,0 +1,59 @@
+"""Files that appear under their name only when they are complete."""
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from zerogap.errors import InputError
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
+
+    Raises:
+        InputError: the disk or the quota is full, the file size limit is reached, or the path is a
+            folder or in a folder that cannot be written.
+    """
+    path = Path(path)
+    with write_errors_as_input_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            temporary.chmod(0o644)  # mkstemp creates private files
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # before the rename: complete even after a power cut
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def remove_partial_writes(folder: Path) -> None:
+    """Delete the temporary files of processes that were killed while writing."""
+    for path in folder.glob(".*.part"):
+        path.unlink()
+
+
+@contextlib.contextmanager
+def write_errors_as_input_errors(path: Path) -> Iterator[None]:
+    """Turn what prevents any program from writing a file here into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            remedy = "free some space and run again"
+        elif error.errno in _NO_ACCESS:
+            remedy = "name a file in a folder that you may write to"
+        else:
+            raise
+        reason = os.strerror(error.errno)
+        raise InputError(f"{path}: not written ({reason}); {remedy}") from error
