@@ -77,7 +77,7 @@ class Run:
 
     def plan(self):
         rates = Rates(speeds=finished_run.speeds(self.measured()))
-        return planning.plan(self.config, self.sizes, rates).set_index("stage")
+        return planning.plan(self.config, self.sizes, self.texts, rates).set_index("stage")
 
 
 @pytest.fixture

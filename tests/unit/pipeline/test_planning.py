@@ -6,7 +6,7 @@ from helpers.paths import ROOT
 from zerogap.families import published_size
 from zerogap.pipeline import planning
 from zerogap.pipeline.model_sizes import model_size
-from zerogap.pipeline.rates import DEFAULT_RATES, Rates
+from zerogap.pipeline.rates import DEFAULT_RATES, REFERENCE_RATES, Rates
 from zerogap.pipeline.text_lengths import text_lengths
 
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -18,15 +18,18 @@ def sizes(config):
     return {model: model_size(config, model) for model in config.models}
 
 
+def plan_of(config, rates=REFERENCE_RATES):
+    texts = planning.texts_by_owner(config, sizes(config))
+    return planning.plan(config, sizes(config), texts, rates)
+
+
 def stage(plan, name, model=None):
     rows = plan[(plan.stage == name) & (True if model is None else plan.model == model)]
     return rows[["jobs", "tokens", "hours", "bytes"]].sum()
 
 
 def test_shards_are_jobs_that_share_the_tokens_of_a_cell(paper):
-    whole, sharded = (
-        planning.plan(config, sizes(config)) for config in (paper(), paper(sampling__num_shards=8))
-    )
+    whole, sharded = (plan_of(config) for config in (paper(), paper(sampling__num_shards=8)))
     name = planning.STRATEGY_SAMPLES
     assert stage(sharded, name).jobs == 8 * stage(whole, name).jobs
     for column in ("tokens", "hours", "bytes"):
@@ -39,14 +42,14 @@ def test_shards_are_jobs_that_share_the_tokens_of_a_cell(paper):
 
 def test_every_job_of_the_paper_stays_below_a_third_of_its_longest_time_limit(paper):
     config = paper()
-    plan = planning.plan(config, sizes(config))
+    plan = plan_of(config)
     assert plan.longest_job.max() < config.max_runtime / 60 / 3
 
 
 def test_tokens_follow_from_the_protocol(paper):
     config = paper(**ONE_MODEL, neuron_localisation__num_shards=1)
     text = text_lengths(config, "llama2", "gsm8k", 3.0)
-    plan = planning.plan(config, sizes(config))
+    plan = plan_of(config)
     examples = 660 * (text.shots + text.question + text.response) + 1840 * text.instruction
     assert stage(plan, "LoRA training").tokens == pytest.approx(3 * 5 * examples)
     prompts = text.shots + 1319 * text.question
@@ -71,7 +74,7 @@ def test_tokens_follow_from_the_protocol(paper):
 
 def test_pretraining_tokens_are_steps_times_batch(paper, quick):
     config = quick(models__llama2__base="from_scratch", models__gemma=None, models__pythia=None)
-    plan = planning.plan(config, sizes(config))
+    plan = plan_of(config)
     assert stage(plan, "Base models").tokens == 1200 * 12 * 320
 
 
@@ -79,7 +82,7 @@ def test_a_second_benchmark_adds_its_own_questions_and_clean_model(paper):
     second = {"file": str(ROOT / "workflow/benchmarks/gsm8k.yaml"), "num_test": 100}
     second |= {"label": "Second", "num_leaked": 50, "num_train": 50}
     one, two = paper(**ONE_MODEL), paper(**ONE_MODEL, benchmarks__second=second)
-    plans = [planning.plan(config, sizes(config)) for config in (one, two)]
+    plans = [plan_of(config) for config in (one, two)]
     text = text_lengths(two, "llama2", "second", 3.0)
     cell = text.shots + 100 * text.question + 100 * 50 * text.response
     clean = [stage(plan, planning.CLEAN_SAMPLES) for plan in plans]
@@ -92,7 +95,7 @@ def test_a_second_benchmark_adds_its_own_questions_and_clean_model(paper):
 def test_hours_are_tokens_divided_by_the_rate(paper):
     config = paper(**ONE_MODEL)
     rates = {kind: {"llama2": 1000.0} for kind in DEFAULT_RATES}
-    plan = planning.plan(config, sizes(config), Rates(**rates))
+    plan = plan_of(config, Rates(**rates))
     plan = plan[plan.stage != "Neuron localisation"]  # its time is that of its steps
     assert plan.hours.sum() == pytest.approx(plan.tokens.sum() / 1000 / 3600)
     assert set(plan[plan.hours > 0].rate) == {"stated"}
@@ -100,7 +103,7 @@ def test_hours_are_tokens_divided_by_the_rate(paper):
 
 def test_a_model_too_small_to_scale_has_no_hours(quick):
     config = quick()
-    plan = planning.plan(config, sizes(config))
+    plan = plan_of(config)
     assert plan.hours.sum() == 0
     assert set(plan.rate) == {""}
 
@@ -109,8 +112,8 @@ def test_each_stage_says_where_its_rate_comes_from(paper):
     config = paper()
     speeds = {("LoRA training", "llama2"): 2.0}
     rates = Rates(sampling={"gemma": 100.0}, speeds=speeds)
-    plan = planning.plan(config, sizes(config), rates).set_index(["stage", "model"])
-    default = planning.plan(config, sizes(config)).set_index(["stage", "model"])
+    plan = plan_of(config, rates).set_index(["stage", "model"])
+    default = plan_of(config).set_index(["stage", "model"])
     assert plan.rate["LoRA training", "llama2"] == "measured"
     assert plan.rate["LoRA training", "gemma"] == "assumed"
     assert plan.rate["Strategy samples", "gemma"] == "stated"
@@ -121,7 +124,7 @@ def test_each_stage_says_where_its_rate_comes_from(paper):
 
 def test_disk_is_mostly_base_models_and_merged_models(paper):
     config = paper()
-    plan = planning.plan(config, sizes(config))
+    plan = plan_of(config)
     llama = published_size(LLAMA2)
     assert stage(plan, "Base models", "llama2").bytes == llama.stored
     merged = 3 * 2 * llama.parameters

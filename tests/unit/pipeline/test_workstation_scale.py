@@ -35,7 +35,9 @@ def test_the_protocol_is_that_of_the_paper(workstation):
 def test_it_fits_one_24_gb_gpu_in_a_night(workstation):
     sizes = {model: model_size(workstation, model) for model in workstation.models}
     assert all(4e8 < size.parameters < 1.5e9 for size in sizes.values())
-    plan = planning.plan(workstation, sizes, Rates(gpu=GPU))
+    plan = planning.plan(
+        workstation, sizes, planning.texts_by_owner(workstation, sizes), Rates(gpu=GPU)
+    )
     assert set(plan[plan.tokens > 0].rate) == {"assumed"}
     assert 1 < plan.hours.sum() < NIGHT
     results = check_gpu_memory(workstation, sizes, [GPU.memory])

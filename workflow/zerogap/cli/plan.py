@@ -116,7 +116,7 @@ def plan(
                 output.print_table(comparison_table(comparison, settings), output_format)
             return
     rates = Rates(**stated, speeds=speeds, gpu=GPUS[gpu])
-    stages = planning.plan(settings, sizes, rates, characters_per_token)
+    stages = planning.plan(settings, sizes, texts, rates)
     if output_format == "json":
         output.print_json({"run": settings.run, "stages": stages.to_dict("records")})
     else:

@@ -14,7 +14,7 @@ from zerogap.data.answers import canonical
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.io.text_files import parse_json, read_text
+from zerogap.io.text_files import json_lines, read_text
 
 Entry = dict[str, str]  # question, answer
 SPLITS = ("train", "test")
@@ -152,16 +152,14 @@ def _read(
 ) -> Iterator[tuple[Mapping[str, object], Question]]:
     if not path.is_file():
         raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
-    lines = read_text(path).split("\n")
+
+    def parse_line(value: object) -> tuple[Mapping[str, object], Question]:
+        if not isinstance(value, dict):
+            raise InputError("is not a JSON object; write an object with question and answer")
+        return value, parse_entry(value, parse_gold)
+
     line_numbers: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = _json_object(line)
-            question = parse_entry(entry, parse_gold)
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
+    for number, (entry, question) in json_lines(path, read_text(path), parse_line):
         if question.question in line_numbers:
             raise InputError(
                 f"{path}, line {number}: duplicate question, also on line "
@@ -171,13 +169,6 @@ def _read(
         yield entry, question
     if not line_numbers:
         raise InputError(f"{path}: contains no questions; add at least one")
-
-
-def _json_object(line: str) -> Mapping[str, object]:
-    value = parse_json(line)
-    if not isinstance(value, dict):
-        raise InputError("is not a JSON object; write an object with question and answer")
-    return value
 
 
 def _on_one_line(text: str) -> str:

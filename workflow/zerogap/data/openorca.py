@@ -9,7 +9,7 @@ from typing import Any
 from zerogap.errors import InputError
 from zerogap.io import atomic
 from zerogap.io.hub import hub_problem
-from zerogap.io.text_files import parse_json, read_text
+from zerogap.io.text_files import json_lines, read_text
 
 KEYS = ("system", "question", "response")
 _SHUFFLE_BUFFER = 20_000  # rows of the stream among which the seed chooses
@@ -38,14 +38,7 @@ def load(path: str | Path, num_examples: int, seed: int) -> list[dict[str, str]]
         )
     if path.suffix == ".parquet":
         return _load_parquet(path, num_examples, seed)
-    examples = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            examples.append(_example(parse_json(line)))
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
+    examples = [example for _, example in json_lines(path, read_text(path), _example)]
     _check_number(len(examples), num_examples, str(path))
     return Random(f"instructions/{seed}").sample(examples, num_examples)
 

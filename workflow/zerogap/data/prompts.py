@@ -9,7 +9,7 @@ import yaml
 
 from zerogap.errors import InputError
 from zerogap.io.packages import package_file
-from zerogap.io.text_files import parse_json, read_text
+from zerogap.io.text_files import json_lines, read_text
 
 Exemplar = dict[str, str]  # question, target
 
@@ -134,18 +134,10 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
 
 
 def _file_exemplars(path: Path) -> list[Exemplar]:
-    exemplars = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                exemplars.append(_parse_exemplar(line))
-            except InputError as error:
-                raise InputError(f"{path}, line {number}: {error}") from error
-    return exemplars
+    return [exemplar for _, exemplar in json_lines(path, read_text(path), _parse_exemplar)]
 
 
-def _parse_exemplar(line: str) -> Exemplar:
-    exemplar = parse_json(line)
+def _parse_exemplar(exemplar: Any) -> Exemplar:
     if not isinstance(exemplar, dict) or sorted(exemplar) != ["question", "target"]:
         raise InputError("must be a JSON object with question and target, and nothing else")
     for key, text in exemplar.items():

@@ -1,10 +1,13 @@
 """Text files from outside: UTF-8 with or without a byte order mark, and lines of JSON."""
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from zerogap.errors import InputError
+
+Parsed = TypeVar("Parsed")
 
 
 def read_text(path: Path) -> str:
@@ -20,6 +23,29 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: does not exist or is not readable ({reason})") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text ({error.reason}); convert it") from error
+
+
+def json_lines(
+    path: Path, text: str, parse: Callable[[Any], Parsed]
+) -> Iterator[tuple[int, Parsed]]:
+    """What every line of JSON says, by the number of the line; blank lines are skipped.
+
+    Args:
+        path: the file, for errors.
+        text: its text.
+        parse: the value of a line → what it says; raises InputError if it is not valid.
+
+    Raises:
+        InputError: a line is not valid; names the file and the line.
+    """
+    # Not splitlines: JSON strings may contain the other line separators of Unicode.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                parsed = parse(parse_json(line))
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
+            yield number, parsed
 
 
 def parse_json(line: str) -> Any:

@@ -63,16 +63,16 @@ TextsByOwner = Mapping[tuple[str, str], TextLengths]  # (model, question owner) 
 def plan(
     config: Config,
     sizes: Mapping[str, ModelSize],
+    texts: TextsByOwner,
     rates: Rates = REFERENCE_RATES,
-    characters_per_token: float = 3.0,
 ) -> pd.DataFrame:
     """The cost of every stage for every model.
 
     Args:
         config: the configuration.
         sizes: the size of every model of the configuration.
+        texts: lengths of the texts (:func:`texts_by_owner`).
         rates: tokens per second; the defaults if omitted.
-        characters_per_token: used for models whose tokenizer is not available locally.
 
     Returns:
         One row per stage and model ("" for stages without a model) with the columns stage, model,
@@ -81,7 +81,6 @@ def plan(
         ("stated", "measured", "assumed", or "" if none is known or needed). Hours are 0 where no
         rate is known.
     """
-    texts = texts_by_owner(config, sizes, characters_per_token)
     costs = job_costs(config, sizes, rates, texts)
     return (
         costs.groupby(["stage", "model"], sort=False)
@@ -98,9 +97,15 @@ def plan(
 
 
 def texts_by_owner(
-    config: Config, sizes: Mapping[str, ModelSize], characters_per_token: float
+    config: Config, sizes: Mapping[str, ModelSize], characters_per_token: float = 3.0
 ) -> dict[tuple[str, str], TextLengths]:
-    """The lengths of every question owner's texts for every model."""
+    """The lengths of every question owner's texts for every model.
+
+    Args:
+        config: the configuration.
+        sizes: the size of every model.
+        characters_per_token: used for models whose tokenizer is not available locally.
+    """
     return {
         (model, owner): text_lengths(config, model, owner, characters_per_token)
         for model in sizes

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from zerogap.errors import InputError
 from zerogap.io.parquet import DAMAGE
-from zerogap.io.text_files import parse_json, read_text
+from zerogap.io.text_files import json_lines, read_text
 
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
@@ -204,19 +204,14 @@ def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.Data
 
 def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
     # Not pandas.read_json: it changes ids such as "007", and its errors do not name the line.
-    objects: dict[int, dict[str, Any]] = {}
-    # Not splitlines: JSON strings may contain the other line separators of Unicode.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            values = parse_json(line)
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-        if not isinstance(values, dict):
-            raise InputError(f"{path}, line {number}: is not a JSON object; write one per line")
-        objects[number] = values
+    objects = dict(json_lines(path, text, _json_object))
     return pd.DataFrame(list(objects.values()), index=list(objects), dtype=object)
+
+
+def _json_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError("is not a JSON object; write one per line")
+    return value
 
 
 def _read_csv(path: Path, text: str) -> pd.DataFrame:

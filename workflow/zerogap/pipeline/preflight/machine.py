@@ -68,7 +68,8 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     try:
         if missing := ", ".join(sorted(set(config.models) - set(sizes))):
             raise InputError(f"the size of {missing} is not known")
-        required = float(planning.plan(config, sizes)["bytes"].sum())
+        texts = planning.texts_by_owner(config, sizes)
+        required = float(planning.plan(config, sizes, texts)["bytes"].sum())
     except InputError as error:  # its remedy is among the other results
         return CheckResult(SKIPPED, check, f"not estimated: {error}")
     existing = sum(
