@@ -88,7 +88,7 @@ def test_a_run_from_within_another_checkout_is_an_error(call, tmp_path, monkeypa
             "typo.yaml: sampling.temprature: unknown key",
         ),
         (["--profile", "quick", "--with", "binary.yaml"], "binary.yaml: is not valid YAML"),
-        (["--profile", "quick", "--", "--configfile", "a.yaml"], "give your overlays with --with"),
+        (["--profile", "quick", "--", "--configfile", "a.yaml"], "pass overlays with --with"),
         (["--profile", "quick", "--", "--config", "a.b=1"], "--config a.b=1: write KEY=VALUE"),
         (["--profile", "quick", "--", "-C", "seed=1", "all"], "--config all: write KEY=VALUE"),
         (["--profile", "quick", "--cores", "1"], "No such option: --cores"),

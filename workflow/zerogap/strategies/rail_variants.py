@@ -90,7 +90,8 @@ class RailCapLowEntropy:
     def prepare(self, context: Context) -> Intervention:
         """Return the cap along the trajectories of low entropy among `context.trajectories`."""
         entropies = [fmean(steps) for steps in context.entropies]
-        bound = self.factor * fmean(entropies)
+        mean = fmean(entropies)
+        bound = self.factor * mean if mean else 0.0  # infinity times 0 is not a number
         trajectories = [  # an empty one has no window, so nothing is capped
             trajectory if entropy <= bound else []
             for trajectory, entropy in zip(context.trajectories, entropies, strict=True)
