@@ -264,8 +264,22 @@ class EndlessTokenizer:
         return len(self._tokenizer)
 
 
-def publish(title: str, header: list[str], rows: list[list[str]], output: Path | None) -> None:
-    """Print a Markdown table and the machine it was measured on; also write it to `output`."""
+def publish(
+    title: str,
+    header: list[str],
+    rows: list[list[str]],
+    output: Path | None,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print a Markdown table, notes and the machine that it was measured on.
+
+    Args:
+        title: the heading.
+        header: names of the columns.
+        rows: the cells.
+        output: also write all of it to this file.
+        notes: paragraphs below the table.
+    """
     import torch
     import transformers
     from tabulate import tabulate
@@ -277,7 +291,7 @@ def publish(title: str, header: list[str], rows: list[list[str]], output: Path |
         machine = f"{_processor()}, {torch.get_num_threads()} threads"
     versions = f"torch {torch.__version__}, transformers {transformers.__version__}, "
     versions += f"Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
-    text = f"## {title}\n\n{table}\n\n{machine}; {versions}\n"
+    text = "\n\n".join([f"## {title}", table, *notes, f"{machine}; {versions}\n"])
     print(text)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)

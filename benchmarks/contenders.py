@@ -31,7 +31,7 @@ class Work:
         samples: responses per prompt.
         tokens: the longest response; the length of all of them unless `natural`.
         natural: whether responses end at the end token or the next question.
-        railcap: whether they are drawn under RailCap.
+        strategy: "identity", "railcap" or, in our engine only, "lne_blocking".
         rows: the batch size; None leaves it to the engine.
         compiled: whether vLLM compiles the model, which takes minutes on a CPU.
     """
@@ -42,7 +42,7 @@ class Work:
     samples: int
     tokens: int
     natural: bool
-    railcap: bool
+    strategy: str
     rows: int | None
     compiled: bool = False
 
@@ -77,7 +77,7 @@ def measure(engine: str, prompts: str, questions: int, **work: Any) -> dict[str,
 
 def zerogap(work: Work) -> Draw:
     """The sampler of this package."""
-    from zerogap import RailCap
+    from zerogap import LNEBlocking, RailCap
     from zerogap.engine import loading
     from zerogap.engine.decoder import SamplingParams
     from zerogap.engine.sampler import greedy, sample
@@ -93,14 +93,15 @@ def zerogap(work: Work) -> Draw:
         "batch_size": work.rows or "auto",
     }
     edit = None
-    if work.railcap:
+    if work.strategy != "identity":
         params = SamplingParams(temperature=0, **fixed)
         trajectories = greedy(decoder, work.prompts, tokenizer, params)
         context = Context(
             [trajectory.token_ids for trajectory in trajectories],
             [trajectory.entropy for trajectory in trajectories],
         )
-        edit = RailCap(RAILCAP_N).prepare(context).edit_logits
+        strategy = RailCap(RAILCAP_N) if work.strategy == "railcap" else LNEBlocking()
+        edit = strategy.prepare(context).edit_logits
     sampling = SamplingParams(num_samples=work.samples, temperature=TEMPERATURE, **fixed)
 
     def draw() -> int:
@@ -113,8 +114,9 @@ def zerogap(work: Work) -> Draw:
 def vllm(work: Work) -> Draw:
     """The engine vLLM, with prefix caching."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
+    has_strategy = work.strategy == "railcap"
     engine = start_vllm(
-        work.folder, work.dtype, work.rows, compiled=work.compiled, strategies=work.railcap
+        work.folder, work.dtype, work.rows, compiled=work.compiled, strategies=has_strategy
     )
     from vllm import SamplingParams
 
@@ -122,7 +124,7 @@ def vllm(work: Work) -> Draw:
     fixed: dict[str, Any] = {"max_tokens": work.tokens, "ignore_eos": not work.natural}
     fixed["stop"] = [STOP] if work.natural else None
     extra_args: list[Any] = [None] * len(prompts)
-    if work.railcap:
+    if has_strategy:
         params = SamplingParams(temperature=0, **fixed)
         greedy = engine.generate(prompts, params, use_tqdm=False)
         extra_args = [

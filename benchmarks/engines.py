@@ -5,17 +5,17 @@ python benchmarks/engines.py --model llama-160m  # a shape with random weights, 
 python benchmarks/engines.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl --ending natural
 python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 
-The engines of :mod:`contenders` run in a process each: zerogap, with and without RailCap and with
-one question at a time; vLLM with and without RailCap, where it is installed (docs/vllm.md);
-`generate` for one question at a time; and `generate` from a prefilled prompt. All draw the same
-number of responses to the same prompts at the same temperature.
+The engines of :mod:`contenders` run in a process each: zerogap, also under RailCap and LNE-blocking
+and with one question at a time; vLLM, where it is installed (docs/vllm.md), with and without
+RailCap; `generate` for one question at a time; and `generate` from a prefilled prompt. All draw the
+same number of responses to the same prompts at the same temperature.
 
 With `--ending forced` all responses have the full length. With `natural` they end at the model's
 end token or at the next question, and `generate` is left out, which waits for the longest response.
 The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM runs with
-the fastest of several settings, found on a quarter of the questions first. On a GPU all responses
-are drawn once before the measurement: our steps are captured in the first draw, vLLM's while it
-starts. vLLM then has the prompts in its prefix cache.
+the fastest of several settings, found on a quarter of the questions first and listed below the
+table. On a GPU all responses are drawn once before the measurement: our steps are captured in the
+first draw, vLLM's while it starts. vLLM then has the prompts in its prefix cache.
 
 "Of the matrix rate": relative to the speed at which the multiplications of every token of every
 response take all the time, at the measured rate of a large matrix product.
@@ -34,7 +34,7 @@ import floors
 
 from zerogap.sampling.engines import installed_vllm
 
-VLLM_ROWS = (128, 256, 512)  # max_num_seqs
+VLLM_ROWS = {"cpu": (128, 256, 512), "cuda": (256, 512, 1024)}  # max_num_seqs
 VLLM_LIBRARIES = ("tcmalloc_minimal", "iomp5")  # recommended for vLLM on CPUs
 Run = dict[str, Any]
 
@@ -50,8 +50,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = common.model_folder(args.model, args.dtype, Path(scratch))
         prompts = common.write_prompts(Path(scratch), args.model, args.questions, args.gsm8k)
-        results = measure_in_turn(args, folder, prompts)
-        limit = matrix_limit(folder, args.dtype)
+        results, notes = measure_in_turn(args, folder, prompts)
+        limit, rates = matrix_limit(folder, args.dtype)
     first = results["zerogap"][0]
     common.publish(
         f"{Path(args.model).name}, {args.dtype}: {args.questions} questions × {args.samples} "
@@ -63,27 +63,36 @@ def main() -> None:
         ],
         [_row(name, runs, results["zerogap"], limit) for name, runs in results.items()],
         args.output,
+        [*notes, rates],
     )  # fmt: skip
 
 
-def measure_in_turn(args: argparse.Namespace, folder: Path, prompts: str) -> dict[str, list[Run]]:
-    """Every contender's runs. Contenders take turns, so that a slow minute meets them all."""
+def measure_in_turn(
+    args: argparse.Namespace, folder: Path, prompts: str
+) -> tuple[dict[str, list[Run]], list[str]]:
+    """Every contender's runs, and how vLLM's settings were found.
+
+    Contenders take turns, so that a slow minute meets them all.
+    """
     work = {
         "folder": str(folder), "dtype": args.dtype, "prompts": prompts,
         "questions": args.questions,
         "samples": args.samples, "tokens": args.tokens, "natural": args.ending == "natural",
-        "railcap": False, "rows": args.rows,
+        "strategy": "identity", "rows": args.rows,
     }  # fmt: skip
     one_at_a_time = work | {"questions": args.generate_questions, "rows": args.samples}
     plan: dict[str, Run] = {
         "zerogap": work | {"engine": "zerogap"},
-        "zerogap, RailCap": work | {"engine": "zerogap", "railcap": True},
+        "zerogap, RailCap": work | {"engine": "zerogap", "strategy": "railcap"},
+        "zerogap, LNE-blocking": work | {"engine": "zerogap", "strategy": "lne_blocking"},
         "zerogap, one question at a time": one_at_a_time | {"engine": "zerogap"},
     }
+    notes = []
     if installed := installed_vllm():
-        vllm = fastest_vllm(work | {"engine": "vllm"}, installed.python)
+        vllm, sweep = fastest_vllm(work | {"engine": "vllm"}, installed.python)
         name = f"vLLM ({described(vllm)})"
-        plan |= {name: vllm, f"{name}, RailCap": vllm | {"railcap": True}}
+        plan |= {name: vllm, f"{name}, RailCap": vllm | {"strategy": "railcap"}}
+        notes.append(f"vLLM {installed.version} on a quarter of the questions: {sweep}.")
     else:
         print("vLLM is left out: it is not installed (docs/vllm.md)\n", flush=True)
     if args.ending == "forced":
@@ -93,26 +102,31 @@ def measure_in_turn(args: argparse.Namespace, folder: Path, prompts: str) -> dic
     for _ in range(args.repeats):
         for name, options in plan.items():
             results[name].append(common.in_child(__file__, **options))
-    return results
+    return results, notes
 
 
-def fastest_vllm(work: Run, python: Path) -> Run:
-    """The work with vLLM's fastest settings: sequences per step, preloaded libraries, compilation.
+def fastest_vllm(work: Run, python: Path) -> tuple[Run, str]:
+    """The work with vLLM's fastest settings, and the speed with each of them.
+
+    Tried are numbers of sequences per step, preloaded libraries and compilation.
 
     Compilation takes minutes on a CPU, so it is tried with the best of the other settings only.
     """
     found = [path for name in VLLM_LIBRARIES if (path := _library(name, python))]
     settings = [
         {"rows": rows, "python": str(python), "preload": preload}
-        for rows in VLLM_ROWS
+        for rows in VLLM_ROWS[common.default_device()]
         for preload in ([[], found] if found else [[]])
     ]
     few = work | {"questions": max(1, work["questions"] // 4)}
     speeds = [_speed(few | setting) for setting in settings]
-    best, speed = max(zip(settings, speeds, strict=True), key=lambda pair: pair[1])
-    if common.default_device() == "cpu" and _speed(few | best | {"compiled": True}) > speed:
-        best["compiled"] = True
-    return work | best
+    best = settings[speeds.index(max(speeds))]
+    if common.default_device() == "cpu":
+        settings.append(best | {"compiled": True})
+        speeds.append(_speed(few | settings[-1]))
+    tried = zip(settings, speeds, strict=True)
+    sweep = "; ".join(f"{described(setting)}: {speed:,.0f} tokens/s" for setting, speed in tried)
+    return work | settings[speeds.index(max(speeds))], sweep
 
 
 def _speed(work: Run) -> float:
@@ -129,12 +143,13 @@ def described(work: Run) -> str:
     return f"{work['rows']} sequences, {libraries}{compiled}"
 
 
-def matrix_limit(folder: Path, dtype: str) -> float:
-    """Tokens per second if there were only the multiplications by the model's weights."""
+def matrix_limit(folder: Path, dtype: str) -> tuple[float, str]:
+    """Tokens per second if there were only the multiplications by the weights, and two rates."""
     model = common.model(str(folder), dtype, common.default_device())
     _, multiplied, _ = floors.work(model)
-    _, rate = floors.rates(model.dtype, common.default_device())
-    return rate / (2 * multiplied)
+    copied, rate = floors.rates(model.dtype, common.default_device())
+    product, copy = f"{rate / 1e9:,.0f} GFLOP/s", f"{copied / 1e9:,.0f} GB/s"
+    return rate / (2 * multiplied), f"Measured: {product} in a large product, {copy} in a copy."
 
 
 def _library(name: str, python: Path) -> str | None:

@@ -84,14 +84,27 @@ def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("engine", "railcap"),
-    [("zerogap", False), ("zerogap", True), ("generate", False), ("generate_prefilled", False)],
+    ("engine", "strategy"),
+    [
+        ("zerogap", "identity"),
+        ("zerogap", "railcap"),
+        ("zerogap", "lne_blocking"),
+        ("generate", "identity"),
+        ("generate_prefilled", "identity"),
+    ],
 )
-def test_every_engine_draws_all_tokens_behind_long_prompts(engine, railcap, shrunk, tmp_path):
+def test_every_engine_draws_all_tokens_behind_long_prompts(engine, strategy, shrunk, tmp_path):
     folder = common.model_folder("llama-2-7b", "float32", tmp_path)
     prompts = common.prompts("llama-2-7b", 2)
     work = contenders.Work(
-        str(folder), "float32", prompts, samples=3, tokens=6, natural=False, railcap=railcap, rows=6
+        str(folder),
+        "float32",
+        prompts,
+        samples=3,
+        tokens=6,
+        natural=False,
+        strategy=strategy,
+        rows=6,
     )
     assert len(prompts[0].token_ids) > 700
     assert contenders.ENGINES[engine](work)() == 2 * 3 * 6
@@ -101,7 +114,7 @@ def test_responses_end_naturally_on_request(tmp_path):
     prompts = common.prompts("llama2", 4)
     work = contenders.Work(
         str(common.model_folder("llama2", "float32", tmp_path)), "float32", prompts,
-        samples=2, tokens=100, natural=True, railcap=False, rows=None,
+        samples=2, tokens=100, natural=True, strategy="identity", rows=None,
     )  # fmt: skip
     assert 0 < contenders.zerogap(work)() < 4 * 2 * 100
 
