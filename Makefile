@@ -53,6 +53,7 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 	@test -n "$(RUN)" || { echo "error: RUN=<name> is missing, for example make report RUN=quick"; exit 2; }
 	$(SNAKEMAKE) write_report --profile profiles/$(PROFILE) $(CONFIG)
 	@echo && cat reports/$(RUN)/tables/main.md
+	@echo && sed -n '/^| Job /p; /^| \*Total/,/^$$/p' reports/$(RUN)/tables/cost.md
 	@echo && echo "tables:  reports/$(RUN)/tables"
 	@echo "figures: reports/$(RUN)/figures"
 	@echo "claims:  reports/$(RUN)/claims.md"
