@@ -114,6 +114,8 @@ def zerogap(work: Work) -> Draw:
 def vllm(work: Work) -> Draw:
     """The engine vLLM, with prefix caching."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # its memory is that of this process
+    if work.strategy == "lne_blocking":
+        raise ValueError("vLLM is measured without LNE-blocking")
     has_strategy = work.strategy == "railcap"
     engine = start_vllm(
         work.folder, work.dtype, work.rows, compiled=work.compiled, strategies=has_strategy

@@ -108,9 +108,8 @@ def measure_in_turn(
 def fastest_vllm(work: Run, python: Path) -> tuple[Run, str]:
     """The work with vLLM's fastest settings, and the speed with each of them.
 
-    Tried are numbers of sequences per step, preloaded libraries and compilation.
-
-    Compilation takes minutes on a CPU, so it is tried with the best of the other settings only.
+    Tried are numbers of sequences per step and preloaded libraries; compilation, which takes
+    minutes on a CPU, only with the best of these.
     """
     found = [path for name in VLLM_LIBRARIES if (path := _library(name, python))]
     settings = [
@@ -144,7 +143,7 @@ def described(work: Run) -> str:
 
 
 def matrix_limit(folder: Path, dtype: str) -> tuple[float, str]:
-    """Tokens per second if there were only the multiplications by the weights, and two rates."""
+    """Tokens per second if there were only the multiplications by the weights; the rates."""
     model = common.model(str(folder), dtype, common.default_device())
     _, multiplied, _ = floors.work(model)
     copied, rate = floors.rates(model.dtype, common.default_device())

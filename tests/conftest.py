@@ -18,4 +18,5 @@ settings.load_profile("zerogap")
 
 # The scripts' module turns the collector off until a script runs, and hides scikit-learn.
 gc.enable()
-del sys.modules["sklearn"]
+if sys.modules["sklearn"] is None:
+    del sys.modules["sklearn"]

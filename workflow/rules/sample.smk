@@ -194,7 +194,7 @@ rule localise_neurons:
 if NEURON_SHARDS > 1:
 
     rule merge_neurons:
-        """Join the shards of the search for neurons."""
+        """Join the shards of a neuron localisation."""
         input:
             targets.shard_files(NEURON_SHARDS, NEURONS),
         output:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 gc.disable()
 
 # transformers imports scikit-learn, where it is installed, for assisted generation alone. That is
-# an eighth of what a job that decodes imports, so jobs hide it.
+# a seventh of what a job that decodes imports, so jobs hide it.
 sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
 
 

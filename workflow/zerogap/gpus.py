@@ -52,8 +52,8 @@ def claim(count: int = 1) -> None:
     devices = list(dict.fromkeys(slot.device for slot in slots))
     if count > len(devices):
         raise InputError(
-            f"training.num_gpus is {count}, but the job sees only GPU "
-            f"{', '.join(devices)}; lower it, or extend CUDA_VISIBLE_DEVICES"
+            f"training.num_gpus is {count}, but the visible GPUs are "
+            f"{', '.join(devices)}; lower the number, or extend CUDA_VISIBLE_DEVICES"
         )
     folder = Path(tempfile.gettempdir(), f"zerogap-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)

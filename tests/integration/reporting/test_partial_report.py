@@ -1,6 +1,7 @@
 """Tables and figures of runs that are restricted, unfinished, or in which something failed."""
 
 import json
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -141,6 +142,9 @@ def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
     main = rows(partial, "main")
     assert pd.isna(main.loc["ted", "gsm8k/llama2"])
     assert main[[column for column in main if "_ci_" not in column]].isna().sum().sum() == 1
+    pairs = (partial / "tables/pairs.md").read_text()
+    assert re.search(r"\| Identity − TED +\| +– \| +– \|", pairs)
+    assert re.search(r"\| TED − RailCap +\| +– \| +– \|", pairs)
     # The others are evaluated from their solve counts, and have the values of the metrics file.
     complete.loc["ted", [column for column in main if "gsm8k/llama2" in column]] = float("nan")
     pd.testing.assert_frame_equal(main, complete)

@@ -1,4 +1,4 @@
-"""The search for shortcut neurons: the neurons of a fixed example, kills, shards and memory."""
+"""Neuron localisation: the neurons of a fixed example, kills, shards and memory."""
 
 import gc
 import json

@@ -112,7 +112,7 @@ def test_jobs_that_see_different_gpus_do_not_block_each_other(jobs):
 
 def test_more_gpus_than_are_visible_are_an_error_that_names_the_config_key(jobs):
     _, message = jobs.start("0,0", count=2).communicate()
-    assert "error: training.num_gpus is 2, but the job sees only GPU 0; lower it" in message
+    assert "error: training.num_gpus is 2, but the visible GPUs are 0; lower the" in message
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])

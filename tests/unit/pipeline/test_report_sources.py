@@ -51,15 +51,25 @@ def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monk
         assert READERS["protocol_differences"](value) == differences
 
 
-def test_questions_of_another_repository_differ_from_the_paper(config):
+@pytest.mark.parametrize(
+    ("changes", "differences"),
+    [
+        (
+            {"repository": "me/my-questions", "sha256": None},
+            ("questions of me/my-questions, not GSM8K's",),
+        ),
+        ({"repository": "mirror/gsm8k"}, ()),  # the hash says that they are GSM8K's
+    ],
+)
+def test_other_questions_of_the_hub_differ_from_the_paper(config, changes, differences):
     questions = config.benchmarks["gsm8k"].questions
-    hub = questions.hub.model_copy(update={"repository": "me/my-questions"})
+    hub = questions.hub.model_copy(update=changes)
     benchmark = config.benchmarks["gsm8k"].model_copy(
         update={"questions": questions.model_copy(update={"hub": hub})}
     )
     changed = config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": benchmark}})
     value = report_sources.source_value(changed, "protocol_differences")
-    assert READERS["protocol_differences"](value) == ("questions of me/my-questions, not GSM8K's",)
+    assert READERS["protocol_differences"](value) == differences
 
 
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):

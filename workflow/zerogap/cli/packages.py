@@ -7,11 +7,12 @@ from zerogap.errors import InputError
 
 
 @contextmanager
-def needed_packages(extras: str) -> Iterator[None]:
+def needed_packages(extras: str, user: str = "this command") -> Iterator[None]:
     """Turn a missing package into one line that says what to install.
 
     Args:
         extras: of this package, separated by commas.
+        user: what needs the packages.
 
     Raises:
         InputError: a package is missing.
@@ -20,6 +21,6 @@ def needed_packages(extras: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise InputError(
-            f"this command needs {error.name}, which is not installed; install it with pip install "
+            f"{user} needs {error.name}, which is not installed; install it with pip install "
             f"'/path/to/zerogap[{extras}]'"
         ) from error

@@ -291,7 +291,7 @@ def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> N
 def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
     from zerogap.cli.tables import strategy_label
 
-    with needed_packages("reporting"):
+    with needed_packages("reporting", "--plot"):
         from zerogap.reporting.figures.strata import plot_strata
         from zerogap.reporting.figures.style import write
 

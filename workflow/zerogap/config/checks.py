@@ -23,6 +23,7 @@ RESERVED_STRATEGIES = (
     *(ALL_ZERO, "clean", "batch1", "batch2", "clean_batch2", "samples"),
     *("model", "neurons", "training"),
     *("train_lora", "decode_greedy", "localise_neurons", "rank_clean_tokens", "measure_recovery"),
+    *("train_preparation", "screen_questions"),
 )
 RESERVED_NAMES = {
     "models": ("data", "logs", "parameters", "rehearsal", "timings"),

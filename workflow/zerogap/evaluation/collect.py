@@ -92,8 +92,8 @@ def collect(request: Request) -> Collected:
     """Decode and sample what the output folder does not hold yet.
 
     Raises:
-        InputError: the request is invalid, or the folder holds responses to another one. All of
-            this is found before the first step.
+        InputError: the request is invalid, or the folder has responses made with other settings.
+            All of this is found before the first step.
     """
     if request.clean_batch2 and request.clean is None:
         raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")

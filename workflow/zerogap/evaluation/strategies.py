@@ -11,7 +11,7 @@ IDENTITY = "identity"
 # Names of other files, and columns of questions.csv.
 RESERVED_NAMES = (
     *("clean", "clean_batch2", "greedy"),
-    *("question", "gold", "greedy_correct", "rouge_l", "peakedness", "both_signs"),
+    *("question_id", "question", "gold", "greedy_correct", "rouge_l", "peakedness", "both_signs"),
 )
 
 

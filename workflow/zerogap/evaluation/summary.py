@@ -1,6 +1,6 @@
 """What the responses show: numbers per question and per strategy.
 
-Solve probabilities are shares of right responses. The *drop* of a question is Identity's solve
+Solve probabilities are shares of correct responses. The *drop* of a question is Identity's solve
 probability minus the strategy's. A question *collapses* if it drops by `COLLAPSE` or more; only
 questions that Identity solves with at least that probability can. Overlap with the greedy
 trajectory is ROUGE-L (:mod:`zerogap.analysis.overlap`) and peakedness

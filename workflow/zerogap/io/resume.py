@@ -70,10 +70,12 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
                 f"{lock}: cannot be locked ({error.strerror}); use a file system with file locks "
                 "(Lustre: mounted with the option flock)"
             ) from error
-        if not is_locked or not os.fstat(descriptor).st_nlink:  # deleted by who held it before
+        if not is_locked:
             raise InputError(
                 f"{output}: another process is making this file; wait until it ends, or stop it"
             )
+        if not os.fstat(descriptor).st_nlink:  # who held the lock has deleted it
+            raise InputError(f"{output}: another process has just made this file; run again")
         os.set_inheritable(descriptor, True)
         yield
     finally:

@@ -2,7 +2,7 @@
 
 Each definition serves the point estimate and the bootstrap (see `zerogap.metrics.registry`), and
 most have a public function on counts next to it. Those functions take one entry per question (see
-`zerogap.metrics.gaps`). Every value is in [0, 1]; of a distance, lower is better.
+`zerogap.metrics.gaps`). Every value is in [0, 1]; for gaps, lower is better.
 """
 
 import numpy as np

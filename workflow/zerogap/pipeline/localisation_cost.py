@@ -1,4 +1,4 @@
-"""What the search for shortcut neurons costs: many greedy decodes in the batch that fits.
+"""What neuron localisation costs: many greedy decodes in the batch that fits.
 
 The search (:mod:`zerogap.strategies.neuron_localisation`) scores the leaked questions' responses
 once with each model. Then it decodes some of these questions with each of the two models: once

@@ -211,7 +211,7 @@ def _localisation_notes(
         )
         rows.append(f"{config.models[model].label} {format_number(fitting, 0)}")
     return [
-        "Rows that fit next to the weights in the search for shortcut neurons, with "
+        "Rows that fit next to the weights in neuron localisation, with "
         f"{rates.gpu.memory / GIB:.0f} GiB: {', '.join(rows)}."
     ]
 

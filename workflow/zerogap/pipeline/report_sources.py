@@ -15,7 +15,8 @@ from zerogap.reporting.catalog import Entry
 from zerogap.reporting.labels import Labels
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
-GSM8K = "openai/gsm8k"  # on the hub
+# Of GSM8K's own files (zerogap.data.gsm8k_format.fingerprint).
+GSM8K_SHA256 = "d966d67c8d0e8c83b63418e85d0caf04e6c703ad8bfdf012f3ae35742734ec95"
 
 # Contracts of the jobs that generate responses.
 _CONTRACTS = {
@@ -319,7 +320,7 @@ def _other_questions(benchmark: Benchmark) -> str:
     questions = benchmark.questions
     if questions.source in ("generated", "gsm_symbolic"):
         return "generated"
-    if questions.source == "hub" and questions.hub and questions.hub.repository != GSM8K:
+    if questions.source == "hub" and questions.hub and questions.hub.sha256 != GSM8K_SHA256:
         return f"of {questions.hub.repository}"
     return ""
 

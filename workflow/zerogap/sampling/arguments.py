@@ -58,7 +58,9 @@ def sampling_params(*, temperature: Any, top_p: Any, stop: Any, **others: Any) -
             raise InputError(f"{name}: must be a whole number of at least 1 (got {others[name]!r})")
     batch_size, seed = others["batch_size"], others["seed"]
     if batch_size != "auto" and not _is_count(batch_size):
-        raise InputError(f'batch_size: must be "auto" or a whole number above 0 ({batch_size!r})')
+        raise InputError(
+            f'batch_size: must be "auto" or a whole number of at least 1 (got {batch_size!r})'
+        )
     if not (seed == 0 or _is_count(seed)) or seed > _MAX_SEED:
         raise InputError(f"seed: must be a whole number from 0 to {_MAX_SEED} (got {seed!r})")
     stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)

@@ -85,7 +85,7 @@ class Intervention:
 
     @contextlib.contextmanager
     def applied_to(self, decoder: "Decoder") -> Iterator["Decoder"]:
-        """The decoder to sample from, while the block runs; the model is its own again after it."""
+        """The decoder to sample from while the block runs; then the model is as it was before."""
         if self.wrap_decoder is None:
             yield decoder
             return

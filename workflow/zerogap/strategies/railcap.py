@@ -46,7 +46,8 @@ class RailCap:
         cap_eos: whether the trajectory's end token is capped like any other, as in Algorithm 1.
 
     Raises:
-        ValueError: `n` is not a whole number above 0, or another attribute is none of its values.
+        ValueError: `n` is not a whole number above 0, or another attribute is not one of its
+            values.
     """
 
     n: int = 4

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -73,10 +74,11 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     except InputError as error:  # its remedy is among the other results
         return CheckResult(SKIPPED, check, f"not estimated: {error}")
     existing = sum(
-        _size(path)
+        _size(Path(parent, name))
         for folder in (results, *_shared_folders(config))
-        for path in folder.rglob("*")
-        if not path.is_relative_to(targets.rehearsal(config))
+        for parent, _, names in os.walk(folder)
+        if not Path(parent).is_relative_to(targets.rehearsal(config))
+        for name in names
     )
     remaining = max(0.0, required - existing)
     folder = results.absolute()
@@ -90,10 +92,9 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file; 0 for a folder, and for a file that another process has just moved."""
+    """The bytes of a file; 0 if another process has just moved it, or a link leads nowhere."""
     with contextlib.suppress(FileNotFoundError):
-        if path.is_file():
-            return path.stat().st_size
+        return path.stat().st_size
     return 0
 
 
@@ -164,7 +165,7 @@ def _largest_job(config: Config, model: str) -> tuple[str, float]:
     trainings = [config.training_for(variant) for variant in config.variants]
     on_gpu = [training for training in trainings if training.num_gpus_used]
     bytes_training = max((2 if training.bf16 else 4 for training in on_gpu), default=0)
-    # The search for shortcut neurons holds two models of the same size.
+    # Neuron localisation holds two models of the same size.
     copies, job = (2, "2 × its weights") if _localises_neurons(config, model) else (1, "decoding")
     needs = {
         job: copies * bytes_decoding * DECODING_FACTOR,

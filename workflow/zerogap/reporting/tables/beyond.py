@@ -54,8 +54,10 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
     for setting in values.settings(labels):
         compared = [s for s in values.strategies(*setting) if s not in ("clean", *NOISE_FLOOR)]
         for first, second in combinations(ordered(compared, labels.strategies), 2):
-            cells = [
-                values.get(*setting, first, f"sa_ppg_{kind}_{second}") for kind in ("vs", "maxt_vs")
+            cells = [  # the second lookup is for a second strategy that is missing
+                values.get(*setting, first, f"sa_ppg_{kind}_{second}")
+                or values.get(*setting, second, f"sa_ppg_{kind}_{first}")
+                for kind in ("vs", "maxt_vs")
             ]
             rows += metric_row(
                 f"{first}-{second}",

@@ -1,4 +1,4 @@
-"""What a run cost: tokens and wall-clock seconds of its GPU jobs."""
+"""What a run cost: tokens and wall-clock seconds of its training, decoding and sampling jobs."""
 
 import pandas as pd
 
