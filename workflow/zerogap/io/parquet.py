@@ -1,7 +1,7 @@
 """The file contracts: the columns and the key of every Parquet file that stages exchange.
 
-Files are written under a temporary name and then renamed, so that a final name always holds a
-complete file. Provenance is stored in the Parquet metadata under the key ``zerogap``.
+Files are written atomically (:mod:`zerogap.io.atomic`). Provenance is in the Parquet metadata,
+under the key ``zerogap``.
 """
 
 import contextlib

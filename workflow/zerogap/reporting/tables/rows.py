@@ -14,7 +14,7 @@ NOT_COMPETING = ("identity", *NOISE_FLOOR)
 NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
-    "the table of all pairs. Identity and the noise floor do not compete."
+    "the tables of intervals and of all pairs. Identity and the noise floor do not compete."
 )
 NOISE_FLOOR_NOTE = (
     "Noise floor: two batches of the clean model, the value that a perfect restoration would have."
