@@ -299,7 +299,12 @@ def publish(
 
 
 def _processor() -> str:
+    """Name, family and model: one name may stand for several generations."""
+    fields = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown processor"
+        field, _, value = line.partition(":")
+        fields[field.strip()] = value.strip()
+    name = fields.get("model name")
+    if name and "cpu family" in fields:
+        return f"{name} (family {fields['cpu family']}, model {fields['model']})"
+    return name or "unknown processor"
