@@ -133,7 +133,7 @@ def test_cost_adds_up_the_shards_of_a_cell(config, run_folder, tmp_path):
     sampling = config.sampling.model_copy(update={"num_shards": 2})
     sharded = config.model_copy(update={"sampling": sampling})
     synthetic_run.write_timings(sharded)
-    lost = run_folder / "results/micro/timings/llama2/gsm8k/identity.shard-1.tsv"
+    lost = run_folder / "results/micro/timings/llama2/gsm8k/identity.shard-1-of-2.tsv"
     kept = shutil.move(lost, tmp_path / "lost.tsv")
     make_one_table(sharded, "cost", tmp_path / "cost")
     shutil.move(kept, lost)

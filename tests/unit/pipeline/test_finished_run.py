@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -37,10 +39,11 @@ class Run:
         model.parent.mkdir(parents=True)
         model.symlink_to(ROOT / "workflow/resources/bases/llama2")
 
-    def add_timing(self, variant, name, seconds):
+    def add_timing(self, variant, name, seconds, age=0):
         path = self.folder / f"timings/llama2/{variant}/{name}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:01\t1.0\n")
+        os.utime(path, (time.time() - age,) * 2)
 
     def add_responses(self, path, num_questions, num_samples=1):
         rows = num_questions * num_samples
@@ -131,10 +134,25 @@ def test_shards_add_up_and_both_sampling_stages_share_a_rate_if_one_was_not_run(
     whole = finished_run.speeds(run.measured())
     (run.folder / "timings/llama2/gsm8k/identity.tsv").unlink()
     for shard, seconds in enumerate((4, 6)):
-        run.add_timing("gsm8k", f"identity.shard-{shard}", seconds)
+        run.add_timing("gsm8k", f"identity.shard-{shard}-of-2", seconds)
     assert finished_run.speeds(run.measured()) == whole
     assert whole["Clean samples", "llama2"] == whole["Strategy samples", "llama2"]
     assert ("Neuron localisation", "llama2") not in whole
+
+
+@pytest.mark.parametrize(
+    "names", [["identity"], ["identity.shard-0-of-2", "identity.shard-1-of-2"]]
+)
+def test_timings_of_an_earlier_number_of_shards_do_not_count(run, names):
+    run.add_cell("gsm8k", "identity", NUM_QUESTIONS, seconds=10)
+    whole = finished_run.speeds(run.measured())
+    for earlier in run.folder.glob("timings/llama2/gsm8k/identity*.tsv"):
+        earlier.unlink()
+    for shard in range(3):
+        run.add_timing("gsm8k", f"identity.shard-{shard}-of-3", 7, age=60)
+    for name in names:
+        run.add_timing("gsm8k", name, 10 / len(names))
+    assert finished_run.speeds(run.measured()) == whole
 
 
 def test_the_search_of_the_run_may_have_other_settings(run):

@@ -21,6 +21,6 @@ def test_the_time_of_a_localisation_is_that_of_its_shards(paper):
     config = paper(neuron_localisation__num_shards=2)
     timed = next(timed for timed in targets.timed_jobs(config) if timed.job.rule == jobs.LOCALISE)
     assert timed.timings == [
-        f"results/paper/timings/llama2/gsm8k/localise_neurons.shard-{shard}.tsv"
+        f"results/paper/timings/llama2/gsm8k/localise_neurons.shard-{shard}-of-2.tsv"
         for shard in range(2)
     ]

@@ -66,8 +66,9 @@ def test_only_a_strategy_that_patches_needs_the_base_model_and_neurons(two_owner
 def test_shards_have_files_and_questions_of_their_own():
     path = "results/paper/llama2/pq/railcap/samples.parquet"
     stem = path.removesuffix(".parquet")
-    assert targets.shard_file(3, path) == f"{stem}.shard-{{shard}}.parquet"
-    assert targets.shard_files(3, path) == [f"{stem}.shard-{shard}.parquet" for shard in range(3)]
+    assert targets.shard_file(3, path) == f"{stem}.shard-{{shard}}-of-3.parquet"
+    files = [f"{stem}.shard-{shard}-of-3.parquet" for shard in range(3)]
+    assert targets.shard_files(3, path) == files
     assert targets.shard_option(3, SimpleNamespace(shard=2)) == "--shard 2 3"
     assert targets.shard_file(1, path) == path
     assert targets.shard_files(1, path) == [path]
@@ -99,5 +100,5 @@ def test_long_jobs_have_a_timing_per_shard(two_owners):
         "results/paper/timings/llama2/riddles/decode_greedy.tsv"
     ]
     assert by_output[f"{folder}/railcap/samples.parquet"] == [
-        f"results/paper/timings/llama2/riddles/railcap.shard-{shard}.tsv" for shard in range(3)
+        f"results/paper/timings/llama2/riddles/railcap.shard-{shard}-of-3.tsv" for shard in range(3)
     ]

@@ -151,9 +151,19 @@ def _is_same_model(folder: Path, family: str, size: ModelSize) -> bool:
 
 
 def _timings(run: Path, job: Job) -> list[Path]:
-    """Snakemake's benchmark files of a job, one per shard."""
+    """Snakemake's benchmark files of a job, one per shard.
+
+    Files of an earlier run with another number of shards are left out.
+    """
     folder, name = run / "timings" / job.model / job.variant, job.cell or job.rule
-    return sorted([*folder.glob(f"{name}.tsv"), *folder.glob(f"{name}.shard-*.tsv")])
+    files = [*folder.glob(f"{name}.tsv"), *folder.glob(f"{name}.shard-*.tsv")]
+    newest = max(files, key=lambda path: path.stat().st_mtime, default=Path())
+    return sorted(path for path in files if _num_shards(path) == _num_shards(newest))
+
+
+def _num_shards(timing: Path) -> str:
+    """The number of shards in the name of a benchmark file; "" if there is one."""
+    return timing.stem.partition("-of-")[2]
 
 
 def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLengths) -> Work | None:

@@ -226,7 +226,7 @@ def shard_file(num_shards: int, path: str) -> str:
     if num_shards == 1:
         return path
     stem, dot, suffix = path.rpartition(".")
-    return f"{stem}.shard-{{shard}}{dot}{suffix}"
+    return f"{stem}.shard-{{shard}}-of-{num_shards}{dot}{suffix}"
 
 
 def shard_files(num_shards: int, path: str) -> list[str]:
