@@ -146,7 +146,7 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
 def write_prompts(folder: Path, name: str, num_questions: int, gsm8k: Path | None) -> str:
     """A file of token ids (:func:`prompts`) for engines whose environment lacks the exemplars."""
     path = folder / "prompts.json"
-    made = prompts(name, num_questions, gsm8k and str(gsm8k))
+    made = prompts(name, num_questions, str(gsm8k) if gsm8k else None)
     path.write_text(json.dumps([prompt.token_ids for prompt in made]))
     return str(path)
 

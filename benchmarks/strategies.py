@@ -10,6 +10,9 @@ of the same run, which is less noisy; processor time on a CPU.
 
 Shortcut decodes two models (here of the same shape) and draws from the patched one, so its runs are
 compared per computed row.
+
+Samples that agree so far share a row, so a strategy whose samples disperse computes more rows. The
+last column counts the rows of the strategy's own responses.
 """
 
 import statistics
@@ -22,7 +25,7 @@ import common
 def main() -> None:
     """Measure all strategies and publish the table."""
     args = common.parser(__doc__, questions=20, tokens=64, rows=500, repeats=5).parse_args()
-    results = common.in_child(
+    results, rows_per_token = common.in_child(
         __file__,
         model=args.model, dtype=args.dtype, device=common.default_device(), rows=args.rows,
         questions=args.questions, tokens=args.tokens, repeats=args.repeats,
@@ -38,21 +41,30 @@ def main() -> None:
                 f"{1 / best[name]:,.0f}",
                 f"{best[name] / best['Identity']:.2f}",
                 edit_share if any(edits) else "–",
+                f"{rows_per_token[name]:.2f}",
             ]
         )
     common.publish(
         f"Strategies on {args.model}, {args.dtype}: {args.questions} questions × 50 samples × "
-        f"{args.tokens} tokens, batch size {args.rows}, {args.repeats} rounds",
-        ["strategy", "rows/s (best)", "time relative to Identity", "edit relative to the rest"],
+        f"{args.tokens} tokens, batch size {args.rows}, rounds: {args.repeats}",
+        [
+            "strategy", "rows/s (best)", "time relative to Identity", "edit relative to the rest",
+            "rows per token of its own responses",
+        ],
         rows,
         args.output,
-    )
+    )  # fmt: skip
 
 
 def measure(
     model: str, dtype: str, device: str, rows: int, questions: int, tokens: int, repeats: int
-) -> dict[str, list[dict[str, float]]]:
-    """Each strategy's runs: seconds, seconds per computed row, seconds in the edit."""
+) -> tuple[dict[str, list[dict[str, float]]], dict[str, float]]:
+    """What each strategy takes.
+
+    Returns:
+        Each strategy's runs: seconds, seconds per computed row, seconds in the edit; and the
+        computed rows per token of its own responses.
+    """
     import torch
 
     import zerogap
@@ -75,7 +87,8 @@ def measure(
         [trajectory.entropy for trajectory in trajectories],
     )
     base_decoder = loading.decoder(common.model(model, dtype, device), with_logits=False)
-    neurons = {0: torch.arange(7), 1: torch.arange(7)}
+    last_layer = decoder.model.config.get_text_config().num_hidden_layers - 1
+    neurons = {0: torch.arange(7), last_layer: torch.arange(7)}  # so the base decodes all layers
     edits = {
         "Identity": lambda logits, _: logits,
         "RailCap": zerogap.RailCap().prepare(context).edit_logits,
@@ -83,6 +96,7 @@ def measure(
     }
     list(sample(decoder, prompts, tokenizer, sampling))  # takes what happens once
     results: dict[str, list[dict[str, float]]] = {name: [] for name in [*edits, "Shortcut"]}
+    rows_per_token = {}
     for _ in range(repeats):
         for name, runs in results.items():
             patched = PatchedDecoder(decoder, base_decoder, neurons) if name == "Shortcut" else None
@@ -99,9 +113,13 @@ def measure(
                     "edit": edit_seconds[0] if name != "Identity" else 0.0,
                 }
             )
+            rows_per_token[name] = _computed_rows(samples) / _num_tokens(samples)
             if patched:
                 patched.release()
-    return results
+    for name, own_edit in edits.items():
+        samples = list(sample(decoder, prompts, tokenizer, sampling, own_edit))
+        rows_per_token[name] = _computed_rows(samples) / _num_tokens(samples)
+    return results, rows_per_token
 
 
 def timed_on_a_copy(
@@ -120,6 +138,10 @@ def timed_on_a_copy(
         return logits
 
     return edit_copy
+
+
+def _num_tokens(samples: list[Any]) -> int:
+    return sum(len(response.token_ids) for _, responses in samples for response in responses)
 
 
 def _computed_rows(samples: list[Any]) -> int:

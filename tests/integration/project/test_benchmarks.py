@@ -133,10 +133,11 @@ def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):
         return edit_and_record
 
     monkeypatch.setattr(strategies, "timed_on_a_copy", recorded)
-    result = strategies.measure(
+    result, rows_per_token = strategies.measure(
         "llama-2-7b", "float32", "cpu", rows=100, questions=2, tokens=6, repeats=1
     )
     assert list(result) == ["Identity", "RailCap", "LNE-blocking", "Shortcut"]
+    assert all(1 / 50 < rows_per_token[name] <= 1 for name in result)
     assert runs[0] == runs[1] == runs[2]
     assert len(runs[0]) == 6
     assert result["RailCap"][0]["edit"] > 0
