@@ -113,6 +113,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
         "full-protocol/",
         "smollm2-gsm8k/",
         "smollm2-gsm-symbolic/",
+        "quick/",
         "varied/",
         "metric-study/",
         "benchmarks/",
