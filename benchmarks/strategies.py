@@ -94,9 +94,9 @@ def measure(
         "RailCap": zerogap.RailCap().prepare(context).edit_logits,
         "LNE-blocking": zerogap.LNEBlocking().prepare(context).edit_logits,
     }
-    list(sample(decoder, prompts, tokenizer, sampling))  # takes what happens once
+    # The first draw also takes what happens once.
+    own_responses = {"Identity": list(sample(decoder, prompts, tokenizer, sampling))}
     results: dict[str, list[dict[str, float]]] = {name: [] for name in [*edits, "Shortcut"]}
-    rows_per_token = {}
     for _ in range(repeats):
         for name, runs in results.items():
             patched = PatchedDecoder(decoder, base_decoder, neurons) if name == "Shortcut" else None
@@ -109,17 +109,19 @@ def measure(
             runs.append(
                 {
                     "seconds": seconds,
-                    "seconds_per_row": seconds / _computed_rows(samples),
+                    "seconds_per_row": seconds / computed_rows(samples),
                     "edit": edit_seconds[0] if name != "Identity" else 0.0,
                 }
             )
-            rows_per_token[name] = _computed_rows(samples) / _num_tokens(samples)
             if patched:
+                own_responses[name] = samples
                 patched.release()
-    for name, own_edit in edits.items():
-        samples = list(sample(decoder, prompts, tokenizer, sampling, own_edit))
-        rows_per_token[name] = _computed_rows(samples) / _num_tokens(samples)
-    return results, rows_per_token
+    for name in ("RailCap", "LNE-blocking"):
+        own_responses[name] = list(sample(decoder, prompts, tokenizer, sampling, edits[name]))
+    num_tokens = len(prompts) * sampling.num_samples * tokens  # no response ends earlier
+    return results, {
+        name: computed_rows(samples) / num_tokens for name, samples in own_responses.items()
+    }
 
 
 def timed_on_a_copy(
@@ -140,11 +142,7 @@ def timed_on_a_copy(
     return edit_copy
 
 
-def _num_tokens(samples: list[Any]) -> int:
-    return sum(len(response.token_ids) for _, responses in samples for response in responses)
-
-
-def _computed_rows(samples: list[Any]) -> int:
+def computed_rows(samples: list[Any]) -> int:
     """Row steps that were computed: samples that agree so far share a row."""
     total = 0
     for _, responses in samples:

@@ -7,6 +7,7 @@ import torch
 
 from helpers.paths import ROOT
 from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine.decoder import Response
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 attention, batch, common, contenders, floors, kernels, scaling, strategies = (
@@ -117,6 +118,11 @@ def test_responses_end_naturally_on_request(tmp_path):
         samples=2, tokens=100, natural=True, strategy="identity", rows=None,
     )  # fmt: skip
     assert 0 < contenders.zerogap(work)() < 4 * 2 * 100
+
+
+def test_samples_that_agree_so_far_count_as_one_row():
+    responses = [Response(tokens, "length") for tokens in ([1, 2, 3], [1, 2, 4], [1, 5, 3])]
+    assert strategies.computed_rows([(0, responses), (1, responses[:1])]) == 1 + 2 + 3 + 3
 
 
 def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):
