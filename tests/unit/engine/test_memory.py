@@ -1,6 +1,7 @@
 """Free memory within control groups, smaller batches when memory runs out, freed memory."""
 
 import ctypes
+import errno
 import subprocess
 import sys
 
@@ -79,6 +80,7 @@ def test_a_control_group_without_a_limit_is_ignored(files, control_group):
     "error",
     [
         MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
         RuntimeError("CUDA error: out of memory"),
@@ -88,6 +90,7 @@ def test_a_control_group_without_a_limit_is_ignored(files, control_group):
 def test_errors_of_every_allocator_mean_out_of_memory(error):
     assert memory.is_exhausted(error)
     assert not memory.is_exhausted(RuntimeError("CUDA error: device-side assert triggered"))
+    assert not memory.is_exhausted(FileNotFoundError())
 
 
 def test_batches_are_halved_down_to_one_question():
@@ -132,3 +135,31 @@ def test_freed_memory_is_used_again_without_asking_the_system_for_pages():
         [sys.executable, "-c", COUNT_PAGES], capture_output=True, text=True, check=True
     )
     assert int(output.stdout) < 1000  # of the 20,480 pages of 80 MiB, 19 times
+
+
+def test_mapped_zeros_are_zeros_that_can_be_written():
+    zeros = memory.mapped_zeros((2, 3, 5), torch.bfloat16)
+    assert zeros.shape == (2, 3, 5)
+    assert zeros.dtype == torch.bfloat16
+    assert not zeros.any()
+    zeros += 1
+    assert zeros.sum() == 30
+
+
+RETURN_ONE_OF_TWO = """
+import psutil, torch
+from zerogap.engine import memory
+
+memory.keep_freed_memory()
+tensors = [memory.mapped_zeros((2**20,), torch.float32).fill_(1) for _ in range(64)]
+used = psutil.Process().memory_info().rss
+del tensors[::2]
+print((used - psutil.Process().memory_info().rss) / 2**20)
+"""
+
+
+def test_mapped_memory_returns_to_the_system_from_between_other_tensors():
+    output = subprocess.run(
+        [sys.executable, "-c", RETURN_ONE_OF_TWO], capture_output=True, text=True, check=True
+    )
+    assert float(output.stdout) > 100  # of 32 tensors of 4 MiB

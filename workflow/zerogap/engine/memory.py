@@ -1,8 +1,11 @@
 """Memory helpers: free memory, and smaller batches when memory runs out."""
 
+import contextlib
 import ctypes
+import errno
 import gc
 import math
+import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -92,8 +95,24 @@ def keep_freed_memory() -> None:
         set_option(_MMAP_THRESHOLD, 2**30)
 
 
+def mapped_zeros(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Zeros (shape) on the CPU, in pages that return to the system with the tensor.
+
+    Keys and values grow and are replaced during a batch. On a heap that keeps freed memory, what
+    they leave behind is soon divided by smaller objects and fits nothing as large any more. Huge
+    pages need fewer look-ups of addresses.
+    """
+    count = math.prod(shape)
+    pages = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a kernel without huge pages
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(pages, dtype=dtype).view(shape)
+
+
 def is_exhausted(error: BaseException) -> bool:
-    """Whether an error means out of memory: from CUDA, PyTorch's CPU allocator or numpy."""
+    """Whether an error means out of memory: from CUDA, PyTorch's CPU allocator, numpy or mmap."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY)
     )

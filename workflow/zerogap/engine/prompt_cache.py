@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from zerogap.engine import memory
 from zerogap.engine.decoder import Capacity, IntArray
 from zerogap.engine.transfer import to_device
 
@@ -288,8 +289,7 @@ def _enlarged(
 ) -> KeyValue:
     """Keys and values (count, Hkv, width, D) that begin with the current ones.
 
-    What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN. It is
-    not initialised if it is laid out by token, since the compiled kernel does not read padding.
+    What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN.
 
     Args:
         current: what is stored now, if anything.
@@ -301,10 +301,11 @@ def _enlarged(
     enlarged = []
     for part in like:
         _, heads, _, size = part.shape
+        zeros = memory.mapped_zeros if part.device.type == "cpu" else part.new_zeros
         if by_token:
-            enlarged.append(part.new_empty(count, width, heads, size).transpose(1, 2))
+            enlarged.append(zeros((count, width, heads, size), dtype=part.dtype).transpose(1, 2))
         else:
-            enlarged.append(part.new_zeros(count, heads, width, size))
+            enlarged.append(zeros((count, heads, width, size), dtype=part.dtype))
     for new, old in zip(enlarged, current or (), strict=False):
         new[: old.shape[0], :, : old.shape[2]] = old
     return enlarged[0], enlarged[1]
