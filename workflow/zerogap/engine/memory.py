@@ -1,4 +1,4 @@
-"""Memory helpers: free memory, and smaller batches when memory runs out."""
+"""Free memory, what a process keeps of it, and smaller batches when it runs out."""
 
 import contextlib
 import ctypes
@@ -99,8 +99,7 @@ def mapped_zeros(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Zeros (shape) on the CPU, in pages that return to the system with the tensor.
 
     Keys and values grow and are replaced during a batch. On a heap that keeps freed memory, what
-    they leave behind is soon divided by smaller objects and fits nothing as large any more. Huge
-    pages need fewer look-ups of addresses.
+    they leave behind is soon divided by smaller objects and fits nothing as large any more.
     """
     count = math.prod(shape)
     pages = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
