@@ -283,6 +283,17 @@ def test_a_fresh_checkout_reruns_no_model_job(run):
     assert not model_jobs(planned(run, "all"))
 
 
+def test_a_new_copy_of_the_same_questions_reruns_nothing(run):
+    """GSM8K's training file has 4 MB; by default Snakemake compares the content of up to 1 MB."""
+    questions = run / "results/micro/data/gsm8k/train.jsonl"
+    questions.write_text("0123456789abcde\n" * 2**18)
+    snakemake(*SCALE, "--touch", "--forceall", "--", "all", workdir=run)
+    questions.touch()
+    assert not model_jobs(planned(run, "all"))
+    questions.write_text("0123456789abcdef" * 2**18)
+    assert planned(run, "all")["split_questions"] == 1
+
+
 @pytest.mark.parametrize(
     ("stage", "module", "trainings"),
     [
