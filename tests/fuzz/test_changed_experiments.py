@@ -36,7 +36,7 @@ def neurons(path, layer):
 
 @pytest.fixture
 def arguments(tmp_path, monkeypatch) -> dict[str, Any]:
-    monkeypatch.setattr("zerogap.sampling.cell.QUESTIONS_PER_CHUNK", PER_PART)
+    monkeypatch.setattr("zerogap.sampling.cell.SAMPLES_PER_CHUNK", 2 * PER_PART)
     model("llama", 2).save_pretrained(tmp_path / "base")
     return {
         "model": model("llama"),

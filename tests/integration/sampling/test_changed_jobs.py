@@ -50,7 +50,7 @@ def sample(inputs, tmp_path):
 def test_a_cell_starts_over_if_what_its_samples_depend_on_has_changed(
     key, sample, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(cell, "QUESTIONS_PER_CHUNK", 2)
+    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
     save = Checkpoint.save
 
     def save_and_stop(*arguments):

@@ -11,7 +11,7 @@ from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
-from zerogap.sampling import jobs
+from zerogap.sampling import cell, jobs
 from zerogap.sampling.checkpoint import Checkpoint
 
 QUESTIONS = 6
@@ -52,7 +52,7 @@ def test_every_question_has_its_forced_responses(folder):
 
 
 def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
-    monkeypatch.setattr(jobs, "QUESTIONS_PER_CHUNK", 2)
+    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * 4)
     saved = []
     save = Checkpoint.save
 

@@ -16,7 +16,7 @@ from zerogap.sampling.table_jobs import merge_shards
 QUESTIONS = 420  # five chunks
 PARAMETERS = {
     "strategy": {"class": "railcap", "parameters": {"n": 1}},
-    "sampling": SAMPLING | {"num_samples": 3},
+    "sampling": SAMPLING | {"num_samples": 50, "max_new_tokens": 4},
     "benchmark": BENCHMARK,
     "seed": 5,
     "stream": "strategies",

@@ -33,7 +33,7 @@ def vllm(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", module)
     installed = engines.Vllm(Path(sys.executable), "0.32.0", False, True)
     monkeypatch.setattr(engines, "installed_vllm", lambda: installed)
-    monkeypatch.setattr(cell, "QUESTIONS_PER_CHUNK", 2)
+    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
     return module
 
 

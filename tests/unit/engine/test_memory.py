@@ -158,6 +158,24 @@ print((used - psutil.Process().memory_info().rss) / 2**20)
 """
 
 
+MAP_MORE_THAN_IS_WRITTEN = """
+import psutil, torch
+from zerogap.engine import memory
+
+used = psutil.Process().memory_info().rss
+zeros = memory.mapped_zeros((64, 2**20), torch.float32)
+zeros[:, 0] = 1
+print((psutil.Process().memory_info().rss - used) / 2**20)
+"""
+
+
+def test_mapped_memory_is_taken_when_it_is_written():
+    output = subprocess.run(
+        [sys.executable, "-c", MAP_MORE_THAN_IS_WRITTEN], capture_output=True, text=True, check=True
+    )
+    assert float(output.stdout) < 20  # of 256 MiB
+
+
 def test_mapped_memory_returns_to_the_system_from_between_other_tensors():
     output = subprocess.run(
         [sys.executable, "-c", RETURN_ONE_OF_TWO], capture_output=True, text=True, check=True

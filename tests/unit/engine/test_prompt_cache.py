@@ -21,9 +21,9 @@ def keys(*questions: int, length: int = 3) -> torch.Tensor:
     return values[:, None, None, None].expand(-1, 2, length, 1).clone()
 
 
-def filled(capacity: Capacity | None) -> PromptCache:
+def filled(capacity: Capacity | None, mapped: Capacity | None = None) -> PromptCache:
     """A cache with a prefix of four tokens and questions 10 and 20, of 3 and 2 tokens."""
-    cache = PromptCache(CPU, capacity)
+    cache = PromptCache(CPU, capacity, mapped)
     cache.start_prefix(4)
     cache.store_prefix(0, torch.ones(2, 4, 1), torch.ones(2, 4, 1))
     cache.add_questions([3, 2], {0: (keys(10, 20), keys(11, 21))}, np.arange(2))
@@ -149,3 +149,15 @@ def test_own_tokens_laid_out_by_token_have_the_same_shape_and_content():
 def test_sizes_are_padded_to_few_values():
     assert [padded_rows(n) for n in (1, 8, 9, 33, 64, 65, 129)] == [8, 8, 16, 64, 64, 128, 192]
     assert [padded_columns(n) for n in (1, 32, 33)] == [32, 32, 64]
+
+
+def test_own_tokens_are_mapped_once_for_the_largest_batch():
+    cache = filled(None, mapped=CAPACITY)
+    write_step(cache, [1, 2])
+    own = cache.layers[0].own[0]
+    assert own.shape == (CAPACITY.max_rows, 2, padded_columns(CAPACITY.max_new_tokens), 1)
+    cache.reorder(np.array([0, 1, 0, 1, 0, 1]))
+    for token in range(2, CAPACITY.max_new_tokens + 1):
+        write_step(cache, [token] * CAPACITY.max_rows)
+    assert cache.layers[0].own[0].data_ptr() == own.data_ptr()
+    assert own_keys(cache)[4] == list(range(1, CAPACITY.max_new_tokens + 1))

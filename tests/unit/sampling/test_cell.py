@@ -22,7 +22,7 @@ SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=10, stop=[], num_sampl
 
 @pytest.fixture(autouse=True)
 def chunks_of_two_questions(monkeypatch):
-    monkeypatch.setattr(cell, "QUESTIONS_PER_CHUNK", 2)
+    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING.num_samples)
 
 
 def sample(checkpoint=None, decoder=None, sampling=SAMPLING, indices=None):

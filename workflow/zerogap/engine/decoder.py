@@ -134,7 +134,7 @@ class Decoder(Protocol):
 
     @property
     def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, storage grows with the rows."""
+        """Whether :meth:`reserve` takes all memory at once; if not, tokens take it one by one."""
 
     @property
     def prefers_sorted_rows(self) -> bool:

@@ -98,13 +98,13 @@ def keep_freed_memory() -> None:
 def mapped_zeros(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Zeros (shape) on the CPU, in pages that return to the system with the tensor.
 
-    Keys and values grow and are replaced during a batch. On a heap that keeps freed memory, what
-    they leave behind is soon divided by smaller objects and fits nothing as large any more.
+    A page takes memory when it is written, so a tensor may be as large as it could ever have to be.
+    Pages are small: with huge ones, the first token of a row would take those of other rows too.
     """
     count = math.prod(shape)
     pages = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(OSError):  # a kernel without huge pages
-        pages.madvise(mmap.MADV_HUGEPAGE)
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 

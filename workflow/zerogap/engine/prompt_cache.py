@@ -5,9 +5,10 @@ copy for all its samples). A row adds the tokens that it has generated. Each of 
 stored once, and nothing shared is ever copied per row. How a query attends to the parts is the
 subject of :mod:`zerogap.engine.shared_prompt_attention`; nothing here computes attention.
 
-Without a capacity (on a CPU) storage grows with the batch. With one (on a GPU) it is allocated once
-for the largest batch and stays at its address, as CUDA graphs require
-(:mod:`zerogap.engine.cuda_graphs`).
+On a GPU storage is allocated once for the largest batch, its capacity, and stays at its address, as
+CUDA graphs require (:mod:`zerogap.engine.cuda_graphs`). On a CPU there is no capacity: questions
+are stored as they come, and own tokens in a mapping for the largest batch, whose pages take memory
+when they are written. Without a largest batch storage grows.
 
 Shapes: R rows being decoded, Q question slots, Hkv key/value heads, D head size, P prefix length,
 S length of the longest question, T generated tokens. Lengths, and which row belongs to which
@@ -68,6 +69,7 @@ class PromptCache:
     Args:
         device: of the model.
         capacity: the largest batch, if storage is to be allocated for it at once.
+        mapped: the largest batch, if there is no capacity but own tokens are to be mapped for it.
 
     Attributes:
         layers: layer index → its keys and values. Layers that read another layer's keys are absent.
@@ -77,9 +79,15 @@ class PromptCache:
         row_length: (R,) own tokens of each row.
     """
 
-    def __init__(self, device: torch.device, capacity: Capacity | None = None) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        capacity: Capacity | None = None,
+        mapped: Capacity | None = None,
+    ) -> None:
         self.device = device
         self.capacity = capacity
+        self._mapped = mapped
         self.layers: dict[int, LayerCache] = {}
         self.prefix_length = 0
         self._clear(capacity.max_prompts if capacity else 0)
@@ -228,13 +236,17 @@ class PromptCache:
     def _make_room(self, num_rows: int, width: int) -> None:
         """Ensure own-token storage of at least `num_rows` × `width`; contents are kept.
 
-        Rows grow by an eighth at least, so that a batch that grows row by row is copied rarely.
-        More would cost memory and save little: most rows enter while responses are short. With a
-        capacity the first call allocates everything, in the sizes that padded steps need.
+        With a largest batch the first call maps or allocates everything, with a capacity in the
+        sizes that padded steps need. Otherwise rows grow by an eighth at least, so that a batch
+        that grows row by row is copied rarely. More would cost memory and save little: most rows
+        enter while responses are short.
         """
         if self.capacity is not None:
             num_rows = padded_rows(self.capacity.max_rows)
             width = padded_columns(self.capacity.max_new_tokens)
+        elif self._mapped is not None:
+            num_rows = max(num_rows, self._mapped.max_rows)
+            width = max(width, self._mapped.max_new_tokens)
         for layer in self.layers.values():
             if layer.question is None:
                 continue  # reads another layer's keys

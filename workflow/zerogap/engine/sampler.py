@@ -33,7 +33,6 @@ from zerogap.engine.transfer import to_device
 from zerogap.errors import InputError
 
 MEMORY_FRACTION = 0.8  # of the free memory; the rest is for the allocator and the forward pass
-STORAGE_GROWTH = 1.125  # storage that is not reserved beforehand grows by an eighth
 # More samples than this make no step faster (docs/benchmarks/README.md) and need more memory.
 MAX_BATCH_SIZE = {"cpu": 512, "cuda": 1024}
 # Questions that may be in the batch, as a multiple of those whose samples all fit: late in a
@@ -133,8 +132,7 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     longest = max(len(prompt.token_ids) for prompt in prompts)
     own_tokens = longest - max(1, shared_prefix_length(prompts))
     question_tokens = own_tokens * min(1, MAX_PROMPTS_FACTOR / sampling.num_samples)
-    growth = 1 if decoder.preallocates else STORAGE_GROWTH
-    tokens_per_sample = growth * (sampling.max_new_tokens + question_tokens)
+    tokens_per_sample = sampling.max_new_tokens + question_tokens
     kv_bytes = tokens_per_sample * decoder.kv_bytes() / len(measured)
     # The largest tensors of a step, in float32 and in the model's type: logits, their exponentials
     # and running sums; attention scores and weights of one layer.

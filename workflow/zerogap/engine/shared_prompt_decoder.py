@@ -72,12 +72,11 @@ class SharedPromptDecoder:
         if make_capture is None and self.device.type == "cuda":
             make_capture = functools.partial(CudaGraphCapture, self.device)
         self._make_capture = make_capture
-        self._cache = PromptCache(self.device)
-        self._graphs: CudaGraphRunner | None = None
+        self._new_cache(None)
 
     @property
     def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, storage grows with the rows."""
+        """Whether :meth:`reserve` takes all memory at once; if not, tokens take it one by one."""
         return self._make_capture is not None
 
     @property
@@ -92,15 +91,17 @@ class SharedPromptDecoder:
         With a capacity, steps are captured and replayed where the device supports it. A capacity
         other than the previous one releases what was allocated for that.
         """
-        if not self.preallocates:
-            capacity = None
-        if capacity is None or capacity != self._cache.capacity:
+        if capacity is None or capacity != self._capacity:
             self._new_cache(capacity)
 
     def _new_cache(self, capacity: Capacity | None) -> None:
         self._graphs = None  # they hold addresses of the old cache
+        self._capacity = capacity
+        if self._make_capture is None:
+            self._cache = PromptCache(self.device, mapped=capacity)
+            return
         self._cache = PromptCache(self.device, capacity)
-        if capacity is not None and self._make_capture is not None:
+        if capacity is not None:
             max_rows = padded_rows(capacity.max_rows)
             self._graphs = CudaGraphRunner(self._forward_step, self._make_capture(), max_rows)
 
@@ -108,7 +109,7 @@ class SharedPromptDecoder:
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix, which may be empty, and drop all rows."""
         if not self._cache.is_reusable(len(token_ids)):
-            self._new_cache(self._cache.capacity)
+            self._new_cache(self._capacity)
         prefix_pass = PrefixPass(self._cache, len(token_ids))
         if token_ids:
             tokens = torch.tensor([token_ids], device=self.device)

@@ -30,9 +30,9 @@ from zerogap.sampling.samplers import EngineSampler, engine_identity
 from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context, Intervention, Strategy
 
-# Questions that an interruption costs at most. The workflow's jobs have larger chunks, which are
+# Responses that an interruption costs at most. The workflow's jobs have larger chunks, which are
 # faster; here somebody waits.
-QUESTIONS_PER_CHUNK = 20
+SAMPLES_PER_CHUNK = 1_000
 GREEDY_QUESTIONS_PER_CHUNK = 50
 
 
@@ -190,7 +190,7 @@ class ModelRun:
                 list(self.question_set.questions.gold),
                 self.question_set.rule,
                 checkpoint=Checkpoint(folder),
-                questions_per_chunk=QUESTIONS_PER_CHUNK,
+                samples_per_chunk=SAMPLES_PER_CHUNK,
                 label=label,
             )
 

@@ -17,7 +17,7 @@ from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import sample_rows
 from zerogap.sampling.samplers import Sampler
 
-QUESTIONS_PER_CHUNK = 100
+SAMPLES_PER_CHUNK = 5_000
 
 
 def sample_questions(
@@ -27,7 +27,7 @@ def sample_questions(
     *,
     checkpoint: Checkpoint | None = None,
     indices: Sequence[int] | None = None,
-    questions_per_chunk: int | None = None,
+    samples_per_chunk: int | None = None,
     label: str = "",
 ) -> pd.DataFrame:
     """Sample and score `sampler.sampling.num_samples` responses to every prompt.
@@ -38,9 +38,9 @@ def sample_questions(
         rule: extracts a response's answer and compares it with the gold answer.
         checkpoint: where finished chunks are kept; without one an interrupted call starts over.
         indices: sample only these prompts (a shard), in this order.
-        questions_per_chunk: how many questions are lost at most when a job is interrupted; None
-            for `QUESTIONS_PER_CHUNK`. Fewer make sampling slower, since each chunk starts with an
-            empty batch.
+        samples_per_chunk: how many responses are lost at most when a job is interrupted, but at
+            least those to one question; None for `SAMPLES_PER_CHUNK`. Fewer make sampling slower,
+            since each chunk starts and ends with a small batch.
         label: what is sampled, shown in front of the progress bar.
 
     Returns:
@@ -52,7 +52,8 @@ def sample_questions(
     """
     questions = _Questions(sampler, golds, rule)
     indices = range(len(sampler.prompts)) if indices is None else indices
-    chunk_size = questions_per_chunk or QUESTIONS_PER_CHUNK
+    samples_per_chunk = samples_per_chunk or SAMPLES_PER_CHUNK
+    chunk_size = max(1, samples_per_chunk // sampler.sampling.num_samples)
     batch_size: int | None = None
     tables = []
     with Progress(len(indices), label) as progress:

@@ -35,7 +35,7 @@ from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
-from zerogap.sampling.cell import QUESTIONS_PER_CHUNK, sample_questions
+from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.sampling.identity import extraction_identity, source_digest, versions
 from zerogap.sampling.inputs import JobInputs, greedy_params
@@ -270,7 +270,6 @@ def measure_recovery(
             golds,
             extraction_rule(benchmark["extraction"]),
             checkpoint=Checkpoint(folder),
-            questions_per_chunk=QUESTIONS_PER_CHUNK * sampling["num_samples"],
         )
         columns = ["token_ids", "text", "correct"]
         table[columns] = responses[columns]
