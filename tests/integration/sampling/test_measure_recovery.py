@@ -52,7 +52,7 @@ def test_every_question_has_its_forced_responses(folder):
 
 
 def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
-    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * 4)
+    monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
     saved = []
     save = Checkpoint.save
 

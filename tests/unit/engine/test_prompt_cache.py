@@ -155,7 +155,8 @@ def test_own_tokens_are_mapped_once_for_the_largest_batch():
     cache = filled(None, mapped=CAPACITY)
     write_step(cache, [1, 2])
     own = cache.layers[0].own[0]
-    assert own.shape == (CAPACITY.max_rows, 2, padded_columns(CAPACITY.max_new_tokens), 1)
+    rows, columns = padded_rows(CAPACITY.max_rows), padded_columns(CAPACITY.max_new_tokens)
+    assert own.shape == (rows, 2, columns, 1)
     cache.reorder(np.array([0, 1, 0, 1, 0, 1]))
     for token in range(2, CAPACITY.max_new_tokens + 1):
         write_step(cache, [token] * CAPACITY.max_rows)

@@ -134,7 +134,7 @@ class Decoder(Protocol):
 
     @property
     def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, tokens take it one by one."""
+        """Whether :meth:`reserve` takes all memory at once; if not, stored tokens take it."""
 
     @property
     def prefers_sorted_rows(self) -> bool:

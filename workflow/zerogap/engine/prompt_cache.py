@@ -236,17 +236,14 @@ class PromptCache:
     def _make_room(self, num_rows: int, width: int) -> None:
         """Ensure own-token storage of at least `num_rows` × `width`; contents are kept.
 
-        With a largest batch the first call maps or allocates everything, with a capacity in the
-        sizes that padded steps need. Otherwise rows grow by an eighth at least, so that a batch
-        that grows row by row is copied rarely. More would cost memory and save little: most rows
-        enter while responses are short.
+        With a largest batch the first call maps or allocates everything, in the sizes that padded
+        steps need. Otherwise rows grow by an eighth at least, so that a batch that grows row by row
+        is copied rarely. More would cost memory and save little: most rows enter while responses
+        are short.
         """
-        if self.capacity is not None:
-            num_rows = padded_rows(self.capacity.max_rows)
-            width = padded_columns(self.capacity.max_new_tokens)
-        elif self._mapped is not None:
-            num_rows = max(num_rows, self._mapped.max_rows)
-            width = max(width, self._mapped.max_new_tokens)
+        if largest := self.capacity or self._mapped:
+            num_rows = padded_rows(largest.max_rows)
+            width = padded_columns(largest.max_new_tokens)
         for layer in self.layers.values():
             if layer.question is None:
                 continue  # reads another layer's keys

@@ -76,7 +76,7 @@ class SharedPromptDecoder:
 
     @property
     def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, tokens take it one by one."""
+        """Whether :meth:`reserve` takes all memory at once; if not, stored tokens take it."""
         return self._make_capture is not None
 
     @property
