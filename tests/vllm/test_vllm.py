@@ -27,6 +27,9 @@ QUESTIONS = [
 LENGTH = 32
 SETTINGS = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 START_SECONDS = 170
+# A GPU runs vLLM's defaults: the second model runner, asynchronous scheduling and captured steps.
+ON_GPU = torch.cuda.device_count() > 0  # is_available() would break the fork of vLLM
+OPTIONS = {} if ON_GPU else {"enforce_eager": True, "async_scheduling": False}
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +84,8 @@ class TestOffline:
                 dtype="float32",
                 max_model_len=256,
                 max_num_seqs=16,
-                enforce_eager=True,
-                async_scheduling=False,
                 logprobs_mode="processed_logprobs",
+                **OPTIONS,
             )
 
     def run(self, llm, prompts, params):
@@ -172,8 +174,9 @@ class TestServer:
         # The server of `vllm serve`; the command fails in vllm-cpu, which has another name.
         arguments = ["-m", "vllm.entrypoints.openai.api_server", "--model", MODEL]
         arguments += ["--host", "127.0.0.1", "--port", str(port)]
-        arguments += ["--served-model-name", "toy", "--dtype", "float32", "--enforce-eager"]
-        arguments += ["--max-model-len", "256", "--max-num-seqs", "16", "--no-async-scheduling"]
+        arguments += ["--served-model-name", "toy", "--dtype", "float32"]
+        arguments += ["--max-model-len", "256", "--max-num-seqs", "16"]
+        arguments += [] if ON_GPU else ["--enforce-eager", "--no-async-scheduling"]
         with log.open("w") as output:
             server = subprocess.Popen(
                 [sys.executable, *arguments],

@@ -7,10 +7,12 @@ from zerogap.engine import cpu_kernels, part_attention
 from zerogap.engine.part_attention import prefix_part
 
 
-@pytest.fixture(params=["products", "flash attention"], autouse=True)
+@pytest.fixture(params=["kernel", "flash attention"], autouse=True)
 def way(request, monkeypatch):
-    """The two ways in bfloat16, whichever this CPU prefers."""
-    monkeypatch.setattr(part_attention, "prefers_products", lambda: request.param == "products")
+    """The two ways in bfloat16, whichever is the faster one on this CPU."""
+    if request.param == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("this CPU has no dot products of bfloat16 values")
+    monkeypatch.setattr(cpu_kernels, "has_part_attention", lambda: request.param == "kernel")
     return request.param
 
 
@@ -28,15 +30,15 @@ def literal(query, key, value, num_keys):
     return out, weight
 
 
-def case(seed, batch, queries, keys, spread, dtype):
+def case(seed, batch, queries, keys, spread, dtype, size=16):
     """Queries whose scores have about the given standard deviation, keys, values, key counts."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(count):
-        return torch.randn(batch, 2, count, 16, generator=generator)
+        return torch.randn(batch, 2, count, size, generator=generator)
 
     num_keys = torch.randint(1, keys + 1, (batch,), generator=generator)
-    query, key, value = normal(queries) * spread / 4, normal(keys), normal(keys)
+    query, key, value = normal(queries) * spread / size**0.5, normal(keys), normal(keys)
     return query.to(dtype), key.to(dtype), value.to(dtype), num_keys
 
 
@@ -75,20 +77,25 @@ def test_large_scores_are_not_rounded_to_bfloat16():
     torch.testing.assert_close(weight.double(), expected_weight, rtol=0, atol=0.003)
 
 
-@pytest.mark.parametrize("way", ["products"], indirect=True)
-def test_chunks_of_queries_give_the_same_result(way, monkeypatch):
-    query, key, value, num_keys = case(0, 2, 50, 30, 3, torch.bfloat16)
+@pytest.mark.parametrize("way", ["kernel"], indirect=True)
+@pytest.mark.parametrize("size", [2, 16, 64, 80, 128])
+@pytest.mark.parametrize("queries", [1, 6, 7, 50])
+def test_results_do_not_depend_on_padding_queries(way, queries, size):
+    query, key, value, num_keys = case(0, 2, queries, 130, 3, torch.bfloat16, size)
     whole = part_attention.part_attention(query, key, value, num_keys=num_keys)
-    monkeypatch.setattr(part_attention, "SCORES_AT_ONCE", 7 * 2 * 2 * 30)
-    calls, softmax = [], cpu_kernels.softmax
-    monkeypatch.setattr(cpu_kernels, "softmax", lambda *args: calls.append(0) or softmax(*args))
-    chunked = part_attention.part_attention(query, key, value, num_keys=num_keys)
-    assert len(calls) == 8
-    for one, other in zip(chunked, whole, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+    num_queries = torch.tensor([queries, queries // 2])
+    partly = part_attention.part_attention(
+        query, key, value, num_keys=num_keys, num_queries=num_queries
+    )
+    for one, other in zip(whole, partly, strict=True):
+        for batch, count in enumerate(num_queries.tolist()):
+            assert torch.equal(one[batch, :, :count], other[batch, :, :count])
+    expected_out, expected_weight = literal(query, key, value, num_keys)
+    torch.testing.assert_close(whole[0].double(), expected_out, rtol=0.02, atol=0.02)
+    torch.testing.assert_close(whole[1].double(), expected_weight, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("way", ["products"], indirect=True)  # flash attention adds up a mask
+@pytest.mark.parametrize("way", ["kernel"], indirect=True)  # flash attention adds up a mask
 def test_a_nan_among_the_visible_keys_reaches_the_output(way):
     query, key, value, num_keys = case(0, 3, 2, 9, 1, torch.bfloat16)
     num_keys[:] = 5

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers.paths import ROOT
-from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine import cpu_kernels
 from zerogap.engine.decoder import Response
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -171,14 +171,18 @@ def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch)
     assert bool(num_calls) == (setting == "1")
 
 
-@pytest.mark.parametrize("way", ["flash", "products"])
+@pytest.mark.parametrize("way", ["flash", "kernel"])
 def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
-    num_calls, softmax = [], cpu_kernels.softmax
-    prefers_products = part_attention.prefers_products
-    monkeypatch.setattr(part_attention, "prefers_products", prefers_products)  # restored after it
-    monkeypatch.setattr(cpu_kernels, "softmax", lambda *args: num_calls.append(0) or softmax(*args))
+    if way == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("this CPU has no dot products of bfloat16 values")
+    num_calls, by_kernel = [], cpu_kernels.part_attention
+    has_kernel = cpu_kernels.has_part_attention
+    monkeypatch.setattr(cpu_kernels, "has_part_attention", has_kernel)  # restored after it
+    monkeypatch.setattr(
+        cpu_kernels, "part_attention", lambda *args: num_calls.append(0) or by_kernel(*args)
+    )
     assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
-    assert len(num_calls) == (3 if way == "products" else 0)
+    assert len(num_calls) == (3 if way == "kernel" else 0)
 
 
 def test_the_reproducibility_benchmark_compares_each_way_with_the_first_of_its_kind():

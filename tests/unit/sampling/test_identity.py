@@ -1,4 +1,5 @@
 import importlib
+import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,3 +148,16 @@ def test_the_version_of_our_code_is_among_the_versions(monkeypatch) -> None:
     before = versions()
     monkeypatch.setattr("zerogap.sampling.identity.SAMPLING_VERSION", -1)
     assert versions() != before
+
+
+def test_versions_need_no_installed_zerogap(monkeypatch) -> None:
+    """In the environments of `--sdm conda` the checkout is only on the path."""
+    installed = importlib.metadata.version
+
+    def version(package: str) -> str:
+        if package == "zerogap":
+            raise importlib.metadata.PackageNotFoundError(package)
+        return installed(package)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert versions()["zerogap"] == zerogap.__version__

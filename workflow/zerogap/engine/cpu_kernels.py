@@ -55,33 +55,55 @@ def attend(
     return out
 
 
-def softmax(scores: Tensor, remainder: Tensor, num_keys: Tensor) -> Tensor:
-    """Replace scores by the softmax of scores + remainders, in place.
+def has_part_attention() -> bool:
+    """Whether this CPU runs :func:`part_attention`, and has nothing faster.
+
+    It needs AVX-512's dot products of bfloat16 values. With tile instructions (AMX), PyTorch's
+    flash attention is faster.
+    """
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16")) and not capabilities.get("amx_bf16")
+
+
+def part_attention(
+    query: Tensor, key: Tensor, value: Tensor, num_keys: Tensor, num_queries: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Attention to some keys, and the logarithm of each query's summed weights.
 
     Args:
-        scores: (B, A, K) in bfloat16, contiguous; the weights of keys that are not visible are 0.
-        remainder: (B, A, K) in bfloat16, what rounding has taken from the scores.
+        query: (B, H, A, D) in bfloat16, scaled; D is even.
+        key: (B, H, K, D) in bfloat16.
+        value: (B, H, K, D) in bfloat16.
         num_keys: (B,) only the first so many keys are visible, at least one.
+        num_queries: (B,) the result of only the first so many queries is computed.
 
     Returns:
-        The logarithm of each query's summed weights (B, A) in float32, before they were divided
-        by their sum.
+        The output (B, H, A, D) in bfloat16 and the logarithms (B, H, A) in float32.
     """
-    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
+    from zerogap.engine import cpu_attention_numba as kernels  # loading numba takes time
 
-    batch, num_queries, num_columns = scores.shape
-    largest, total = scores.new_empty(2, batch, num_queries, dtype=torch.float32)
-    rows = [tensor.view(-1, num_columns) for tensor in (scores, remainder)]
-    cpu_kernels_numba.softmax(
-        batch * num_queries,
-        torch.tensor([num_queries]),
-        *rows,
-        num_keys,
-        largest.view(-1),
-        total.view(-1),
+    *shape, most_queries, size = query.shape
+    most_keys, batch_heads = key.shape[2], shape[0] * shape[1]
+    blocks, parts = -(-most_keys // kernels.COLUMNS), -(-size // kernels.COLUMNS)
+    packed_key = key.new_empty(batch_heads, blocks, size // 2, 2 * kernels.COLUMNS)
+    packed_value = key.new_empty(
+        batch_heads, parts, blocks * kernels.COLUMNS // 2, 2 * kernels.COLUMNS
     )
-    log_sum: Tensor = largest + total.log()
-    return log_sum
+    flat = [tensor.reshape(batch_heads, -1, size) for tensor in (query, key, value)]
+    kernels.pack(batch_heads * blocks, *flat[1:], num_keys, packed_key, packed_value)
+    out = torch.empty_like(flat[0], memory_format=torch.contiguous_format)
+    log_sum = torch.empty(batch_heads, most_queries)
+    kernels.part_attention(
+        batch_heads * -(-most_queries // kernels.QUERIES),
+        flat[0],
+        packed_key,
+        packed_value,
+        num_keys,
+        num_queries,
+        out,
+        log_sum,
+    )
+    return out.view(query.shape), log_sum.view(*shape, most_queries)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:

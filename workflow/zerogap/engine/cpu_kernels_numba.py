@@ -27,7 +27,7 @@ Kernel = Callable[[Any], None]
 
 
 @intrinsic
-def _vectorise_widely(_):  # type: ignore[no-untyped-def]
+def vectorise_widely(_):  # type: ignore[no-untyped-def]
     """In compiled code: let LLVM use vectors of 512 bits in the calling function.
 
     LLVM prefers 256 bits on some processors that have 512, where the sums of a draw from 49,152
@@ -155,7 +155,7 @@ def attend(described: str) -> Kernel:
     """
 
     def kernel(job: Any) -> None:
-        _vectorise_widely()
+        vectorise_widely()
         (
             query,
             key,
@@ -237,36 +237,7 @@ def _as_bfloat16_python(value: Any) -> Any:
     return np.uint16(np.uint32(bits + np.uint32(half)) >> np.uint32(16))
 
 
-_as_bfloat16 = njit(_as_bfloat16_python)
-
-
-@RowKernel
-def softmax(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.softmax` for rows of (B·A, K).
-
-    A NaN reaches the sum through its weight.
-    """
-
-    def kernel(job: Any) -> None:
-        _vectorise_widely()
-        num_queries, scores, remainder, num_keys, largest, total = arrays(job, described)
-        weights = np.empty(scores.shape[1], np.float32)
-        for row in rows(job):
-            visible = num_keys[row // num_queries[0]]
-            row_largest = _largest(scores[row, :visible])
-            row_total = np.float32(0)
-            for key in range(visible):
-                weight = exp(_float(scores[row, key]) - row_largest + _float(remainder[row, key]))
-                weights[key] = weight
-                row_total += weight
-            largest[row], total[row] = row_largest, row_total
-            scale = np.float32(1) / row_total
-            for key in range(visible):
-                scores[row, key] = _as_bfloat16(weights[key] * scale)
-            for key in range(visible, scores.shape[1]):
-                scores[row, key] = np.uint16(0)
-
-    return kernel
+as_bfloat16 = njit(_as_bfloat16_python)
 
 
 @RowKernel
@@ -280,7 +251,7 @@ def draw(described: str) -> Kernel:
     """
 
     def kernel(job: Any) -> None:
-        _vectorise_widely()
+        vectorise_widely()
         inverse_temperature, logits, uniform, draws, ends, tokens = arrays(job, described)
         vocabulary, scale = logits.shape[1], inverse_temperature[0]
         running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
@@ -315,7 +286,7 @@ def rms_norm(described: str) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.rms_norm` for rows of (R, N)."""
 
     def kernel(job: Any) -> None:
-        _vectorise_widely()
+        vectorise_widely()
         values, weight, epsilon, out = arrays(job, described)
         size = values.shape[1]
         for row in rows(job):
@@ -325,8 +296,8 @@ def rms_norm(described: str) -> Kernel:
                 squares += value * value
             scale = np.float32(1) / np.sqrt(squares / np.float32(size) + epsilon[0])
             for i in range(size):
-                normed = _as_bfloat16(_float(values[row, i]) * scale)
-                out[row, i] = _as_bfloat16(_float(normed) * _float(weight[i]))
+                normed = as_bfloat16(_float(values[row, i]) * scale)
+                out[row, i] = as_bfloat16(_float(normed) * _float(weight[i]))
 
     return kernel
 
@@ -336,7 +307,7 @@ def gated_silu(described: str) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.gated_silu` for rows of (R, 2N)."""
 
     def kernel(job: Any) -> None:
-        _vectorise_widely()
+        vectorise_widely()
         joined, out = arrays(job, described)
         size = out.shape[1]
         for row in rows(job):
@@ -347,7 +318,7 @@ def gated_silu(described: str) -> Kernel:
                 sigmoid = (np.float32(1) if gate > np.float32(0) else falling) / (
                     np.float32(1) + falling
                 )
-                out[row, i] = _as_bfloat16(gate * sigmoid * _float(ups[i]))
+                out[row, i] = as_bfloat16(gate * sigmoid * _float(ups[i]))
 
     return kernel
 
@@ -357,7 +328,7 @@ def rotate(described: str) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.rotate` for rows of (R, H, D)."""
 
     def kernel(job: Any) -> None:
-        _vectorise_widely()
+        vectorise_widely()
         heads, cos, sin, num_rotated = arrays(job, described)
         half = heads.shape[2] // 2
         for row in rows(job):
@@ -367,7 +338,7 @@ def rotate(described: str) -> Kernel:
                 lows, highs = heads[row, head, :half], heads[row, head, half:]
                 for i in range(half):
                     low, high = _float(lows[i]), _float(highs[i])
-                    lows[i] = _as_bfloat16(low * _float(low_cos[i]) - high * _float(low_sin[i]))
-                    highs[i] = _as_bfloat16(high * _float(high_cos[i]) + low * _float(high_sin[i]))
+                    lows[i] = as_bfloat16(low * _float(low_cos[i]) - high * _float(low_sin[i]))
+                    highs[i] = as_bfloat16(high * _float(high_cos[i]) + low * _float(high_sin[i]))
 
     return kernel

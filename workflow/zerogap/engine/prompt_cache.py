@@ -57,10 +57,12 @@ class RowGrid:
     Attributes:
         row_of_cell: (Q, W) the row in each cell; unused cells repeat row 0.
         cell_of_row: (R,) index of each row's cell in the flattened grid.
+        num_rows: (Q,) rows of each question, which are in its first cells.
     """
 
     row_of_cell: IntArray
     cell_of_row: IntArray
+    num_rows: IntArray
 
 
 class PromptCache:
@@ -272,7 +274,7 @@ class PromptCache:
             row_of_cell[self.row_question[order], rank] = order
             cell_of_row = np.empty(num_rows, dtype=np.int64)
             cell_of_row[order] = self.row_question[order] * width + rank
-            self._row_grid = RowGrid(row_of_cell, cell_of_row)
+            self._row_grid = RowGrid(row_of_cell, cell_of_row, count)
         return self._row_grid
 
 

@@ -318,9 +318,11 @@ class StepPass:
         of its summed weights let the kernel treat each of the two as one more key next to the row's
         own tokens, in one softmax.
         """
-        num_keys = torch.from_numpy(self._cache.question_length)
         question = part_attention.part_attention(
-            self._grid.questions(query), *stored(layer.question), num_keys=num_keys
+            self._grid.questions(query),
+            *stored(layer.question),
+            num_keys=torch.from_numpy(self._cache.question_length),
+            num_queries=torch.from_numpy(self._cache.row_grid().num_rows) * query.shape[2],
         )
         if self._cache.prefix_length:
             prefix = part_attention.prefix_part(stored(layer.prefix), query)

@@ -4,7 +4,7 @@ import dataclasses
 import importlib.metadata
 import inspect
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,45 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from zerogap.data.extraction import ExtractionRule
+import zerogap
+from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.errors import InputError
-from zerogap.io.digests import bytes_digest, value_digest
+from zerogap.io.digests import bytes_digest, folder_digest, value_digest
 from zerogap.sampling.version import SAMPLING_VERSION
 
-_PACKAGES = ("zerogap", "torch", "transformers", "tokenizers", "numpy")
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 
 
 def versions() -> dict[str, str]:
     """The versions of the packages that a draw depends on, and of our code that draws."""
     packages = {package: importlib.metadata.version(package) for package in _PACKAGES}
-    return packages | {"sampling": str(SAMPLING_VERSION)}
+    # A checkout that is only on the path, as in the environments of `--sdm conda`, has no metadata.
+    return {"zerogap": zerogap.__version__} | packages | {"sampling": str(SAMPLING_VERSION)}
+
+
+def job_settings(
+    parameters: Mapping[str, Any], *, models: Iterable[Path], prompts: str, greedy: object
+) -> dict[str, Any]:
+    """Everything a job's results depend on: a job with other settings does not resume it.
+
+    The batch size is left out, since no draw depends on it.
+
+    Args:
+        parameters: the job's values, with `sampling` and `extraction`.
+        models: model folders.
+        prompts: :meth:`zerogap.sampling.inputs.JobInputs.digest`.
+        greedy: what the job takes from greedy responses, as JSON values or tuples of them.
+    """
+    sampling = {k: v for k, v in parameters["sampling"].items() if k != "batch_size"}
+    return {
+        **parameters,
+        "sampling": sampling,
+        "extraction": extraction_identity(extraction_rule(parameters["extraction"])),
+        "versions": versions(),
+        "models": [folder_digest(folder) for folder in models],
+        "prompts": prompts,
+        "greedy": value_digest(greedy),
+    }
 
 
 def model_identity(model: PreTrainedModel) -> dict[str, Any]:

@@ -32,12 +32,12 @@ from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.io import parquet
-from zerogap.io.digests import file_digest, folder_digest, value_digest
+from zerogap.io.digests import file_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.checkpoint import Checkpoint
-from zerogap.sampling.identity import extraction_identity, source_digest, versions
+from zerogap.sampling.identity import job_settings, source_digest
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.opening import decode_trajectories, opened_sampler
 from zerogap.sampling.ranks import token_ranks
@@ -280,19 +280,14 @@ def measure_recovery(
 def _settings(
     inputs: JobInputs, context: base.Context, parameters: Mapping[str, Any], model: Path
 ) -> dict[str, Any]:
-    """Everything the samples depend on: a job with other settings does not resume this one.
-
-    The batch size is left out, since no draw depends on it.
-    """
-    sampling = {k: v for k, v in parameters["sampling"].items() if k != "batch_size"}
+    """What decides a cell's responses: a job with other settings does not resume it."""
     return {
-        **parameters,
-        "sampling": sampling,
-        "extraction": extraction_identity(extraction_rule(parameters["extraction"])),
-        "versions": versions(),
-        "models": [folder_digest(folder) for folder in (model, context.base_model) if folder],
-        "prompts": inputs.digest(),
-        "greedy": value_digest([context.trajectories, context.entropies]),
+        **job_settings(
+            parameters,
+            models=[folder for folder in (model, context.base_model) if folder],
+            prompts=inputs.digest(),
+            greedy=[context.trajectories, context.entropies],
+        ),
         "neurons": context.neurons and file_digest(context.neurons),
     }
 

@@ -18,12 +18,11 @@ from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.engine.output_head import float32_logits
 from zerogap.io import parquet
-from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import resumable_dir
 from zerogap.precision import used_precision
 from zerogap.sampling.greedy import decode_greedily
-from zerogap.sampling.identity import extraction_identity, versions
+from zerogap.sampling.identity import job_settings
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.neuron_journal import NeuronJournal
 from zerogap.sampling.responses import response_texts
@@ -88,16 +87,12 @@ def localise_neurons(
         "precision": used_precision(sampling["dtype"]),
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
-    settings = {
-        **parameters,
-        "sampling": {key: value for key, value in sampling.items() if key != "batch_size"},
-        "shard": shard,
-        "versions": versions(),
-        "models": [folder_digest(folder) for folder in models.values()],
-        "prompts": inputs.digest(),
-        "greedy": value_digest(responses),
-        "extraction": extraction_identity(extraction_rule(benchmark["extraction"])),
-    }
+    settings = job_settings(
+        {**parameters, "shard": shard},
+        models=models.values(),
+        prompts=inputs.digest(),
+        greedy=responses,
+    )
     with resumable_dir(output, settings) as folder:
         journal = NeuronJournal(folder)
         comparative = journal.comparative_scores()
