@@ -184,10 +184,7 @@ def part_attention(described: str) -> Kernel:
         parts, key_pairs = packed_value.shape[1], packed_value.shape[2]
         heads, tiles = batch_heads // len(num_keys), -(-most_queries // QUERIES)
         query_pairs = query.view(np.int32)
-        second_keys, second_values = (
-            packed_key.view(np.int32),
-            packed_value.view(np.int32),
-        )
+        second_keys, second_values = packed_key.view(np.int32), packed_value.view(np.int32)
         scores = np.empty((QUERIES, blocks * COLUMNS), np.float32)
         weights = np.empty((QUERIES, blocks * COLUMNS), np.uint16)
         score_bits, weight_pairs = scores.view(np.int32), weights.view(np.int32)
