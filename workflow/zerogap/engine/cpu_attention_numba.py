@@ -9,7 +9,6 @@ float32 sums. It reads the second factor in pairs of rows, so that keys and valu
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,12 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from zerogap.engine.cpu_kernels_numba import as_bfloat16, exp, vectorise_widely
+from zerogap.engine.cpu_kernels_numba import Kernel, as_bfloat16, exp, vectorise_widely
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
 
 QUERIES = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
 COLUMNS = 64  # of a product: keys, or values of a key
 LANES = 16  # float32 values in a register
-
-Kernel = Callable[[Any], None]
 
 
 class _BFloat(ir.Type):  # type: ignore[misc]  # llvmlite has no such type

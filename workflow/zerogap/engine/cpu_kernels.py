@@ -3,11 +3,13 @@
 What the functions do has an equivalent in plain PyTorch (in `shared_prompt_attention` and
 `drawing`), which is used for every other dtype and device, and instead of these if the environment
 variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in
-:mod:`zerogap.engine.cpu_kernels_numba`; docs/benchmarks says how much they gain. A row's result
+:mod:`zerogap.engine.cpu_kernels_numba` and, for :func:`part_attention`,
+:mod:`zerogap.engine.cpu_attention_numba`; docs/benchmarks says how much they gain. A row's result
 does not depend on how rows are distributed over threads.
 """
 
 import os
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -55,6 +57,7 @@ def attend(
     return out
 
 
+@cache
 def has_part_attention() -> bool:
     """Whether this CPU runs :func:`part_attention`, and has nothing faster.
 
