@@ -51,7 +51,7 @@ def measure(way: str, shape: tuple[int, int, int], calls: int) -> float:
 
     from zerogap.engine import cpu_kernels, part_attention
 
-    cpu_kernels.has_part_attention = lambda: way == "kernel"  # type: ignore[assignment]
+    cpu_kernels.has_products = lambda: way == "kernel"  # type: ignore[assignment]
     batch, queries, keys = shape
     torch.manual_seed(0)
     query = torch.randn(batch, HEADS, queries, SIZE).bfloat16()

@@ -9,6 +9,16 @@ from zerogap.engine import cpu_kernels, fused_layers
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 PROMPT = torch.arange(1, 40)[None] * 7 % VOCABULARY
+SINGLE_LAYERS = {"packed": {"product"}, "linear": set()}  # what computes those that are not joint
+
+
+@pytest.fixture(params=["packed", "linear"], autouse=True)
+def way(request, monkeypatch):
+    """How products with weights are computed, whichever is the faster way on this CPU."""
+    if request.param == "packed" and not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("this CPU has no dot products of bfloat16 values")
+    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "packed")
+    return request.param
 
 
 def decoded_logits(hf_model):
@@ -27,7 +37,7 @@ def own_logits(hf_model):
 
 def count_calls(monkeypatch):
     calls = []
-    for name in ("rms_norm", "gated_silu", "rotate"):
+    for name in ("rms_norm", "gated_silu", "rotate", "product", "gated_product"):
         kernel = getattr(cpu_kernels, name)
         monkeypatch.setattr(
             cpu_kernels, name, lambda *x, name=name, kernel=kernel: calls.append(name) or kernel(*x)
@@ -36,13 +46,17 @@ def count_calls(monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["llama", "llama_mha"])
-def test_fused_layers_are_at_least_as_exact_as_those_of_transformers(family, monkeypatch):
+def test_fused_layers_are_at_least_as_exact_as_those_of_transformers(family, way, monkeypatch):
     calls = count_calls(monkeypatch)
     low = model(family).bfloat16()
     exact, plain = own_logits(low.double()), own_logits(model(family).bfloat16())
     fused = decoded_logits(model(family).bfloat16())
-    assert calls.count("gated_silu") == calls.count("rotate") == 3 * 11  # layers × passes
-    assert calls.count("rms_norm") == 7 * 11
+    passes, layers = 11, 3
+    gated = {"packed": "gated_product", "linear": "gated_silu"}[way]
+    assert calls.count(gated) == calls.count("rotate") == layers * passes
+    assert calls.count("rms_norm") == (2 * layers + 1) * passes
+    assert calls.count("product") == {"packed": (3 * layers + 1) * passes, "linear": 0}[way]
+    assert len(set(calls)) == {"packed": 4, "linear": 3}[way]
     assert (fused - exact).std() < 1.2 * (plain - exact).std()
 
 
@@ -107,6 +121,34 @@ def test_weights_that_were_replaced_are_used():
     assert decoded_logits(hf_model).equal(decoded_logits(other))
 
 
+def test_weights_that_were_changed_in_place_are_used():
+    hf_model, other = model("llama").bfloat16(), model("llama", seed=1).bfloat16()
+    decoder, fresh = SharedPromptDecoder(hf_model), SharedPromptDecoder(other)
+    for one in (decoder, fresh):
+        one.prefill_prefix(PROMPT[0, :20].tolist())
+    with torch.no_grad():
+        for part, new in zip(hf_model.parameters(), other.parameters(), strict=True):
+            part.copy_(new)
+    decoder.prefill_prefix(PROMPT[0, :20].tolist())
+    logits = [one.prefill_prompts([PROMPT[0, 20:30].tolist()]) for one in (decoder, fresh)]
+    assert logits[0].equal(logits[1])
+
+
+def test_weights_whose_data_were_changed_are_used_by_the_next_decoder():
+    hf_model, other = model("llama").bfloat16(), model("llama", seed=1).bfloat16()
+    decoded_logits(hf_model)
+    for part, new in zip(hf_model.parameters(), other.parameters(), strict=True):
+        part.data.copy_(new.data)
+    assert decoded_logits(hf_model).equal(decoded_logits(other))
+
+
+def test_a_model_loaded_in_inference_mode_is_decoded():
+    with torch.inference_mode():
+        hf_model = model("llama").bfloat16()
+    difference = decoded_logits(hf_model) - decoded_logits(model("llama").bfloat16())
+    assert difference.abs().max() < 0.05
+
+
 def test_a_model_in_another_precision_computes_as_before(monkeypatch):
     hf_model = model("llama").bfloat16()
     decoded_logits(hf_model)
@@ -118,26 +160,26 @@ def test_a_model_in_another_precision_computes_as_before(monkeypatch):
     assert calls == []
 
 
-def test_a_projection_with_an_adapter_is_left_alone(monkeypatch):
+def test_a_projection_with_an_adapter_is_left_alone(way, monkeypatch):
     calls = count_calls(monkeypatch)
     config = peft.LoraConfig(target_modules=["q_proj", "up_proj"], init_lora_weights=False)
     adapted = peft.get_peft_model(model("llama").bfloat16(), config)
     exact = own_logits(copy.deepcopy(adapted).double())
     fused = decoded_logits(adapted.base_model.model)
-    assert set(calls) == {"rms_norm"}
+    assert set(calls) == {"rms_norm"} | SINGLE_LAYERS[way]
     assert (fused - exact).std() < 0.02 * exact.std()
 
 
-def test_a_projection_with_a_bias_is_left_alone(monkeypatch):
+def test_a_projection_with_a_bias_is_left_alone(way, monkeypatch):
     calls = count_calls(monkeypatch)
     decoded_logits(model("llama", attention_bias=True, mlp_bias=True).bfloat16())
-    assert set(calls) == {"rms_norm"}
+    assert set(calls) == {"rms_norm"} | SINGLE_LAYERS[way]
 
 
-def test_another_activation_is_left_alone(monkeypatch):
+def test_another_activation_is_left_alone(way, monkeypatch):
     calls = count_calls(monkeypatch)
     decoded_logits(model("llama", hidden_act="gelu").bfloat16())
-    assert set(calls) == {"rms_norm", "rotate"}
+    assert set(calls) == {"rms_norm", "rotate"} | SINGLE_LAYERS[way]
 
 
 def test_hooks_on_the_last_projection_are_called():

@@ -12,7 +12,7 @@ def way(request, monkeypatch):
     """The two ways in bfloat16, whichever is the faster one on this CPU."""
     if request.param == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
         pytest.skip("this CPU has no dot products of bfloat16 values")
-    monkeypatch.setattr(cpu_kernels, "has_part_attention", lambda: request.param == "kernel")
+    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "kernel")
     return request.param
 
 

@@ -176,8 +176,8 @@ def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
     if way == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
         pytest.skip("this CPU has no dot products of bfloat16 values")
     num_calls, by_kernel = [], cpu_kernels.part_attention
-    has_kernel = cpu_kernels.has_part_attention
-    monkeypatch.setattr(cpu_kernels, "has_part_attention", has_kernel)  # restored after it
+    has_kernel = cpu_kernels.has_products
+    monkeypatch.setattr(cpu_kernels, "has_products", has_kernel)  # restored after it
     monkeypatch.setattr(
         cpu_kernels, "part_attention", lambda *args: num_calls.append(0) or by_kernel(*args)
     )

@@ -136,6 +136,20 @@ def test_greedy_tokens_and_entropies_of_a_bfloat16_model_come_from_float32_logit
         assert torch.cat(logits).abs().amax() <= 30  # the model's soft cap
 
 
+def test_a_head_that_the_decoder_has_fused_computes_in_float32_and_stays_fused():
+    net = bfloat16_model("llama")
+    hidden = hidden_states(net)
+    SharedPromptDecoder(net)
+    fused = vars(net.lm_head)["forward"]
+    exact = hidden.float() @ net.lm_head.weight.float().T
+    with torch.inference_mode(), float32_logits(net) as changes:
+        assert changes
+        torch.testing.assert_close(net.lm_head(hidden), exact, rtol=1e-5, atol=1e-4)
+        with float32_logits(net) as changes_again:
+            assert not changes_again
+    assert net.lm_head.forward is fused
+
+
 def test_steps_after_greedy_decoding_have_the_models_own_logits():
     net, words = bfloat16_model("llama"), tokenizer()
     decoder = SharedPromptDecoder(net)

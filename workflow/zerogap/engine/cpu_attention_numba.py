@@ -4,107 +4,19 @@ A tile of queries is multiplied with all of its keys, the scores become weights,
 multiplied with the values. Scores and weights of a tile stay in the processor's cache, and scores
 are never rounded to bfloat16, as they are between two of PyTorch's products.
 
-Both products are :func:`_tile_products`, on AVX-512's dot products of pairs of bfloat16 values with
-float32 sums. It reads the second factor in pairs of rows, so that keys and values are packed first.
+Both products are :func:`~zerogap.engine.cpu_products_numba.tile_products`, which reads the second
+factor in pairs, so that keys and values are packed first.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
 from zerogap.engine.cpu_kernels_numba import Kernel, as_bfloat16, exp, vectorise_widely
+from zerogap.engine.cpu_products_numba import COLUMNS, LANES, ROWS, tile_products
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
-
-QUERIES = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
-COLUMNS = 64  # of a product: keys, or values of a key
-LANES = 16  # float32 values in a register
-
-
-class _BFloat(ir.Type):  # type: ignore[misc]  # llvmlite has no such type
-    def _to_string(self) -> str:
-        return "bfloat"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _BFloat)
-
-    def __hash__(self) -> int:
-        return hash(_BFloat)
-
-
-@intrinsic
-def _tile_products(_, first, starts, second, start, num_pairs, out):  # type: ignore[no-untyped-def]
-    """In compiled code, products (QUERIES, COLUMNS) in float32.
-
-    Args:
-        first: the factors' rows anywhere in an array, as pairs of bfloat16 in 32 bits.
-        starts: (QUERIES,) index of each row's first pair.
-        second: pairs of the other factor, (num_pairs, COLUMNS) from an index on.
-        start: this index.
-        num_pairs: how many pairs are multiplied and added up.
-        out: two-dimensional, contiguous within a row; written from its beginning.
-    """
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        int64, int32 = ir.IntType(64), ir.IntType(32)
-        floats, pairs = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(int32, LANES)
-        bfloats = ir.VectorType(_BFloat(), 2 * LANES)
-        dot = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(floats, [floats, bfloats, bfloats]),
-            "llvm.x86.avx512bf16.dpbf16ps.512",
-        )
-
-        def array(position: int) -> Any:
-            made = context.make_array(signature.args[position])
-            return made(context, builder, arguments[position])
-
-        def lanes(address: Any, kind: Any) -> Any:
-            return builder.bitcast(address, kind.as_pointer())
-
-        row_starts, out_array = array(1).data, array(5)
-        row_size = builder.extract_value(out_array.strides, 0)
-        row = [
-            builder.gep(array(0).data, [builder.load(builder.gep(row_starts, [int64(r)]))])
-            for r in range(QUERIES)
-        ]
-        column = builder.gep(array(2).data, [arguments[3]])
-        zeros, undefined = ir.Constant(floats, [0.0] * LANES), ir.Constant(pairs, ir.Undefined)
-        registers = range(COLUMNS // LANES)
-        sums = [
-            [cgutils.alloca_once_value(builder, zeros) for _ in registers] for _ in range(QUERIES)
-        ]
-        with cgutils.for_range(builder, arguments[4]) as loop:
-            line = builder.gep(column, [builder.mul(loop.index, int64(COLUMNS))])
-            others = [
-                builder.bitcast(
-                    builder.load(lanes(builder.gep(line, [int64(LANES * k)]), pairs), align=4),
-                    bfloats,
-                )
-                for k in registers
-            ]
-            for r in range(QUERIES):
-                pair = builder.load(builder.gep(row[r], [loop.index]), align=4)
-                pair = builder.insert_element(undefined, pair, int32(0))
-                pair = builder.shuffle_vector(pair, undefined, ir.Constant(pairs, [0] * LANES))
-                pair = builder.bitcast(pair, bfloats)
-                for k in registers:
-                    added = builder.call(dot, [builder.load(sums[r][k]), pair, others[k]])
-                    builder.store(added, sums[r][k])
-        out_row = builder.ptrtoint(out_array.data, int64)
-        for r in range(QUERIES):
-            address = builder.inttoptr(out_row, out_array.data.type)
-            for k in registers:
-                target = lanes(builder.gep(address, [int64(LANES * k)]), floats)
-                builder.store(builder.load(sums[r][k]), target, align=4)
-            out_row = builder.add(out_row, row_size)
-        return context.get_dummy_value()
-
-    return types.void(first, starts, second, start, num_pairs, out), generate
 
 
 @RowKernel
@@ -179,32 +91,33 @@ def part_attention(described: str) -> Kernel:
         batch_heads, most_queries, _ = query.shape
         _, blocks, size_pairs, _ = packed_key.shape
         parts, key_pairs = packed_value.shape[1], packed_value.shape[2]
-        heads, tiles = batch_heads // len(num_keys), -(-most_queries // QUERIES)
+        heads, tiles = batch_heads // len(num_keys), -(-most_queries // ROWS)
         query_pairs = query.view(np.int32)
         second_keys, second_values = packed_key.view(np.int32), packed_value.view(np.int32)
-        scores = np.empty((QUERIES, blocks * COLUMNS), np.float32)
-        weights = np.empty((QUERIES, blocks * COLUMNS), np.uint16)
+        scores = np.empty((ROWS, blocks * COLUMNS), np.float32)
+        weights = np.empty((ROWS, blocks * COLUMNS), np.uint16)
         score_bits, weight_pairs = scores.view(np.int32), weights.view(np.int32)
-        weight_starts = np.arange(QUERIES) * key_pairs
-        query_starts, index = np.empty(QUERIES, np.int64), np.empty(QUERIES, np.int64)
-        sums, scale = np.empty((QUERIES, COLUMNS), np.float32), np.empty(QUERIES, np.float32)
+        weight_starts = np.arange(ROWS) * key_pairs
+        query_starts, index = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
+        sums, scale = np.empty((ROWS, COLUMNS), np.float32), np.empty(ROWS, np.float32)
         for row in rows(job):
-            head, first = row // tiles, row % tiles * QUERIES
+            head, first = row // tiles, row % tiles * ROWS
             last = num_queries[head // heads] - 1
             if first > last:
                 continue
             visible = num_keys[head // heads]
             padded = -(-visible // LANES) * LANES
-            for r in range(QUERIES):
+            for r in range(ROWS):
                 index[r] = min(first + r, last)
                 query_starts[r] = (head * most_queries + index[r]) * size_pairs
             for block in range(-(-visible // COLUMNS)):
                 start = (head * blocks + block) * size_pairs * COLUMNS
                 block_scores = scores[:, block * COLUMNS :]
-                _tile_products(
-                    query_pairs, query_starts, second_keys, start, size_pairs, block_scores
+                ahead = start + size_pairs * COLUMNS
+                tile_products(
+                    query_pairs, query_starts, second_keys, start, size_pairs, block_scores, ahead
                 )
-            for r in range(QUERIES):
+            for r in range(ROWS):
                 scores[r, visible:padded] = -np.inf
                 largest_bits = _as_ordered(np.int32(-1))  # the smallest: a NaN
                 for bits in score_bits[r, :visible]:
@@ -220,8 +133,11 @@ def part_attention(described: str) -> Kernel:
                 log_sum[head, index[r]] = largest + math.log(total)
             for part in range(parts):
                 start = (head * parts + part) * key_pairs * COLUMNS
-                _tile_products(weight_pairs, weight_starts, second_values, start, padded // 2, sums)
-                for r in range(QUERIES):
+                ahead = start + key_pairs * COLUMNS
+                tile_products(
+                    weight_pairs, weight_starts, second_values, start, padded // 2, sums, ahead
+                )
+                for r in range(ROWS):
                     line = out[head, index[r], part * COLUMNS : (part + 1) * COLUMNS]
                     for column in range(len(line)):
                         line[column] = as_bfloat16(sums[r, column] * scale[r])

@@ -12,7 +12,7 @@ import os
 from functools import cache
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def apply_to(tensor: Tensor) -> bool:
@@ -57,12 +57,25 @@ def attend(
     return out
 
 
-@cache
-def has_part_attention() -> bool:
-    """Whether this CPU runs :func:`part_attention`, and has nothing faster.
+def store(new: tuple[Tensor, Tensor], column: Tensor, own: tuple[Tensor, Tensor]) -> None:
+    """Store a new key and value of each row.
 
-    It needs AVX-512's dot products of bfloat16 values. With tile instructions (AMX), PyTorch's
-    flash attention is faster.
+    Args:
+        new: keys and values (R, Hkv, D).
+        column: (R,) where they belong among a row's own tokens.
+        own: keys and values (≥R, T, Hkv, D) of all own tokens, contiguous.
+    """
+    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
+
+    cpu_kernels_numba.store(len(column), *new, column, *own)
+
+
+@cache
+def has_products() -> bool:
+    """Whether this CPU runs :func:`product` and :func:`part_attention`, and has nothing faster.
+
+    They need AVX-512's dot products of bfloat16 values. With tile instructions (AMX), those of
+    PyTorch are faster.
     """
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("avx512_bf16")) and not capabilities.get("amx_bf16")
@@ -83,21 +96,21 @@ def part_attention(
     Returns:
         The output (B, H, A, D) in bfloat16 and the logarithms (B, H, A) in float32.
     """
-    from zerogap.engine import cpu_attention_numba as kernels  # loading numba takes time
+    # loading numba takes time
+    from zerogap.engine import cpu_attention_numba as kernels
+    from zerogap.engine.cpu_products_numba import COLUMNS, ROWS
 
     *shape, most_queries, size = query.shape
     most_keys, batch_heads = key.shape[2], shape[0] * shape[1]
-    blocks, parts = -(-most_keys // kernels.COLUMNS), -(-size // kernels.COLUMNS)
-    packed_key = key.new_empty(batch_heads, blocks, size // 2, 2 * kernels.COLUMNS)
-    packed_value = key.new_empty(
-        batch_heads, parts, blocks * kernels.COLUMNS // 2, 2 * kernels.COLUMNS
-    )
+    blocks, parts = -(-most_keys // COLUMNS), -(-size // COLUMNS)
+    packed_key = key.new_empty(batch_heads, blocks, size // 2, 2 * COLUMNS)
+    packed_value = key.new_empty(batch_heads, parts, blocks * COLUMNS // 2, 2 * COLUMNS)
     flat = [tensor.reshape(batch_heads, -1, size) for tensor in (query, key, value)]
     kernels.pack(batch_heads * blocks, *flat[1:], num_keys, packed_key, packed_value)
     out = torch.empty_like(flat[0], memory_format=torch.contiguous_format)
     log_sum = torch.empty(batch_heads, most_queries)
     kernels.part_attention(
-        batch_heads * -(-most_queries // kernels.QUERIES),
+        batch_heads * -(-most_queries // ROWS),
         flat[0],
         packed_key,
         packed_value,
@@ -107,6 +120,69 @@ def part_attention(
         log_sum,
     )
     return out.view(query.shape), log_sum.view(*shape, most_queries)
+
+
+def packed(matrix: Tensor) -> Tensor:
+    """A matrix (N, K) in bfloat16 as :func:`product` reads it, (⌈N/64⌉, K/2, 64·2); K is even.
+
+    Values are in pairs of one row; a block has 64 rows, the last one is padded with zeros.
+    """
+    from zerogap.engine import cpu_products_numba as kernels  # loading numba takes time
+
+    columns, size = matrix.shape
+    padded = nn.functional.pad(matrix, (0, 0, 0, -columns % kernels.COLUMNS))
+    pairs = padded.view(torch.int32).view(-1, kernels.COLUMNS, size // 2)
+    return pairs.transpose(1, 2).contiguous().view(matrix.dtype)
+
+
+def packed_gates(matrix: Tensor) -> Tensor:
+    """A matrix (2N, K) of gates above factors as :func:`gated_product` reads it."""
+    from zerogap.engine import cpu_products_numba as kernels  # loading numba takes time
+
+    rows, size = matrix.shape
+    parts = matrix.view(2, rows // 2, size)
+    parts = nn.functional.pad(parts, (0, 0, 0, -(rows // 2) % kernels.GATED))
+    blocks = parts.view(2, -1, kernels.GATED, size).transpose(0, 1)
+    return packed(blocks.reshape(-1, size))
+
+
+def product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
+    """Products (…, N) in bfloat16 of values (…, K) with a matrix (N, K), with float32 sums.
+
+    Args:
+        values: in bfloat16.
+        packed_matrix: the matrix as :func:`packed` returns it.
+        num_columns: N.
+    """
+    from zerogap.engine import cpu_products_numba as kernels  # loading numba takes time
+
+    return _product(values, packed_matrix, kernels.COLUMNS, num_columns)
+
+
+def gated_product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
+    """silu(gates) * factors (…, N) of the products with a matrix (2N, K), rounded once.
+
+    Args:
+        values: (…, K) in bfloat16.
+        packed_matrix: the matrix as :func:`packed_gates` returns it.
+        num_columns: N.
+    """
+    from zerogap.engine import cpu_products_numba as kernels  # loading numba takes time
+
+    return _product(values, packed_matrix, kernels.GATED, num_columns)
+
+
+def _product(
+    values: Tensor, packed_matrix: Tensor, columns_per_block: int, num_columns: int
+) -> Tensor:
+    from zerogap.engine import cpu_products_numba as kernels  # loading numba takes time
+
+    flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
+    tiles = -(-len(flat) // kernels.ROWS)
+    out = values.new_empty(tiles * kernels.ROWS, blocks * columns_per_block)
+    kernels.product(blocks * kernels.num_groups(tiles), flat, packed_matrix, out)
+    whole = out[: len(flat), :num_columns].contiguous()
+    return whole.view(*values.shape[:-1], num_columns)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:

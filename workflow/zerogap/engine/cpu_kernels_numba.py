@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.row_kernels import FAST_SUMS, RowKernel, arrays, rows
 
 CACHE_LINE = 64  # bytes
 LANES = 16  # running maxima of a row's scores
@@ -127,18 +127,23 @@ def _implement_largest(stored):  # type: ignore[no-untyped-def]
 overload(_largest)(_implement_largest)
 
 
+def start_reading(builder: Any, address: Any) -> None:
+    """Generate the instruction that starts to read the cache line of an address."""
+    address = builder.bitcast(address, ir.IntType(8).as_pointer())
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+    name = "llvm.prefetch.p0" if str(address.type) == "ptr" else "llvm.prefetch.p0i8"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    builder.call(function, [address, number(0), number(3), number(1)])
+
+
 @intrinsic
 def _prefetch(_, array, index):  # type: ignore[no-untyped-def]
     """In compiled code, start to read a cache line: that of a contiguous array's element."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        name = "llvm.prefetch.p0" if str(address.type) == "ptr" else "llvm.prefetch.p0i8"
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        builder.call(function, [address, number(0), number(3), number(1)])
+        start_reading(builder, builder.gep(data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, index), generate
@@ -230,6 +235,23 @@ def attend(described: str) -> Kernel:
     return kernel
 
 
+@RowKernel
+def store(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.store`."""
+
+    def kernel(job: Any) -> None:
+        vectorise_widely()
+        new_key, new_value, column, key, value = arrays(job, described)
+        _, heads, size = new_key.shape
+        for row in rows(job):
+            for head in range(heads):
+                for d in range(size):
+                    key[row, column[row], head, d] = new_key[row, head, d]
+                    value[row, column[row], head, d] = new_value[row, head, d]
+
+    return kernel
+
+
 def _as_bfloat16_python(value: Any) -> Any:
     """The 16 bits of a float32 rounded to bfloat16, to even where it is in the middle."""
     bits = np.float32(value).view(np.uint32)
@@ -302,6 +324,15 @@ def rms_norm(described: str) -> Kernel:
     return kernel
 
 
+def _silu_python(value: Any) -> Any:
+    falling = exp(-abs(value))  # of arguments up to 1
+    rising = np.float32(1) if value > np.float32(0) else falling
+    return value * (rising / (np.float32(1) + falling))
+
+
+silu = njit(fastmath=FAST_SUMS, error_model="numpy")(_silu_python)
+
+
 @RowKernel
 def gated_silu(described: str) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.gated_silu` for rows of (R, 2N)."""
@@ -313,12 +344,7 @@ def gated_silu(described: str) -> Kernel:
         for row in rows(job):
             gates, ups = joined[row, :size], joined[row, size:]
             for i in range(size):
-                gate = _float(gates[i])
-                falling = exp(-abs(gate))  # of arguments up to 1
-                sigmoid = (np.float32(1) if gate > np.float32(0) else falling) / (
-                    np.float32(1) + falling
-                )
-                out[row, i] = as_bfloat16(gate * sigmoid * _float(ups[i]))
+                out[row, i] = as_bfloat16(silu(_float(gates[i])) * _float(ups[i]))
 
     return kernel
 

@@ -6,7 +6,8 @@ the same input are one product, and what lies between two products is one compil
 
 - queries, keys and values: one product, then a kernel that rotates queries and keys,
 - the feed-forward block: one product for gate and up, then a kernel for `silu(gate) * up`,
-- a norm: one kernel.
+- a norm: one kernel,
+- a linear layer on a CPU that has :func:`cpu_kernels.has_products`: a product with packed weights.
 
 The kernels compute in float32 and round once (the norm on a CPU twice, as `transformers` does),
 where `transformers` rounds after every operation.
@@ -15,7 +16,7 @@ All modules stay in place, with their parameters and hooks. They compute as befo
 inference mode, in another precision, and where a projection has a bias or an adapter. Attention
 also does so where the model uses another implementation. The model can still be trained, converted,
 adapted and used elsewhere. `unfuse` takes everything back but the joint matrices, of which the
-weights remain views.
+weights remain views. Packed weights are copies.
 """
 
 import functools
@@ -25,14 +26,23 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
+from transformers.models.llama.modeling_llama import (
+    LlamaAttention,
+    LlamaMLP,
+    LlamaPreTrainedModel,
+    LlamaRMSNorm,
+)
 
 from zerogap.engine import cpu_kernels, gpu_kernels
 from zerogap.engine.shared_prompt_attention import ATTENTION
 
 
 def fuse(model: PreTrainedModel) -> None:
-    """Fuse the Llama layers of a model, if there are any."""
+    """Fuse the layers of a Llama model; others are left alone."""
+    if not isinstance(model, LlamaPreTrainedModel):
+        return
+    if model.device.type == "cpu":
+        unfuse(model)  # drops packed weights, which could be out of date
     for module in model.modules():
         kind = _FUSED.get(type(module))
         if kind is not None and "forward" not in vars(module):  # not fused before
@@ -77,14 +87,19 @@ class _FusedFeedForward:
     def __init__(self, block: Any) -> None:
         self._block = block
         self._gate_and_up = _JointProjection(block, ["gate_proj", "up_proj"])
+        self._gated_product = _PackedProduct(cpu_kernels.gated_product, cpu_kernels.packed_gates)
         self._has_silu = block.config.hidden_act == "silu"
 
     def is_usable(self) -> bool:
         return self._has_silu and self._gate_and_up.is_usable()
 
     def __call__(self, hidden: Tensor) -> Tensor:
-        joined = self._gate_and_up(hidden)
-        out: Tensor = self._block.down_proj(_kernels(joined).gated_silu(joined))
+        weights = self._gate_and_up.weights()
+        if _PackedProduct.is_usable(weights):
+            gated = self._gated_product(hidden, weights, len(weights[0]))
+        else:
+            gated = _kernels(hidden).gated_silu(self._gate_and_up(hidden))
+        out: Tensor = self._block.down_proj(gated)
         return out
 
 
@@ -118,31 +133,88 @@ class _FusedAttention:
         return attention.o_proj(out.reshape(batch, length, -1)), None
 
 
+class _FusedLinear:
+    def __init__(self, layer: nn.Linear) -> None:
+        self._layer = layer
+        self._product = _PackedProduct(cpu_kernels.product, cpu_kernels.packed)
+
+    def is_usable(self) -> bool:
+        return _is_plain_linear(self._layer) and _PackedProduct.is_usable([self._layer.weight])
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        return self._product(hidden, [self._layer.weight], self._layer.out_features)
+
+
 class _JointProjection:
     """Linear layers that read the same input as one matrix product.
 
-    Their weights become views of the joint matrix, so that they take no memory of their own and
-    changes in place reach it. A weight that was replaced is joined again.
+    Unless they are packed, their weights become views of the joint matrix, so that they take no
+    memory of their own and changes in place reach it. A weight that was replaced is joined again.
     """
 
     def __init__(self, parent: nn.Module, names: list[str]) -> None:
         self._parent, self._names = parent, names
+        self._product = _PackedProduct(cpu_kernels.product, cpu_kernels.packed)
         self._weight: Tensor | None = None
 
     def _layers(self) -> list[Any]:
         return [getattr(self._parent, name) for name in self._names]
 
     def is_usable(self) -> bool:
-        return all(
-            type(layer) is nn.Linear and layer.bias is None and _is_bfloat16(layer.weight)
-            for layer in self._layers()
-        )
+        return all(map(_is_plain_linear, self._layers()))
+
+    def weights(self) -> list[Tensor]:
+        return [layer.weight for layer in self._layers()]
 
     def __call__(self, hidden: Tensor) -> Tensor:
-        weights = [layer.weight for layer in self._layers()]
+        weights = self.weights()
+        if _PackedProduct.is_usable(weights):
+            return self._product(hidden, weights, sum(map(len, weights)))
         if self._weight is None or not _are_views(weights, self._weight):
             self._weight = _joined(weights)
         return nn.functional.linear(hidden, self._weight)
+
+
+class _PackedProduct:
+    """Products with the rows of some weights, which are packed for the CPU's kernel.
+
+    They are packed again when a weight was replaced or changed in place. A change in place through
+    `weight.data` leaves no trace; it is seen by the next decoder only.
+
+    Args:
+        product: of values, packed weights and the number of columns of the output.
+        pack: makes the packed weights of their rows.
+    """
+
+    def __init__(
+        self, product: Callable[[Tensor, Tensor, int], Tensor], pack: Callable[[Tensor], Tensor]
+    ) -> None:
+        self._product, self._pack = product, pack
+        self._weights: list[Tensor] = []  # kept, so that no other tensor has their addresses
+        self._state: list[tuple[int, int | None]] = []
+        self._packed: Tensor | None = None
+
+    @staticmethod
+    def is_usable(weights: list[Tensor]) -> bool:
+        """Whether the kernel takes these bfloat16 weights, and changes of them can be noticed."""
+        return cpu_kernels.has_products() and not any(
+            weight.is_cuda or weight.shape[1] % 2 or _version(weight) is None for weight in weights
+        )
+
+    def __call__(self, hidden: Tensor, weights: list[Tensor], num_columns: int) -> Tensor:
+        state = [(weight.data_ptr(), _version(weight)) for weight in weights]
+        if self._packed is None or state != self._state:
+            self._packed = self._pack(torch.cat(weights))
+            self._weights, self._state = [weight.detach() for weight in weights], state
+        return self._product(hidden, self._packed, num_columns)
+
+
+def _version(weight: Tensor) -> int | None:
+    """A number that changes with changes in place; None for a tensor made in inference mode."""
+    try:
+        return weight._version
+    except RuntimeError:
+        return None
 
 
 @torch.inference_mode(False)  # else the weights could not be trained any more
@@ -165,6 +237,10 @@ def _are_views(weights: list[Tensor], joint: Tensor) -> bool:
     return True
 
 
+def _is_plain_linear(layer: Any) -> bool:
+    return type(layer) is nn.Linear and layer.bias is None and _is_bfloat16(layer.weight)
+
+
 def _is_bfloat16(weight: Tensor) -> bool:
     return weight.dtype == torch.bfloat16 and _kernels(weight).apply_to(weight)
 
@@ -178,4 +254,5 @@ _FUSED: dict[type, Callable[[Any], _FusedModule]] = {
     LlamaRMSNorm: _FusedNorm,
     LlamaMLP: _FusedFeedForward,
     LlamaAttention: _FusedAttention,
+    nn.Linear: _FusedLinear,
 }

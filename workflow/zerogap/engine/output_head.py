@@ -39,7 +39,9 @@ def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
         Whether the logits of the model change for this block. They do not within another such one.
     """
     head: Any = model.get_output_embeddings()
-    if not has_low_precision_head(model) or "forward" in vars(head):
+    replaced = vars(head).get("forward")  # by the decoder's fused layers, or by a block around this
+    is_float32 = isinstance(replaced, functools.partial) and replaced.func is _in_float32
+    if not has_low_precision_head(model) or is_float32:
         yield False
         return
     blocks = head.weight.detach().split(VOCABULARY_BLOCK)
@@ -50,6 +52,8 @@ def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
         yield True
     finally:
         del head.forward  # the class's own serves again
+        if replaced is not None:
+            head.forward = replaced
 
 
 def _in_float32(blocks: Sequence[Tensor], bias: Tensor | None, hidden: Tensor) -> Tensor:

@@ -26,6 +26,12 @@ def has_flash_attention(query: Tensor, key: Tensor) -> bool:
     return query.shape[-1] % 8 == 0 and torch.backends.cuda.can_use_flash_attention(params)
 
 
+def has_kernel(query: Tensor) -> bool:
+    """Whether the compiled CPU kernel computes :func:`part_attention`."""
+    is_bfloat16 = query.dtype == torch.bfloat16
+    return is_bfloat16 and cpu_kernels.apply_to(query) and cpu_kernels.has_products()
+
+
 def part_attention(
     query: Tensor,
     key: Tensor,
@@ -52,8 +58,7 @@ def part_attention(
             query, key, value, scale=1.0
         )
         return out, weight
-    is_for_kernel = query.dtype == torch.bfloat16 and cpu_kernels.apply_to(query)
-    if is_for_kernel and cpu_kernels.has_part_attention():
+    if has_kernel(query):
         batch, _, most_queries, _ = query.shape
         num_keys = torch.full((batch,), key.shape[2]) if num_keys is None else num_keys
         num_queries = torch.full((batch,), most_queries) if num_queries is None else num_queries
@@ -78,3 +83,17 @@ def prefix_part(prefix: tuple[Tensor, Tensor], query: Tensor) -> tuple[Tensor, T
     flat = query.transpose(0, 1).reshape(1, heads, num_rows * group, size)
     out, weight = part_attention(flat, prefix[0][None], prefix[1][None])
     return out[0], weight[0]
+
+
+def causal_attention(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Causal attention on a CPU of scaled queries (B, Hq, L, D) to keys and values (B, Hkv, L, D).
+
+    Returns:
+        As :func:`part_attention`, (B, Hq, L, D) and (B, Hq, L).
+    """
+    group = query.shape[1] // key.shape[1]
+    repeated = (part.repeat_interleave(group, dim=1) for part in (key, value))
+    out, weight = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, *repeated, is_causal=True, scale=1.0
+    )
+    return out, weight

@@ -21,7 +21,6 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 from torch import Tensor
 
-MIN_ROWS_PER_PIECE = 8  # fewer rows are not worth a piece of their own
 PIECES_PER_THREAD = 4  # rows take different times
 # Sums may be taken in any order, which lets loops be vectorised; NaN and infinity keep their rules.
 FAST_SUMS = {"reassoc", "contract", "nsz", "arcp"}
@@ -52,10 +51,14 @@ class RowKernel:
                     return kernel
 
             A row must not read what another row writes.
+        min_rows_per_piece: fewer rows are not worth a piece of their own.
     """
 
-    def __init__(self, make: Callable[[str], Callable[..., None]]) -> None:
+    def __init__(
+        self, make: Callable[[str], Callable[..., None]], min_rows_per_piece: int = 8
+    ) -> None:
         self._make = make
+        self._min_rows_per_piece = min_rows_per_piece
         self._compiled: dict[str, Any] = {}
         self.__doc__ = make.__doc__
 
@@ -70,7 +73,7 @@ class RowKernel:
         contiguous = [tensor.contiguous() for tensor in tensors]
         function = self._function(contiguous)
         num_threads = torch.get_num_threads()
-        piece = max(MIN_ROWS_PER_PIECE, -(-num_rows // (PIECES_PER_THREAD * num_threads)))
+        piece = max(self._min_rows_per_piece, -(-num_rows // (PIECES_PER_THREAD * num_threads)))
         numbers = [0, piece, num_rows]
         for tensor in contiguous:
             numbers += [tensor.data_ptr(), *tensor.shape]

@@ -156,6 +156,8 @@ class QuestionPass:
             and gpu_kernels.apply_to(query)
             and (not self._cache.prefix_length or _has_flash_prefix(query, layer))
         )
+        if window is None and self._cache.prefix_length and part_attention.has_kernel(query):
+            return _causal_attention_behind(stored(layer.prefix), query * scaling, key, value)
         prefix_key, prefix_value = stored(layer.prefix)
         key = torch.cat([prefix_key.expand(len(key), *prefix_key.shape), key], dim=2)
         value = torch.cat([prefix_value.expand(len(value), *prefix_value.shape), value], dim=2)
@@ -242,9 +244,14 @@ class StepPass:
         self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
     ) -> KeyValue:
         """Store each row's new token; returns all own tokens (R, Hkv, T, D) of the layer."""
-        own_key, own_value = stored(self._cache.layers[layer_index].own)
-        own_key[self._row_index, :, self._length] = key[:, :, 0]
-        own_value[self._row_index, :, self._length] = value[:, :, 0]
+        layer = self._cache.layers[layer_index]
+        own_key, own_value = stored(layer.own)
+        if layer.own_by_token:
+            own = own_key.transpose(1, 2), own_value.transpose(1, 2)
+            cpu_kernels.store((key[:, :, 0], value[:, :, 0]), self._length, own)
+        else:
+            own_key[self._row_index, :, self._length] = key[:, :, 0]
+            own_value[self._row_index, :, self._length] = value[:, :, 0]
         num_rows = len(self._row_index)
         return own_key[:num_rows, :, : self._width], own_value[:num_rows, :, : self._width]
 
@@ -382,11 +389,16 @@ class _QuestionGrid:
     def __init__(self, row_of_cell: Tensor, cell_of_row: Tensor) -> None:
         self.row_of_cell, self.cell_of_row = row_of_cell, cell_of_row
         self.question_of_row = cell_of_row // row_of_cell.shape[1]
+        self._head_of_cell: Tensor | None = None  # (Q·Hkv·W,) a row's key head, of the R·Hkv
 
     def questions(self, rows: Tensor) -> Tensor:
         """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
-        cells = rows[self.row_of_cell].transpose(1, 2)
-        return cells.reshape(*cells.shape[:2], -1, cells.shape[-1])
+        num_rows, heads, _, size = rows.shape
+        if self._head_of_cell is None:  # layers share it
+            head = torch.arange(heads, device=rows.device)[:, None]
+            self._head_of_cell = (self.row_of_cell[:, None] * heads + head).flatten()
+        cells = rows.reshape(num_rows * heads, -1).index_select(0, self._head_of_cell)
+        return cells.view(len(self.row_of_cell), heads, -1, size)
 
     def rows(self, questions: Tensor, group: int) -> Tensor:
         """(Q, Hkv, W·G, X) → (R, Hkv, G, X); row r is in cell `cell_of_row[r]` of the Q·W."""
@@ -420,7 +432,7 @@ def _causal_attention(
 ) -> Tensor:
     """Attention (B, L, Hq, D) of the last L of K tokens: queries (B, Hq, L, D), keys (…, K, D)."""
     num_queries, num_keys = query.shape[2], key.shape[2]
-    if query.is_cuda and num_queries == num_keys and window is None:  # flash takes no mask
+    if num_queries == num_keys and window is None:  # flash attention is fastest without a mask
         out = nn.functional.scaled_dot_product_attention(
             query, key, value, is_causal=True, scale=scaling, enable_gqa=True
         )
@@ -434,6 +446,23 @@ def _causal_attention(
         query, key, value, attn_mask=visible, scale=scaling, enable_gqa=True
     )
     return out.transpose(1, 2)
+
+
+def _causal_attention_behind(prefix: KeyValue, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention (B, L, Hq, D) of scaled queries (B, Hq, L, D) to a prefix and their own L tokens.
+
+    Each of the two parts counts by its summed weights.
+    """
+    batch, query_heads, length, size = query.shape
+    heads = key.shape[1]
+    own_out, own_weight = part_attention.causal_attention(query, key, value)
+    grouped = query.transpose(1, 2).reshape(batch * length, heads, query_heads // heads, size)
+    prefix_out, prefix_weight = part_attention.prefix_part(prefix, grouped)
+    shape = (heads, batch * length, query_heads // heads, -1)
+    prefix_out = prefix_out.view(shape).transpose(0, 1).reshape(batch, length, query_heads, size)
+    prefix_weight = prefix_weight.view(shape).transpose(0, 1).reshape(batch, length, query_heads, 1)
+    share = (own_weight.transpose(1, 2)[..., None] - prefix_weight).sigmoid()
+    return torch.lerp(prefix_out.float(), own_out.transpose(1, 2).float(), share).to(query.dtype)
 
 
 def _attention(

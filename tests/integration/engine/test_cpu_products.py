@@ -1,0 +1,70 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zerogap.engine import cpu_kernels
+
+if not torch.cpu.get_capabilities().get("avx512_bf16"):
+    pytest.skip("this CPU has no dot products of bfloat16 values", allow_module_level=True)
+
+
+def case(seed, rows, columns, size):
+    """Values and a matrix whose products have a standard deviation of about 1."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(rows, size, generator=generator)
+    matrix = torch.randn(columns, size, generator=generator) / size**0.5
+    return values.bfloat16(), matrix.bfloat16()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 70), st.integers(1, 150), st.integers(1, 40))
+def test_products_are_exact_up_to_one_rounding(seed, rows, columns, half_size):
+    values, matrix = case(seed, rows, columns, 2 * half_size)
+    out = cpu_kernels.product(values, cpu_kernels.packed(matrix), columns)
+    assert out.shape == (rows, columns)
+    expected = values.double() @ matrix.double().T
+    torch.testing.assert_close(out.double(), expected, rtol=2**-8, atol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 70), st.integers(1, 80), st.integers(1, 40))
+def test_gated_products_are_exact_up_to_one_rounding(seed, rows, columns, half_size):
+    values, matrix = case(seed, rows, 2 * columns, 2 * half_size)
+    out = cpu_kernels.gated_product(values, cpu_kernels.packed_gates(matrix), columns)
+    assert out.shape == (rows, columns)
+    gates, factors = (values.double() @ matrix.double().T).split(columns, dim=-1)
+    expected = torch.nn.functional.silu(gates) * factors
+    torch.testing.assert_close(out.double(), expected, rtol=2**-8, atol=1e-5)
+
+
+def test_leading_dimensions_are_kept():
+    values, matrix = case(0, 12, 70, 16)
+    packed = cpu_kernels.packed(matrix)
+    out = cpu_kernels.product(values.view(3, 4, 16), packed, 70)
+    assert out.equal(cpu_kernels.product(values, packed, 70).view(3, 4, 70))
+
+
+def test_a_rows_products_are_independent_of_threads_and_other_rows(threads):
+    values, matrix = case(0, 500, 200, 64)
+    for product, pack, columns in (
+        (cpu_kernels.product, cpu_kernels.packed, 200),
+        (cpu_kernels.gated_product, cpu_kernels.packed_gates, 100),
+    ):
+        packed = pack(matrix)
+        threads(1)
+        whole = product(values, packed, columns)
+        for count in (2, 3, 5):
+            threads(count)
+            assert product(values, packed, columns).equal(whole)
+        for first, last in ((0, 1), (7, 12), (300, 400)):
+            assert product(values[first:last], packed, columns).equal(whole[first:last])
+
+
+def test_a_nan_stays_in_its_row_and_its_column():
+    values, matrix = case(0, 20, 70, 16)
+    values[3, 5], matrix[66, 0] = float("nan"), float("nan")
+    out = cpu_kernels.product(values, cpu_kernels.packed(matrix), 70)
+    expected = torch.zeros(20, 70, dtype=torch.bool)
+    expected[3], expected[:, 66] = True, True
+    assert out.isnan().equal(expected)
