@@ -10,10 +10,11 @@ from zerogap.engine import cpu_kernels
 from zerogap.engine.decoder import Response
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-attention, batch, common, contenders, floors, kernels, scaling, strategies = (
+attention, batch, common, contenders, floors, kernels, products, scaling, strategies = (
     __import__(name)
     for name in (
-        "attention", "batch", "common", "contenders", "floors", "kernels", "scaling", "strategies",
+        "attention", "batch", "common", "contenders", "floors", "kernels", "products", "scaling",
+        "strategies",
     )
 )  # fmt: skip
 
@@ -183,6 +184,24 @@ def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
     )
     assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
     assert len(num_calls) == (3 if way == "kernel" else 0)
+
+
+@pytest.mark.parametrize("way", ["linear", "kernel"])
+@pytest.mark.parametrize("label", ["down", "gate and up, with silu"])
+def test_the_product_benchmark_switches_the_way(way, label, monkeypatch):
+    if way == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("this CPU has no dot products of bfloat16 values")
+    calls = []
+    for name in ("product", "gated_product", "gated_silu"):
+        function = getattr(cpu_kernels, name)
+        monkeypatch.setattr(
+            cpu_kernels, name, lambda *x, name=name, call=function: calls.append(name) or call(*x)
+        )
+    monkeypatch.setattr(products, "BYTES", 1)  # one copy of the weights
+    assert products.measure(way, products.LAYERS[label], num_rows=3, passes=2) > 0
+    is_gated = label != "down"
+    used = ("gated_product" if is_gated else "product") if way == "kernel" else "gated_silu"
+    assert calls == ([used] * 3 if is_gated or way == "kernel" else [])
 
 
 def test_the_reproducibility_benchmark_compares_each_way_with_the_first_of_its_kind():
