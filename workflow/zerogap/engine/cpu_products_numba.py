@@ -124,12 +124,12 @@ def tile_products(_, first, starts, second, start, num_pairs, out, ahead):  # ty
     return types.void(first, starts, second, start, num_pairs, out, ahead), generate
 
 
-def _num_groups_python(tiles: int) -> int:
+def num_groups(tiles: int) -> int:
     """Groups of at most MAX_TILES tiles."""
     return -(-tiles // MAX_TILES)
 
 
-num_groups = njit(_num_groups_python)
+_num_groups = njit(num_groups)
 
 
 def _product(described: str) -> Kernel:
@@ -145,7 +145,7 @@ def _product(described: str) -> Kernel:
         vectorise_widely()
         values, packed, out = arrays(job, described)
         num_pairs, tiles = packed.shape[1], len(out) // ROWS
-        groups = num_groups(tiles)
+        groups = _num_groups(tiles)
         value_pairs, packed_pairs = values.view(np.int32), packed.view(np.int32)
         starts, sums = np.empty(ROWS, np.int64), np.empty((ROWS, COLUMNS), np.float32)
         is_gated = out.shape[1] < len(packed) * COLUMNS
