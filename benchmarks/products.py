@@ -14,11 +14,12 @@ import common
 
 WAYS = ("linear", "kernel")
 HIDDEN, FEED_FORWARD, HEADS, VOCABULARY = 576, 1536, 15 * 64, 49152
+GATE_AND_UP = "gate and up, with silu"
 # Label → columns and size of the weights.
 LAYERS = {
     "queries, keys and values": (HEADS, HIDDEN),
     "output of attention": (HIDDEN, HIDDEN),
-    "gate and up, with silu": (2 * FEED_FORWARD, HIDDEN),
+    GATE_AND_UP: (2 * FEED_FORWARD, HIDDEN),
     "down": (HIDDEN, FEED_FORWARD),
     "head": (VOCABULARY, HIDDEN),
 }
@@ -33,14 +34,14 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=20)
     args = parser.parse_args()
     rows = []
-    for label, layer in LAYERS.items():
+    for label, (columns, size) in LAYERS.items():
         for num_rows in ROWS:
             rates: dict[str, list[float]] = {way: [] for way in WAYS}
             for _ in range(args.repeats):
                 for way in WAYS:
-                    work = {"way": way, "layer": layer, "num_rows": num_rows}
+                    work = {"way": way, "label": label, "num_rows": num_rows}
                     seconds = common.in_child(__file__, **work, passes=args.passes)
-                    rates[way].append(2 * num_rows * layer[0] * layer[1] / seconds / 1e9)
+                    rates[way].append(2 * num_rows * columns * size / seconds / 1e9)
             ratios = [fast / slow for slow, fast in zip(*rates.values(), strict=True)]
             ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
             medians = (f"{statistics.median(rates[way]):.0f}" for way in WAYS)
@@ -53,14 +54,14 @@ def main() -> None:
     )
 
 
-def measure(way: str, layer: tuple[int, int], num_rows: int, passes: int) -> float:
+def measure(way: str, label: str, num_rows: int, passes: int) -> float:
     """Seconds of a product, silu included."""
     import torch
 
     from zerogap.engine import cpu_kernels
 
-    columns, size = layer
-    is_gated = columns == LAYERS["gate and up, with silu"][0]
+    columns, size = LAYERS[label]
+    is_gated = label == GATE_AND_UP
     torch.manual_seed(0)
     weights = [
         (torch.randn(columns, size) / size**0.5).bfloat16()

@@ -1,6 +1,9 @@
 import pytest
 import torch
 
+from helpers.cpu import skip_without_dot_products
+from zerogap.engine import cpu_kernels
+
 
 @pytest.fixture
 def threads():
@@ -8,3 +11,12 @@ def threads():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture(params=["kernel", "PyTorch"])
+def way(request, monkeypatch):
+    """Products and attention in bfloat16 in both ways, whichever is the faster on this CPU."""
+    if request.param == "kernel":
+        skip_without_dot_products()
+    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "kernel")
+    return request.param

@@ -1,12 +1,11 @@
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.cpu import skip_without_dot_products
 from zerogap.engine import cpu_kernels
 
-if not torch.cpu.get_capabilities().get("avx512_bf16"):
-    pytest.skip("this CPU has no dot products of bfloat16 values", allow_module_level=True)
+skip_without_dot_products()
 
 
 def case(seed, rows, columns, size):

@@ -9,16 +9,10 @@ from zerogap.engine import cpu_kernels, fused_layers
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 
 PROMPT = torch.arange(1, 40)[None] * 7 % VOCABULARY
-SINGLE_LAYERS = {"packed": {"product"}, "linear": set()}  # what computes those that are not joint
+SINGLE_LAYERS = {"kernel": {"product"}, "PyTorch": set()}  # what computes those that are not joint
 
 
-@pytest.fixture(params=["packed", "linear"], autouse=True)
-def way(request, monkeypatch):
-    """How products with weights are computed, whichever is the faster way on this CPU."""
-    if request.param == "packed" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("this CPU has no dot products of bfloat16 values")
-    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "packed")
-    return request.param
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def decoded_logits(hf_model):
@@ -52,11 +46,11 @@ def test_fused_layers_are_at_least_as_exact_as_those_of_transformers(family, way
     exact, plain = own_logits(low.double()), own_logits(model(family).bfloat16())
     fused = decoded_logits(model(family).bfloat16())
     passes, layers = 11, 3
-    gated = {"packed": "gated_product", "linear": "gated_silu"}[way]
+    gated = {"kernel": "gated_product", "PyTorch": "gated_silu"}[way]
     assert calls.count(gated) == calls.count("rotate") == layers * passes
     assert calls.count("rms_norm") == (2 * layers + 1) * passes
-    assert calls.count("product") == {"packed": (3 * layers + 1) * passes, "linear": 0}[way]
-    assert len(set(calls)) == {"packed": 4, "linear": 3}[way]
+    assert calls.count("product") == {"kernel": (3 * layers + 1) * passes, "PyTorch": 0}[way]
+    assert len(set(calls)) == {"kernel": 4, "PyTorch": 3}[way]
     assert (fused - exact).std() < 1.2 * (plain - exact).std()
 
 

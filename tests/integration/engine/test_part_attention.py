@@ -3,17 +3,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.engine import cpu_kernels, part_attention
+from zerogap.engine import part_attention
 from zerogap.engine.part_attention import prefix_part
 
-
-@pytest.fixture(params=["kernel", "flash attention"], autouse=True)
-def way(request, monkeypatch):
-    """The two ways in bfloat16, whichever is the faster one on this CPU."""
-    if request.param == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("this CPU has no dot products of bfloat16 values")
-    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "kernel")
-    return request.param
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def literal(query, key, value, num_keys):

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from helpers.cpu import skip_without_dot_products
 from helpers.paths import ROOT
 from zerogap.engine import cpu_kernels
 from zerogap.engine.decoder import Response
@@ -174,8 +175,8 @@ def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch)
 
 @pytest.mark.parametrize("way", ["flash", "kernel"])
 def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
-    if way == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("this CPU has no dot products of bfloat16 values")
+    if way == "kernel":
+        skip_without_dot_products()
     num_calls, by_kernel = [], cpu_kernels.part_attention
     has_kernel = cpu_kernels.has_products
     monkeypatch.setattr(cpu_kernels, "has_products", has_kernel)  # restored after it
@@ -187,10 +188,10 @@ def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
 
 
 @pytest.mark.parametrize("way", ["linear", "kernel"])
-@pytest.mark.parametrize("label", ["down", "gate and up, with silu"])
+@pytest.mark.parametrize("label", ["down", products.GATE_AND_UP])
 def test_the_product_benchmark_switches_the_way(way, label, monkeypatch):
-    if way == "kernel" and not torch.cpu.get_capabilities().get("avx512_bf16"):
-        pytest.skip("this CPU has no dot products of bfloat16 values")
+    if way == "kernel":
+        skip_without_dot_products()
     calls = []
     for name in ("product", "gated_product", "gated_silu"):
         function = getattr(cpu_kernels, name)
@@ -198,7 +199,7 @@ def test_the_product_benchmark_switches_the_way(way, label, monkeypatch):
             cpu_kernels, name, lambda *x, name=name, call=function: calls.append(name) or call(*x)
         )
     monkeypatch.setattr(products, "BYTES", 1)  # one copy of the weights
-    assert products.measure(way, products.LAYERS[label], num_rows=3, passes=2) > 0
+    assert products.measure(way, label, num_rows=3, passes=2) > 0
     is_gated = label != "down"
     used = ("gated_product" if is_gated else "product") if way == "kernel" else "gated_silu"
     assert calls == ([used] * 3 if is_gated or way == "kernel" else [])

@@ -3,7 +3,7 @@
 What the functions do has an equivalent in plain PyTorch (in `shared_prompt_attention` and
 `drawing`), which is used for every other dtype and device, and instead of these if the environment
 variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in
-:mod:`zerogap.engine.cpu_kernels_numba` and, for :func:`part_attention`,
+:mod:`zerogap.engine.cpu_kernels_numba`, :mod:`zerogap.engine.cpu_products_numba` and
 :mod:`zerogap.engine.cpu_attention_numba`; docs/benchmarks says how much they gain. A row's result
 does not depend on how rows are distributed over threads.
 """
@@ -72,10 +72,10 @@ def store(new: tuple[Tensor, Tensor], column: Tensor, own: tuple[Tensor, Tensor]
 
 @cache
 def has_products() -> bool:
-    """Whether this CPU runs :func:`product` and :func:`part_attention`, and has nothing faster.
+    """Whether :func:`product` and :func:`part_attention` are used on this CPU.
 
-    They need AVX-512's dot products of bfloat16 values. With tile instructions (AMX), those of
-    PyTorch are faster.
+    They need AVX-512's dot products of bfloat16 values. With tile instructions (AMX), which they do
+    not use, PyTorch's own products and attention are taken.
     """
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("avx512_bf16")) and not capabilities.get("amx_bf16")

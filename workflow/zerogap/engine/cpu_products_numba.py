@@ -23,7 +23,7 @@ from zerogap.engine.row_kernels import RowKernel, arrays, rows
 
 ROWS = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
 COLUMNS = 64  # of a tile
-GATED = COLUMNS // 2
+GATED = COLUMNS // 2  # columns of output of a tile that is half gates and half factors
 LANES = 16  # float32 values in a register
 MAX_TILES = 8  # that are multiplied with a block of columns one after the other
 
@@ -63,7 +63,6 @@ def tile_products(_, first, starts, second, start, num_pairs, out, ahead):  # ty
             ir.FunctionType(floats, [floats, bfloats, bfloats]),
             "llvm.x86.avx512bf16.dpbf16ps.512",
         )
-
         halves = ir.VectorType(_BFloat(), LANES)
         rounded = cgutils.get_or_insert_function(
             builder.module,
