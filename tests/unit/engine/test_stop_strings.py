@@ -33,9 +33,9 @@ def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
         def __len__(self):
             return 4
 
-        def batch_decode(self, ids, **_):
+        def decode(self, ids, **_):
             words = ["x", "yQ", ":z", "aQ:b"]
-            return ["".join(words[i] for i in sequence) for sequence in ids]
+            return "".join(words[i] for i in ids)
 
     automata = StopStrings(Words(), ["Q:"])
     states = automata.advance(automata.start(3), np.array([1, 3, 1]))
@@ -65,8 +65,8 @@ def test_a_stop_string_that_no_token_can_spell_is_an_error():
         def __len__(self):
             return 10
 
-        def batch_decode(self, ids, **_):
-            return ["".join(map(str, sequence)) for sequence in ids]
+        def decode(self, ids, **_):
+            return "".join(map(str, ids))
 
     with pytest.raises(
         InputError, match=r"'Q:' cannot be used, because no token.* contains ':', 'Q'"
