@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from zerogap.engine.cpu_kernels_numba import Kernel, as_bfloat16, exp, vectorise_widely
-from zerogap.engine.cpu_products_numba import COLUMNS, LANES, ROWS, tile_products
+from zerogap.engine.cpu_kernels_numba import (
+    LANES,
+    SMALLEST,
+    Kernel,
+    as_bfloat16,
+    as_ordered,
+    exp,
+    vectorise_widely,
+)
+from zerogap.engine.cpu_products_numba import COLUMNS, ROWS, tile_products
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
 
 
@@ -65,22 +73,12 @@ def _as_positive_bfloat16_python(value: Any) -> Any:
 _as_positive_bfloat16 = njit(_as_positive_bfloat16_python)
 
 
-def _as_ordered_python(bits: Any) -> Any:
-    """Map the bits of a float32 to an integer in the same order, and back."""
-    signed = np.int32(bits)
-    return np.int32(signed ^ np.int32((signed >> np.int32(31)) & np.int32(0x7FFFFFFF)))
-
-
-_as_ordered = njit(_as_ordered_python)
-
-
 @RowKernel
 def part_attention(described: str) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.part_attention` for rows of (B·H, tiles).
 
-    A tile that is not full repeats its last query. The largest score is found among the scores'
-    bits, since a loop with a running maximum of floats is not vectorised: it would have to treat
-    NaN. As bits, NaN is the largest; it reaches the sum through the weights.
+    A tile that is not full repeats its last query. NaN among the scores reaches the sum through the
+    weights.
     """
 
     def kernel(job: Any) -> None:
@@ -119,18 +117,18 @@ def part_attention(described: str) -> Kernel:
                 )
             for r in range(ROWS):
                 scores[r, visible:padded] = -np.inf
-                largest_bits = _as_ordered(np.int32(-1))  # the smallest: a NaN
+                highest_bits = as_ordered(np.int32(SMALLEST))
                 for bits in score_bits[r, :visible]:
-                    largest_bits = max(largest_bits, _as_ordered(bits))
-                largest = np.int32(_as_ordered(largest_bits)).view(np.float32)
+                    highest_bits = max(highest_bits, as_ordered(bits))
+                highest = np.int32(as_ordered(highest_bits)).view(np.float32)
                 row_scores, row_weights = scores[r, :padded], weights[r, :padded]
                 total = np.float32(0)
                 for key in range(padded):
-                    weight = exp(row_scores[key] - largest)
+                    weight = exp(row_scores[key] - highest)
                     row_weights[key] = _as_positive_bfloat16(weight)
                     total += weight
                 scale[r] = np.float32(1) / total
-                log_sum[head, index[r]] = largest + math.log(total)
+                log_sum[head, index[r]] = highest + math.log(total)
             for part in range(parts):
                 start = (head * parts + part) * key_pairs * COLUMNS
                 ahead = start + key_pairs * COLUMNS

@@ -2,10 +2,9 @@
 
 What the functions do has an equivalent in plain PyTorch (in `shared_prompt_attention` and
 `drawing`), which is used for every other dtype and device, and instead of these if the environment
-variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in
-:mod:`zerogap.engine.cpu_kernels_numba`, :mod:`zerogap.engine.cpu_products_numba` and
-:mod:`zerogap.engine.cpu_attention_numba`; docs/benchmarks says how much they gain. A row's result
-does not depend on how rows are distributed over threads.
+variable `ZEROGAP_CPU_KERNELS` is 0. The kernels themselves are in the modules `cpu_…_numba` next to
+this one; docs/benchmarks says how much they gain. A row's result does not depend on how rows are
+distributed over threads.
 """
 
 import os
@@ -42,18 +41,29 @@ def attend(
         own: keys and values (≥R, T, Hkv, D) of each row's own tokens.
         num_own: (R,) own tokens of each row; the others are padding.
         prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
-            its summed weights in float32 or higher.
+            its summed weights in float32.
         question: the same for the questions, (Q, Hkv, W·G, D) and (Q, Hkv, W·G), for W grid cells
             per question.
         cell_of_row: (R,) each row's grid cell, of the Q·W.
 
     Returns:
-        (R, H, D) in the dtype of the summed weights, in which all sums are taken.
+        (R, H, D) in the dtype of the queries; all sums are float32.
     """
-    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
+    from zerogap.engine import cpu_own_tokens_numba as kernels  # loading numba takes time
 
-    out = prefix[1].new_empty(query.shape)
-    cpu_kernels_numba.attend(len(query), query, *own, num_own, *prefix, *question, cell_of_row, out)
+    num_rows, heads, size = query.shape
+    out = torch.empty_like(query, memory_format=torch.contiguous_format)
+    kernels.attend(
+        num_rows,
+        query,
+        *own,
+        num_own,
+        *prefix,
+        *question,
+        cell_of_row,
+        out,
+        constants=(heads // own[0].shape[2], size),
+    )
     return out
 
 
@@ -65,9 +75,9 @@ def store(new: tuple[Tensor, Tensor], column: Tensor, own: tuple[Tensor, Tensor]
         column: (R,) where they belong among a row's own tokens.
         own: keys and values (≥R, T, Hkv, D) of all own tokens, contiguous.
     """
-    from zerogap.engine import cpu_kernels_numba  # loading numba takes time
+    from zerogap.engine import cpu_own_tokens_numba as kernels  # loading numba takes time
 
-    cpu_kernels_numba.store(len(column), *new, column, *own)
+    kernels.store(len(column), *new, column, *own)
 
 
 @cache

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zerogap.engine.row_kernels import FAST_SUMS, RowKernel, arrays, rows
 
 CACHE_LINE = 64  # bytes
-LANES = 16  # running maxima of a row's scores
+LANES = 16  # float32 values in a register
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
 
@@ -42,7 +42,7 @@ def vectorise_widely(_):  # type: ignore[no-untyped-def]
     return types.void(), generate
 
 
-def _float(stored: Any) -> Any:
+def as_float(stored: Any) -> Any:
     """In compiled code, the float that is stored: itself, or the bits of a bfloat16."""
 
 
@@ -53,7 +53,7 @@ def _implement_float(stored):  # type: ignore[no-untyped-def]
     return lambda stored: stored
 
 
-overload(_float, inline="always")(_implement_float)
+overload(as_float, inline="always")(_implement_float)
 
 
 def _exp_python(x: Any) -> Any:
@@ -78,50 +78,39 @@ def _exp_python(x: Any) -> Any:
 exp = njit(fastmath={"contract"})(_exp_python)
 
 
-def _exp(x: Any) -> Any:
-    """In compiled code, :func:`exp` in float32 and `math.exp` in float64."""
-
-
-def _implement_exp(x):  # type: ignore[no-untyped-def]
-    return (lambda x: exp(x)) if x == types.float32 else (lambda x: math.exp(x))
-
-
-overload(_exp)(_implement_exp)
-
-
 def _as_ordered_python(bits: Any) -> Any:
-    """Map the bits of a bfloat16 to an integer in the same order, and back."""
-    signed = np.int16(bits)
-    return np.int16(signed ^ np.int16((signed >> np.int16(15)) & np.int16(0x7FFF)))
+    """Map the bits of a float32 to an integer in the same order, and back.
+
+    A loop that takes the largest of these integers is vectorised. One with a running maximum of
+    floats is not: it would have to treat NaN, which is larger than any number here, or smaller than
+    any if its sign is set.
+    """
+    signed = np.int32(bits)
+    return np.int32(signed ^ np.int32((signed >> np.int32(31)) & np.int32(0x7FFFFFFF)))
 
 
-_as_ordered = njit(_as_ordered_python)
+as_ordered = njit(_as_ordered_python)
+SMALLEST = -1  # the bits of the float that is smaller than any other in this order
 
 
 def _largest(stored: Array) -> Any:
-    """In compiled code, the largest of stored floats, or -inf; NaN may be passed over."""
+    """In compiled code, the largest of stored floats, in the order of their bits."""
 
 
-# A loop with one running maximum of floats is not vectorised: it would have to treat NaN.
 def _implement_largest(stored):  # type: ignore[no-untyped-def]
-    def of_bits(stored):  # type: ignore[no-untyped-def]
-        largest = _as_ordered(np.uint16(0xFF80))  # -inf
+    def of_bfloat16(stored):  # type: ignore[no-untyped-def]
+        highest = as_ordered(np.int32(SMALLEST))
         for i in range(len(stored)):
-            largest = max(largest, _as_ordered(stored[i]))
-        return _float(np.uint16(_as_ordered(largest)))
+            highest = max(highest, as_ordered(np.int32(np.uint32(stored[i]) << np.uint32(16))))
+        return np.int32(as_ordered(highest)).view(np.float32)
 
-    def of_floats(stored):  # type: ignore[no-untyped-def]
-        lanes = np.full(LANES, -np.inf, stored.dtype)
-        in_lanes = len(stored) // LANES * LANES
-        for first in range(0, in_lanes, LANES):
-            for lane in range(LANES):
-                lanes[lane] = max(lanes[lane], stored[first + lane])
-        largest = lanes.max()
-        for i in range(in_lanes, len(stored)):
-            largest = max(largest, stored[i])
-        return largest
+    def of_float32(stored):  # type: ignore[no-untyped-def]
+        highest, bits = as_ordered(np.int32(SMALLEST)), stored.view(np.int32)
+        for i in range(len(bits)):
+            highest = max(highest, as_ordered(bits[i]))
+        return np.int32(as_ordered(highest)).view(np.float32)
 
-    return of_bits if isinstance(stored.dtype, types.Integer) else of_floats
+    return of_bfloat16 if isinstance(stored.dtype, types.Integer) else of_float32
 
 
 overload(_largest)(_implement_largest)
@@ -137,121 +126,6 @@ def start_reading(builder: Any, address: Any) -> None:
     builder.call(function, [address, number(0), number(3), number(1)])
 
 
-@intrinsic
-def _prefetch(_, array, index):  # type: ignore[no-untyped-def]
-    """In compiled code, start to read a cache line: that of a contiguous array's element."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        start_reading(builder, builder.gep(data, [arguments[1]]))
-        return context.get_dummy_value()
-
-    return types.void(array, index), generate
-
-
-@RowKernel
-def attend(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.attend`.
-
-    Per row: scores of its own tokens, then per head the softmax over these and the two shared
-    parts, then the weighted sum. Tokens are the outer loop and heads the inner one, so that keys
-    and values are read in the order in which they are stored. The largest score is found in several
-    lanes, because a single running maximum is not vectorised: it would have to treat NaN.
-    """
-
-    def kernel(job: Any) -> None:
-        vectorise_widely()
-        (
-            query,
-            key,
-            value,
-            num_own,
-            prefix_out,
-            prefix_weight,
-            question_out,
-            question_weight,
-            cell_of_row,
-            out,
-        ) = arrays(job, described)
-        _, heads, size = query.shape
-        group = heads // key.shape[2]
-        key_head, member = np.arange(heads) // group, np.arange(heads) % group
-        cells = question_out.shape[2] // group  # of a question
-        width, token_size = key.shape[1], key.shape[2] * size
-        line = CACHE_LINE // key.itemsize
-        dtype = out.dtype
-        row_query, row_out = np.empty((heads, size), dtype), np.empty((heads, size), dtype)
-        scores = np.empty((heads, key.shape[1] + LANES), dtype)
-        lanes = np.empty(LANES, dtype)
-        for row in rows(job):
-            question, in_question = cell_of_row[row] // cells, cell_of_row[row] % cells * group
-            for head in range(heads):
-                for d in range(size):
-                    row_query[head, d] = _float(query[row, head, d])
-            for token in range(num_own[row]):
-                for item in range(0, token_size, line):
-                    _prefetch(value, (row * width + token) * token_size + item)
-                for head in range(heads):
-                    read, score = key_head[head], dtype.type(0)
-                    for d in range(size):
-                        score += row_query[head, d] * _float(key[row, token, read, d])
-                    scores[head, token] = score
-            num_tokens = num_own[row]
-            padded = -(-num_tokens // LANES) * LANES
-            for head in range(heads):
-                read = key_head[head]
-                of_prefix, of_question = row * group + member[head], in_question + member[head]
-                to_prefix = prefix_weight[read, of_prefix]
-                to_question = question_weight[question, read, of_question]
-                scores[head, num_tokens:padded] = -np.inf
-                lanes[:] = max(to_prefix, to_question)
-                for token in range(0, padded, LANES):
-                    for lane in range(LANES):
-                        lanes[lane] = max(lanes[lane], scores[head, token + lane])
-                largest = lanes.max()
-                to_prefix, to_question = _exp(to_prefix - largest), _exp(to_question - largest)
-                total = to_prefix + to_question
-                for token in range(padded):
-                    weight = _exp(scores[head, token] - largest)
-                    scores[head, token] = weight
-                    total += weight
-                for token in range(num_tokens):
-                    scores[head, token] /= total
-                to_prefix, to_question = to_prefix / total, to_question / total
-                for d in range(size):
-                    row_out[head, d] = to_prefix * _float(prefix_out[read, of_prefix, d])
-                    row_out[head, d] += to_question * _float(
-                        question_out[question, read, of_question, d]
-                    )
-            for token in range(num_own[row]):
-                for item in range(0, token_size, line):
-                    _prefetch(key, ((row + 1) * width + token) * token_size + item)
-                for head in range(heads):
-                    read, weight = key_head[head], scores[head, token]
-                    for d in range(size):
-                        row_out[head, d] += weight * _float(value[row, token, read, d])
-            out[row] = row_out
-
-    return kernel
-
-
-@RowKernel
-def store(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.store`."""
-
-    def kernel(job: Any) -> None:
-        vectorise_widely()
-        new_key, new_value, column, key, value = arrays(job, described)
-        _, heads, size = new_key.shape
-        for row in rows(job):
-            for head in range(heads):
-                for d in range(size):
-                    key[row, column[row], head, d] = new_key[row, head, d]
-                    value[row, column[row], head, d] = new_value[row, head, d]
-
-    return kernel
-
-
 def _as_bfloat16_python(value: Any) -> Any:
     """The 16 bits of a float32 rounded to bfloat16, to even where it is in the middle."""
     bits = np.float32(value).view(np.uint32)
@@ -260,6 +134,19 @@ def _as_bfloat16_python(value: Any) -> Any:
 
 
 as_bfloat16 = njit(_as_bfloat16_python)
+
+
+def as_stored(value: Any, array: Array) -> Any:
+    """In compiled code, a float32 as an array stores it: itself, or the bits of a bfloat16."""
+
+
+def _implement_stored(value, array):  # type: ignore[no-untyped-def]
+    if isinstance(array.dtype, types.Integer):
+        return lambda value, array: as_bfloat16(value)
+    return lambda value, array: value
+
+
+overload(as_stored, inline="always")(_implement_stored)
 
 
 @RowKernel
@@ -278,13 +165,13 @@ def draw(described: str) -> Kernel:
         vocabulary, scale = logits.shape[1], inverse_temperature[0]
         running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
         for row in rows(job):
-            largest = _largest(logits[row])
+            highest = _largest(logits[row])
             total: Any = 0.0
             for block in range(len(running_sums)):
                 block_logits = logits[row, block * TOKEN_BLOCK : (block + 1) * TOKEN_BLOCK]
                 block_sum = np.float32(0)
                 for i in range(len(block_logits)):
-                    block_sum += exp((_float(block_logits[i]) - largest) * scale)
+                    block_sum += exp((as_float(block_logits[i]) - highest) * scale)
                 total += block_sum
                 running_sums[block] = total
             for draw_index in draws[ends[row - 1] if row else 0 : ends[row]]:
@@ -293,7 +180,7 @@ def draw(described: str) -> Kernel:
                 block = np.searchsorted(running_sums, threshold, side="right")
                 passed = running_sums[block - 1] if block else 0.0
                 for token in range(block * TOKEN_BLOCK, min((block + 1) * TOKEN_BLOCK, vocabulary)):
-                    weight = exp((_float(logits[row, token]) - largest) * scale)
+                    weight = exp((as_float(logits[row, token]) - highest) * scale)
                     # The block's sum may be larger than the sum of its tokens: the last token with
                     # any weight is drawn then.
                     if passed <= threshold and weight > 0:
@@ -314,12 +201,12 @@ def rms_norm(described: str) -> Kernel:
         for row in rows(job):
             squares = np.float32(0)
             for i in range(size):
-                value = _float(values[row, i])
+                value = as_float(values[row, i])
                 squares += value * value
             scale = np.float32(1) / np.sqrt(squares / np.float32(size) + epsilon[0])
             for i in range(size):
-                normed = as_bfloat16(_float(values[row, i]) * scale)
-                out[row, i] = as_bfloat16(_float(normed) * _float(weight[i]))
+                normed = as_bfloat16(as_float(values[row, i]) * scale)
+                out[row, i] = as_bfloat16(as_float(normed) * as_float(weight[i]))
 
     return kernel
 
@@ -344,7 +231,7 @@ def gated_silu(described: str) -> Kernel:
         for row in rows(job):
             gates, ups = joined[row, :size], joined[row, size:]
             for i in range(size):
-                out[row, i] = as_bfloat16(silu(_float(gates[i])) * _float(ups[i]))
+                out[row, i] = as_bfloat16(silu(as_float(gates[i])) * as_float(ups[i]))
 
     return kernel
 
@@ -363,8 +250,10 @@ def rotate(described: str) -> Kernel:
             for head in range(num_rotated[0]):
                 lows, highs = heads[row, head, :half], heads[row, head, half:]
                 for i in range(half):
-                    low, high = _float(lows[i]), _float(highs[i])
-                    lows[i] = as_bfloat16(low * _float(low_cos[i]) - high * _float(low_sin[i]))
-                    highs[i] = as_bfloat16(high * _float(high_cos[i]) + low * _float(high_sin[i]))
+                    low, high = as_float(lows[i]), as_float(highs[i])
+                    lows[i] = as_bfloat16(low * as_float(low_cos[i]) - high * as_float(low_sin[i]))
+                    highs[i] = as_bfloat16(
+                        high * as_float(high_cos[i]) + low * as_float(high_sin[i])
+                    )
 
     return kernel

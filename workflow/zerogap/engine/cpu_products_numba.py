@@ -13,6 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from zerogap.engine.cpu_kernels_numba import (
+    LANES,
     Kernel,
     as_bfloat16,
     silu,
@@ -24,7 +25,6 @@ from zerogap.engine.row_kernels import RowKernel, arrays, rows
 ROWS = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
 COLUMNS = 64  # of a tile
 GATED = COLUMNS // 2  # columns of output of a tile that is half gates and half factors
-LANES = 16  # float32 values in a register
 MAX_TILES = 8  # that are multiplied with a block of columns one after the other
 
 

@@ -50,28 +50,30 @@ class RowKernel:
                             other[row] = 2 * one[row]
                     return kernel
 
-            A row must not read what another row writes.
+            A row must not read what another row writes. Constants that a kernel is called with
+            follow the description.
         min_rows_per_piece: fewer rows are not worth a piece of their own.
     """
 
     def __init__(
-        self, make: Callable[[str], Callable[..., None]], min_rows_per_piece: int = 8
+        self, make: Callable[..., Callable[..., None]], min_rows_per_piece: int = 8
     ) -> None:
         self._make = make
         self._min_rows_per_piece = min_rows_per_piece
-        self._compiled: dict[str, Any] = {}
+        self._compiled: dict[tuple[object, ...], Any] = {}
         self.__doc__ = make.__doc__
 
-    def __call__(self, num_rows: int, *tensors: Tensor) -> None:
+    def __call__(self, num_rows: int, *tensors: Tensor, constants: tuple[int, ...] = ()) -> None:
         """Run the kernel on rows 0 … num_rows-1, in pieces distributed over PyTorch's threads.
 
         Args:
             num_rows: rows in all.
             tensors: the arrays, on the CPU; those that are written must be contiguous. bfloat16
                 arrives as its 16 bits.
+            constants: numbers for which a version of its own is compiled.
         """
         contiguous = [tensor.contiguous() for tensor in tensors]
-        function = self._function(contiguous)
+        function = self._function(contiguous, constants)
         num_threads = torch.get_num_threads()
         piece = max(self._min_rows_per_piece, -(-num_rows // (PIECES_PER_THREAD * num_threads)))
         numbers = [0, piece, num_rows]
@@ -84,17 +86,18 @@ class RowKernel:
         else:
             parallel(function.ctypes, job, num_threads, 0)
 
-    def _function(self, tensors: list[Tensor]) -> Any:
+    def _function(self, tensors: list[Tensor], constants: tuple[int, ...]) -> Any:
         """The C function for arrays of these types."""
         described = ",".join(f"{_NUMPY_TYPES[x.dtype]}:{x.ndim}" for x in tensors)
-        if described not in self._compiled:
-            kernel, signature = self._make(described), types.void(types.CPointer(types.int64))
+        version = (described, *constants)
+        if version not in self._compiled:
+            kernel, signature = self._make(*version), types.void(types.CPointer(types.int64))
             try:
                 compiled = cfunc(signature, cache=True, **OPTIONS)(kernel)
             except RuntimeError:  # no folder can be written to: in a read-only container, say
                 compiled = cfunc(signature, **OPTIONS)(kernel)
-            self._compiled[described] = compiled
-        return self._compiled[described]
+            self._compiled[version] = compiled
+        return self._compiled[version]
 
 
 @intrinsic(prefer_literal=True)

@@ -339,10 +339,9 @@ class StepPass:
             prefix = query.new_zeros(heads, num_rows * group, size), no_weight
         own_key, own_value = stored(layer.own)
         own = own_key.transpose(1, 2), own_value.transpose(1, 2)
-        out = cpu_kernels.attend(
+        return cpu_kernels.attend(
             query.flatten(1, 2), own, self._length + 1, prefix, question, self._grid.cell_of_row
         )
-        return out.to(query.dtype)
 
     def _attend_on_gpu(self, layer: LayerCache, query: Tensor) -> Tensor:
         """The same (R, Hkv, G, D) by the compiled GPU kernel, which reads no padding.
