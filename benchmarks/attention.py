@@ -13,11 +13,11 @@ import common
 
 WAYS = ("flash", "kernel")
 HEADS, GROUP, SIZE, ROWS = 3, 3, 64, 500
-# Label → batch entries, queries per entry and keys per entry.
+# Label → entries, rows per entry and keys per entry.
 SHAPES = {
-    "prefix of 200 tokens (two shots)": (1, ROWS * GROUP, 200),
-    "prefix of 800 tokens (eight shots)": (1, ROWS * GROUP, 800),
-    "10 questions of up to 100 tokens": (10, ROWS // 10 * GROUP, 100),
+    "prefix of 200 tokens (two shots)": (1, ROWS, 200),
+    "prefix of 800 tokens (eight shots)": (1, ROWS, 800),
+    "10 questions of up to 100 tokens": (10, ROWS // 10, 100),
 }
 
 
@@ -52,14 +52,17 @@ def measure(way: str, shape: tuple[int, int, int], calls: int) -> float:
     from zerogap.engine import cpu_kernels, part_attention
 
     cpu_kernels.has_products = lambda: way == "kernel"  # type: ignore[assignment]
-    batch, queries, keys = shape
+    batch, rows, keys = shape
     torch.manual_seed(0)
-    query = torch.randn(batch, HEADS, queries, SIZE).bfloat16()
+    query = torch.randn(batch * rows, HEADS, GROUP, SIZE).bfloat16()
+    row_of_cell = torch.arange(len(query)).view(batch, rows)
     key, value = (torch.randn(batch, HEADS, keys, SIZE).bfloat16() for _ in range(2))
     num_keys = torch.linspace(keys / 2, keys, batch).long() if batch > 1 else None
 
     def call() -> Any:
-        return part_attention.part_attention(query, key, value, num_keys=num_keys)
+        return part_attention.part_attention(
+            query, key, value, row_of_cell=row_of_cell, num_keys=num_keys
+        )
 
     call()  # compiles
     clock, seconds = common.clock("cpu"), []

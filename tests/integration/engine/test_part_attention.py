@@ -23,6 +23,15 @@ def literal(query, key, value, num_keys):
     return out, weight
 
 
+def attention(query, key, value, **counts):
+    """`part_attention` of queries (B, H, A, D), each of which is a row of its own."""
+    batch, heads, queries, size = query.shape
+    rows = query.transpose(1, 2).reshape(-1, heads, 1, size)
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+    row_of_cell = order.argsort().view(batch, queries)
+    return part_attention.part_attention(rows[order], key, value, row_of_cell=row_of_cell, **counts)
+
+
 def case(seed, batch, queries, keys, spread, dtype, size=16):
     """Queries whose scores have about the given standard deviation, keys, values, key counts."""
     generator = torch.Generator().manual_seed(seed)
@@ -49,7 +58,7 @@ def test_output_and_summed_weights_are_those_of_one_softmax(
 ):
     """In bfloat16 the scores are exact to 16 bits; only weights and values are rounded."""
     query, key, value, num_keys = case(seed, batch, queries, keys, spread, dtype)
-    out, weight = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    out, weight = attention(query, key, value, num_keys=num_keys)
     expected_out, expected_weight = literal(query, key, value, num_keys)
     error = {torch.bfloat16: 2**-8, torch.float32: 1e-5, torch.float64: 1e-12}[dtype]
     largest_value = value.abs().max().item()
@@ -63,7 +72,7 @@ def test_large_scores_are_not_rounded_to_bfloat16():
     query = torch.tensor([[[[10.0, 1.0]]]]).bfloat16()
     key = torch.tensor([[[[10.0, 0.0], [10.0, 0.2]]]]).bfloat16()
     value = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]]]]).bfloat16()
-    out, weight = part_attention.part_attention(query, key, value)
+    out, weight = attention(query, key, value)
     expected_out, expected_weight = literal(query, key, value, [2])
     assert expected_out[0, 0, 0, 0] == pytest.approx(0.55, abs=0.005)
     torch.testing.assert_close(out.double(), expected_out, rtol=0, atol=0.003)
@@ -75,11 +84,9 @@ def test_large_scores_are_not_rounded_to_bfloat16():
 @pytest.mark.parametrize("queries", [1, 6, 7, 50])
 def test_results_do_not_depend_on_padding_queries(way, queries, size):
     query, key, value, num_keys = case(0, 2, queries, 130, 3, torch.bfloat16, size)
-    whole = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    whole = attention(query, key, value, num_keys=num_keys)
     num_queries = torch.tensor([queries, queries // 2])
-    partly = part_attention.part_attention(
-        query, key, value, num_keys=num_keys, num_queries=num_queries
-    )
+    partly = attention(query, key, value, num_keys=num_keys, num_rows=num_queries)
     for one, other in zip(whole, partly, strict=True):
         for batch, count in enumerate(num_queries.tolist()):
             assert torch.equal(one[batch, :, :count], other[batch, :, :count])
@@ -94,7 +101,7 @@ def test_a_nan_among_the_visible_keys_reaches_the_output(way):
     num_keys[:] = 5
     nan = torch.tensor(float("nan"))
     key[0, :, 4], key[1, :, 5], key[2, :, 0] = nan, nan, -nan  # the second is not visible
-    out, weight = part_attention.part_attention(query, key, value, num_keys=num_keys)
+    out, weight = attention(query, key, value, num_keys=num_keys)
     assert out[[0, 2]].isnan().all()
     assert weight[[0, 2]].isnan().all()
     assert not weight[1].isnan().any()

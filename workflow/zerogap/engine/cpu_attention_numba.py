@@ -83,13 +83,20 @@ def part_attention(described: str) -> Kernel:
 
     def kernel(job: Any) -> None:
         vectorise_widely()
-        query, packed_key, packed_value, num_keys, num_queries, out, log_sum = arrays(
-            job, described
-        )
-        batch_heads, most_queries, _ = query.shape
+        (
+            query,
+            row_of_cell,
+            num_rows,
+            packed_key,
+            packed_value,
+            num_keys,
+            out,
+            log_sum,
+        ) = arrays(job, described)
+        (_, heads, group, _), most_queries = query.shape, out.shape[1]
         _, blocks, size_pairs, _ = packed_key.shape
         parts, key_pairs = packed_value.shape[1], packed_value.shape[2]
-        heads, tiles = batch_heads // len(num_keys), -(-most_queries // ROWS)
+        tiles = -(-most_queries // ROWS)
         query_pairs = query.view(np.int32)
         second_keys, second_values = packed_key.view(np.int32), packed_value.view(np.int32)
         scores = np.empty((ROWS, blocks * COLUMNS), np.float32)
@@ -100,14 +107,16 @@ def part_attention(described: str) -> Kernel:
         sums, scale = np.empty((ROWS, COLUMNS), np.float32), np.empty(ROWS, np.float32)
         for row in rows(job):
             head, first = row // tiles, row % tiles * ROWS
-            last = num_queries[head // heads] - 1
+            entry = head // heads
+            last = num_rows[entry] * group - 1
             if first > last:
                 continue
-            visible = num_keys[head // heads]
+            visible = num_keys[entry]
             padded = -(-visible // LANES) * LANES
             for r in range(ROWS):
                 index[r] = min(first + r, last)
-                query_starts[r] = (head * most_queries + index[r]) * size_pairs
+                query_row = row_of_cell[entry, index[r] // group] * heads + head % heads
+                query_starts[r] = (query_row * group + index[r] % group) * size_pairs
             for block in range(-(-visible // COLUMNS)):
                 start = (head * blocks + block) * size_pairs * COLUMNS
                 block_scores = scores[:, block * COLUMNS :]

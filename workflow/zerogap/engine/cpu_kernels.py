@@ -92,44 +92,52 @@ def has_products() -> bool:
 
 
 def part_attention(
-    query: Tensor, key: Tensor, value: Tensor, num_keys: Tensor, num_queries: Tensor
+    query: Tensor,
+    row_of_cell: Tensor,
+    num_rows: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_keys: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Attention to some keys, and the logarithm of each query's summed weights.
 
     Args:
-        query: (B, H, A, D) in bfloat16, scaled; D is even.
+        query: (R, H, G, D) in bfloat16, scaled; D is even.
+        row_of_cell: (B, W) the rows that read each entry of keys.
+        num_rows: (B,) the results of only the first so many are computed, of at least one.
         key: (B, H, K, D) in bfloat16.
         value: (B, H, K, D) in bfloat16.
         num_keys: (B,) only the first so many keys are visible, at least one.
-        num_queries: (B,) the result of only the first so many queries is computed.
 
     Returns:
-        The output (B, H, A, D) in bfloat16 and the logarithms (B, H, A) in float32.
+        The output (B, H, W·G, D) in bfloat16 and the logarithms (B, H, W·G) in float32.
     """
     # loading numba takes time
     from zerogap.engine import cpu_attention_numba as kernels
     from zerogap.engine.cpu_products_numba import COLUMNS, ROWS
 
-    *shape, most_queries, size = query.shape
-    most_keys, batch_heads = key.shape[2], shape[0] * shape[1]
+    batch, heads, most_keys, size = key.shape
+    group, batch_heads = query.shape[2], batch * heads
     blocks, parts = -(-most_keys // COLUMNS), -(-size // COLUMNS)
     packed_key = key.new_empty(batch_heads, blocks, size // 2, 2 * COLUMNS)
     packed_value = key.new_empty(batch_heads, parts, blocks * COLUMNS // 2, 2 * COLUMNS)
-    flat = [tensor.reshape(batch_heads, -1, size) for tensor in (query, key, value)]
-    kernels.pack(batch_heads * blocks, *flat[1:], num_keys, packed_key, packed_value)
-    out = torch.empty_like(flat[0], memory_format=torch.contiguous_format)
-    log_sum = torch.empty(batch_heads, most_queries)
+    flat = [tensor.reshape(batch_heads, -1, size) for tensor in (key, value)]
+    kernels.pack(batch_heads * blocks, *flat, num_keys, packed_key, packed_value)
+    num_queries = row_of_cell.shape[1] * group
+    out = query.new_empty(batch, heads, num_queries, size)
+    log_sum = torch.empty(batch, heads, num_queries)
     kernels.part_attention(
-        batch_heads * -(-most_queries // ROWS),
-        flat[0],
+        batch_heads * -(-num_queries // ROWS),
+        query,
+        row_of_cell,
+        num_rows,
         packed_key,
         packed_value,
         num_keys,
-        num_queries,
-        out,
-        log_sum,
+        out.view(batch_heads, num_queries, size),
+        log_sum.view(batch_heads, num_queries),
     )
-    return out.view(query.shape), log_sum.view(*shape, most_queries)
+    return out, log_sum
 
 
 def packed(matrix: Tensor) -> Tensor:

@@ -37,51 +37,53 @@ def part_attention(
     key: Tensor,
     value: Tensor,
     *,
+    row_of_cell: Tensor | None = None,
+    num_rows: Tensor | None = None,
     num_keys: Tensor | None = None,
-    num_queries: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention of scaled queries (B, H, A, D) to keys and values (B, H, K, D).
+    """Attention of rows to keys and values, where some rows read each of B entries.
 
     Args:
-        query: (B, H, A, D), scaled.
+        query: (R, H, G, D), scaled.
         key: (B, H, K, D).
         value: (B, H, K, D).
-        num_keys: (B,) only the first so many keys are visible, at least one; on a CPU only.
-        num_queries: (B,) the others are padding, whose results may be anything.
+        row_of_cell: (B, W) the rows that read each entry; None: all rows read the only one.
+        num_rows: (B,) cells behind the first so many are padding, whose results may be anything.
+        num_keys: (B,) only the first so many keys are visible, at least one.
 
     Returns:
-        The output (B, H, A, D) and the logarithm of the summed weights (B, H, A), in float32 or
+        The output (B, H, W·G, D) and the logarithm of the summed weights (B, H, W·G), in float32 or
         the queries' higher precision.
     """
+    if has_kernel(query):
+        batch, *_, most_keys, _ = key.shape
+        if row_of_cell is None:
+            row_of_cell = torch.arange(len(query))[None]
+        if num_rows is None:
+            num_rows = torch.full((batch,), row_of_cell.shape[1])
+        num_keys = torch.full((batch,), most_keys) if num_keys is None else num_keys
+        return cpu_kernels.part_attention(query, row_of_cell, num_rows, key, value, num_keys)
+    cells = query[None] if row_of_cell is None else query[row_of_cell]  # (B, W, H, G, D)
+    queries = cells.transpose(1, 2).flatten(2, 3)
     if query.is_cuda:
         out, weight, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-            query, key, value, scale=1.0
+            queries, key, value, scale=1.0
         )
         return out, weight
-    if has_kernel(query):
-        batch, _, most_queries, _ = query.shape
-        num_keys = torch.full((batch,), key.shape[2]) if num_keys is None else num_keys
-        num_queries = torch.full((batch,), most_queries) if num_queries is None else num_queries
-        return cpu_kernels.part_attention(query, key, value, num_keys, num_queries)
     mask = None
     if num_keys is not None:
         beyond = torch.arange(key.shape[2]) >= num_keys[:, None]
         # In the queries' dtype: for float64 queries the operator misreads a float32 mask.
         mask = query.new_zeros(beyond.shape).masked_fill_(beyond, float("-inf"))[:, None, None]
     out, weight = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, attn_mask=mask, scale=1.0
+        queries, key, value, attn_mask=mask, scale=1.0
     )
     return out, weight
 
 
 def prefix_part(prefix: tuple[Tensor, Tensor], query: Tensor) -> tuple[Tensor, Tensor]:
-    """:func:`part_attention` of queries (R, Hkv, G, D) to the prefix: (Hkv, R·G, D), (Hkv, R·G).
-
-    All rows are queries of one batch entry, since they all see the whole prefix.
-    """
-    num_rows, heads, group, size = query.shape
-    flat = query.transpose(0, 1).reshape(1, heads, num_rows * group, size)
-    out, weight = part_attention(flat, prefix[0][None], prefix[1][None])
+    """:func:`part_attention` of queries (R, Hkv, G, D) to the prefix: (Hkv, R·G, D), (Hkv, R·G)."""
+    out, weight = part_attention(query, prefix[0][None], prefix[1][None])
     return out[0], weight[0]
 
 

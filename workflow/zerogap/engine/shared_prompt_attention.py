@@ -326,10 +326,11 @@ class StepPass:
         own tokens, in one softmax.
         """
         question = part_attention.part_attention(
-            self._grid.questions(query),
+            query,
             *stored(layer.question),
+            row_of_cell=self._grid.row_of_cell,
+            num_rows=torch.from_numpy(self._cache.row_grid().num_rows),
             num_keys=torch.from_numpy(self._cache.question_length),
-            num_queries=torch.from_numpy(self._cache.row_grid().num_rows) * query.shape[2],
         )
         if self._cache.prefix_length:
             prefix = part_attention.prefix_part(stored(layer.prefix), query)
