@@ -8,23 +8,23 @@ Both products are :func:`~zerogap.engine.cpu_products_numba.tile_products`, whic
 factor in pairs, so that keys and values are packed first.
 """
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from zerogap.engine.cpu_kernels_numba import (
-    LANES,
-    SMALLEST,
     Kernel,
     as_bfloat16,
-    as_ordered,
-    exp,
     vectorise_widely,
 )
 from zerogap.engine.cpu_products_numba import COLUMNS, ROWS, tile_products
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.vector_code import FLOAT, INT64, LANES, WideVectors, pointer
 
 
 @RowKernel
@@ -64,13 +64,49 @@ def pack(described: str) -> Kernel:
     return kernel
 
 
-def _as_positive_bfloat16_python(value: Any) -> Any:
-    """The 16 bits of a float32 of at least 0, rounded to bfloat16; half is rounded up."""
-    bits = np.uint32(np.float32(value).view(np.uint32) + np.uint32(0x8000))
-    return np.uint16(bits >> np.uint32(16))
+@intrinsic
+def _tile_weights(_, scores, num_keys, weights, highest, totals):  # type: ignore[no-untyped-def]
+    """In compiled code, each line's weights exp(score - highest) and their sum before rounding.
 
+    The lines are computed in turn, so that no step waits for the one before.
 
-_as_positive_bfloat16 = njit(_as_positive_bfloat16_python)
+    Args:
+        scores: (ROWS, ≥ num_keys) in float32.
+        num_keys: a multiple of LANES; a score of -inf has the weight 0.
+        weights: (ROWS, ≥ num_keys) bits of bfloat16, to be written.
+        highest: (ROWS,) in float32, to be written; NaN may be passed over.
+        totals: (ROWS,) in float32, to be written; NaN if any score is NaN.
+    """
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        at = functools.partial(pointer, context, builder, signature, arguments)
+        vectors, lines = WideVectors(builder), range(ROWS)
+        num_vectors = builder.sdiv(arguments[1], INT64(LANES))
+        tops = [vectors.variable(vectors.constant(-math.inf)) for _ in lines]
+        with cgutils.for_range(builder, num_vectors) as loop:
+            first = builder.mul(loop.index, INT64(LANES))
+            for line, top in zip(lines, tops, strict=True):
+                line_scores = vectors.load(at(0, INT64(line), first))
+                builder.store(vectors.larger(line_scores, builder.load(top)), top)
+        spread_tops = []
+        for line, top in zip(lines, tops, strict=True):
+            name = f"vector.reduce.fmax.v{LANES}f32"
+            largest = vectors.call(name, builder.load(top), kind=FLOAT)
+            builder.store(largest, at(3, INT64(line)))
+            spread_tops.append(vectors.spread(largest))
+        sums = [vectors.variable(vectors.constant(0.0)) for _ in lines]
+        with cgutils.for_range(builder, num_vectors) as loop:
+            first = builder.mul(loop.index, INT64(LANES))
+            for line, top, total in zip(lines, spread_tops, sums, strict=True):
+                line_scores = vectors.load(at(0, INT64(line), first))
+                weight = vectors.exponential(builder.fsub(line_scores, top))
+                builder.store(builder.fadd(builder.load(total), weight), total)
+                vectors.store_rounded(weight, at(2, INT64(line), first))
+        for line, total in zip(lines, sums, strict=True):
+            builder.store(vectors.sum(builder.load(total)), at(4, INT64(line)))
+        return context.get_dummy_value()
+
+    return types.void(scores, num_keys, weights, highest, totals), generate
 
 
 @RowKernel
@@ -101,10 +137,11 @@ def part_attention(described: str) -> Kernel:
         second_keys, second_values = packed_key.view(np.int32), packed_value.view(np.int32)
         scores = np.empty((ROWS, blocks * COLUMNS), np.float32)
         weights = np.empty((ROWS, blocks * COLUMNS), np.uint16)
-        score_bits, weight_pairs = scores.view(np.int32), weights.view(np.int32)
+        weight_pairs = weights.view(np.int32)
         weight_starts = np.arange(ROWS) * key_pairs
         query_starts, index = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
         sums, scale = np.empty((ROWS, COLUMNS), np.float32), np.empty(ROWS, np.float32)
+        highest, totals = np.empty(ROWS, np.float32), np.empty(ROWS, np.float32)
         for row in rows(job):
             head, first = row // tiles, row % tiles * ROWS
             entry = head // heads
@@ -119,30 +156,37 @@ def part_attention(described: str) -> Kernel:
                 query_starts[r] = (query_row * group + index[r] % group) * size_pairs
             for block in range(-(-visible // COLUMNS)):
                 start = (head * blocks + block) * size_pairs * COLUMNS
-                block_scores = scores[:, block * COLUMNS :]
-                ahead = start + size_pairs * COLUMNS
+                ahead, column = start + size_pairs * COLUMNS, block * COLUMNS
                 tile_products(
-                    query_pairs, query_starts, second_keys, start, size_pairs, block_scores, ahead
+                    query_pairs,
+                    query_starts,
+                    second_keys,
+                    start,
+                    size_pairs,
+                    scores,
+                    0,
+                    column,
+                    ahead,
                 )
             for r in range(ROWS):
                 scores[r, visible:padded] = -np.inf
-                highest_bits = as_ordered(np.int32(SMALLEST))
-                for bits in score_bits[r, :visible]:
-                    highest_bits = max(highest_bits, as_ordered(bits))
-                highest = np.int32(as_ordered(highest_bits)).view(np.float32)
-                row_scores, row_weights = scores[r, :padded], weights[r, :padded]
-                total = np.float32(0)
-                for key in range(padded):
-                    weight = exp(row_scores[key] - highest)
-                    row_weights[key] = _as_positive_bfloat16(weight)
-                    total += weight
-                scale[r] = np.float32(1) / total
-                log_sum[head, index[r]] = highest + math.log(total)
+            _tile_weights(scores, padded, weights, highest, totals)
+            for r in range(ROWS):
+                scale[r] = np.float32(1) / totals[r]
+                log_sum[head, index[r]] = highest[r] + math.log(totals[r])
             for part in range(parts):
                 start = (head * parts + part) * key_pairs * COLUMNS
                 ahead = start + key_pairs * COLUMNS
                 tile_products(
-                    weight_pairs, weight_starts, second_values, start, padded // 2, sums, ahead
+                    weight_pairs,
+                    weight_starts,
+                    second_values,
+                    start,
+                    padded // 2,
+                    sums,
+                    0,
+                    0,
+                    ahead,
                 )
                 for r in range(ROWS):
                     line = out[head, index[r], part * COLUMNS : (part + 1) * COLUMNS]

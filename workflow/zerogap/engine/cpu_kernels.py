@@ -198,7 +198,8 @@ def _product(
     flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
     tiles = -(-len(flat) // kernels.ROWS)
     out = values.new_empty(tiles * kernels.ROWS, blocks * columns_per_block)
-    kernels.product(blocks * kernels.num_groups(tiles), flat, packed_matrix, out)
+    num_tasks = blocks * kernels.num_groups(tiles)
+    kernels.product(num_tasks, flat, packed_matrix, out, constants=(columns_per_block,))
     whole = out[: len(flat), :num_columns].contiguous()
     return whole.view(*values.shape[:-1], num_columns)
 

@@ -9,16 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from zerogap.engine.row_kernels import FAST_SUMS, RowKernel, arrays, rows
 
-CACHE_LINE = 64  # bytes
-LANES = 16  # float32 values in a register
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
 
@@ -114,16 +110,6 @@ def _implement_largest(stored):  # type: ignore[no-untyped-def]
 
 
 overload(_largest)(_implement_largest)
-
-
-def start_reading(builder: Any, address: Any) -> None:
-    """Generate the instruction that starts to read the cache line of an address."""
-    address = builder.bitcast(address, ir.IntType(8).as_pointer())
-    number = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-    name = "llvm.prefetch.p0" if str(address.type) == "ptr" else "llvm.prefetch.p0i8"
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
-    builder.call(function, [address, number(0), number(3), number(1)])
 
 
 def _as_bfloat16_python(value: Any) -> Any:

@@ -12,86 +12,32 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from zerogap.engine.cpu_kernels_numba import (
-    CACHE_LINE,
-    LANES,
     SMALLEST,
     Kernel,
     as_float,
     as_ordered,
     as_stored,
     exp,
-    start_reading,
     vectorise_widely,
 )
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.vector_code import (
+    CACHE_LINE,
+    FLAGS,
+    INT64,
+    LANES,
+    Vectors,
+    itemsize,
+    pointer,
+    start_reading,
+)
 
 MOST_LANES = 256  # of the query heads that are computed together: half of the registers
-
-_INT64 = ir.IntType(64)
-# As `row_kernels.OPTIONS` asks of numba, and of a sum over the lanes of a vector in any order.
-_FLAGS = ("reassoc", "contract", "nsz", "arcp")
-
-
-class _Heads:
-    """Generates operations on vectors of one head, float32 (D,).
-
-    Args:
-        builder: of the function that is generated.
-        size: D.
-    """
-
-    def __init__(self, builder: Any, size: int) -> None:
-        self._builder, self.size = builder, size
-        self.type = ir.VectorType(ir.FloatType(), size)
-
-    def load(self, address: Any) -> Any:
-        """Floats from an address, which holds float32 or the bits of bfloat16."""
-        builder, stored = self._builder, address.type.pointee
-        address = builder.bitcast(address, ir.VectorType(stored, self.size).as_pointer())
-        vector = builder.load(address, align=_itemsize(stored))
-        if stored == ir.FloatType():
-            return vector
-        bits = ir.VectorType(ir.IntType(32), self.size)
-        high = builder.shl(builder.zext(vector, bits), ir.Constant(bits, [16] * self.size))
-        return builder.bitcast(high, self.type)
-
-    def store(self, vector: Any, address: Any) -> None:
-        """Store floats as float32."""
-        address = self._builder.bitcast(address, self.type.as_pointer())
-        self._builder.store(vector, address, align=4)
-
-    def product_sum(self, one: Any, other: Any) -> Any:
-        """Sum of the products of two vectors."""
-        name = f"llvm.vector.reduce.fadd.v{self.size}f32"
-        kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), self.type])
-        add_up = cgutils.get_or_insert_function(self._builder.module, kind, name)
-        products = self._builder.fmul(one, other, flags=_FLAGS)
-        zero = ir.Constant(ir.FloatType(), 0.0)
-        return self._builder.call(add_up, [zero, products], fastmath=_FLAGS)
-
-    def add_weighted(self, total: Any, weight: Any, vector: Any) -> Any:
-        """A vector plus the product of a scalar and another one."""
-        builder = self._builder
-        undefined, zeros = ir.Constant(self.type, ir.Undefined), [0] * self.size
-        first = builder.insert_element(undefined, weight, ir.IntType(32)(0))
-        lanes = ir.Constant(ir.VectorType(ir.IntType(32), self.size), zeros)
-        weights = builder.shuffle_vector(first, undefined, lanes)
-        return builder.fadd(total, builder.fmul(weights, vector, flags=_FLAGS), flags=_FLAGS)
-
-    def start_reading(self, address: Any) -> None:
-        """Start to read a head's cache lines."""
-        for item in range(0, self.size, CACHE_LINE // _itemsize(address.type.pointee)):
-            start_reading(self._builder, self._builder.gep(address, [_INT64(item)]))
-
-
-def _itemsize(stored: Any) -> int:
-    return 4 if stored == ir.FloatType() else 2
 
 
 def _members(group: int, size: int) -> list[range]:
@@ -113,18 +59,19 @@ class _Tokens:
     """
 
     def __init__(
-        self, context: Any, builder: Any, heads: _Heads, kind: Any, array: Any, row: Any, head: Any
+        self, context: Any, builder: Any, heads: Vectors, kind: Any, array: Any, row: Any, head: Any
     ) -> None:
         self._builder, self._heads = builder, heads
-        made, first = context.make_array(kind)(context, builder, array), _INT64(0)
+        made, first = context.make_array(kind)(context, builder, array), INT64(0)
         of_row = [row, first, head, first]
-        of_next_row = [builder.add(row, _INT64(1)), *of_row[1:]]
+        of_next_row = [builder.add(row, INT64(1)), *of_row[1:]]
         self._first, self._ahead = (
             cgutils.get_item_pointer(context, builder, kind, made, indices)
             for indices in (of_row, of_next_row)
         )
+        self._line = CACHE_LINE // itemsize(self._first.type.pointee)  # values of a cache line
         num_heads = builder.extract_value(made.shape, 2)
-        self._token_size = builder.mul(num_heads, _INT64(heads.size))
+        self._token_size = builder.mul(num_heads, INT64(heads.size))
 
     @contextlib.contextmanager
     def each(self, num_tokens: Any, *, prefetch: bool) -> Iterator[tuple[Any, Any]]:
@@ -132,7 +79,9 @@ class _Tokens:
         with cgutils.for_range(self._builder, num_tokens) as loop:
             at = self._builder.mul(loop.index, self._token_size)
             if prefetch:
-                self._heads.start_reading(self._builder.gep(self._ahead, [at]))
+                for item in range(0, self._heads.size, self._line):
+                    address = self._builder.gep(self._ahead, [self._builder.add(at, INT64(item))])
+                    start_reading(self._builder, address)
             yield loop.index, self._heads.load(self._builder.gep(self._first, [at]))
 
 
@@ -152,19 +101,19 @@ def _token_scores(_, query, key, row, head, num_tokens, scores, group, size):  #
     """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        pointer = functools.partial(_pointer, context, builder, signature, arguments)
-        heads, (at_row, at_head, count) = _Heads(builder, size.literal_value), arguments[2:5]
+        at = functools.partial(pointer, context, builder, signature, arguments)
+        heads, (at_row, at_head, count) = Vectors(builder, size.literal_value), arguments[2:5]
         tokens = _Tokens(context, builder, heads, signature.args[1], arguments[1], at_row, at_head)
-        first_head = builder.mul(at_head, _INT64(group.literal_value))
+        first_head = builder.mul(at_head, INT64(group.literal_value))
         for members in _members(group.literal_value, size.literal_value):
             queries = [
-                heads.load(pointer(0, at_row, builder.add(first_head, _INT64(member)), _INT64(0)))
+                heads.load(at(0, at_row, builder.add(first_head, INT64(member)), INT64(0)))
                 for member in members
             ]
             with tokens.each(count, prefetch=members.start == 0) as (token, key_vector):
                 for member, query_vector in zip(members, queries, strict=True):
-                    score = heads.product_sum(key_vector, query_vector)
-                    builder.store(score, pointer(5, at_head, _INT64(member), token))
+                    score = heads.sum(builder.fmul(key_vector, query_vector, flags=FLAGS))
+                    builder.store(score, at(5, at_head, INT64(member), token))
         return context.get_dummy_value()
 
     return types.void(query, key, row, head, num_tokens, scores, group, size), generate
@@ -186,31 +135,23 @@ def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  #
     """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        pointer = functools.partial(_pointer, context, builder, signature, arguments)
-        heads, (at_row, at_head, count) = _Heads(builder, size.literal_value), arguments[2:5]
+        at = functools.partial(pointer, context, builder, signature, arguments)
+        heads, (at_row, at_head, count) = Vectors(builder, size.literal_value), arguments[2:5]
         tokens = _Tokens(context, builder, heads, signature.args[1], arguments[1], at_row, at_head)
         for members in _members(group.literal_value, size.literal_value):
-            lines = [pointer(5, at_head, _INT64(member), _INT64(0)) for member in members]
-            totals = [cgutils.alloca_once_value(builder, heads.load(line)) for line in lines]
+            lines = [at(5, at_head, INT64(member), INT64(0)) for member in members]
+            totals = [heads.variable(heads.load(line)) for line in lines]
             with tokens.each(count, prefetch=members.start == 0) as (token, value_vector):
                 for member, total in zip(members, totals, strict=True):
-                    weight = builder.load(pointer(0, at_head, _INT64(member), token))
-                    added = heads.add_weighted(builder.load(total), weight, value_vector)
+                    weight = builder.load(at(0, at_head, INT64(member), token))
+                    weights_vector = heads.spread(weight)
+                    added = heads.add_product(builder.load(total), weights_vector, value_vector)
                     builder.store(added, total)
             for line, total in zip(lines, totals, strict=True):
                 heads.store(builder.load(total), line)
         return context.get_dummy_value()
 
     return types.void(weights, value, row, head, num_tokens, sums, group, size), generate
-
-
-def _pointer(
-    context: Any, builder: Any, signature: Any, arguments: Any, position: int, *indices: Any
-) -> Any:
-    """Address of an element of the array that is the argument at a position."""
-    kind = signature.args[position]
-    array = context.make_array(kind)(context, builder, arguments[position])
-    return cgutils.get_item_pointer(context, builder, kind, array, indices)
 
 
 @RowKernel

@@ -13,14 +13,19 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from zerogap.engine.cpu_kernels_numba import (
-    LANES,
     Kernel,
-    as_bfloat16,
-    silu,
-    start_reading,
     vectorise_widely,
 )
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.vector_code import (
+    INT32,
+    INT64,
+    LANES,
+    BFloat,
+    WideVectors,
+    pointer,
+    start_reading,
+)
 
 ROWS = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
 COLUMNS = 64  # of a tile
@@ -28,19 +33,8 @@ GATED = COLUMNS // 2  # columns of output of a tile that is half gates and half 
 MAX_TILES = 8  # that are multiplied with a block of columns one after the other
 
 
-class _BFloat(ir.Type):  # type: ignore[misc]  # llvmlite has no such type
-    def _to_string(self) -> str:
-        return "bfloat"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _BFloat)
-
-    def __hash__(self) -> int:
-        return hash(_BFloat)
-
-
 @intrinsic
-def tile_products(_, first, starts, second, start, num_pairs, out, ahead):  # type: ignore[no-untyped-def]
+def tile_products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
     """In compiled code, products (ROWS, COLUMNS) with float32 sums.
 
     Args:
@@ -49,78 +43,91 @@ def tile_products(_, first, starts, second, start, num_pairs, out, ahead):  # ty
         second: pairs of the other factor, (num_pairs, COLUMNS) from an index on.
         start: this index.
         num_pairs: how many pairs are multiplied and added up.
-        out: float32, or uint16 for bfloat16; two-dimensional, contiguous within a row; written from
-            its beginning.
+        out: (≥ ROWS, ≥ COLUMNS) in float32, or uint16 for bfloat16; contiguous.
+        row: the first one of `out` to be written.
+        column: the first one of `out` to be written.
         ahead: index in the other factor from which LANES · num_pairs pairs are prefetched.
     """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        int64, int32 = ir.IntType(64), ir.IntType(32)
-        floats, pairs = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(int32, LANES)
-        bfloats = ir.VectorType(_BFloat(), 2 * LANES)
-        dot = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(floats, [floats, bfloats, bfloats]),
-            "llvm.x86.avx512bf16.dpbf16ps.512",
-        )
-        halves = ir.VectorType(_BFloat(), LANES)
-        rounded = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(halves, [floats]),
-            "llvm.x86.avx512bf16.cvtneps2bf16.512",
-        )
-
-        def array(position: int) -> Any:
-            made = context.make_array(signature.args[position])
-            return made(context, builder, arguments[position])
-
-        def lanes(address: Any, kind: Any) -> Any:
-            return builder.bitcast(address, kind.as_pointer())
-
-        row_starts, out_array = array(1).data, array(5)
-        row_size = builder.extract_value(out_array.strides, 0)
-        row = [
-            builder.gep(array(0).data, [builder.load(builder.gep(row_starts, [int64(r)]))])
-            for r in range(ROWS)
-        ]
-        column = builder.gep(array(2).data, [arguments[3]])
-        next_column = builder.gep(array(2).data, [arguments[6]])
-        zeros, undefined = ir.Constant(floats, [0.0] * LANES), ir.Constant(pairs, ir.Undefined)
-        registers = range(COLUMNS // LANES)
-        sums = [[cgutils.alloca_once_value(builder, zeros) for _ in registers] for _ in range(ROWS)]
-        with cgutils.for_range(builder, arguments[4]) as loop:
-            start_reading(
-                builder, builder.gep(next_column, [builder.mul(loop.index, int64(LANES))])
-            )
-            line = builder.gep(column, [builder.mul(loop.index, int64(COLUMNS))])
-            others = [
-                builder.bitcast(
-                    builder.load(lanes(builder.gep(line, [int64(LANES * k)]), pairs), align=4),
-                    bfloats,
-                )
-                for k in registers
-            ]
-            for r in range(ROWS):
-                pair = builder.load(builder.gep(row[r], [loop.index]), align=4)
-                pair = builder.insert_element(undefined, pair, int32(0))
-                pair = builder.shuffle_vector(pair, undefined, ir.Constant(pairs, [0] * LANES))
-                pair = builder.bitcast(pair, bfloats)
-                for k in registers:
-                    added = builder.call(dot, [builder.load(sums[r][k]), pair, others[k]])
-                    builder.store(added, sums[r][k])
-        out_row = builder.ptrtoint(out_array.data, int64)
+        vectors = WideVectors(builder)
+        store = vectors.store if out.dtype == types.float32 else vectors.store_rounded
+        sums = _tile_sums(context, builder, signature, arguments)
         for r in range(ROWS):
-            address = builder.inttoptr(out_row, out_array.data.type)
-            for k in registers:
-                result = builder.load(sums[r][k])
-                if out.dtype == types.uint16:
-                    result = builder.call(rounded, [result])
-                target = lanes(builder.gep(address, [int64(LANES * k)]), result.type)
-                builder.store(result, target, align=out.dtype.bitwidth // 8)
-            out_row = builder.add(out_row, row_size)
+            for k in range(COLUMNS // LANES):
+                at = (
+                    builder.add(arguments[6], INT64(r)),
+                    builder.add(arguments[7], INT64(LANES * k)),
+                )
+                store(sums[r][k], pointer(context, builder, signature, arguments, 5, *at))
         return context.get_dummy_value()
 
-    return types.void(first, starts, second, start, num_pairs, out, ahead), generate
+    arguments = first, starts, second, start, num_pairs, out, row, column, ahead
+    return types.void(*arguments), generate
+
+
+@intrinsic
+def _gated_tile_products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
+    """In compiled code, silu(gates) * factors of half a tile's columns each, as bfloat16.
+
+    Args: as :func:`tile_products`, with half as many columns of output.
+    """
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        vectors = WideVectors(builder)
+        sums = _tile_sums(context, builder, signature, arguments)
+        for r in range(ROWS):
+            for k in range(GATED // LANES):
+                gate, factor = sums[r][k], sums[r][k + GATED // LANES]
+                falling = vectors.exponential(builder.fneg(gate))
+                silu = builder.fdiv(gate, builder.fadd(vectors.constant(1.0), falling))
+                at = (
+                    builder.add(arguments[6], INT64(r)),
+                    builder.add(arguments[7], INT64(LANES * k)),
+                )
+                address = pointer(context, builder, signature, arguments, 5, *at)
+                vectors.store_rounded(builder.fmul(silu, factor), address)
+        return context.get_dummy_value()
+
+    arguments = first, starts, second, start, num_pairs, out, row, column, ahead
+    return types.void(*arguments), generate
+
+
+def _tile_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> list[list[Any]]:
+    """Generates the products of :func:`tile_products` as vectors, (ROWS, COLUMNS / LANES)."""
+
+    def flat(position: int, index: Any) -> Any:
+        """Address of an array's element, counted as if it had one dimension."""
+        array = context.make_array(signature.args[position])
+        return builder.gep(array(context, builder, arguments[position]).data, [index])
+
+    start, num_pairs, ahead = arguments[3], arguments[4], arguments[8]
+    vectors, pairs = WideVectors(builder), ir.VectorType(INT32, LANES)
+    bfloats, undefined = ir.VectorType(BFloat(), 2 * LANES), ir.Constant(pairs, ir.Undefined)
+    row = [flat(0, builder.load(flat(1, INT64(r)))) for r in range(ROWS)]
+    column, next_column = flat(2, start), flat(2, ahead)
+    registers = range(COLUMNS // LANES)
+    zeros = vectors.constant(0.0)
+    sums = [[vectors.variable(zeros) for _ in registers] for _ in range(ROWS)]
+    with cgutils.for_range(builder, num_pairs) as loop:
+        read_ahead = builder.gep(next_column, [builder.mul(loop.index, INT64(LANES))])
+        start_reading(builder, read_ahead)
+        line = builder.gep(column, [builder.mul(loop.index, INT64(COLUMNS))])
+        others = []
+        for k in registers:
+            address = builder.gep(line, [INT64(LANES * k)])
+            loaded = builder.load(builder.bitcast(address, pairs.as_pointer()), align=4)
+            others.append(builder.bitcast(loaded, bfloats))
+        for r in range(ROWS):
+            pair = builder.load(builder.gep(row[r], [loop.index]), align=4)
+            pair = builder.insert_element(undefined, pair, INT32(0))
+            pair = builder.shuffle_vector(pair, undefined, ir.Constant(pairs, [0] * LANES))
+            pair = builder.bitcast(pair, bfloats)
+            for k in registers:
+                name = "x86.avx512bf16.dpbf16ps.512"
+                added = vectors.call(name, builder.load(sums[r][k]), pair, others[k])
+                builder.store(added, sums[r][k])
+    return [[builder.load(total) for total in line] for line in sums]
 
 
 def num_groups(tiles: int) -> int:
@@ -131,14 +138,18 @@ def num_groups(tiles: int) -> int:
 _num_groups = njit(num_groups)
 
 
-def _product(described: str) -> Kernel:
+def _product(described: str, columns: int) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.product` for rows of (column blocks, groups of tiles).
 
     The output (⌈R/ROWS⌉·ROWS, N·COLUMNS) has room for whole tiles; the last tile repeats the last
     row. The groups of a column block follow each other, so that a thread reads the block from
-    memory once, and the next block is prefetched meanwhile. With half as many columns of output, a
-    block is GATED columns of gates next to as many factors of their silu.
+    memory once, and the next block is prefetched meanwhile.
+
+    Args:
+        described: the arrays.
+        columns: of output per block: COLUMNS, or GATED for :func:`_gated_tile_products`.
     """
+    multiply = tile_products if columns == COLUMNS else _gated_tile_products
 
     def kernel(job: Any) -> None:
         vectorise_widely()
@@ -146,8 +157,7 @@ def _product(described: str) -> Kernel:
         num_pairs, tiles = packed.shape[1], len(out) // ROWS
         groups = _num_groups(tiles)
         value_pairs, packed_pairs = values.view(np.int32), packed.view(np.int32)
-        starts, sums = np.empty(ROWS, np.int64), np.empty((ROWS, COLUMNS), np.float32)
-        is_gated = out.shape[1] < len(packed) * COLUMNS
+        starts = np.empty(ROWS, np.int64)
         for row in rows(job):
             block, group = row // groups, row % groups
             start = block * num_pairs * COLUMNS
@@ -155,17 +165,17 @@ def _product(described: str) -> Kernel:
                 for r in range(ROWS):
                     starts[r] = min(tile * ROWS + r, len(values) - 1) * num_pairs
                 ahead = start + (COLUMNS + tile * LANES % COLUMNS) * num_pairs
-                if is_gated:
-                    tile_products(value_pairs, starts, packed_pairs, start, num_pairs, sums, ahead)
-                    for r in range(ROWS):
-                        line = out[tile * ROWS + r, block * GATED : (block + 1) * GATED]
-                        for column in range(GATED):
-                            line[column] = as_bfloat16(
-                                silu(sums[r, column]) * sums[r, GATED + column]
-                            )
-                else:
-                    lines = out[tile * ROWS :, block * COLUMNS :]
-                    tile_products(value_pairs, starts, packed_pairs, start, num_pairs, lines, ahead)
+                multiply(
+                    value_pairs,
+                    starts,
+                    packed_pairs,
+                    start,
+                    num_pairs,
+                    out,
+                    tile * ROWS,
+                    block * columns,
+                    ahead,
+                )
 
     return kernel
 
