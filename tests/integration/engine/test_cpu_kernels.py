@@ -81,6 +81,18 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
     assert cpu_kernels.attend(*arguments).equal(whole)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_take_the_first_tokens_of_others(dtype):
+    key, value = (torch.randn(6, 4, 2, 8).to(dtype) for _ in range(2))
+    expected = key.clone(), value.clone()
+    source, target = torch.tensor([5, 1, 5]), torch.tensor([0, 2, 4])
+    for part in expected:
+        part[target, :3] = part[source, :3]
+    cpu_kernels.move_rows(source, target, 3, (key, value))
+    assert key.equal(expected[0])
+    assert value.equal(expected[1])
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 70), st.sampled_from([1e-5, 0.1]))
 def test_a_norm_is_rounded_like_that_of_transformers(seed, size, epsilon):

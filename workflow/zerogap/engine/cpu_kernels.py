@@ -67,6 +67,20 @@ def attend(
     return out
 
 
+def move_rows(source: Tensor, target: Tensor, width: int, own: tuple[Tensor, Tensor]) -> None:
+    """Copy the first own tokens of some rows to other rows.
+
+    Args:
+        source: (N,) rows that are read.
+        target: (N,) rows that are written, none of them in `source`.
+        width: tokens to copy.
+        own: keys and values (≥R, T, Hkv, D), contiguous.
+    """
+    from zerogap.engine import cpu_own_tokens_numba as kernels  # loading numba takes time
+
+    kernels.move_rows(len(source), source, target, torch.tensor([width]), *own)
+
+
 def store(new: tuple[Tensor, Tensor], column: Tensor, own: tuple[Tensor, Tensor]) -> None:
     """Store a new key and value of each row.
 
@@ -233,8 +247,8 @@ def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
 
     out = torch.empty_like(hidden, memory_format=torch.contiguous_format)
     rows, size = hidden.shape[:-1].numel(), hidden.shape[-1]
-    inputs = [hidden.reshape(rows, size), weight, torch.tensor([epsilon])]
-    cpu_kernels_numba.rms_norm(rows, *inputs, out.view(rows, size))
+    arrays = hidden.reshape(rows, size), weight, out.view(rows, size)
+    cpu_kernels_numba.rms_norm(rows, *arrays, constants=(epsilon,))
     return out
 
 
@@ -261,5 +275,5 @@ def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
 
     batch, length, num_heads, size = heads.shape
     rows = batch * length
-    tensors = [heads.view(rows, num_heads, size), cos.view(rows, size), sin.view(rows, size)]
-    cpu_kernels_numba.rotate(rows, *tensors, torch.tensor([num_rotated]))
+    tensors = heads.view(rows, num_heads, size), cos.view(rows, size), sin.view(rows, size)
+    cpu_kernels_numba.rotate(rows, *tensors, constants=(num_rotated,))

@@ -177,19 +177,20 @@ def draw(described: str) -> Kernel:
 
 
 @RowKernel
-def rms_norm(described: str) -> Kernel:
+def rms_norm(described: str, epsilon: float) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.rms_norm` for rows of (R, N)."""
+    constant = np.float32(epsilon)
 
     def kernel(job: Any) -> None:
         vectorise_widely()
-        values, weight, epsilon, out = arrays(job, described)
+        values, weight, out = arrays(job, described)
         size = values.shape[1]
         for row in rows(job):
             squares = np.float32(0)
             for i in range(size):
                 value = as_float(values[row, i])
                 squares += value * value
-            scale = np.float32(1) / np.sqrt(squares / np.float32(size) + epsilon[0])
+            scale = np.float32(1) / np.sqrt(squares / np.float32(size) + constant)
             for i in range(size):
                 normed = as_bfloat16(as_float(values[row, i]) * scale)
                 out[row, i] = as_bfloat16(as_float(normed) * as_float(weight[i]))
@@ -223,17 +224,17 @@ def gated_silu(described: str) -> Kernel:
 
 
 @RowKernel
-def rotate(described: str) -> Kernel:
+def rotate(described: str, num_rotated: int) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.rotate` for rows of (R, H, D)."""
 
     def kernel(job: Any) -> None:
         vectorise_widely()
-        heads, cos, sin, num_rotated = arrays(job, described)
+        heads, cos, sin = arrays(job, described)
         half = heads.shape[2] // 2
         for row in rows(job):
             low_cos, high_cos = cos[row, :half], cos[row, half:]
             low_sin, high_sin = sin[row, :half], sin[row, half:]
-            for head in range(num_rotated[0]):
+            for head in range(num_rotated):
                 lows, highs = heads[row, head, :half], heads[row, head, half:]
                 for i in range(half):
                     low, high = as_float(lows[i]), as_float(highs[i])

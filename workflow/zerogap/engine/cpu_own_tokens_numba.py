@@ -244,3 +244,20 @@ def store(described: str) -> Kernel:
                     value[row, column[row], head, d] = new_value[row, head, d]
 
     return kernel
+
+
+@RowKernel
+def move_rows(described: str) -> Kernel:
+    """:func:`zerogap.engine.cpu_kernels.move_rows`."""
+
+    def kernel(job: Any) -> None:
+        vectorise_widely()
+        source, target, width, key, value = arrays(job, described)
+        for row in rows(job):
+            for token in range(width[0]):
+                for head in range(key.shape[2]):
+                    for d in range(key.shape[3]):
+                        key[target[row], token, head, d] = key[source[row], token, head, d]
+                        value[target[row], token, head, d] = value[source[row], token, head, d]
+
+    return kernel

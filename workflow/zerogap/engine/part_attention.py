@@ -9,6 +9,8 @@ private operators. In bfloat16 on a CPU with dot products of AVX-512, and withou
 (AMX), a compiled kernel is several times as fast (docs/benchmarks/README.md).
 """
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -57,11 +59,9 @@ def part_attention(
     """
     if has_kernel(query):
         batch, *_, most_keys, _ = key.shape
-        if row_of_cell is None:
-            row_of_cell = torch.arange(len(query))[None]
-        if num_rows is None:
-            num_rows = torch.full((batch,), row_of_cell.shape[1])
-        num_keys = torch.full((batch,), most_keys) if num_keys is None else num_keys
+        row_of_cell = _numbers(len(query)) if row_of_cell is None else row_of_cell
+        num_rows = _same(batch, row_of_cell.shape[1]) if num_rows is None else num_rows
+        num_keys = _same(batch, most_keys) if num_keys is None else num_keys
         return cpu_kernels.part_attention(query, row_of_cell, num_rows, key, value, num_keys)
     cells = query[None] if row_of_cell is None else query[row_of_cell]  # (B, W, H, G, D)
     queries = cells.transpose(1, 2).flatten(2, 3)
@@ -79,6 +79,17 @@ def part_attention(
         queries, key, value, attn_mask=mask, scale=1.0
     )
     return out, weight
+
+
+# Every layer of a step asks for the same ones.
+@lru_cache(maxsize=1)
+def _numbers(count: int) -> Tensor:
+    return torch.arange(count)[None]
+
+
+@lru_cache(maxsize=4)
+def _same(count: int, number: int) -> Tensor:
+    return torch.full((count,), number)
 
 
 def prefix_part(prefix: tuple[Tensor, Tensor], query: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from zerogap.engine import memory
+from zerogap.engine import cpu_kernels, memory
 from zerogap.engine.decoder import Capacity, IntArray
 from zerogap.engine.transfer import to_device
 
@@ -207,7 +207,12 @@ class PromptCache:
             source, width = rows[target], int(self.row_length[target].max())
             self._make_room(len(rows), width)
             device_source, device_target = (to_device(x, self.device) for x in (source, target))
+            apart = not np.intersect1d(source, target).size
             for layer in self.layers.values():
+                if layer.own_by_token and layer.own and apart:
+                    by_token = layer.own[0].transpose(1, 2), layer.own[1].transpose(1, 2)
+                    cpu_kernels.move_rows(device_source, device_target, width, by_token)
+                    continue
                 for store in layer.own or ():
                     store[device_target, :, :width] = store[device_source, :, :width]
         if self.capacity is None:

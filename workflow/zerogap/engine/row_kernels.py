@@ -63,7 +63,7 @@ class RowKernel:
         self._compiled: dict[tuple[object, ...], Any] = {}
         self.__doc__ = make.__doc__
 
-    def __call__(self, num_rows: int, *tensors: Tensor, constants: tuple[int, ...] = ()) -> None:
+    def __call__(self, num_rows: int, *tensors: Tensor, constants: tuple[float, ...] = ()) -> None:
         """Run the kernel on rows 0 … num_rows-1, in pieces distributed over PyTorch's threads.
 
         Args:
@@ -86,7 +86,7 @@ class RowKernel:
         else:
             parallel(function.ctypes, job, num_threads, 0)
 
-    def _function(self, tensors: list[Tensor], constants: tuple[int, ...]) -> Any:
+    def _function(self, tensors: list[Tensor], constants: tuple[float, ...]) -> Any:
         """The C function for arrays of these types."""
         described = ",".join(f"{_NUMPY_TYPES[x.dtype]}:{x.ndim}" for x in tensors)
         version = (described, *constants)
