@@ -156,17 +156,9 @@ def part_attention(described: str) -> Kernel:
                 query_starts[r] = (query_row * group + index[r] % group) * size_pairs
             for block in range(-(-visible // COLUMNS)):
                 start = (head * blocks + block) * size_pairs * COLUMNS
-                ahead, column = start + size_pairs * COLUMNS, block * COLUMNS
+                ahead, at = start + size_pairs * COLUMNS, (0, block * COLUMNS)
                 tile_products(
-                    query_pairs,
-                    query_starts,
-                    second_keys,
-                    start,
-                    size_pairs,
-                    scores,
-                    0,
-                    column,
-                    ahead,
+                    query_pairs, query_starts, second_keys, start, size_pairs, scores, *at, ahead
                 )
             for r in range(ROWS):
                 scores[r, visible:padded] = -np.inf
@@ -177,16 +169,9 @@ def part_attention(described: str) -> Kernel:
             for part in range(parts):
                 start = (head * parts + part) * key_pairs * COLUMNS
                 ahead = start + key_pairs * COLUMNS
+                num_pairs, at = padded // 2, (0, 0)
                 tile_products(
-                    weight_pairs,
-                    weight_starts,
-                    second_values,
-                    start,
-                    padded // 2,
-                    sums,
-                    0,
-                    0,
-                    ahead,
+                    weight_pairs, weight_starts, second_values, start, num_pairs, sums, *at, ahead
                 )
                 for r in range(ROWS):
                     line = out[head, index[r], part * COLUMNS : (part + 1) * COLUMNS]

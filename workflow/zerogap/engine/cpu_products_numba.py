@@ -149,7 +149,6 @@ def _product(described: str, columns: int) -> Kernel:
         described: the arrays.
         columns: of output per block: COLUMNS, or GATED for :func:`_gated_tile_products`.
     """
-    multiply = tile_products if columns == COLUMNS else _gated_tile_products
 
     def kernel(job: Any) -> None:
         vectorise_widely()
@@ -165,17 +164,15 @@ def _product(described: str, columns: int) -> Kernel:
                 for r in range(ROWS):
                     starts[r] = min(tile * ROWS + r, len(values) - 1) * num_pairs
                 ahead = start + (COLUMNS + tile * LANES % COLUMNS) * num_pairs
-                multiply(
-                    value_pairs,
-                    starts,
-                    packed_pairs,
-                    start,
-                    num_pairs,
-                    out,
-                    tile * ROWS,
-                    block * columns,
-                    ahead,
-                )
+                at = tile * ROWS, block * columns
+                if columns == COLUMNS:
+                    tile_products(
+                        value_pairs, starts, packed_pairs, start, num_pairs, out, *at, ahead
+                    )
+                else:
+                    _gated_tile_products(
+                        value_pairs, starts, packed_pairs, start, num_pairs, out, *at, ahead
+                    )
 
     return kernel
 
