@@ -12,11 +12,11 @@ from zerogap.engine import cpu_kernels, cpu_kernels_numba, row_kernels
 from zerogap.engine.drawing import draw
 
 
-def attention_case(rows, heads, groups, prefix, dtype, seed=0):
+def attention_case(rows, heads, groups, prefix, dtype, size=40):
     """Arguments of `cpu_kernels.attend`, and its result by one softmax over all keys in float64."""
-    torch.manual_seed(seed)
-    size, width, questions, cells = 40, 19, 3, rows // 3 + 2
-    query = torch.randn(rows, heads * groups, size).to(dtype)
+    torch.manual_seed(0)
+    width, questions, cells = 19, 3, rows // 3 + 2
+    query = (torch.randn(rows, heads * groups, size) * (40 / size) ** 0.5).to(dtype)
     of_prefix = torch.randn(heads, rows * groups, size).to(dtype)
     of_question = torch.randn(questions, heads, cells * groups, size).to(dtype)
     key, value = (torch.randn(rows + 2, width, heads, size).to(dtype) for _ in range(2))
@@ -60,6 +60,26 @@ def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, prefix, dty
     torch.testing.assert_close(out.double(), expected, rtol=2e-6 + rounding, atol=2e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("groups", "size"), [(7, 64), (8, 80), (8, 128), (1, 256), (2, 512), (3, 2), (2, 7)]
+)
+def test_heads_may_have_any_size_and_share_keys_in_groups_of_any_size(groups, size, dtype):
+    arguments, expected = attention_case(3, 2, groups, True, dtype, size)
+    out = cpu_kernels.attend(*arguments).double()
+    rounding = 2**-8 if dtype == torch.bfloat16 else 0
+    torch.testing.assert_close(out, expected, rtol=1e-5 + rounding, atol=1e-5)
+
+
+@pytest.mark.parametrize("nan", [float("nan"), -float("nan")])
+def test_a_nan_among_a_rows_own_keys_reaches_its_result_alone(nan):
+    arguments, _ = attention_case(3, 2, 2, True, torch.bfloat16)
+    _, (key, _), num_own, *_ = arguments
+    key[1, num_own[1] - 1] = nan
+    out = cpu_kernels.attend(*arguments)
+    assert out.isnan().all(-1).all(-1).tolist() == [False, True, False]
+
+
 def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeypatch):
     arguments, _ = attention_case(100, 2, 2, True, torch.bfloat16)
     logits, uniform = torch.randn(100, 300).bfloat16(), torch.rand(100, dtype=torch.float64)
@@ -83,9 +103,9 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_take_the_first_tokens_of_others(dtype):
-    key, value = (torch.randn(6, 4, 2, 8).to(dtype) for _ in range(2))
+    key, value = (torch.randn(60, 4, 2, 8).to(dtype) for _ in range(2))
     expected = key.clone(), value.clone()
-    source, target = torch.tensor([5, 1, 5]), torch.tensor([0, 2, 4])
+    source, target = torch.randint(20, (40,)), 20 + torch.randperm(40)
     for part in expected:
         part[target, :3] = part[source, :3]
     cpu_kernels.move_rows(source, target, 3, (key, value))

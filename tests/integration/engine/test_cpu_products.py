@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,3 +70,35 @@ def test_a_nan_stays_in_its_row_and_its_column():
     expected = torch.zeros(20, 70, dtype=torch.bool)
     expected[3], expected[:, 66] = True, True
     assert out.isnan().equal(expected)
+
+
+BOTH_PRODUCTS = """
+import torch
+from zerogap.engine import cpu_kernels, cpu_products_numba
+values, matrix = torch.ones(2, 4).bfloat16(), torch.ones(6, 4).bfloat16()
+cpu_kernels.product(values, cpu_kernels.packed(matrix), 6)
+cpu_kernels.gated_product(values, cpu_kernels.packed_gates(matrix), 3)
+print([compiled.cache_hits for compiled in cpu_products_numba.product._compiled.values()])
+"""
+
+
+def test_the_next_process_finds_compiled_products_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    command = [sys.executable, "-c", BOTH_PRODUCTS]
+    for hits in ("[0, 0]", "[1, 1]"):
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert output.strip() == hits
+
+
+def test_gates_may_be_as_large_as_floats_are():
+    gates = torch.tensor([-float("inf"), -1e30, -90.0, -1.0, 0.0, 1.0, 90.0, 1e30, float("nan")])
+    matrix = torch.zeros(2 * len(gates), 2)
+    matrix[: len(gates), 0], matrix[len(gates) :, 1] = gates, 2.0
+    matrix = matrix.bfloat16()
+    out = cpu_kernels.gated_product(
+        torch.ones(1, 2).bfloat16(), cpu_kernels.packed_gates(matrix), len(gates)
+    )
+    expected = torch.nn.functional.silu(matrix[: len(gates), 0].double()) * 2
+    torch.testing.assert_close(
+        out[0, 1:].double(), expected[1:], rtol=2**-8, atol=1e-30, equal_nan=True
+    )

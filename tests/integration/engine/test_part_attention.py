@@ -107,6 +107,29 @@ def test_a_nan_among_the_visible_keys_reaches_the_output(way):
     assert not weight[1].isnan().any()
 
 
+def test_rows_read_the_keys_of_their_entry_and_padding_cells_are_skipped():
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(7, 2, 3, 16, generator=generator).bfloat16()
+    key, value = (torch.randn(3, 2, 9, 16, generator=generator).bfloat16() for _ in range(2))
+    row_of_cell, num_rows = torch.tensor([[6, 0, 3], [2, 0, 0], [5, 4, 1]]), torch.tensor([3, 1, 3])
+    out, weight = part_attention.part_attention(
+        query, key, value, row_of_cell=row_of_cell, num_rows=num_rows
+    )
+    assert out.shape == (3, 2, 3 * 3, 16)
+    assert weight.shape == (3, 2, 3 * 3)
+    for entry, count in enumerate(num_rows.tolist()):
+        queries = query[row_of_cell[entry, :count]].transpose(0, 1).flatten(1, 2)[None]
+        one_entry = slice(entry, entry + 1)
+        expected_out, expected_weight = literal(queries, key[one_entry], value[one_entry], [9])
+        cells = slice(0, 3 * count)
+        torch.testing.assert_close(
+            out[entry, :, cells].double(), expected_out[0], rtol=0, atol=0.03
+        )
+        torch.testing.assert_close(
+            weight[entry, :, cells].double(), expected_weight[0], rtol=0, atol=0.01
+        )
+
+
 def test_every_row_sees_the_whole_prefix():
     generator = torch.Generator().manual_seed(0)
     query = torch.randn(5, 2, 3, 16, generator=generator)

@@ -20,6 +20,7 @@ def run_again(step):
 @pytest.fixture(params=["CPU", "CPU with compiled kernels", "as on a GPU"])
 def make_decoder(request, monkeypatch):
     """The three ways to decode, all on a CPU; the kernels take float32 instead of float64."""
+    monkeypatch.delenv("ZEROGAP_CPU_KERNELS", raising=False)
     if request.param == "CPU with compiled kernels":
         return lambda hf_model: SharedPromptDecoder(
             hf_model.float() if hf_model.dtype == torch.float64 else hf_model

@@ -146,6 +146,19 @@ def test_own_tokens_laid_out_by_token_have_the_same_shape_and_content():
     assert own.transpose(1, 2).is_contiguous()
 
 
+@pytest.mark.parametrize("order", [[0, 1, 0], [2, 1], [2, 0, 1], [1, 1, 2, 2]])
+def test_rows_laid_out_by_token_move_also_where_one_takes_the_place_of_another(order):
+    cache = filled(None)
+    cache.layers[0].own_by_token = True
+    cache.reorder(np.array([0, 1, 0]))
+    write_step(cache, [1, 2, 3])
+    write_step(cache, [4, 5, 6])
+    before = own_keys(cache)
+    cache.reorder(np.array(order))
+    assert own_keys(cache) == [before[row] for row in order]
+    assert cache.layers[0].own[1][: len(order)].equal(cache.layers[0].own[0][: len(order)])
+
+
 def test_sizes_are_padded_to_few_values():
     assert [padded_rows(n) for n in (1, 8, 9, 33, 64, 65, 129)] == [8, 8, 16, 64, 64, 128, 192]
     assert [padded_columns(n) for n in (1, 32, 33)] == [32, 32, 64]

@@ -72,7 +72,7 @@ def move_rows(source: Tensor, target: Tensor, width: int, own: tuple[Tensor, Ten
 
     Args:
         source: (N,) rows that are read.
-        target: (N,) rows that are written, none of them in `source`.
+        target: (N,) rows that are written, each once and none of them in `source`.
         width: tokens to copy.
         own: keys and values (≥R, T, Hkv, D), contiguous.
     """
@@ -118,7 +118,7 @@ def part_attention(
     Args:
         query: (R, H, G, D) in bfloat16, scaled; D is even.
         row_of_cell: (B, W) the rows that read each entry of keys.
-        num_rows: (B,) the results of only the first so many are computed, of at least one.
+        num_rows: (B,) the results of only the first so many rows are computed.
         key: (B, H, K, D) in bfloat16.
         value: (B, H, K, D) in bfloat16.
         num_keys: (B,) only the first so many keys are visible, at least one.
@@ -139,7 +139,7 @@ def part_attention(
     kernels.pack(batch_heads * blocks, *flat, num_keys, packed_key, packed_value)
     num_queries = row_of_cell.shape[1] * group
     out = query.new_empty(batch, heads, num_queries, size)
-    log_sum = torch.empty(batch, heads, num_queries)
+    log_sum = query.new_empty(batch, heads, num_queries, dtype=torch.float32)
     kernels.part_attention(
         batch_heads * -(-num_queries // ROWS),
         query,

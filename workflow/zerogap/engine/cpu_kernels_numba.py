@@ -1,7 +1,7 @@
 """The kernels behind :mod:`zerogap.engine.cpu_kernels`, compiled by numba when first used.
 
 bfloat16 values arrive as their 16 bits, since numpy has no such type, and are widened exactly.
-Scalars come in arrays of one element.
+Numbers that change from call to call come in arrays of one element.
 """
 
 import math
@@ -78,8 +78,8 @@ def _as_ordered_python(bits: Any) -> Any:
     """Map the bits of a float32 to an integer in the same order, and back.
 
     A loop that takes the largest of these integers is vectorised. One with a running maximum of
-    floats is not: it would have to treat NaN, which is larger than any number here, or smaller than
-    any if its sign is set.
+    floats is not: it would have to treat NaN. In this order NaN is larger than any number, or
+    smaller than any if its sign is set.
     """
     signed = np.int32(bits)
     return np.int32(signed ^ np.int32((signed >> np.int32(31)) & np.int32(0x7FFFFFFF)))

@@ -1,9 +1,9 @@
-"""The kernels behind :func:`zerogap.engine.cpu_kernels.attend` and `store`: a row's own tokens.
+"""The kernels for a row's own tokens: `attend`, `store` and `move_rows` of `cpu_kernels`.
 
 Every row has keys and values of its own, so attention to them is limited by the speed of memory, as
 long as computing is faster. Two generated functions do most of it: for one token after the other
-they multiply a key with the queries that read it, and add up its weighted value. A vector is as
-long as a head there, and the queries and sums of a group of heads stay in registers.
+they multiply a key with the queries that read it, and add up its weighted value. The queries and
+sums of the heads that are computed together stay in registers.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -37,52 +38,77 @@ from zerogap.engine.vector_code import (
     start_reading,
 )
 
-MOST_LANES = 256  # of the query heads that are computed together: half of the registers
+HAS_WIDE_REGISTERS = bool(torch.cpu.get_capabilities().get("avx512_f"))
+# Values of the query heads that are computed together: half of the registers.
+MOST_VALUES = 32 // 2 * 16 if HAS_WIDE_REGISTERS else 16 // 2 * 8
+MOST_LANES = MOST_VALUES // 2  # of a vector
 
 
-def _members(group: int, size: int) -> list[range]:
-    """The heads of a group, so many at a time that their vectors fit into registers."""
-    step = max(1, MOST_LANES // size)
-    return [range(first, min(first + step, group)) for first in range(0, group, step)]
+def _passes(group: int, size: int) -> list[tuple[range, int, int]]:
+    """Heads of a group, and the first lane and number of lanes that are computed together.
+
+    LLVM keeps only vectors whose length is a power of two in registers as a whole.
+    """
+    passes, first = [], 0
+    while first < size:
+        lanes = min(MOST_LANES, 1 << (size - first).bit_length() - 1)
+        step = MOST_VALUES // lanes
+        heads = [range(member, min(member + step, group)) for member in range(0, group, step)]
+        passes += [(members, first, lanes) for members in heads]
+        first += lanes
+    return passes
 
 
 class _Tokens:
-    """Generates a loop over the keys or values of a row's tokens.
+    """Generates a loop over lanes of the keys or values of a row's tokens.
 
     Args:
         context: of the compilation.
-        heads: generates operations on heads.
+        builder: of the function that is generated.
         kind: numba's type of the array of keys or values.
         array: the array (≥R, T, Hkv, D).
         row: of the R.
         head: of the Hkv.
+        lane: the first one, of the D.
+        num_lanes: how many.
     """
 
     def __init__(
-        self, context: Any, builder: Any, heads: Vectors, kind: Any, array: Any, row: Any, head: Any
+        self,
+        context: Any,
+        builder: Any,
+        kind: Any,
+        array: Any,
+        row: Any,
+        head: Any,
+        lane: int,
+        num_lanes: int,
     ) -> None:
-        self._builder, self._heads = builder, heads
-        made, first = context.make_array(kind)(context, builder, array), INT64(0)
-        of_row = [row, first, head, first]
-        of_next_row = [builder.add(row, INT64(1)), *of_row[1:]]
+        self._builder, self._vectors = builder, Vectors(builder, num_lanes)
+        made = context.make_array(kind)(context, builder, array)
         self._first, self._ahead = (
-            cgutils.get_item_pointer(context, builder, kind, made, indices)
-            for indices in (of_row, of_next_row)
+            cgutils.get_item_pointer(
+                context, builder, kind, made, [of_row, INT64(0), head, INT64(lane)]
+            )
+            for of_row in (row, builder.add(row, INT64(1)))
         )
         self._line = CACHE_LINE // itemsize(self._first.type.pointee)  # values of a cache line
-        num_heads = builder.extract_value(made.shape, 2)
-        self._token_size = builder.mul(num_heads, INT64(heads.size))
+        num_heads, size = (builder.extract_value(made.shape, axis) for axis in (2, 3))
+        self._token_size = builder.mul(num_heads, size)
 
     @contextlib.contextmanager
     def each(self, num_tokens: Any, *, prefetch: bool) -> Iterator[tuple[Any, Any]]:
-        """The code that is generated meanwhile is run with each token's number and its vector."""
-        with cgutils.for_range(self._builder, num_tokens) as loop:
-            at = self._builder.mul(loop.index, self._token_size)
+        """The body of a loop over tokens: yields a token's number and its vector.
+
+        With `prefetch`, the same token of the next row starts to be read.
+        """
+        builder = self._builder
+        with cgutils.for_range(builder, num_tokens) as loop:
+            at = builder.mul(loop.index, self._token_size)
             if prefetch:
-                for item in range(0, self._heads.size, self._line):
-                    address = self._builder.gep(self._ahead, [self._builder.add(at, INT64(item))])
-                    start_reading(self._builder, address)
-            yield loop.index, self._heads.load(self._builder.gep(self._first, [at]))
+                for lane in range(0, self._vectors.size, self._line):
+                    start_reading(builder, builder.gep(self._ahead, [builder.add(at, INT64(lane))]))
+            yield loop.index, self._vectors.load(builder.gep(self._first, [at]))
 
 
 @intrinsic(prefer_literal=True)
@@ -102,18 +128,22 @@ def _token_scores(_, query, key, row, head, num_tokens, scores, group, size):  #
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         at = functools.partial(pointer, context, builder, signature, arguments)
-        heads, (at_row, at_head, count) = Vectors(builder, size.literal_value), arguments[2:5]
-        tokens = _Tokens(context, builder, heads, signature.args[1], arguments[1], at_row, at_head)
+        at_row, at_head, count = arguments[2:5]
         first_head = builder.mul(at_head, INT64(group.literal_value))
-        for members in _members(group.literal_value, size.literal_value):
+        for members, lane, num_lanes in _passes(group.literal_value, size.literal_value):
+            vectors, keys = Vectors(builder, num_lanes), (signature.args[1], arguments[1])
+            tokens = _Tokens(context, builder, *keys, at_row, at_head, lane, num_lanes)
             queries = [
-                heads.load(at(0, at_row, builder.add(first_head, INT64(member)), INT64(0)))
+                vectors.load(at(0, at_row, builder.add(first_head, INT64(member)), INT64(lane)))
                 for member in members
             ]
             with tokens.each(count, prefetch=members.start == 0) as (token, key_vector):
                 for member, query_vector in zip(members, queries, strict=True):
-                    score = heads.sum(builder.fmul(key_vector, query_vector, flags=FLAGS))
-                    builder.store(score, at(5, at_head, INT64(member), token))
+                    score = vectors.sum(builder.fmul(key_vector, query_vector, flags=FLAGS))
+                    address = at(5, at_head, INT64(member), token)
+                    if lane > 0:
+                        score = builder.fadd(score, builder.load(address))
+                    builder.store(score, address)
         return context.get_dummy_value()
 
     return types.void(query, key, row, head, num_tokens, scores, group, size), generate
@@ -136,19 +166,19 @@ def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  #
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         at = functools.partial(pointer, context, builder, signature, arguments)
-        heads, (at_row, at_head, count) = Vectors(builder, size.literal_value), arguments[2:5]
-        tokens = _Tokens(context, builder, heads, signature.args[1], arguments[1], at_row, at_head)
-        for members in _members(group.literal_value, size.literal_value):
-            lines = [at(5, at_head, INT64(member), INT64(0)) for member in members]
-            totals = [heads.variable(heads.load(line)) for line in lines]
+        at_row, at_head, count = arguments[2:5]
+        for members, lane, num_lanes in _passes(group.literal_value, size.literal_value):
+            vectors, values = Vectors(builder, num_lanes), (signature.args[1], arguments[1])
+            tokens = _Tokens(context, builder, *values, at_row, at_head, lane, num_lanes)
+            lines = [at(5, at_head, INT64(member), INT64(lane)) for member in members]
+            totals = [vectors.variable(vectors.load(line)) for line in lines]
             with tokens.each(count, prefetch=members.start == 0) as (token, value_vector):
                 for member, total in zip(members, totals, strict=True):
-                    weight = builder.load(at(0, at_head, INT64(member), token))
-                    weights_vector = heads.spread(weight)
-                    added = heads.add_product(builder.load(total), weights_vector, value_vector)
+                    weight = vectors.spread(builder.load(at(0, at_head, INT64(member), token)))
+                    added = vectors.add_product(builder.load(total), weight, value_vector)
                     builder.store(added, total)
             for line, total in zip(lines, totals, strict=True):
-                heads.store(builder.load(total), line)
+                vectors.store(builder.load(total), line)
         return context.get_dummy_value()
 
     return types.void(weights, value, row, head, num_tokens, sums, group, size), generate
@@ -158,8 +188,9 @@ def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  #
 def attend(described: str, group: int, size: int) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.attend` for groups of query heads of a size.
 
-    Prefix and question count as two more keys behind the row's own tokens. The weights are divided
-    by their sum at the end. While keys or values are read, those of the next row are prefetched.
+    Prefix and question count as two more keys behind the row's own tokens. Weighted values are
+    divided by the sum of the weights at the end. While a row's keys or values are read, those of
+    the next row are prefetched.
     """
 
     def kernel(job: Any) -> None:

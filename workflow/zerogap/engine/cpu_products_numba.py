@@ -1,4 +1,4 @@
-"""The kernel behind :func:`zerogap.engine.cpu_kernels.product`, and what attention shares with it.
+"""The kernel of `product` and `gated_product` in `cpu_kernels`, and what attention shares with it.
 
 :func:`tile_products` multiplies a few rows with a block of columns, on AVX-512's dot products of
 pairs of bfloat16 values with float32 sums. A row's products do not depend on the other rows.
@@ -141,7 +141,7 @@ _num_groups = njit(num_groups)
 def _product(described: str, columns: int) -> Kernel:
     """:func:`zerogap.engine.cpu_kernels.product` for rows of (column blocks, groups of tiles).
 
-    The output (⌈R/ROWS⌉·ROWS, N·COLUMNS) has room for whole tiles; the last tile repeats the last
+    The output (⌈R/ROWS⌉·ROWS, N·columns) has room for whole tiles; the last tile repeats the last
     row. The groups of a column block follow each other, so that a thread reads the block from
     memory once, and the next block is prefetched meanwhile.
 

@@ -43,7 +43,7 @@ def part_attention(
     num_rows: Tensor | None = None,
     num_keys: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention of rows to keys and values, where some rows read each of B entries.
+    """Attention of rows to B entries of keys and values, each of which some of the rows read.
 
     Args:
         query: (R, H, G, D), scaled.
@@ -51,7 +51,7 @@ def part_attention(
         value: (B, H, K, D).
         row_of_cell: (B, W) the rows that read each entry; None: all rows read the only one.
         num_rows: (B,) cells behind the first so many are padding, whose results may be anything.
-        num_keys: (B,) only the first so many keys are visible, at least one.
+        num_keys: (B,) only the first so many keys are visible, at least one; on a CPU only.
 
     Returns:
         The output (B, H, W·G, D) and the logarithm of the summed weights (B, H, W·G), in float32 or
@@ -59,9 +59,9 @@ def part_attention(
     """
     if has_kernel(query):
         batch, *_, most_keys, _ = key.shape
-        row_of_cell = _numbers(len(query)) if row_of_cell is None else row_of_cell
-        num_rows = _same(batch, row_of_cell.shape[1]) if num_rows is None else num_rows
-        num_keys = _same(batch, most_keys) if num_keys is None else num_keys
+        row_of_cell = _all_rows(len(query)) if row_of_cell is None else row_of_cell
+        num_rows = _filled(batch, row_of_cell.shape[1]) if num_rows is None else num_rows
+        num_keys = _filled(batch, most_keys) if num_keys is None else num_keys
         return cpu_kernels.part_attention(query, row_of_cell, num_rows, key, value, num_keys)
     cells = query[None] if row_of_cell is None else query[row_of_cell]  # (B, W, H, G, D)
     queries = cells.transpose(1, 2).flatten(2, 3)
@@ -83,12 +83,12 @@ def part_attention(
 
 # Every layer of a step asks for the same ones.
 @lru_cache(maxsize=1)
-def _numbers(count: int) -> Tensor:
+def _all_rows(count: int) -> Tensor:
     return torch.arange(count)[None]
 
 
 @lru_cache(maxsize=4)
-def _same(count: int, number: int) -> Tensor:
+def _filled(count: int, number: int) -> Tensor:
     return torch.full((count,), number)
 
 

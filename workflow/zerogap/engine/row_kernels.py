@@ -5,10 +5,13 @@ would share the cores with them and run at half speed, so a kernel borrows PyTor
 may take a few microseconds only, so no thread may wait for Python's global lock either. A kernel is
 therefore a C function of one pointer, the *job*: where the arrays are, and which row is next.
 
-The compiled code is cached next to the kernel's file or in the user's cache folder.
+The compiled code is cached next to the kernel's file or in the user's cache folder. numba compiles
+a kernel again when its own file has changed; a digest in the description of the arrays does the
+same for the files that it uses.
 """
 
 import ctypes
+import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -88,7 +91,8 @@ class RowKernel:
 
     def _function(self, tensors: list[Tensor], constants: tuple[float, ...]) -> Any:
         """The C function for arrays of these types."""
-        described = ",".join(f"{_NUMPY_TYPES[x.dtype]}:{x.ndim}" for x in tensors)
+        kinds = ",".join(f"{_NUMPY_TYPES[x.dtype]}:{x.ndim}" for x in tensors)
+        described = f"{_sources_digest()};{kinds}"
         version = (described, *constants)
         if version not in self._compiled:
             kernel, signature = self._make(*version), types.void(types.CPointer(types.int64))
@@ -104,7 +108,7 @@ class RowKernel:
 def arrays(_, job, described):  # type: ignore[no-untyped-def]
     """In compiled code, the arrays of a job as a tuple."""
     kinds = []
-    for array in described.literal_value.split(","):
+    for array in described.literal_value.partition(";")[2].split(","):
         name, num_dimensions = array.split(":")
         kinds.append(types.Array(getattr(types, name), int(num_dimensions), "C"))
 
@@ -156,6 +160,16 @@ def _take_piece(_, job):  # type: ignore[no-untyped-def]
         return builder.atomic_rmw("add", next_row, builder.load(piece), "monotonic")
 
     return types.int64(job), generate
+
+
+@cache
+def _sources_digest() -> str:
+    """Changes with every file of this package that generates code."""
+    folder, digest = Path(__file__).parent, hashlib.sha256()
+    for name in (Path(__file__).name, "vector_code.py", "cpu_*_numba.py"):
+        for path in sorted(folder.glob(name)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @cache
