@@ -116,3 +116,23 @@ def test_compiled_code_is_cached_until_the_kernels_file_changes(tmp_path):
     assert run(2) == ["True 0", "True 0 0"]
     assert run(2) == ["True 1", "True 1 1"]
     assert run(35) == ["True 0", "True 0 0"]
+
+
+def test_a_change_of_any_file_that_kernels_are_compiled_from_changes_the_digest(tmp_path):
+    def digest():
+        row_kernels._sources_digest.cache_clear()
+        return row_kernels._sources_digest(tmp_path)
+
+    for path in Path(row_kernels.__file__).parent.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    digests = [digest()]
+    assert digests == [row_kernels._sources_digest()]
+    for name in ("row_kernels", "vector_code", "cpu_kernels_numba", "cpu_own_tokens_numba"):
+        with (tmp_path / f"{name}.py").open("a") as file:
+            file.write("# changed\n")
+        digests.append(digest())
+    assert len(set(digests)) == 5
+    kernel, total = RowKernel(make_kernel), torch.zeros(4)
+    kernel(4, torch.ones(4, 2), torch.tensor([1]), total)
+    ((described,),) = kernel._compiled
+    assert described.startswith(digests[0])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.cpu import skip_without_dot_products
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
 from zerogap.engine import cpu_kernels, gpu_kernels, part_attention
 from zerogap.engine.decoder import Capacity
@@ -196,6 +197,35 @@ def test_equal_prompts_are_computed_once_and_decoded_apart(make_decoder):
         for prompt, token, *ours in zip(prompts, tokens, *logits, strict=True):
             whole = model("llama")(torch.tensor([[1, 2, 3, *prompt, token]])).logits[0, -2:]
             assert_equal_within_rounding(torch.stack(ours), whole)
+
+
+@pytest.mark.parametrize("prefix_length", [0, 20])
+def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_the_batch(
+    prefix_length, monkeypatch
+):
+    """In bfloat16, where the next larger logit is 1 % away."""
+    skip_without_dot_products()
+    monkeypatch.setattr(cpu_kernels, "has_products", lambda: True)  # also with AMX
+    monkeypatch.delenv("ZEROGAP_CPU_KERNELS", raising=False)
+    rng = random.Random(0)
+    prefix, *questions = (
+        [rng.randrange(VOCABULARY) for _ in range(n)] for n in (prefix_length, 3, 300, 41, 100)
+    )
+
+    def logits(asked, copies):
+        decoder = SharedPromptDecoder(model("llama").bfloat16())
+        decoder.prefill_prefix(prefix)
+        found = [decoder.prefill_prompts([questions[q] for q in asked])]
+        decoder.reorder(np.repeat(np.arange(len(asked)), copies))
+        for token in range(5):
+            tokens = torch.tensor([(17 * q + token) % VOCABULARY for q in asked])
+            found.append(decoder.step(tokens.repeat_interleave(copies))[::copies])
+        return dict(zip(asked, torch.stack(found, dim=1), strict=True))
+
+    together = logits([0, 1, 2, 3], copies=1)
+    for asked, copies in (([2], 1), ([3, 0], 1), ([2, 1, 3], 30)):
+        for question, alone in logits(asked, copies).items():
+            assert alone.equal(together[question])
 
 
 @pytest.mark.parametrize(

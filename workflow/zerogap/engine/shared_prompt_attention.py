@@ -111,14 +111,19 @@ class PrefixPass:
 class QuestionPass:
     """The forward pass over a right-padded batch of questions behind the prefix.
 
+    Args:
+        cache: with the prefix.
+        lengths: tokens of each question.
+
     Attributes:
         prefilled: layer index → keys and values (q, Hkv, S, D), for
             :meth:`PromptCache.add_questions`.
     """
 
-    def __init__(self, cache: PromptCache, longest: int) -> None:
-        self._cache = cache
-        self.positions = cache.prefix_length + torch.arange(longest, device=cache.device)[None]
+    def __init__(self, cache: PromptCache, lengths: list[int]) -> None:
+        self._cache, self._lengths = cache, lengths
+        own_positions = torch.arange(max(lengths), device=cache.device)[None]
+        self.positions = cache.prefix_length + own_positions
         self.prefilled: dict[int, KeyValue] = {}
 
     def update(
@@ -156,8 +161,9 @@ class QuestionPass:
             and gpu_kernels.apply_to(query)
             and (not self._cache.prefix_length or _has_flash_prefix(query, layer))
         )
-        if window is None and self._cache.prefix_length and part_attention.has_kernel(query):
-            return _causal_attention_behind(stored(layer.prefix), query * scaling, key, value)
+        if window is None and part_attention.has_kernel(query):
+            parts = stored(layer.prefix), query * scaling, key, value
+            return _causal_attention_behind(*parts, self._lengths)
         prefix_key, prefix_value = stored(layer.prefix)
         key = torch.cat([prefix_key.expand(len(key), *prefix_key.shape), key], dim=2)
         value = torch.cat([prefix_value.expand(len(value), *prefix_value.shape), value], dim=2)
@@ -448,21 +454,31 @@ def _causal_attention(
     return out.transpose(1, 2)
 
 
-def _causal_attention_behind(prefix: KeyValue, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def _causal_attention_behind(
+    prefix: KeyValue, query: Tensor, key: Tensor, value: Tensor, lengths: list[int]
+) -> Tensor:
     """Attention (B, L, Hq, D) of scaled queries (B, Hq, L, D) to a prefix and their own L tokens.
 
-    Each of the two parts counts by its summed weights.
+    Each of the two parts counts by its summed weights; the prefix may be empty. A sequence's own
+    part is computed without the padding, whose amount would change its rounding.
     """
     batch, query_heads, length, size = query.shape
     heads = key.shape[1]
-    own_out, own_weight = part_attention.causal_attention(query, key, value)
+    own_out = query.new_zeros(batch, length, query_heads, size)
+    own_weight = query.new_zeros(batch, length, query_heads, dtype=torch.float32)
+    for at, count in enumerate(lengths):
+        tokens = (slice(at, at + 1), slice(None), slice(0, count))
+        out, weight = part_attention.causal_attention(query[tokens], key[tokens], value[tokens])
+        own_out[at, :count], own_weight[at, :count] = out[0].transpose(0, 1), weight[0].T
+    if not prefix[0].shape[1]:
+        return own_out
     grouped = query.transpose(1, 2).reshape(batch * length, heads, query_heads // heads, size)
     prefix_out, prefix_weight = part_attention.prefix_part(prefix, grouped)
     shape = (heads, batch * length, query_heads // heads, -1)
     prefix_out = prefix_out.view(shape).transpose(0, 1).reshape(batch, length, query_heads, size)
-    prefix_weight = prefix_weight.view(shape).transpose(0, 1).reshape(batch, length, query_heads, 1)
-    share = (own_weight.transpose(1, 2)[..., None] - prefix_weight).sigmoid()
-    return torch.lerp(prefix_out.float(), own_out.transpose(1, 2).float(), share).to(query.dtype)
+    prefix_weight = prefix_weight.view(shape).transpose(0, 1).reshape(batch, length, query_heads)
+    share = (own_weight - prefix_weight).sigmoid()[..., None]
+    return torch.lerp(prefix_out.float(), own_out.float(), share).to(query.dtype)
 
 
 def _attention(

@@ -132,7 +132,7 @@ class SharedPromptDecoder:
         lengths = [len(token_ids) for token_ids in distinct]
         longest = max(lengths)
         padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in distinct]
-        question_pass = QuestionPass(self._cache, longest)
+        question_pass = QuestionPass(self._cache, lengths)
         # Logits only at positions where some prompt ends, not for all (q, S) tokens.
         ends, end_index = np.unique(np.array(lengths) - 1, return_inverse=True)
         tokens = torch.tensor(padded, device=self.device)
