@@ -17,11 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from zerogap.engine.cpu_kernels_numba import (
-    Kernel,
-    as_bfloat16,
-    vectorise_widely,
-)
+from zerogap.engine.cpu_kernels_numba import Kernel, as_bfloat16, vectorise_widely
 from zerogap.engine.cpu_products_numba import COLUMNS, ROWS, tile_products
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
 from zerogap.engine.vector_code import FLOAT, INT64, LANES, WideVectors, pointer

@@ -12,10 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from zerogap.engine.cpu_kernels_numba import (
-    Kernel,
-    vectorise_widely,
-)
+from zerogap.engine.cpu_kernels_numba import Kernel, vectorise_widely
 from zerogap.engine.row_kernels import RowKernel, arrays, rows
 from zerogap.engine.vector_code import (
     INT32,
