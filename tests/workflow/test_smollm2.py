@@ -9,9 +9,9 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
 from zerogap.pipeline import parameters, report_sources, targets
-from zerogap.pipeline.jobs import PREPARATION
-from zerogap.pipeline.preflight import FAILED
+from zerogap.pipeline.jobs import PREPARATION, SCREENING
 from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
+from zerogap.pipeline.preflight.result import FAILED
 
 PROFILE = ROOT / "profiles/smollm2"
 PREPARED = "results/bases/smollm2/{}/model"
@@ -91,6 +91,30 @@ def test_a_run_does_not_change_the_prepared_base_of_another_run(scales, tmp_path
     assert result.status == FAILED
     assert "was made with another cutoff_len, training.cutoff_len; restore" in result.text
     assert check_prepared_bases(config.load([*files, longer, other_name])) == []
+
+
+def test_a_run_does_not_change_the_screening_of_another_run(scales, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = [ROOT / "config.yaml", *scales["gsm8k"]]
+    first = config.load(files)
+    screening = Path(*targets.screening(first, "gsm8k"))
+    for rule in SCREENING:
+        path = Path(f"results/bases/parameters/smollm2/gsm8k/{rule}.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(parameters.job_parameters(first, f"smollm2/gsm8k/{rule}")))
+
+    def changed(text):
+        overlay = tmp_path / "overlay.yaml"
+        overlay.write_text(text)
+        return check_prepared_bases(config.load([*files, overlay]))
+
+    assert changed("sampling: { temperature: 0.9 }") == []  # nothing to overwrite yet
+    screening.parent.mkdir(parents=True)
+    screening.touch()
+    [result] = changed("sampling: { temperature: 0.9 }")
+    assert result.status == FAILED
+    assert f"{screening} was made with another sampling.temperature; restore" in result.text
+    assert changed("sampling: { batch_size: 100, num_samples: 30 }") == []
 
 
 @pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])

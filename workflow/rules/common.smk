@@ -140,17 +140,22 @@ def check_before_start():
     """Stop before any job starts if something would fail hours later."""
     if set(workflow.dag_settings.targets) == {"make_partial_report"}:
         return  # it starts no other job, and is wanted where something has failed
-    if importlib.util.find_spec("llamafactory") is None:
-        print(
-            "preflight: the jobs' packages are not in this environment; with --sdm conda, "
-            "`snakemake check_preflight` runs the checks in theirs",
-            file=sys.stderr,
-        )
-        return
-    from zerogap.pipeline import preflight  # imports that a dry run does not need
+    # Imported here, because a dry run does not need them.
+    from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
+    from zerogap.pipeline.preflight.result import raise_failures
 
     try:
-        results = preflight.run_checks(CONFIG)
+        if importlib.util.find_spec("llamafactory") is None:
+            print(
+                "preflight: the jobs' packages are not in this environment, so only prepared bases "
+                "are checked; with --sdm conda, `snakemake check_preflight` runs all checks in theirs",
+                file=sys.stderr,
+            )
+            raise_failures(check_prepared_bases(CONFIG))
+            return
+        from zerogap.pipeline.preflight.checks import run_checks
+
+        results = run_checks(CONFIG)
     except InputError as error:
         sys.exit(f"error: {error}")
     if results:

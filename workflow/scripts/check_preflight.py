@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from zerogap.config import from_snakemake
 from zerogap.errors import InputError
-from zerogap.pipeline import preflight
+from zerogap.pipeline.preflight.checks import run_checks
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -16,7 +16,7 @@ def main(job: "Snakemake") -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
         config = from_snakemake(job.config, job.params.configfiles)
-        text = "\n".join(map(str, preflight.run_checks(config)))
+        text = "\n".join(map(str, run_checks(config)))
         exit_message = None
     except InputError as error:
         text = exit_message = f"error: {error}"

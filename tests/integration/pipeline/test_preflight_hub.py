@@ -18,7 +18,7 @@ RUN_CHECKS = """
 import sys
 from zerogap.config import load
 from zerogap.errors import InputError
-from zerogap.pipeline.preflight import run_checks
+from zerogap.pipeline.preflight.checks import run_checks
 
 try:
     print(*run_checks(load(sys.argv[1:])), sep="\\n")

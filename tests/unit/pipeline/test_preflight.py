@@ -13,19 +13,12 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import published_size
 from zerogap.pipeline import targets
-from zerogap.pipeline.preflight import (
-    FAILED,
-    OK,
-    SKIPPED,
-    CheckResult,
-    all_checks,
-    checks,
-    inputs,
-    machine,
-    run_checks,
-)
+from zerogap.pipeline.preflight import checks, inputs, machine
+from zerogap.pipeline.preflight.checks import all_checks, run_checks
 from zerogap.pipeline.preflight.hub import hub_resources
+from zerogap.pipeline.preflight.result import FAILED, OK, SKIPPED, CheckResult
 from zerogap.pipeline.preflight.strategies import check_strategies
+from zerogap.pipeline.text_lengths import few_shot_tokens
 from zerogap.sampling import engines
 
 GB = 1e9
@@ -248,6 +241,20 @@ def test_a_chat_template_in_the_tokenizer_configuration_is_refused(quick):
     copy_model("copy", eos_token="</s>", chat_template="{{ messages }}")
     result = inputs.check_chat_template(quick(models__llama2__base="copy"), "llama2")
     assert "has a chat template, and benchmark prompts are plain text" in result.text
+
+
+def test_exemplars_and_a_response_must_fit_in_the_context(quick):
+    copy_model("copy", eos_token="</s>")
+    config = quick(models__llama2__base="copy")
+    exemplars = few_shot_tokens(config, "llama2", "gsm8k")
+    needed = exemplars + config.sampling.max_new_tokens
+    for context, status in ((needed + 1, OK), (needed, FAILED)):
+        values = json.loads(Path("copy/config.json").read_text())
+        values["max_position_embeddings"] = context
+        Path("copy/config.json").write_text(json.dumps(values))
+        result = inputs.check_context_length(config, "llama2")
+        assert result.status == status
+    assert f"the exemplars of gsm8k have {exemplars} and sampling.max_new_tokens" in result.text
 
 
 def test_a_folder_without_a_readable_model_is_reported(quick):

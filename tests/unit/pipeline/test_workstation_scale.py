@@ -7,8 +7,8 @@ from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.pipeline import planning
 from zerogap.pipeline.model_sizes import model_size
-from zerogap.pipeline.preflight import OK
 from zerogap.pipeline.preflight.machine import check_gpu_memory
+from zerogap.pipeline.preflight.result import OK
 from zerogap.pipeline.rates import GPUS, Rates
 
 pytestmark = pytest.mark.usefixtures("in_checkout")

@@ -62,7 +62,7 @@ def test_a_complete_checkpoint_has_the_random_state_of_every_device(tmp_path) ->
     assert not tmp_path.exists()  # LLaMA-Factory refuses a folder with other files
 
 
-def test_the_fingerprint_changes_with_model_data_and_settings_but_not_save_steps(
+def test_the_fingerprint_changes_with_model_data_settings_and_version_but_not_save_steps(
     tmp_path, monkeypatch
 ) -> None:
     model, data = tmp_path / "model", tmp_path / "data"
@@ -76,6 +76,9 @@ def test_the_fingerprint_changes_with_model_data_and_settings_but_not_save_steps
     assert fingerprint(save_steps=None) == before
     assert fingerprint(learning_rate=1.0) != before
     monkeypatch.setattr(resuming, "trains_in_bf16", lambda training: True)  # another processor
+    assert fingerprint() != before
+    monkeypatch.undo()
+    monkeypatch.setattr(resuming, "TRAINING_VERSION", -1)
     assert fingerprint() != before
     monkeypatch.undo()
     (model / "model.safetensors").write_bytes(b"1")

@@ -1,9 +1,9 @@
 """The parameter files: the values that a job making data, models or responses depends on.
 
 Such jobs cost hours, so they are run again when one of their values changes, and not when code or
-a comment is edited. Where an edit of the code changes results, raise the version with it: one of
-those below, or that of :mod:`zerogap.sampling.version`. A user's own strategy or extraction rule
-counts with a digest of its file.
+a comment is edited. Where an edit of the code changes results, raise the version with it, in
+:mod:`zerogap.data.version`, :mod:`zerogap.training.version` or :mod:`zerogap.sampling.version`. A
+user's own strategy or extraction rule counts with a digest of its file.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,11 @@ from pydantic import BaseModel
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.errors import ConfigError
+from zerogap.data.version import DATA_VERSION
 from zerogap.pipeline import jobs
 from zerogap.plugins import code_digest
 from zerogap.sampling.version import SAMPLING_VERSION
-
-DATA_VERSION = 1  # questions, exemplars, instructions, paraphrases and the corpus of toy bases
-TRAINING_VERSION = 1
+from zerogap.training.version import TRAINING_VERSION
 
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
@@ -149,10 +148,14 @@ def _draw_screening_questions(config: Config, model: str, name: str) -> Paramete
 
 def _screen_questions(config: Config, model: str, name: str) -> Parameters:
     preparation = config.preparation_for(model)
-    num_samples = config.screening_for(model).num_samples
+    sampling = config.sampling.model_dump(exclude={"num_shards"}) | {
+        "num_samples": config.screening_for(model).num_samples,
+        # Fixed: another rounding would draw other test questions and train all models again.
+        "batch_size": "auto",
+        "batch_invariant": False,
+    }
     return {
-        "sampling": config.sampling.model_dump(exclude={"num_shards"})
-        | {"num_samples": num_samples},
+        "sampling": sampling,
         "seed": PREPARATION_SEED,
         "benchmark": _benchmark_values(config.benchmarks[preparation.benchmark]),
         "metadata": {"model": model, "variant": name},

@@ -50,10 +50,10 @@ def text_lengths(
         characters_per_token: used otherwise.
     """
     entry = config.benchmarks[benchmark]
-    prompt = entry.prompt.model_dump()
-    template = PromptTemplate.of(prompt)
-    shots = template.few_shot_prefix(prompts.exemplars(prompt["exemplars"], prompt["num_shots"]))
-    characters_per_token = _characters_per_token(config, model, shots) or characters_per_token
+    template = PromptTemplate.of(entry.prompt.model_dump())
+    shots = _few_shot_prefix(config, benchmark)
+    if num_tokens := _num_tokens(config, model, shots):
+        characters_per_token = len(shots) / num_tokens
     question, response = _question_characters(entry, template, config.seed)
     question += len(template.prompt("", ""))
     response += len(AFTER_RESPONSE)
@@ -66,7 +66,22 @@ def text_lengths(
     )
 
 
-def _characters_per_token(config: Config, model: str, text: str) -> float | None:
+def few_shot_tokens(config: Config, model: str, benchmark: str) -> int | None:
+    """Tokens of all exemplars of a prompt; None if the model's tokenizer is not available locally.
+
+    Raises:
+        InputError: the exemplars are not available.
+    """
+    return _num_tokens(config, model, _few_shot_prefix(config, benchmark))
+
+
+def _few_shot_prefix(config: Config, benchmark: str) -> str:
+    prompt = config.benchmarks[benchmark].prompt.model_dump()
+    exemplars = prompts.exemplars(prompt["exemplars"], prompt["num_shots"])
+    return PromptTemplate.of(prompt).few_shot_prefix(exemplars)
+
+
+def _num_tokens(config: Config, model: str, text: str) -> int | None:
     """Of a text, with the model's tokenizer; None if that is not available locally."""
     folder = jobs.base_folder(config, model)
     if folder is None or not (folder / "tokenizer.json").is_file():
@@ -74,7 +89,7 @@ def _characters_per_token(config: Config, model: str, text: str) -> float | None
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return len(text) / len(tokenizer.encode(text).ids)
+    return len(tokenizer.encode(text).ids)
 
 
 def _question_characters(

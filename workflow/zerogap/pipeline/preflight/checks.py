@@ -3,13 +3,17 @@
 from pathlib import Path
 
 from zerogap.config import Config
-from zerogap.errors import InputError
 from zerogap.families import ModelSize, published_size
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.model_sizes import model_size
 from zerogap.pipeline.preflight import hub, inputs, machine, strategies
 from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
-from zerogap.pipeline.preflight.result import FAILED, CheckResult, input_errors_as_failures
+from zerogap.pipeline.preflight.result import (
+    FAILED,
+    CheckResult,
+    input_errors_as_failures,
+    raise_failures,
+)
 
 
 def run_checks(config: Config) -> list[CheckResult]:
@@ -19,9 +23,7 @@ def run_checks(config: Config) -> list[CheckResult]:
         InputError: a check failed; the message has one line per failure.
     """
     results = all_checks(config)
-    if failures := [str(result) for result in results if result.status == FAILED]:
-        summary = f"preflight: {len(failures)} of {len(results)} checks failed; nothing was started"
-        raise InputError("\n".join([summary, *failures]))
+    raise_failures(results)
     return results
 
 

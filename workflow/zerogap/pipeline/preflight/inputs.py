@@ -20,6 +20,7 @@ from zerogap.pipeline.preflight.result import (
     failed,
     input_errors_as_failures,
 )
+from zerogap.pipeline.text_lengths import few_shot_tokens
 
 
 def check_data_files(config: Config) -> list[CheckResult]:
@@ -156,17 +157,31 @@ def check_chat_template(config: Config, model: str) -> CheckResult:
 
 
 def check_context_length(config: Config, model: str) -> CheckResult:
-    """Whether a response of `sampling.max_new_tokens` leaves room for a prompt."""
-    check, longest = f"context of {model}", config.sampling.max_new_tokens
+    """Whether exemplars and a response of `sampling.max_new_tokens` leave room for a question.
+
+    Exemplars count if the model's tokenizer is here.
+    """
+    check, response = f"context of {model}", config.sampling.max_new_tokens
     try:
         path = _small_file(config.models[model], jobs.base_folder(config, model), "config.json")
         values = json.loads(path.read_text(encoding="utf-8"))
     except Exception as error:  # not a file here or on the hub, or not JSON
         return CheckResult(SKIPPED, check, f"not checked: {first_line(error)}")
     context = values.get("text_config", values).get("max_position_embeddings")
-    if context is not None and longest >= context:
-        text = f"it is {context} tokens, but sampling.max_new_tokens is {longest}; lower it"
+    if context is not None and response >= context:
+        text = f"it is {context} tokens, but sampling.max_new_tokens is {response}; lower it"
         return failed(check, text)
+    for owner in config.question_owners:
+        exemplars = 0
+        with contextlib.suppress(InputError):  # another check says that they are missing
+            exemplars = few_shot_tokens(config, model, owner) or 0
+        if context is not None and exemplars + response >= context:
+            text = (
+                f"it is {context} tokens, but the exemplars of {owner} have {exemplars} and "
+                f"sampling.max_new_tokens is {response}; lower it or "
+                f"benchmarks.{owner}.prompt.num_shots"
+            )
+            return failed(check, text)
     return CheckResult(OK, check, f"{context} tokens")
 
 

@@ -1,6 +1,7 @@
 """The check that a run does not change a prepared base, which other runs may share."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +11,33 @@ from zerogap.pipeline.preflight.result import CheckResult, failed
 
 
 def check_prepared_bases(config: Config) -> list[CheckResult]:
-    """A failure for every prepared base that was made with other values than the configuration's.
+    """A failure for every prepared base, or its screening, that was made with other values.
 
-    The values of the screening do not count: it is short, and the base does not depend on it.
+    The test questions depend on the screening, and all models on the base, so a run that made
+    either again would make those of other runs stale.
     """
     results = []
     for model in jobs.prepared_models(config):
-        made = Path(targets.base_model(config, model))
-        if made.exists() and (changed := _changed_keys(config, model)):
-            results.append(
-                failed(
-                    f"prepared base of {model}",
-                    f"{made.parent} was made with another {', '.join(changed)}; restore the "
-                    f"values, set another models.{model}.preparation.name, or delete the folder",
-                )
+        check, base = f"prepared base of {model}", Path(targets.base_model(config, model))
+        screening = base.with_name("screening.parquet")
+        advice = f"restore the values, set another models.{model}.preparation.name, or delete"
+        if base.exists() and (changed := _changed_keys(config, model, jobs.PREPARATION)):
+            text = f"{base.parent} was made with another {', '.join(changed)}; {advice} the folder"
+            results.append(failed(check, text))
+        elif screening.exists() and (changed := _changed_keys(config, model, jobs.SCREENING)):
+            text = (
+                f"{screening} was made with another {', '.join(changed)}; {advice} the file, "
+                "after which other questions may be drawn and every run that has it starts over"
             )
+            results.append(failed(check, text))
     return results
 
 
-def _changed_keys(config: Config, model: str) -> list[str]:
-    """The keys of the preparation's parameter files that have other values now."""
+def _changed_keys(config: Config, model: str, rules: Iterable[str]) -> list[str]:
+    """The keys of these rules' parameter files that have other values now."""
     place = f"{model}/{config.preparation_for(model).name}"
     changed: list[str] = []
-    for rule in jobs.PREPARATION:
+    for rule in rules:
         path = Path(jobs.BASES, "parameters", place, f"{rule}.json")
         if path.exists():
             now = json.loads(json.dumps(parameters.job_parameters(config, f"{place}/{rule}")))

@@ -1,7 +1,7 @@
 """The result of one check."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zerogap.errors import InputError
@@ -30,6 +30,17 @@ class CheckResult:
 def failed(check: str, text: str) -> CheckResult:
     """A failure."""
     return CheckResult(FAILED, check, text)
+
+
+def raise_failures(results: Sequence[CheckResult]) -> None:
+    """Stop if a check failed.
+
+    Raises:
+        InputError: with one line per failure.
+    """
+    if failures := [str(result) for result in results if result.status == FAILED]:
+        summary = f"preflight: {len(failures)} of {len(results)} checks failed; nothing was started"
+        raise InputError("\n".join([summary, *failures]))
 
 
 @contextlib.contextmanager

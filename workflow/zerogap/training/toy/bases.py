@@ -25,6 +25,7 @@ from transformers import (
 )
 
 from zerogap.data.questions import Question
+from zerogap.data.version import DATA_VERSION
 from zerogap.families import ToySize, toy_architecture
 from zerogap.io.digests import value_digest
 from zerogap.io.provenance import provenance
@@ -89,6 +90,7 @@ def pretrain(
         "settings": {key: value for key, value in settings.items() if key != "save_steps"},
         "gsm8k": value_digest([asdict(question) for question in gsm8k]),
         "versions": [torch.__version__, transformers.__version__],
+        "data_version": DATA_VERSION,
         "device": device.type,
     }
     with resumable_dir(folder, inputs) as work:
