@@ -80,6 +80,28 @@ def test_models_too_small_to_scale_have_hours_only_with_their_own_rates(capsys):
     assert sum(row["hours"] for row in stages) == pytest.approx(total / 1000 / 3600)
 
 
+def test_models_without_a_rate_do_not_count_for_tokens_per_second(tmp_path, capsys):
+    only_llama = tmp_path / "only_llama.yaml"
+    only_llama.write_text("models: { gemma: null, pythia: null }")
+    speeds = []
+    for overlay in ([], [only_llama]):
+        files = ["--config", *QUICK, *overlay]
+        _, out, _ = plan(capsys, *files, "--sampling", "llama2=5000", "--format", "csv")
+        rows = {row["stage"]: row for row in csv.DictReader(io.StringIO(out))}
+        assert rows["Strategy samples"]["rate"] == "stated"
+        speeds.append(float(rows["Strategy samples"]["tokens_per_second"]))
+    assert speeds[0] == pytest.approx(speeds[1])
+
+
+def test_hours_that_are_unknown_are_null_in_json(capsys):
+    def not_json(constant):
+        raise ValueError(constant)
+
+    _, out, _ = plan(capsys, "--config", *QUICK, "--format", "json")
+    stages = json.loads(out, parse_constant=not_json)["stages"]
+    assert None in {row["longest_job"] for row in stages}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

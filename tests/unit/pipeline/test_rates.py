@@ -27,6 +27,13 @@ def test_a_model_too_small_to_scale_needs_a_stated_or_measured_rate():
     assert measured.seconds(SAMPLING, "stage", "tiny", TINY) == pytest.approx(2 * nominal)
 
 
+def test_a_rate_stated_for_all_models_is_not_scaled_to_a_tiny_one():
+    rates = Rates(sampling={"": 100})
+    assert rates.source(SAMPLING, "stage", "tiny", TINY) == ""
+    assert math.isnan(rates.seconds(SAMPLING, "stage", "tiny", TINY))
+    assert rates.source(SAMPLING, "stage", "model", SEVEN) == STATED
+
+
 def test_stated_rates_come_before_measured_and_these_before_assumed():
     speeds = {("stage", "model"): 3.0}
     for rates, source in (

@@ -111,14 +111,14 @@ def plan(
         if compare:
             comparison = finished_run.comparison(settings, measured, sizes, texts)
             if output_format == "json":
-                output.print_json({"run": settings.run, "jobs": comparison.to_dict("records")})
+                output.print_json({"run": settings.run, "jobs": output.records(comparison)})
             else:
                 output.print_table(comparison_table(comparison, settings), output_format)
             return
     rates = Rates(**stated, speeds=speeds, gpu=GPUS[gpu])
     stages = planning.plan(settings, sizes, texts, rates)
     if output_format == "json":
-        output.print_json({"run": settings.run, "stages": stages.to_dict("records")})
+        output.print_json({"run": settings.run, "stages": output.records(stages)})
     else:
         output.print_table(plan_table(stages, settings, sizes, rates, texts), output_format)
 

@@ -32,6 +32,7 @@ def _joined(rates: Iterable[str]) -> str:
 TOTALS: Mapping[str, Any] = {
     "jobs": "sum",
     "tokens": "sum",
+    "rated_tokens": "sum",
     "hours": "sum",
     "longest_job": "max",
     "bytes": "sum",
@@ -55,6 +56,8 @@ def plan_table(
         rates: those of the plan, which the notes state.
         texts: lengths of the texts.
     """
+    # Hours are known only where a rate is, so only these tokens count for tokens per second.
+    plan = plan.assign(rated_tokens=plan.tokens.where(plan.rate != "", 0.0))
     by_stage = plan.groupby("stage", sort=False).agg(TOTALS)
     by_model = plan[plan.model != ""].groupby("model", sort=False).agg(TOTALS)
     rows = [
@@ -136,7 +139,9 @@ def _row(key: str, name: str, totals: Any, section: str, bold: bool = False) -> 
         _cell(totals.hours),
         _cell(totals.longest_job),
         _cell(totals.bytes / 1e9),
-        Cell(value=totals.tokens / totals.hours / 3600, decimals=0) if is_rate_of_stage else Cell(),
+        Cell(value=totals.rated_tokens / totals.hours / 3600, decimals=0)
+        if is_rate_of_stage
+        else Cell(),
         Cell(text=totals.rate),
     )
     return Row(key, name, cells, section, bold)

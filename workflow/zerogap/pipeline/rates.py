@@ -103,14 +103,16 @@ class Rates:
     def source(self, work: Work, stage: str, model: str, size: ModelSize) -> str:
         """Where a job's rate comes from: STATED, MEASURED or ASSUMED; "" if there is none.
 
-        The assumed rates do not apply to a model with fewer than MIN_PARAMETERS_TO_SCALE.
+        Neither a rate stated for all models nor an assumed one applies to a model with fewer than
+        MIN_PARAMETERS_TO_SCALE.
         """
         stated: RateByModel = getattr(self, work.main_kind)
-        if model in stated or "" in stated:
+        scales = size.parameters >= MIN_PARAMETERS_TO_SCALE
+        if model in stated or ("" in stated and scales):
             return STATED
         if (stage, model) in self.speeds:
             return MEASURED
-        return ASSUMED if size.parameters >= MIN_PARAMETERS_TO_SCALE else ""
+        return ASSUMED if scales else ""
 
     def seconds(self, work: Work, stage: str, model: str, size: ModelSize) -> float:
         """How long a job takes; NaN if no rate is known."""
