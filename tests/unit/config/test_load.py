@@ -107,7 +107,9 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         path = tmp_path / f"{split}.jsonl"
         path.write_text("")
         files[split] = str(path)
-    gsm8k = overlaid({"benchmarks.gsm8k.questions.files": files}, base).benchmarks["gsm8k"]
+    benchmarks = overlaid({"benchmarks.gsm8k.questions.files": files}, base).benchmarks
+    gsm8k, pq = benchmarks["gsm8k"], benchmarks["pq"]
+    assert (pq.label, pq.paraphrases.method, pq.paraphrases.on_invalid) == ("PQ", "rules", "skip")
     assert gsm8k.questions.files.model_dump() == files
     assert (gsm8k.prompt.num_shots, gsm8k.prompt.exemplars) == (8, "lm_eval")
 
@@ -121,6 +123,7 @@ def test_the_scales_on_real_gsm8k_need_its_files(overlays, overlaid, tmp_path):
         ("sampling", 5, r"sampling must be a mapping \(got 5\)"),
         ("sampling.top_p", list(range(99)), r"sampling.top_p must be .*0, 1, 2, .*…\)$"),
         ("sampling.temperatur", 0.7, "sampling.temperatur: unknown key.*temperature"),
+        ("training.warmup_ratio", 1.0, "training.warmup_ratio must be less than 1"),
         ("sampling.temperature", "warm", "sampling.temperature must be a valid number"),
         ("sampling.temperature", 0, "sampling.temperature must be greater than 0"),
         ("sampling.batch_size", "many", "sampling.batch_size must be 'auto' or be a valid integer"),

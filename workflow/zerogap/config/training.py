@@ -32,7 +32,7 @@ class Training(Section):
     learning_rate: PositiveFloat = Field(description="Peak learning rate.")
     num_epochs: PositiveFloat = Field(description="Passes over the training data.")
     lr_scheduler: Scheduler = Field(description="Learning-rate schedule.")
-    warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
+    warmup_ratio: float = Field(ge=0, lt=1, description="Fraction of the steps that warm up.")
     global_batch_size: PositiveInt = Field(
         description=(
             "Examples per optimiser step: per_device_batch_size × accumulation steps × num_gpus."
