@@ -72,7 +72,7 @@ def test_the_hub_and_files_give_the_same_entries_and_question_ids(hub, tmp_path,
         (tmp_path / f"{split}.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
     local = from_files(tmp_path, options)
     assert local == downloaded == hub.splits
-    assert "the files are the original data set" in capsys.readouterr().out
+    assert "these are the questions of the original data set" in capsys.readouterr().out
     tables = [
         split_test_questions([gsm8k_format.parse(entry) for entry in found["test"]], 5, 2, 3)
         for found in (downloaded, local)
@@ -91,12 +91,14 @@ def test_a_changed_text_is_an_error_from_the_hub_and_a_note_for_files(hub, tmp_p
     assert "not the original data set: the questions' sha256" in capsys.readouterr().out
 
 
-def test_a_missing_row_is_an_error_unless_the_hash_is_null(hub):
+def test_a_missing_row_is_an_error_with_and_without_a_hash(hub):
     pinned = hub_options(hub.splits)
     del hub.splits["test"][-1]
-    with pytest.raises(InputError, match=r"6 test questions, but questions.hub.num_rows says 7"):
-        from_hub(pinned)
-    assert len(from_hub(pinned | {"sha256": None})["test"]) == 6
+    for sha256 in (pinned["sha256"], None):
+        with pytest.raises(InputError, match=r"6 test questions, but questions.hub.num_rows says"):
+            from_hub(pinned | {"sha256": sha256})
+    hub.splits["test"].append({"question": "Another?", "answer": "#### 1"})
+    assert len(from_hub(pinned | {"sha256": None})["test"]) == 7
 
 
 def test_other_columns_and_an_unreachable_hub_are_errors(hub):
@@ -142,7 +144,7 @@ def test_the_pinned_hash_is_that_of_openais_files(hub, capsys):
         split: gsm8k_format.load_entries(GSM8K / f"{split}.jsonl") for split in ("train", "test")
     }
     assert from_hub(GSM8K_QUESTIONS["hub"]) == from_files(GSM8K, GSM8K_QUESTIONS["hub"])
-    assert "the files are the original data set" in capsys.readouterr().out
+    assert "these are the questions of the original data set" in capsys.readouterr().out
     questions = [gsm8k_format.parse(entry) for entry in hub.splits["test"]]
     table = split_test_questions(questions, 1319, 660, 0)
     assert (len(table), table.leaked.sum()) == (1319, 660)

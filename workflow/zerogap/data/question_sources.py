@@ -24,8 +24,8 @@ def fetch(
 ) -> dict[str, list[Entry]]:
     """Fetch the entries of both splits.
 
-    Questions from the hub must be those of the original data set if its hash is configured. For
-    local files, a difference is only printed.
+    Questions from the hub must have the configured number of rows, and the hash if one is
+    configured. For local files, a difference from that hash is only printed.
 
     Args:
         questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
@@ -53,8 +53,8 @@ def fetch(
         commit = resolve_commit(repository, questions["hub"]["revision"])
         print(f"{repository} at commit {commit}")
         entries = {split: from_hub(repository, commit, split) for split in SPLITS}
-    hub = questions.get("hub") or {}
-    if hub.get("sha256"):
+    hub = questions.get("hub")
+    if hub and (source == "hub" or hub["sha256"]):
         _compare_with_original(entries, hub, required=source == "hub")
     return entries
 
@@ -123,14 +123,14 @@ def resolve_commit(repository: str, revision: str) -> str:
 
 
 def check_original(
-    splits: Mapping[str, list[Entry]], num_rows: Mapping[str, int], sha256: str
+    splits: Mapping[str, list[Entry]], num_rows: Mapping[str, int], sha256: str | None
 ) -> None:
     """Check that the entries are those of the original data set.
 
     Args:
         splits: split → entries.
         num_rows: split → number of entries of the original.
-        sha256: the original's :func:`zerogap.data.gsm8k_format.fingerprint`.
+        sha256: the original's :func:`zerogap.data.gsm8k_format.fingerprint`; None if unknown.
 
     Raises:
         InputError: a number of entries or the hash differs.
@@ -141,11 +141,13 @@ def check_original(
                 f"{len(splits[split])} {split} questions, but questions.hub.num_rows says "
                 f"{expected}; the data set is incomplete or another one; check questions.hub"
             )
+    if sha256 is None:
+        return
     actual = fingerprint(splits)
     if actual != sha256:
         raise InputError(
             f"the questions' sha256 is {actual}, but questions.hub.sha256 says {sha256}; their "
-            "text changed: pin another revision, or set the hash to null to skip this check"
+            "text changed: pin another revision, or set the hash to null to accept any text"
         )
 
 
@@ -159,7 +161,8 @@ def _compare_with_original(
             raise InputError(f"{hub['repository']}@{hub['revision']}: {error}") from error
         print(f"the files are not the original data set: {error}")
     else:
-        print(f"the files are the original data set (sha256 {hub['sha256']})")
+        if hub["sha256"]:
+            print(f"these are the questions of the original data set (sha256 {hub['sha256']})")
 
 
 def _not_loaded(name: str, error: Exception, repository: str, revision: str) -> InputError:
