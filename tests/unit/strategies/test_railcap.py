@@ -247,6 +247,15 @@ def test_any_of_several_end_tokens_is_left_alone():
     assert torch.equal(processor(torch.tensor([[1], [1]]), scores), scores)
 
 
+@pytest.mark.parametrize("padding", [END, 0])
+def test_without_cap_eos_padding_behind_the_end_token_does_not_count(padding):
+    processor = RailCapLogitsProcessor(
+        [[1, 2, END, padding, padding]], prompt_length=0, n=1, cap_eos=False, eos_token_id=END
+    )
+    scores = torch.tensor([[0.0, 1, 2, 3, 9]])
+    assert torch.equal(processor(torch.tensor([[1, 2]]), scores), scores)
+
+
 def test_cap_eos_without_an_end_token_is_an_error():
     with pytest.raises(ValueError, match="cap_eos=False needs eos_token_id"):
         RailCapLogitsProcessor([[1, 2]], prompt_length=1, cap_eos=False)

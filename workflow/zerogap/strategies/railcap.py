@@ -19,6 +19,7 @@ compared, never the prompt.
 `zerogap.strategies.rail` finds the rail tokens of all rows of a batch at once.
 """
 
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -153,9 +154,10 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 def without_end_tokens(
     trajectories: list[list[int]], end_tokens: Collection[int]
 ) -> list[list[int]]:
-    """Return the trajectories up to the end token, which is at most their last one."""
+    """Return the trajectories up to their first end token, behind which there is only padding."""
     return [
-        tokens[:-1] if tokens and tokens[-1] in end_tokens else tokens for tokens in trajectories
+        list(itertools.takewhile(lambda token: token not in end_tokens, tokens))
+        for tokens in trajectories
     ]
 
 
