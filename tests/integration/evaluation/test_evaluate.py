@@ -116,7 +116,10 @@ def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
         assert list(questions[name]) == pytest.approx(list(expected))
         assert summary["strategies"][name]["solve_mean"][0] == pytest.approx(expected.mean())
     assert (evaluated / "questions.png").read_bytes().startswith(b"\x89PNG")
-    assert "noise floor" in (evaluated / "summary.md").read_text()
+    page = (evaluated / "summary.md").read_text()
+    assert "noise floor" in page
+    assert summary["notes"]
+    assert all(f"Note: {note}." in page for note in summary["notes"])
     assert {"sa_ppg", "s_delta_plus"} <= {row["metric"] for row in summary["metrics"]}
 
 

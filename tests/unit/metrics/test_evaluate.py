@@ -92,6 +92,12 @@ def test_differences_are_paired_and_so_narrower_than_unpaired_ones(table):
     assert row.ci_high - row.ci_low < apart
 
 
+def test_a_metric_without_an_interval_has_no_differences():
+    with pytest.raises(ValueError, match="metric mean_square: differences need has_interval=True"):
+        register_metric("mean_square", "MS", differences="all", has_interval=False)(np.mean)
+    assert "mean_square" not in METRICS
+
+
 def test_sa_ppg_is_compared_with_every_strategy_and_other_metrics_with_the_references(table):
     names = set(table[table["strategy"] == "shortcut"]["metric"])
     assert {"sa_ppg_vs_railcap", "sa_ppg_vs_ted", "g_app_vs_railcap", "a_ppg_vs_all_zero"} <= names

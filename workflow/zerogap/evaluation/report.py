@@ -52,10 +52,18 @@ def write(
     }
     if comparison is not None:
         values["metrics"] = comparison.metrics.to_dict("records")
+        values["notes"] = list(comparison.notes)
     with atomic.replacing(folder / SUMMARY) as path:
         text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
-    parts = [f"# {title}", *(to_markdown(table) for table in tables), "## Verdict", *paragraphs]
+    notes = comparison.notes if comparison else ()
+    parts = [
+        f"# {title}",
+        *(to_markdown(table) for table in tables),
+        *(f"Note: {note}." for note in notes),
+        "## Verdict",
+        *paragraphs,
+    ]
     with atomic.replacing(folder / PAGE) as path:
         path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
     others = {name: LABELS.strategy(name) for name in summary.strategies if name != IDENTITY}

@@ -28,10 +28,14 @@ class Metric:
         in_paper: Whether the paper reports it.
         differences: The strategies from which paired differences are taken: none, the
             `zerogap.metrics.evaluate.REFERENCES`, or all (then also with simultaneous intervals).
+            They need an interval.
         has_interval: Whether it is computed for the resamples too.
         of_clean_model: Whether it is also reported for the clean model itself.
         uses_first_response: Whether it needs ``first_correct``.
         summary_column: Its position in the table of `zerogap score`; None if it is not shown.
+
+    Raises:
+        ValueError: It has differences and no interval.
     """
 
     name: str
@@ -43,6 +47,10 @@ class Metric:
     of_clean_model: bool = False
     uses_first_response: bool = False
     summary_column: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.differences != "none" and not self.has_interval:
+            raise ValueError(f"metric {self.name}: differences need has_interval=True")
 
 
 # By name, in the order of the rows of a `metrics` table.

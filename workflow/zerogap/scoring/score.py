@@ -183,7 +183,7 @@ def strata_notes(clean: pd.DataFrame, bins: int) -> list[str]:
     return [
         f"{nearly_empty} of the {len(sizes)} strata with questions have fewer than "
         f"{FEW_QUESTIONS}; each weighs as much as a full one, so few questions decide SA-PPG: use "
-        "more questions or fewer --bins"
+        "more questions or fewer bins"
     ]
 
 
