@@ -131,4 +131,4 @@ lock: ## resolve the lock file again
 	@touch $@
 
 clean: ## delete results, reports and the site; keeps the environment
-	rm -rf results reports/*/ .snakemake site
+	rm -rf results/* reports/*/ .snakemake site

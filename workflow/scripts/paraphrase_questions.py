@@ -59,7 +59,12 @@ def _check_invalid(
     if not invalid:
         return
     summary = f"{len(invalid)} of {num_questions} questions have no valid paraphrase"
-    if not skip or len(invalid) == num_questions:
+    if len(invalid) == num_questions:
+        raise InputError(
+            f"none of {num_questions} questions has a valid paraphrase; set another "
+            f"paraphrases.method or model:{format_invalid(invalid)}"
+        )
+    if not skip:
         raise InputError(
             f"{summary}; {remedy}, or set paraphrases.on_invalid to skip:{format_invalid(invalid)}"
         )

@@ -1,6 +1,8 @@
 import contextlib
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +18,16 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [("022", "644"), ("002", "664"), ("077", "600")])
+def test_a_file_has_the_mode_of_the_umask(tmp_path, umask, mode):
+    write = (
+        "from zerogap.io import atomic\nwith atomic.replacing('file') as path: path.write_text('')"
+    )
+    shell = f'umask {umask}; exec "$0" -c "$1"'
+    subprocess.run(["sh", "-c", shell, sys.executable, write], cwd=tmp_path, check=True)
+    assert oct((tmp_path / "file").stat().st_mode & 0o777) == f"0o{mode}"
 
 
 @pytest.mark.parametrize(

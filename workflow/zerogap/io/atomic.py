@@ -10,6 +10,10 @@ from pathlib import Path
 from zerogap.errors import InputError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# The mode of new files. To read the umask is to set it, which is not safe once there are threads.
+_UMASK = os.umask(0o077)
+os.umask(_UMASK)
+_MODE = 0o666 & ~_UMASK
 _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
 
 
@@ -29,7 +33,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            temporary.chmod(0o644)  # mkstemp creates private files
+            temporary.chmod(_MODE)  # mkstemp creates private files
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())  # before the rename: complete even after a power cut
             temporary.replace(path)
