@@ -1,6 +1,6 @@
 """Rows per second as a function of the rows of a step: how large should a batch be?
 
-python benchmarks/batch.py --model llama-160m        # one thread: OMP_NUM_THREADS=1
+python benchmarks/batch.py --model smollm2-135m      # one thread: OMP_NUM_THREADS=1
 
 The time of a step is the best of several, in processor time on a CPU. Fifty rows per question, at
 most 32 own tokens.
@@ -17,7 +17,7 @@ ROWS_PER_QUESTION = 50
 
 def main() -> None:
     """Measure steps of several sizes and publish the table."""
-    parser = common.parser(__doc__, model="llama-160m", steps=12)
+    parser = common.parser(__doc__, model="smollm2-135m", steps=12)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     args = parser.parse_args()
     results = common.in_child(

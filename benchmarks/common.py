@@ -21,13 +21,6 @@ sys.path.insert(0, str(ROOT / "workflow"))
 BASES = ROOT / "workflow/resources/bases"
 
 SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "llama-160m": (
-        "LlamaConfig",
-        {
-            "vocab_size": 32000, "hidden_size": 768, "intermediate_size": 2048,
-            "num_hidden_layers": 12, "num_attention_heads": 12, "max_position_embeddings": 2048,
-        },
-    ),
     "smollm2-135m": (
         "LlamaConfig",
         {

@@ -1,7 +1,7 @@
 """The sampler against vLLM and `generate`: tokens per second and peak memory on the same work.
 
-python benchmarks/engines.py                     # the Llama toy model, float32
-python benchmarks/engines.py --model llama-160m  # a shape with random weights, eight shots
+python benchmarks/engines.py                       # the Llama toy model, float32
+python benchmarks/engines.py --model smollm2-135m  # a shape with random weights, eight shots
 python benchmarks/engines.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl --ending natural
 python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 

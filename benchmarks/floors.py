@@ -1,6 +1,6 @@
 """How near the sampler comes to what the hardware allows.
 
-python benchmarks/floors.py --model llama-160m
+python benchmarks/floors.py --model smollm2-135m
 python benchmarks/floors.py --model llama-2-7b --dtype bfloat16 --tokens 128    # on a GPU
 
 Two rates are measured on the device in the same run: bytes per second (copying a large tensor) and
@@ -18,7 +18,7 @@ import common
 
 def main() -> None:
     """Measure a run and publish its speed next to the floors."""
-    parser = common.parser(__doc__, model="llama-160m", questions=20, samples=50, tokens=64)
+    parser = common.parser(__doc__, model="smollm2-135m", questions=20, samples=50, tokens=64)
     parser.add_argument("--rows", type=int, help="batch size; by default as many as fit")
     args = parser.parse_args()
     result = common.in_child(

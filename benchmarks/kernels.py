@@ -1,7 +1,7 @@
 """What the compiled kernels gain on a CPU or a GPU: steps with them and with plain PyTorch.
 
 python benchmarks/kernels.py                        # the Llama toy model
-python benchmarks/kernels.py --model llama-160m     # one thread: OMP_NUM_THREADS=1
+python benchmarks/kernels.py --model smollm2-135m   # one thread: OMP_NUM_THREADS=1
 
 Each number is the best step of a process of its own, in processor time, or in wall time on a GPU;
 the two ways alternate.

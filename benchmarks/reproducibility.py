@@ -8,6 +8,7 @@ counts the responses that differ.
 """
 
 import time
+from pathlib import Path
 from typing import Any
 
 import common
@@ -23,7 +24,7 @@ def main() -> None:
         questions=args.questions, tokens=args.tokens,
     )  # fmt: skip
     common.publish(
-        f"Rounding and draws: {args.model}, {args.dtype}, {args.questions} questions × "
+        f"Rounding and draws: {Path(args.model).name}, {args.dtype}, {args.questions} questions × "
         f"{NUM_SAMPLES} samples",
         ["decoded", "tokens/s", "responses that differ", "solve counts that differ"],
         [
@@ -49,7 +50,7 @@ def measure(
     from zerogap.engine.decoder import SamplingParams
     from zerogap.engine.sampler import sample
 
-    tokenizer = common.tokenizer()
+    tokenizer = common.tokenizer(model)
     prompts = common.prompts(model, questions)
     decoder = loading.decoder(common.model(model, dtype, device))
     large = SamplingParams(

@@ -17,6 +17,7 @@ last column counts the rows of the strategy's own responses.
 
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import common
@@ -45,8 +46,8 @@ def main() -> None:
             ]
         )
     common.publish(
-        f"Strategies on {args.model}, {args.dtype}: {args.questions} questions × 50 samples × "
-        f"{args.tokens} tokens, batch size {args.rows}, rounds: {args.repeats}",
+        f"Strategies on {Path(args.model).name}, {args.dtype}: {args.questions} questions × "
+        f"50 samples × {args.tokens} tokens, batch size {args.rows}, rounds: {args.repeats}",
         [
             "strategy", "rows/s (best)", "time relative to Identity", "edit relative to the rest",
             "rows per token of its own responses",
