@@ -69,6 +69,7 @@ def measure(
         "batch-invariant": (invariant, prompts),
         "batch-invariant, questions reversed": (invariant, prompts[::-1]),
     }
+    list(sample(decoder, prompts[:1], tokenizer, small))  # takes what happens once
     references: dict[bool, tuple[list[Any], list[Any]]] = {}
     results = []
     for name, (sampling, ordered_prompts) in ways.items():
