@@ -185,6 +185,20 @@ def test_hooks_on_the_last_projection_are_called():
     assert len(seen) == 11
 
 
+@pytest.mark.parametrize(
+    "name", ["self_attn.q_proj", "self_attn.v_proj", "mlp.up_proj", "mlp.act_fn"]
+)
+def test_a_hook_on_a_layer_of_a_joint_product_changes_the_logits(name):
+    hf_model = model("llama").bfloat16()
+    plain = decoded_logits(hf_model)
+    layer = hf_model.model.layers[0].get_submodule(name)
+    handle = layer.register_forward_hook(lambda _, inputs, output: 3 * output)
+    hooked = decoded_logits(hf_model)
+    handle.remove()
+    assert not torch.equal(hooked, plain)
+    assert torch.equal(decoded_logits(hf_model), plain)
+
+
 @pytest.mark.parametrize("family", sorted(set(ARCHITECTURES) - {"llama", "llama_mha"}))
 def test_other_architectures_are_left_alone(family):
     hf_model = model(family).bfloat16()

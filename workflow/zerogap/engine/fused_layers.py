@@ -13,10 +13,11 @@ The kernels compute in float32 and round once (the norm on a CPU twice, as `tran
 where `transformers` rounds after every operation.
 
 All modules stay in place, with their parameters and hooks. They compute as before outside of
-inference mode, in another precision, and where a projection has a bias or an adapter. Attention
-also does so where the model uses another implementation. The model can still be trained, converted,
-adapted and used elsewhere. `unfuse` takes everything back but the joint matrices, of which the
-weights remain views. Packed weights are copies.
+inference mode, in another precision, and where a projection has a bias, an adapter or, if it would
+become part of a joint one, a hook. Attention also does so where the model uses another
+implementation. The model can still be trained, converted, adapted and used elsewhere. `unfuse`
+takes everything back but the joint matrices, of which the weights remain views. Packed weights are
+copies.
 """
 
 import functools
@@ -91,7 +92,8 @@ class _FusedFeedForward:
         self._has_silu = block.config.hidden_act == "silu"
 
     def is_usable(self) -> bool:
-        return self._has_silu and self._gate_and_up.is_usable()
+        has_plain_silu = self._has_silu and not _has_hooks(self._block.act_fn)
+        return has_plain_silu and self._gate_and_up.is_usable()
 
     def __call__(self, hidden: Tensor) -> Tensor:
         weights = self._gate_and_up.weights()
@@ -161,7 +163,8 @@ class _JointProjection:
         return [getattr(self._parent, name) for name in self._names]
 
     def is_usable(self) -> bool:
-        return all(map(_is_plain_linear, self._layers()))
+        layers = self._layers()
+        return all(map(_is_plain_linear, layers)) and not any(map(_has_hooks, layers))
 
     def weights(self) -> list[Tensor]:
         return [layer.weight for layer in self._layers()]
@@ -239,6 +242,10 @@ def _are_views(weights: list[Tensor], joint: Tensor) -> bool:
 
 def _is_plain_linear(layer: Any) -> bool:
     return type(layer) is nn.Linear and layer.bias is None and _is_bfloat16(layer.weight)
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks)
 
 
 def _is_bfloat16(weight: Tensor) -> bool:
