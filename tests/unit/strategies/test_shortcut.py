@@ -115,8 +115,9 @@ CAPACITY = Capacity(
 )
 
 
+@pytest.mark.parametrize("keeps_prefix", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_captured_steps_compute_every_patch_in_turn(family):
+def test_captured_steps_compute_every_patch_in_turn(family, keeps_prefix):
     """Other neurons of the same layer use the captured steps, other layers and no patch do not."""
     captures = []
 
@@ -130,7 +131,8 @@ def test_captured_steps_compute_every_patch_in_turn(family):
         )
         for seed in (1, 2)
     ]
-    patched = shortcut.PatchedDecoder(*decoders, {1: torch.arange(10)})
+    prefix = shortcut.KeptPrefix(decoders[1]) if keeps_prefix else None
+    patched = shortcut.PatchedDecoder(*decoders, {1: torch.arange(10)}, prefix)
     for neurons, new_captures in [
         ({1: torch.arange(10)}, 2),
         ({1: torch.arange(20, 30)}, 0),
@@ -190,6 +192,42 @@ def test_shortcut_patches_the_selected_neurons_from_the_base_models_folder(neuro
         model("llama", 1), model("llama", 2), {0: torch.tensor([3]), 1: torch.tensor([7])}
     )
     assert torch.equal(decode(decoder), decode(expected))
+
+
+def test_a_file_that_selects_no_neurons_is_an_error(tmp_path):
+    file = write_neurons(tmp_path / "shard.parquet", 0, range(5), selected=False)
+    with pytest.raises(InputError, match=r"shard.parquet: selects no neurons.* the merged file"):
+        shortcut.selected_neurons(file)
+
+
+@pytest.mark.parametrize(("layer", "neuron"), [(99, 0), (1, WIDTH)])
+def test_neurons_of_another_model_are_refused_before_the_model_is_changed(layer, neuron, tmp_path):
+    model("llama", 2).save_pretrained(tmp_path / "base")
+    file = write_neurons(tmp_path / "neurons.parquet", [0, layer], [0, neuron])
+    context = Context([], [], base_model=tmp_path / "base", neurons=file)
+    contaminated = SharedPromptDecoder(model("llama", 1))
+    with pytest.raises(InputError, match=f"selects neuron {neuron} of layer {layer}, which"):
+        shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
+    assert not any(module._forward_pre_hooks for module in contaminated.model.modules())
+
+
+def test_the_storage_of_the_contaminated_model_is_free_while_the_base_model_loads(
+    neurons_file, tmp_path, monkeypatch
+):
+    model("llama", 2).save_pretrained(tmp_path / "base")
+    context = Context([], [], base_model=tmp_path / "base", neurons=neurons_file)
+    contaminated = SharedPromptDecoder(model("llama", 1), make_capture=lambda: traced)
+    contaminated.reserve(CAPACITY)
+    from_pretrained = shortcut.AutoModelForCausalLM.from_pretrained
+    capacities = []
+
+    def load(*arguments, **options):
+        capacities.append(contaminated._capacity)
+        return from_pretrained(*arguments, **options)
+
+    monkeypatch.setattr(shortcut.AutoModelForCausalLM, "from_pretrained", load)
+    shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
+    assert capacities == [None]
 
 
 def test_shortcut_without_neurons_is_an_error():

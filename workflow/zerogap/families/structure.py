@@ -7,7 +7,7 @@ named `experts` or `router` mark a mixture of experts, which is not supported.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -88,6 +88,16 @@ def down_projections(model: PreTrainedModel) -> list[nn.Module]:
         InputError: the structure is not supported.
     """
     return [block.get_submodule(_down_projection(model, block)) for block in _blocks(model)]
+
+
+def num_neurons(model: PreTrainedModel) -> list[int]:
+    """The neurons of each decoder block: what its down projection reads.
+
+    Raises:
+        InputError: the structure is not supported.
+    """
+    layers = cast("list[nn.Linear | Conv1D]", down_projections(model))
+    return [_features(layer)[0] for layer in layers]
 
 
 def _blocks(model: PreTrainedModel) -> list[nn.Module]:

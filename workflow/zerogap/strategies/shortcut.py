@@ -26,7 +26,7 @@ from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.prompt_cache import padded_rows
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, passes_end_before
 from zerogap.errors import InputError
-from zerogap.families.structure import down_projections
+from zerogap.families.structure import down_projections, num_neurons
 from zerogap.io import parquet
 from zerogap.strategies.base import Context, Intervention
 
@@ -41,7 +41,8 @@ class Shortcut:
         """Return the patch. The base model is loaded when the contaminated model's decoder exists.
 
         Raises:
-            InputError: the context has no base model or no neurons file.
+            InputError: the context has no base model or no neurons file, or the file selects no
+                neurons. Wrapping raises it if it selects neurons that a model does not have.
         """
         if context.base_model is None or context.neurons is None:
             raise InputError(
@@ -49,12 +50,16 @@ class Shortcut:
                 "needs_base_model: true in the configuration, or pass base_model and neurons to "
                 "zerogap.sample"
             )
-        folder, neurons = context.base_model, selected_neurons(context.neurons)
+        folder, file = context.base_model, context.neurons
+        neurons = selected_neurons(file)
 
         def wrap_decoder(contaminated: Decoder) -> PatchedDecoder:
+            contaminated.reserve(None)  # room for the base model
             model = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=contaminated.model.dtype, use_safetensors=True
             )
+            for patched in (contaminated.model, model):
+                _check_neurons(neurons, patched, file)
             base = loading.decoder(model.to(contaminated.device), with_logits=False)
             return PatchedDecoder(contaminated, base, neurons)
 
@@ -267,6 +272,23 @@ def _sizes(neurons: Neurons) -> dict[int, int]:
     return {layer: len(indices) for layer, indices in neurons.items()}
 
 
+def _check_neurons(neurons: Neurons, model: PreTrainedModel, file: Path) -> None:
+    """Check that a model has these neurons.
+
+    Raises:
+        InputError: it does not.
+    """
+    widths = num_neurons(model)
+    for layer, indices in neurons.items():
+        width = widths[layer] if layer < len(widths) else 0
+        if int(indices.max()) >= width:
+            raise InputError(
+                f"{file}: selects neuron {int(indices.max())} of layer {layer}, which "
+                f"{model.name_or_path or 'the model'} does not have; give the neurons that were "
+                "localised for this model"
+            )
+
+
 @contextlib.contextmanager
 def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
     """Record the neurons of a model's forward passes.
@@ -292,9 +314,18 @@ def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
 
 
 def selected_neurons(path: Path) -> Neurons:
-    """Return the neurons that a `neurons` file selects, by layer."""
+    """Return the neurons that a `neurons` file selects, by layer.
+
+    Raises:
+        InputError: it selects none, as the file of a shard.
+    """
     table = parquet.read(path, "neurons")
     selected = table[table.selected]
+    if selected.empty:
+        raise InputError(
+            f"{path}: selects no neurons, so that Shortcut would change nothing; give the merged "
+            "file and not that of a shard, or raise neuron_localisation.fraction"
+        )
     return {
         layer: torch.tensor(selected.neuron[selected.layer == layer].tolist())
         for layer in sorted(set(selected.layer.tolist()))
