@@ -7,6 +7,8 @@ import zerogap
 from helpers.neuron_tables import write_neurons
 from helpers.rules import parity
 from helpers.tiny_models import model, tokenizer
+from zerogap.engine import loading, sampler
+from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling import api
@@ -38,9 +40,46 @@ def test_an_output_that_is_a_folder_is_refused_before_anything_is_decoded(tmp_pa
 
 
 def test_at_temperature_0_all_responses_to_a_prompt_are_the_greedy_one():
-    table = sample(temperature=0)
+    net = model("llama").bfloat16()
+    table = zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=6, max_new_tokens=12, temperature=0)
     assert len(table) == 6 * len(PROMPTS)
-    assert (table.groupby("question_id").text.nunique() == 1).all()
+    prompts = [Prompt(name, TOKENIZER(text)["input_ids"]) for name, text in PROMPTS.items()]
+    params = SamplingParams(temperature=0, max_new_tokens=12)
+    trajectories, _ = decode_greedily(loading.decoder(net), prompts, TOKENIZER, params)
+    for prompt, trajectory in zip(prompts, trajectories, strict=True):
+        drawn = table[table.question_id == prompt.question_id].token_ids
+        assert [list(token_ids) for token_ids in drawn] == [trajectory.token_ids] * 6
+
+
+def test_logits_are_in_float32_at_temperature_0(monkeypatch):
+    dtypes = []
+
+    def recorded(logits):
+        dtypes.append(logits.dtype)
+        return most_likely(logits)
+
+    most_likely = sampler.most_likely
+    monkeypatch.setattr(sampler, "most_likely", recorded)
+    net = model("llama").bfloat16()
+    zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3, temperature=0)
+    assert set(dtypes) == {torch.float32}
+
+
+def test_nothing_stays_reserved_after_the_call(monkeypatch):
+    decoder = loading.decoder(model("llama"))
+    reserved = []
+    reserve = decoder.reserve
+    monkeypatch.setattr(decoder, "reserve", lambda c: reserved.append(c) or reserve(c))
+    monkeypatch.setattr(loading, "decoder", lambda model: decoder)
+    sample()
+    assert reserved[-1] is None
+
+
+@pytest.mark.parametrize("name", ["base_model", "neurons"])
+def test_a_missing_file_of_shortcut_is_named_before_anything_is_decoded(name, monkeypatch):
+    monkeypatch.delattr(api, "decode_greedily")
+    with pytest.raises(InputError, match=f"{name}: nowhere/file does not exist"):
+        sample(strategy=zerogap.Shortcut(), **{name: "nowhere/file"})
 
 
 def test_gold_answers_mark_responses_right_or_wrong():

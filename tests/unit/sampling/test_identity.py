@@ -1,9 +1,11 @@
 import importlib
 import importlib.metadata
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import peft
 import pytest
 import torch
 
@@ -54,6 +56,22 @@ def test_bfloat16_weights_are_digested() -> None:
     with torch.no_grad():
         half.lm_head.weight[0, 0] += 1
     assert model_identity(half) != before
+
+
+def test_a_models_identity_includes_the_active_adapter_and_its_scaling():
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"])
+    net = peft.get_peft_model(model("llama"), config, "first")
+    net.add_adapter("second", config)
+    identities = [model_identity(net)]
+    net.set_adapter("second")
+    identities.append(model_identity(net))
+    with net.disable_adapter():
+        identities.append(model_identity(net))
+    net.base_model.model.model.layers[0].self_attn.q_proj.scaling["second"] = 7.0
+    identities.append(model_identity(net))
+    assert all(a != b for a, b in itertools.combinations(identities, 2))
+    net.set_adapter("second")
+    assert model_identity(net) == identities[-1]
 
 
 def test_a_tokenizer_is_another_if_its_end_token_changed() -> None:

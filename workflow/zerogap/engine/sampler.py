@@ -9,6 +9,7 @@ its samples. A strategy is one function that edits the logits of a step.
 All bookkeeping is done on the host, from one transfer of the drawn tokens per step.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -61,14 +62,9 @@ def greedy(
     Raises:
         InputError: as :func:`sample`.
     """
-    indices = range(len(prompts))
-    with float32_logits(decoder.model) as changes_steps:
-        if changes_steps:
-            decoder.reserve(None)  # steps that were captured with other logits
-        trajectories = dict(_decode(decoder, prompts, tokenizer, sampling, indices, num_samples=1))
-        if changes_steps:
-            decoder.reserve(None)
-    return [trajectories[index][0] for index in indices]
+    one_each = dataclasses.replace(sampling, num_samples=1)
+    trajectories = dict(sample(decoder, prompts, tokenizer, one_each))
+    return [trajectories[index][0] for index in range(len(prompts))]
 
 
 def sample(
@@ -80,6 +76,8 @@ def sample(
     indices: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, list[Response]]]:
     """Draw `sampling.num_samples` responses to every prompt.
+
+    At temperature 0 they are all the greedy trajectory, from logits in float32.
 
     Args:
         decoder: the model.
@@ -98,7 +96,15 @@ def sample(
     """
     if indices is None:
         indices = range(len(prompts))
-    return _decode(decoder, prompts, tokenizer, sampling, indices, sampling.num_samples, edit)
+    if sampling.temperature > 0:
+        yield from _decode(decoder, prompts, tokenizer, sampling, indices, edit)
+        return
+    with float32_logits(decoder.model) as changes_steps:
+        if changes_steps:
+            decoder.reserve(None)  # steps that were captured with other logits
+        yield from _decode(decoder, prompts, tokenizer, sampling, indices, edit)
+        if changes_steps:
+            decoder.reserve(None)
 
 
 def shared_prefix_length(prompts: list[Prompt]) -> int:
@@ -151,8 +157,7 @@ def _decode(
     tokenizer: PreTrainedTokenizerBase,
     sampling: SamplingParams,
     indices: Sequence[int],
-    num_samples: int,
-    edit: Edit | None = None,
+    edit: Edit | None,
 ) -> Iterator[tuple[int, list[Response]]]:
     """The loop of greedy decoding (temperature 0) and of sampling.
 
@@ -162,6 +167,7 @@ def _decode(
         raise InputError(
             "the tokenizer has no end token (eos_token), so no response would ever end"
         )
+    num_samples = sampling.num_samples
     batch = Batch(sampling, StopStrings(tokenizer, sampling.stop), tokenizer.eos_token_id)
     if sampling.batch_size == "auto":
         batch_size = auto_batch_size(decoder, prompts, sampling)

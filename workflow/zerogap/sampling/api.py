@@ -10,7 +10,7 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.engine import fused_layers, loading
+from zerogap.engine import fused_layers, loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -97,6 +97,9 @@ def sample(
         raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
     if output is not None and Path(output).is_dir():
         raise InputError(f"{output}: is a folder; name the file to write")
+    for name, path in (("base_model", base_model), ("neurons", neurons)):
+        if path is not None and not Path(path).exists():
+            raise InputError(f"{name}: {path} does not exist")
     texts = prompt_texts(prompts)
     rule = extraction_rule(extraction)
     golds = gold_answers(texts, gold, rule)
@@ -124,8 +127,12 @@ def sample(
         base_model=None if base_model is None else Path(base_model),
         neurons=None if neurons is None else Path(neurons),
     )
-    with _left_unchanged(model):
-        return job.run(None if output is None else Path(output))
+    try:
+        with _left_unchanged(model):
+            return job.run(None if output is None else Path(output))
+    finally:
+        if base_model is not None:
+            memory.release()  # its fused layers refer to themselves
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,6 +152,12 @@ class _Job:
     def run(self, output: Path | None) -> pd.DataFrame:
         """Decode the trajectories that the strategy needs, then sample."""
         decoder = loading.decoder(self.model)
+        try:
+            return self._run(decoder, output)
+        finally:
+            decoder.reserve(None)  # on a GPU it has reserved most of the memory
+
+    def _run(self, decoder: Decoder, output: Path | None) -> pd.DataFrame:
         if self.strategy is None:
             return self._sample(decoder, Intervention(), [], output)
         params = dataclasses.replace(self.sampling, temperature=0, num_samples=1)

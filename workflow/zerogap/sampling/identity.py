@@ -66,7 +66,21 @@ def model_identity(model: PreTrainedModel) -> dict[str, Any]:
         "generation": model.generation_config and model.generation_config.to_dict(),
         "weights": value_digest(list(zip(names, digests, strict=True))),
         "device": str(model.device),
+        "adapters": _adapters(model),
     }
+
+
+def _adapters(model: PreTrainedModel) -> list[Any]:
+    """Which adapters of peft are active in which layers, and how strongly."""
+    if "peft" not in sys.modules:  # nothing has loaded an adapter
+        return []
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    return [
+        [name, layer.active_adapters, layer.disable_adapters, dict(getattr(layer, "scaling", {}))]
+        for name, layer in model.named_modules()
+        if isinstance(layer, BaseTunerLayer)
+    ]
 
 
 def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:

@@ -4,4 +4,4 @@ Raise it together with an edit that changes responses. Cells are then sampled ag
 ones start over instead of mixing responses of different code.
 """
 
-SAMPLING_VERSION = 10
+SAMPLING_VERSION = 11
