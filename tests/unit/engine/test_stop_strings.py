@@ -44,6 +44,15 @@ def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
     assert automata.reached(states).tolist() == [True, True, False]
 
 
+def test_tokens_that_a_tokenizer_has_gained_count():
+    words = tokenizer()
+    StopStrings(words, ["Q:"])
+    words.add_tokens(["xQ:x"])
+    automata = StopStrings(words, ["Q:"])
+    states = automata.advance(automata.start(1), np.array([len(words) - 1]))
+    assert automata.reached(states).tolist() == [True]
+
+
 def test_a_space_that_the_decoder_drops_at_the_start_of_a_text_counts_within_it():
     """As SentencePiece tokenizers do, for example that of Llama 2."""
     words = {"<unk>": 0, "▁the": 1, "▁answer": 2, "the": 3, "answer": 4}

@@ -6,9 +6,11 @@ these if the environment variable `ZEROGAP_GPU_KERNELS` is 0. The kernels themse
 :mod:`zerogap.engine.gpu_kernels_triton`.
 """
 
+import contextlib
 import os
 import sys
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,6 +47,11 @@ def _works(device: torch.device) -> bool:
         return False
 
 
+def _current_device(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Make a tensor's device the current one, where Triton launches kernels."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
+
+
 def attend(
     query: Tensor,
     prefix: tuple[Tensor, Tensor] | None,
@@ -73,9 +80,10 @@ def attend(
     from zerogap.engine import gpu_kernels_triton  # loading Triton takes time
 
     out = torch.empty_like(query, memory_format=torch.contiguous_format)
-    gpu_kernels_triton.attend(
-        query.contiguous(), prefix, question, own, num_question, num_own, slot, out
-    )
+    with _current_device(query):
+        gpu_kernels_triton.attend(
+            query.contiguous(), prefix, question, own, num_question, num_own, slot, out
+        )
     return out
 
 
@@ -85,9 +93,10 @@ def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
 
     out = torch.empty_like(hidden, memory_format=torch.contiguous_format)
     size = hidden.shape[-1]
-    gpu_kernels_triton.rms_norm(
-        hidden.reshape(-1, size).contiguous(), weight, epsilon, out.view(-1, size)
-    )
+    with _current_device(hidden):
+        gpu_kernels_triton.rms_norm(
+            hidden.reshape(-1, size).contiguous(), weight, epsilon, out.view(-1, size)
+        )
     return out
 
 
@@ -97,7 +106,8 @@ def gated_silu(joined: Tensor) -> Tensor:
 
     size = joined.shape[-1] // 2
     out = joined.new_empty(*joined.shape[:-1], size)
-    gpu_kernels_triton.gated_silu(joined.view(-1, 2 * size), out.view(-1, size))
+    with _current_device(joined):
+        gpu_kernels_triton.gated_silu(joined.view(-1, 2 * size), out.view(-1, size))
     return out
 
 
@@ -113,9 +123,10 @@ def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
     from zerogap.engine import gpu_kernels_triton  # loading Triton takes time
 
     *_, num_heads, size = heads.shape
-    gpu_kernels_triton.rotate(
-        heads.view(-1, num_heads, size),
-        cos.reshape(-1, size).contiguous(),
-        sin.reshape(-1, size).contiguous(),
-        num_rotated,
-    )
+    with _current_device(heads):
+        gpu_kernels_triton.rotate(
+            heads.view(-1, num_heads, size),
+            cos.reshape(-1, size).contiguous(),
+            sin.reshape(-1, size).contiguous(),
+            num_rotated,
+        )

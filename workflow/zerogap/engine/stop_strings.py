@@ -30,7 +30,7 @@ class StopStrings:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
-        texts = _token_texts(tokenizer) if stops else []
+        texts = _token_texts(tokenizer, len(tokenizer)) if stops else []
         characters = set("".join(texts))
         for stop in stops:
             if not stop:
@@ -69,8 +69,8 @@ class StopStrings:
 
 
 @functools.lru_cache(maxsize=1)  # a quarter of a second per call with 50,000 tokens
-def _token_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """The text that each token adds within a response.
+def _token_texts(tokenizer: PreTrainedTokenizerBase, num_tokens: int) -> list[str]:
+    """The text that each of a tokenizer's tokens adds within a response.
 
     A decoder may drop the space at the start of a text (SentencePiece, as in Llama 2), so a token
     is decoded twice in a row and the text of the first occurrence is cut off.
@@ -79,7 +79,7 @@ def _token_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     # collector would take more time than the tokenizer.
     decode = functools.partial(tokenizer.decode, clean_up_tokenization_spaces=False)
     texts = []
-    for index in range(len(tokenizer)):
+    for index in range(num_tokens):
         once, twice = decode([index]), decode([index, index])
         texts.append(twice[len(once) :])
     return texts
