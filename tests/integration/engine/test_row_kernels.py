@@ -59,12 +59,23 @@ def test_bfloat16_arrives_as_its_bits():
     assert total.tolist() == [0x3F80, 0xC000]
 
 
-def test_kernels_run_on_pytorchs_threads(threads):
+def test_kernels_run_on_pytorchs_threads(threads, monkeypatch):
     if row_kernels._openmp_parallel() is None:
         pytest.skip("this PyTorch does not use GNU OpenMP")
     threads(3)
     library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"))
     assert library.omp_get_max_threads() == 3
+    parallel, calls = row_kernels._openmp_parallel(), []
+
+    def recorded(function, job, num_threads, flags):
+        calls.append(num_threads)
+        parallel(function, job, num_threads, flags)
+
+    monkeypatch.setattr(row_kernels, "_openmp_parallel", lambda: recorded)
+    values, total = torch.rand(300, 2), torch.zeros(300)
+    ADD_ROWS(300, values, torch.tensor([1]), total)
+    assert calls == [3]
+    torch.testing.assert_close(total, values.sum(1))
 
 
 def test_where_pytorch_has_other_threads_the_caller_computes_all_rows(threads, monkeypatch):
