@@ -297,8 +297,8 @@ def test_a_new_copy_of_the_same_questions_reruns_nothing(run):
 @pytest.mark.parametrize(
     ("stage", "module", "trainings"),
     [
-        ("DATA", "pipeline/parameters.py", 3),
-        ("TRAINING", "pipeline/parameters.py", 3),
+        ("DATA", "data/version.py", 3),
+        ("TRAINING", "training/version.py", 3),
         ("SAMPLING", "sampling/version.py", 0),
     ],
     ids=["data", "training", "sampling"],
