@@ -115,6 +115,7 @@ def test_a_run_does_not_change_the_screening_of_another_run(scales, tmp_path, mo
     assert result.status == FAILED
     assert f"{screening} was made with another sampling.temperature; restore" in result.text
     assert changed("sampling: { batch_size: 100, num_samples: 30 }") == []
+    assert changed("models: { smollm2: { preparation: { screening: null } } }") == []
 
 
 @pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])

@@ -20,11 +20,12 @@ def check_prepared_bases(config: Config) -> list[CheckResult]:
     for model in jobs.prepared_models(config):
         check, base = f"prepared base of {model}", Path(targets.base_model(config, model))
         screening = base.with_name("screening.parquet")
+        is_screened = model in jobs.screening_models(config) and screening.exists()
         advice = f"restore the values, set another models.{model}.preparation.name, or delete"
         if base.exists() and (changed := _changed_keys(config, model, jobs.PREPARATION)):
             text = f"{base.parent} was made with another {', '.join(changed)}; {advice} the folder"
             results.append(failed(check, text))
-        elif screening.exists() and (changed := _changed_keys(config, model, jobs.SCREENING)):
+        elif is_screened and (changed := _changed_keys(config, model, jobs.SCREENING)):
             text = (
                 f"{screening} was made with another {', '.join(changed)}; {advice} the file, "
                 "after which other questions may be drawn and every run that has it starts over"
