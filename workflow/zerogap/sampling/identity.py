@@ -72,14 +72,13 @@ def model_identity(model: PreTrainedModel) -> dict[str, Any]:
 
 def _adapters(model: PreTrainedModel) -> list[Any]:
     """Which adapters of peft are active in which layers, and how strongly."""
-    if "peft" not in sys.modules:  # nothing has loaded an adapter
+    peft = sys.modules.get("peft.tuners.tuners_utils")
+    if peft is None:  # nothing has loaded an adapter
         return []
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
     return [
         [name, layer.active_adapters, layer.disable_adapters, dict(getattr(layer, "scaling", {}))]
         for name, layer in model.named_modules()
-        if isinstance(layer, BaseTunerLayer)
+        if isinstance(layer, peft.BaseTunerLayer)
     ]
 
 
