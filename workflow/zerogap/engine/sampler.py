@@ -77,7 +77,7 @@ def sample(
 ) -> Iterator[tuple[int, list[Response]]]:
     """Draw `sampling.num_samples` responses to every prompt.
 
-    At temperature 0 they are all the greedy trajectory, from logits in float32.
+    At temperature 0 every token is the most likely one, by logits in float32.
 
     Args:
         decoder: the model.
@@ -102,9 +102,11 @@ def sample(
     with float32_logits(decoder.model) as changes_steps:
         if changes_steps:
             decoder.reserve(None)  # steps that were captured with other logits
-        yield from _decode(decoder, prompts, tokenizer, sampling, indices, edit)
-        if changes_steps:
-            decoder.reserve(None)
+        try:
+            yield from _decode(decoder, prompts, tokenizer, sampling, indices, edit)
+        finally:  # also if the caller takes only some of the responses
+            if changes_steps:
+                decoder.reserve(None)
 
 
 def shared_prefix_length(prompts: list[Prompt]) -> int:

@@ -73,10 +73,15 @@ def preparation_files(config: Config, model: str) -> list[str]:
 def screening(config: Config, owner: str) -> list[str]:
     """What the prepared bases solve of a benchmark's questions, where they are screened."""
     return [
-        f"{jobs.BASES}/{model}/{config.preparation_for(model).name}/screening.parquet"
+        screening_of(config, model)
         for model in jobs.screening_models(config)
         if config.preparation_for(model).benchmark == owner
     ]
+
+
+def screening_of(config: Config, model: str) -> str:
+    """What the prepared base of one model solves, if it is screened."""
+    return f"{jobs.BASES}/{model}/{config.preparation_for(model).name}/screening.parquet"
 
 
 def owner_data(config: Config, variant: str) -> str:

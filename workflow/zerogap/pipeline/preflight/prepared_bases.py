@@ -19,7 +19,7 @@ def check_prepared_bases(config: Config) -> list[CheckResult]:
     results = []
     for model in jobs.prepared_models(config):
         check, base = f"prepared base of {model}", Path(targets.base_model(config, model))
-        screening = base.with_name("screening.parquet")
+        screening = Path(targets.screening_of(config, model))
         is_screened = model in jobs.screening_models(config) and screening.exists()
         advice = f"restore the values, set another models.{model}.preparation.name, or delete"
         if base.exists() and (changed := _changed_keys(config, model, jobs.PREPARATION)):
