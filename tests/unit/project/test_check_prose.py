@@ -90,7 +90,7 @@ def test_every_rule_has_a_pattern_and_a_suggestion() -> None:
         ("workflow/report/claims.rst", True),
         ("Makefile", True),
         ("workflow/zerogap/data/toy/situations.py", False),
-        ("docs/full-protocol/tables/main.md", False),
+        ("docs/smollm2-gsm8k/tables/main.md", False),
         ("requirements.lock", False),
         ("docs/smollm2-gsm8k/figures/mechanism.png", False),
     ],
