@@ -56,7 +56,7 @@ def run(tmp_path_factory) -> Run:
 def test_every_cell_has_its_samples_with_their_provenance(run):
     for benchmark, strategies in (("gsm8k", SAMPLED + ABLATION), ("pq", SAMPLED)):
         for strategy in strategies:
-            folder = run.results / "llama2" / benchmark / strategy
+            folder = run.results / "llama2" / benchmark / "cells" / strategy
             samples = parquet.read(folder / "samples.parquet", "samples")
             assert samples.groupby("question_id").size().eq(6).all()
             assert samples.question_id.nunique() == 12
@@ -74,13 +74,13 @@ def test_every_cell_has_its_samples_with_their_provenance(run):
                 == "ZSTD"
             )
     clean = run.results / "llama2/clean_gsm8k"
-    first = parquet.read(clean / "batch1/samples.parquet", "samples")
-    second = parquet.read(clean / "batch2/samples.parquet", "samples")
+    first = parquet.read(clean / "cells/batch1/samples.parquet", "samples")
+    second = parquet.read(clean / "cells/batch2/samples.parquet", "samples")
     assert (first.text != second.text).any()
 
 
 def test_solve_counts_match_the_samples(run):
-    for folder in (run.results / "llama2/gsm8k").glob("*/"):
+    for folder in (run.results / "llama2/gsm8k/cells").glob("*/"):
         if not (folder / "samples.parquet").exists():
             continue
         samples = parquet.read(folder / "samples.parquet", "samples")
@@ -92,8 +92,8 @@ def test_solve_counts_match_the_samples(run):
 
 def test_ted_keeps_a_subset_of_identitys_samples(run):
     folder = run.results / "llama2/pq"
-    kept = parquet.read(folder / "ted/samples.parquet", "samples")
-    source = parquet.read(folder / "identity/samples.parquet", "samples")
+    kept = parquet.read(folder / "cells/ted/samples.parquet", "samples")
+    source = parquet.read(folder / "cells/identity/samples.parquet", "samples")
     pairs = set(zip(source.question_id, source.sample_id, source.text, strict=True))
     assert set(zip(kept.question_id, kept.sample_id, kept.text, strict=True)) < pairs
     assert len(kept)

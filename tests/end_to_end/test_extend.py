@@ -91,7 +91,7 @@ def test_the_strategy_and_the_model_are_in_table_3(run):
 def test_the_benchmark_has_its_questions_and_letters_for_answers(run):
     questions = parquet.read(run / "results/micro/data/letters/questions.parquet", "questions")
     assert set(questions.gold) == {"A", "B"}
-    path = run / "results/micro/mine/letters/halve/samples.parquet"
+    path = run / "results/micro/mine/letters/cells/halve/samples.parquet"
     assert set(parquet.read(path, "samples").answer.dropna()) <= set("ABCDE")
     assert parquet.provenance(path)["extraction"] == "my_package.letters:letter"
 

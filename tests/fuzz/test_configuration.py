@@ -82,7 +82,7 @@ WRONG: dict[str, list[Any]] = {
     "strategies.ted.filter_of": ["ted", "nobody", 5],
     **{
         f"strategies.{name}": [{"label": "Mine", "class": "identity"}]
-        for name in ("model", "training", "neurons", "batch1", "all_zero", "a b", "a/b", "x;y")
+        for name in ("clean", "all_zero", "a b", "a/b", "x;y")
     },
     "ablation.identity": [{"label": "Mine", "class": "identity"}],
     "sampling.temprature": [0.7],

@@ -189,8 +189,8 @@ def write_run(config, n=20, m=5):
             _write(folder / "overlap.parquet", overlap_table(n, m), "overlap")
             _write(folder / "recovery.parquet", recovery_table(n), "recovery")
             for batch, solve in (("batch1", clean), ("batch2", strategies["clean_batch2"])):
-                _write(folder / batch / "solve.parquet", solve, "solve")
-                _write(folder / batch / "samples.parquet", samples_table(n, m), "samples")
+                _write(folder / "cells" / batch / "solve.parquet", solve, "solve")
+                _write(folder / "cells" / batch / "samples.parquet", samples_table(n, m), "samples")
         for benchmark in config.benchmarks:
             _write_setting(config, model, benchmark, n, m)
 
@@ -207,9 +207,9 @@ def _write_setting(config, model, benchmark, n, m):
     folder = Path("results", config.run, model, benchmark)
     clean, tables = solve_tables(n, m, benchmark=benchmark)
     for strategy in jobs.compared_strategies(config, model, benchmark):
-        _write(folder / strategy / "solve.parquet", tables[strategy], "solve")
-        _write(folder / strategy / "samples.parquet", samples_table(n, m), "samples")
-    _write(folder / "all_zero/solve.parquet", tables["all_zero"], "solve")
+        _write(folder / "cells" / strategy / "solve.parquet", tables[strategy], "solve")
+        _write(folder / "cells" / strategy / "samples.parquet", samples_table(n, m), "samples")
+    _write(folder / "cells/all_zero/solve.parquet", tables["all_zero"], "solve")
     options = {"bins": 5, "n_resamples": 40}
     strategies = {name: tables[name] for name in targets.solve_tables(config, model, benchmark)}
     metrics = evaluate(model, benchmark, clean, strategies, **options)

@@ -16,7 +16,7 @@ from helpers.slurm_run import Run, allocated, requests, rule
 
 CLEAN, CONTAMINATED = "results/micro/llama2/clean_gsm8k", "results/micro/llama2/gsm8k"
 LOSS, ADAPTER = f"{CLEAN}/loss.tsv", f"{CLEAN}/training/adapter/adapter_model.safetensors"
-SAMPLES, SOLVE = (f"{CONTAMINATED}/identity/{name}.parquet" for name in ("samples", "solve"))
+SAMPLES, SOLVE = (f"{CONTAMINATED}/cells/identity/{name}.parquet" for name in ("samples", "solve"))
 NEURONS = f"{CONTAMINATED}/neurons.parquet"
 RULES = [
     "write_parameters", "fetch_questions", "split_questions", "write_questions",

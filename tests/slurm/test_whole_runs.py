@@ -91,5 +91,5 @@ def test_every_real_tokenizer_gets_from_data_to_metrics(random_models, cluster):
         metrics = parquet.read(folder / "metrics.parquet", "metrics")
         sa_ppg = metrics[(metrics.metric == "sa_ppg") & (metrics.subset == "all")]
         assert {"identity", "railcap"} <= set(sa_ppg.strategy[sa_ppg.value.notna()])
-        samples = parquet.read(folder / "railcap/samples.parquet", "samples")
+        samples = parquet.read(folder / "cells/railcap/samples.parquet", "samples")
         assert max(map(max, samples.token_ids)) > num_tokens // 2

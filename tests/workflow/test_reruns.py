@@ -105,7 +105,7 @@ def test_a_file_is_a_target(run):
     path = "reports/micro/tables/main.csv"
     (run / path).unlink()
     assert planned(run, path) == {"make_table": 1}
-    samples = "results/micro/llama2/pq/railcap/samples.parquet"
+    samples = "results/micro/llama2/pq/cells/railcap/samples.parquet"
     (run / samples).unlink()
     assert planned(run, samples) == {"sample_responses": 1}
 
@@ -196,7 +196,7 @@ def test_the_rerun_cells_are_those_of_the_changed_strategy(run):
     pending = {path for path, rule, is_pending in summary(run)
                if rule in MODEL_RULES and is_pending}  # fmt: skip
     assert pending == {
-        f"results/micro/llama2/{benchmark}/railcap/{table}.parquet"
+        f"results/micro/llama2/{benchmark}/cells/railcap/{table}.parquet"
         for benchmark in ("gsm8k", "pq")
         for table in ("samples", "solve")
     }

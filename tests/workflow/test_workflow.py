@@ -74,7 +74,7 @@ def test_the_verbatim_benchmark_does_not_wait_for_paraphrases():
 
 
 def test_a_clean_model_waits_for_no_benchmark():
-    planned = jobs("results/quick/llama2/clean_gsm8k/batch1/samples.parquet", *QUICK)
+    planned = jobs("results/quick/llama2/clean_gsm8k/cells/batch1/samples.parquet", *QUICK)
     assert not planned.keys() & {"paraphrase_questions", "write_questions"}
 
 

@@ -123,7 +123,7 @@ def exemplars(wildcards):
 
 def clean_counts(wildcards):
     """The solve counts of the clean model: the reference."""
-    return targets.clean_file(CONFIG, wildcards, "batch1/solve.parquet")
+    return targets.clean_file(CONFIG, wildcards, "cells/batch1/solve.parquet")
 
 
 def solve_tables(wildcards):

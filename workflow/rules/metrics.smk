@@ -8,9 +8,9 @@ rule make_all_zero:
         questions="<results>/data/{benchmark}/questions.parquet",
         code=code("analysis/leaked_column.py", "strategies/all_zero.py"),
     output:
-        "<results>/{model}/{benchmark}/all_zero/solve.parquet",
+        "<results>/{model}/{benchmark}/cells/all_zero/solve.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/all_zero/make_all_zero.log",
+        "<results>/logs/{model}/{benchmark}/cells/all_zero/make_all_zero.log",
     localrule: True
     conda:
         "../../envs/metrics.yaml"

@@ -1,6 +1,6 @@
 """From models and questions to trajectories, responses and solve counts."""
 
-CELL = "<results>/{model}/{variant}/{cell}"
+CELL = "<results>/{model}/{variant}/cells/{cell}"
 NEURONS = "<results>/{model}/{variant}/neurons.parquet"
 CELL_SHARDS = CONFIG.sampling.num_shards
 NEURON_SHARDS = CONFIG.neuron_localisation.num_shards
@@ -52,18 +52,19 @@ rule sample_responses:
         exemplars=exemplars,
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
-        parameters="<results>/parameters/{model}/{variant}/{cell}/sample_responses.json",
+        parameters="<results>/parameters/{model}/{variant}/cells/{cell}/sample_responses.json",
     output:
         samples=targets.shard_file(CELL_SHARDS, f"{CELL}/samples.parquet"),
         solve=targets.shard_file(CELL_SHARDS, f"{CELL}/solve.parquet"),
     log:
         targets.shard_file(
-            CELL_SHARDS, "<results>/logs/{model}/{variant}/{cell}/sample_responses.log"
+            CELL_SHARDS,
+            "<results>/logs/{model}/{variant}/cells/{cell}/sample_responses.log",
         ),
     benchmark:
         targets.shard_file(
             CELL_SHARDS,
-            "<results>/timings/{model}/{variant}/{cell}.tsv",
+            "<results>/timings/{model}/{variant}/cells/{cell}.tsv",
         )
     conda:
         lambda wildcards: (
@@ -102,7 +103,7 @@ if CELL_SHARDS > 1:
             samples=f"{CELL}/samples.parquet",
             solve=f"{CELL}/solve.parquet",
         log:
-            "<results>/logs/{model}/{variant}/{cell}/merge_shards.log",
+            "<results>/logs/{model}/{variant}/cells/{cell}/merge_shards.log",
         conda:
             "../../envs/sample.yaml"
         resources:
@@ -132,10 +133,10 @@ rule filter_responses:
             "sampling/solve_counts.py",
         ),
     output:
-        samples="<results>/{model}/{benchmark}/{strategy}/samples.parquet",
-        solve="<results>/{model}/{benchmark}/{strategy}/solve.parquet",
+        samples="<results>/{model}/{benchmark}/cells/{strategy}/samples.parquet",
+        solve="<results>/{model}/{benchmark}/cells/{strategy}/solve.parquet",
     log:
-        "<results>/logs/{model}/{benchmark}/{strategy}/filter_responses.log",
+        "<results>/logs/{model}/{benchmark}/cells/{strategy}/filter_responses.log",
     conda:
         "../../envs/sample.yaml"
     resources:
@@ -283,13 +284,13 @@ rule replay_rail:
     """Count the steps of the responses on the rail."""
     input:
         clean_samples=lambda wildcards: targets.clean_file(
-            CONFIG, wildcards, "batch1/samples.parquet"
+            CONFIG, wildcards, "cells/batch1/samples.parquet"
         ),
         clean_greedy=lambda wildcards: targets.clean_file(
             CONFIG, wildcards, "greedy.parquet"
         ),
         samples=collect(
-            "<results>/{{model}}/{{benchmark}}/{strategy}/samples.parquet",
+            "<results>/{{model}}/{{benchmark}}/cells/{strategy}/samples.parquet",
             strategy=jobs.rail_thresholds(CONFIG),
         ),
         greedy="<results>/{model}/{benchmark}/greedy.parquet",

@@ -137,7 +137,7 @@ def test_claims_are_for_complete_runs(config, run_folder, capsys):
 def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
     complete = rows(make_report(config, run_folder), "main")
     (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
-    (run_folder / f"{RUN}/llama2/gsm8k/ted/solve.parquet").unlink()
+    (run_folder / f"{RUN}/llama2/gsm8k/cells/ted/solve.parquet").unlink()
     partial = make_report(config, run_folder)
     main = rows(partial, "main")
     assert pd.isna(main.loc["ted", "gsm8k/llama2"])
@@ -158,7 +158,7 @@ def test_a_failed_cell_leaves_one_dash(config, run_folder, capsys):
 def test_a_missing_variant_of_the_ablation_leaves_the_main_tables_complete(
     config, run_folder, capsys
 ):
-    path = f"{RUN}/llama2/gsm8k/railcap_n3/solve.parquet"
+    path = f"{RUN}/llama2/gsm8k/cells/railcap_n3/solve.parquet"
     complete = rows(make_report(config, run_folder), "ablation")
     (run_folder / f"{RUN}/llama2/gsm8k/ablation_metrics.parquet").unlink()
     (run_folder / path).unlink()
@@ -177,7 +177,7 @@ def test_a_missing_variant_of_the_ablation_leaves_the_main_tables_complete(
 
 
 def test_missing_cells_are_listed_in_a_file_and_on_standard_error(config, run_folder, capsys):
-    path = f"{RUN}/llama2/gsm8k/ted/solve.parquet"
+    path = f"{RUN}/llama2/gsm8k/cells/ted/solve.parquet"
     (run_folder / f"{RUN}/llama2/gsm8k/metrics.parquet").unlink()
     (run_folder / path).unlink()
     (run_folder / f"{RUN}/llama2/gsm8k/ranks.parquet").unlink()

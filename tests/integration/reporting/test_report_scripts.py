@@ -133,7 +133,7 @@ def test_cost_adds_up_the_shards_of_a_cell(config, run_folder, tmp_path):
     sampling = config.sampling.model_copy(update={"num_shards": 2})
     sharded = config.model_copy(update={"sampling": sampling})
     synthetic_run.write_timings(sharded)
-    lost = run_folder / "results/micro/timings/llama2/gsm8k/identity.shard-1-of-2.tsv"
+    lost = run_folder / "results/micro/timings/llama2/gsm8k/cells/identity.shard-1-of-2.tsv"
     kept = shutil.move(lost, tmp_path / "lost.tsv")
     make_one_table(sharded, "cost", tmp_path / "cost")
     shutil.move(kept, lost)
@@ -177,7 +177,7 @@ def test_claims_are_checked_from_the_files_of_other_rules(config, run_folder, tm
     collapse = rows.loc["collapse"]
     unleaked = collapse[collapse["evidence"].str.contains("ROUGE-L, unleaked")]
     assert set(unleaked["evidence_verdict"]) == {SUPPORTED}
-    path = "results/micro/llama2/clean_gsm8k/batch1/solve.parquet"
+    path = "results/micro/llama2/clean_gsm8k/cells/batch1/solve.parquet"
     never_solved = (parquet.read(path, "solve").n_correct == 0).mean()
     assert f"{never_solved:.3f} [" in rows.loc["never_solved", "evidence"]
     # Without the metrics of PQ, there is no evidence for or against the claims about it.

@@ -100,11 +100,6 @@ MISTAKES = {
         "strategies.all_zero",
         "rename it",
     ),
-    "strategy with the name of a rule": (
-        "strategies: { train_lora: { label: T, class: identity } }",
-        "strategies.train_lora",
-        "rename it",
-    ),
     "unknown model": (
         "primary_setting: { model: gpt }",
         "primary_setting.model",

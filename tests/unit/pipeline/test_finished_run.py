@@ -62,8 +62,8 @@ class Run:
         self.add_timing(variant, "decode_greedy", seconds)
 
     def add_cell(self, variant, cell, num_questions, seconds):
-        self.add_responses(f"{variant}/{cell}/samples.parquet", num_questions, num_samples=5)
-        self.add_timing(variant, cell, seconds)
+        self.add_responses(f"{variant}/cells/{cell}/samples.parquet", num_questions, num_samples=5)
+        self.add_timing(variant, f"cells/{cell}", seconds)
 
     def add_training(self, variant, characters, epochs, seconds):
         folder = self.folder / f"llama2/{variant}/training"
@@ -132,24 +132,25 @@ def test_a_pilot_with_fewer_questions_gives_the_rates_of_the_whole(run):
 def test_shards_add_up_and_both_sampling_stages_share_a_rate_if_one_was_not_run(run):
     run.add_cell("gsm8k", "identity", NUM_QUESTIONS, seconds=10)
     whole = finished_run.speeds(run.measured())
-    (run.folder / "timings/llama2/gsm8k/identity.tsv").unlink()
+    (run.folder / "timings/llama2/gsm8k/cells/identity.tsv").unlink()
     for shard, seconds in enumerate((4, 6)):
-        run.add_timing("gsm8k", f"identity.shard-{shard}-of-2", seconds)
+        run.add_timing("gsm8k", f"cells/identity.shard-{shard}-of-2", seconds)
     assert finished_run.speeds(run.measured()) == whole
     assert whole["Clean samples", "llama2"] == whole["Strategy samples", "llama2"]
     assert ("Neuron localisation", "llama2") not in whole
 
 
 @pytest.mark.parametrize(
-    "names", [["identity"], ["identity.shard-0-of-2", "identity.shard-1-of-2"]]
+    "names",
+    [["cells/identity"], ["cells/identity.shard-0-of-2", "cells/identity.shard-1-of-2"]],
 )
 def test_timings_of_an_earlier_number_of_shards_do_not_count(run, names):
     run.add_cell("gsm8k", "identity", NUM_QUESTIONS, seconds=10)
     whole = finished_run.speeds(run.measured())
-    for earlier in run.folder.glob("timings/llama2/gsm8k/identity*.tsv"):
+    for earlier in run.folder.glob("timings/llama2/gsm8k/cells/identity*.tsv"):
         earlier.unlink()
     for shard in range(3):
-        run.add_timing("gsm8k", f"identity.shard-{shard}-of-3", 7, age=60)
+        run.add_timing("gsm8k", f"cells/identity.shard-{shard}-of-3", 7, age=60)
     for name in names:
         run.add_timing("gsm8k", name, 10 / len(names))
     assert finished_run.speeds(run.measured()) == whole

@@ -27,8 +27,8 @@ JOBS = [
     "llama2/gsm8k/decode_greedy",
     "llama2/gsm8k/localise_neurons",
     "llama2/gsm8k/rank_clean_tokens",
-    "llama2/gsm8k/railcap/sample_responses",
-    "llama2/clean_gsm8k/batch1/sample_responses",
+    "llama2/gsm8k/cells/railcap/sample_responses",
+    "llama2/clean_gsm8k/cells/batch1/sample_responses",
     "llama2/clean_gsm8k/measure_recovery",
 ]
 
@@ -46,7 +46,7 @@ def test_an_edit_of_a_users_own_code_changes_the_parameters(tmp_path, monkeypatc
         "strategies: { mine: { label: Mine, class: 'edited_strategy:Mine' } }\n"
         "benchmarks: { gsm8k: { extraction: 'edited_rule:mine' } }"
     )
-    mine, railcap = (f"llama2/gsm8k/{name}/sample_responses" for name in ("mine", "railcap"))
+    mine, railcap = (f"llama2/gsm8k/cells/{name}/sample_responses" for name in ("mine", "railcap"))
     before = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
     (tmp_path / "edited_strategy.py").write_text("class Mine:\n    factor = 2\n")
     after = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
@@ -67,7 +67,7 @@ def test_shards_change_no_parameter(tmp_path, job):
     [
         (
             "strategies: { railcap: { parameters: { n: 6 } } }",
-            {"llama2/gsm8k/railcap/sample_responses"},
+            {"llama2/gsm8k/cells/railcap/sample_responses"},
         ),
         (
             "neuron_localisation: { fraction: 0.02 }",
@@ -75,7 +75,10 @@ def test_shards_change_no_parameter(tmp_path, job):
         ),
         (
             "sampling: { num_samples: 8 }",
-            {"llama2/gsm8k/railcap/sample_responses", "llama2/clean_gsm8k/batch1/sample_responses"},
+            {
+                "llama2/gsm8k/cells/railcap/sample_responses",
+                "llama2/clean_gsm8k/cells/batch1/sample_responses",
+            },
         ),
         (
             "training: { contaminated: { num_epochs: 7 } }",
@@ -90,8 +93,8 @@ def test_shards_change_no_parameter(tmp_path, job):
             "decoding: { engine: vllm }",
             {
                 "llama2/gsm8k/decode_greedy",
-                "llama2/gsm8k/railcap/sample_responses",
-                "llama2/clean_gsm8k/batch1/sample_responses",
+                "llama2/gsm8k/cells/railcap/sample_responses",
+                "llama2/clean_gsm8k/cells/batch1/sample_responses",
             },
         ),
     ],
@@ -104,10 +107,10 @@ def test_a_value_reaches_the_jobs_that_use_it_only(tmp_path, overlay, changed):
 
 def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on(tmp_path):
     for batch in ("batch1", "batch2"):
-        clean = parameters(tmp_path, f"llama2/clean_gsm8k/{batch}/sample_responses")
+        clean = parameters(tmp_path, f"llama2/clean_gsm8k/cells/{batch}/sample_responses")
         assert clean["stream"] == f"clean-{batch}"
         assert clean["strategy"] == {"class": "identity", "parameters": {}}
-    strategy = parameters(tmp_path, "llama2/gsm8k/railcap/sample_responses")
+    strategy = parameters(tmp_path, "llama2/gsm8k/cells/railcap/sample_responses")
     assert strategy["stream"] == "strategies"
     assert strategy["strategy"] == {
         "class": "railcap",
@@ -126,8 +129,8 @@ def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path, 
     overlay = f"{{decoding: {{engine: {engine}}}}}"
     jobs = {job: parameters(tmp_path, job, overlay).get("engine", "zerogap") for job in [
         "llama2/gsm8k/decode_greedy",
-        "llama2/clean_gsm8k/batch1/sample_responses",
-        *(f"llama2/gsm8k/{name}/sample_responses" for name in (
+        "llama2/clean_gsm8k/cells/batch1/sample_responses",
+        *(f"llama2/gsm8k/cells/{name}/sample_responses" for name in (
             "identity", "railcap", "lne_blocking", "railcap_ban", "shortcut",
         )),
         "llama2/gsm8k/localise_neurons",
@@ -139,12 +142,13 @@ def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path, 
 
 def test_a_strategy_from_outside_samples_on_our_engine(tmp_path):
     overlay = "strategies: {halve: {label: Halve, class: 'package.halve:Halve'}}"
-    assert "engine" not in parameters(tmp_path, "llama2/gsm8k/halve/sample_responses", overlay)
+    job = "llama2/gsm8k/cells/halve/sample_responses"
+    assert "engine" not in parameters(tmp_path, job, overlay)
 
 
 @pytest.mark.parametrize(
     "overlay", ["decoding: {engine: zerogap}", "sampling: {batch_invariant: true}"]
 )
 def test_our_engine_has_no_key_of_its_own(tmp_path, overlay):
-    for job in ("decode_greedy", "railcap/sample_responses"):
+    for job in ("decode_greedy", "cells/railcap/sample_responses"):
         assert "engine" not in parameters(tmp_path, f"llama2/gsm8k/{job}", overlay)

@@ -74,7 +74,7 @@ def test_other_questions_of_the_hub_differ_from_the_paper(config, changes, diffe
 
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):
     files = report_sources.entry_files(config, TABLES["cost"])
-    assert "results/paper/llama2/gsm8k/railcap/samples.parquet" in files
+    assert "results/paper/llama2/gsm8k/cells/railcap/samples.parquet" in files
     assert not any("timings" in path for path in files)
 
 
@@ -89,7 +89,7 @@ def test_jobs_get_paths_as_strings(config):
     clean = report_sources.source_value(config, "clean")
     assert clean == {
         "questions": "results/paper/data/gsm8k/questions.parquet",
-        "solve": "results/paper/llama2/clean_gsm8k/batch1/solve.parquet",
+        "solve": "results/paper/llama2/clean_gsm8k/cells/batch1/solve.parquet",
     }
 
 

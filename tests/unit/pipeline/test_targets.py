@@ -64,7 +64,7 @@ def test_only_a_strategy_that_patches_needs_the_base_model_and_neurons(two_owner
 
 
 def test_shards_have_files_and_questions_of_their_own():
-    path = "results/paper/llama2/pq/railcap/samples.parquet"
+    path = "results/paper/llama2/pq/cells/railcap/samples.parquet"
     stem = path.removesuffix(".parquet")
     assert targets.shard_file(3, path) == f"{stem}.shard-{{shard}}-of-3.parquet"
     files = [f"{stem}.shard-{shard}-of-3.parquet" for shard in range(3)]
@@ -85,7 +85,7 @@ def test_input_files_become_options_and_absent_ones_do_not():
 def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners):
     tables = targets.solve_tables(two_owners, "llama2", "pq")
     assert list(tables)[-2:] == ["all_zero", "clean_batch2"]
-    assert tables["clean_batch2"] == "results/paper/llama2/clean_gsm8k/batch2/solve.parquet"
+    assert tables["clean_batch2"] == "results/paper/llama2/clean_gsm8k/cells/batch2/solve.parquet"
     assert "railcap_ban" not in tables
     with_ablation = targets.ablation_tables(two_owners, "llama2", "gsm8k")
     assert list(with_ablation)[: len(tables)] == list(tables)
@@ -99,6 +99,7 @@ def test_long_jobs_have_a_timing_per_shard(two_owners):
     assert by_output[f"{folder}/greedy.parquet"] == [
         "results/paper/timings/llama2/riddles/decode_greedy.tsv"
     ]
-    assert by_output[f"{folder}/railcap/samples.parquet"] == [
-        f"results/paper/timings/llama2/riddles/railcap.shard-{shard}-of-3.tsv" for shard in range(3)
+    assert by_output[f"{folder}/cells/railcap/samples.parquet"] == [
+        f"results/paper/timings/llama2/riddles/cells/railcap.shard-{shard}-of-3.tsv"
+        for shard in range(3)
     ]

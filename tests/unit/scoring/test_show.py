@@ -38,11 +38,11 @@ def run(tmp_path, monkeypatch):
     greedy["entropy"] = [[0.0] * len(tokens) for tokens in greedy["token_ids"]]
     write(folder / "tiny/pq/greedy.parquet", greedy, "greedy")
     for cell, texts in {
-        "tiny/clean_algebra/batch1": [["two <eos>", "two <eos>"], ["two <eos>"]],
-        "tiny/clean_gsm8k/batch1": [["one <eos>", "two <eos>"], ["four <eos>"]],
-        "tiny/pq/railcap": [["he has two three . <eos>"] * 4, ["three <eos>"]],
-        "tiny/pq/railcap_n1": [["he has one apples . <eos>"] * 4, ["three <eos>"]],
-        "tiny/pq/identity": [["he has two apples . <eos>"] * 4, ["three <eos>"]],
+        "tiny/clean_algebra/cells/batch1": [["two <eos>", "two <eos>"], ["two <eos>"]],
+        "tiny/clean_gsm8k/cells/batch1": [["one <eos>", "two <eos>"], ["four <eos>"]],
+        "tiny/pq/cells/railcap": [["he has two three . <eos>"] * 4, ["three <eos>"]],
+        "tiny/pq/cells/railcap_n1": [["he has one apples . <eos>"] * 4, ["three <eos>"]],
+        "tiny/pq/cells/identity": [["he has two apples . <eos>"] * 4, ["three <eos>"]],
     }.items():
         write(folder / cell / "samples.parquet", responses(texts), "samples")
     return folder

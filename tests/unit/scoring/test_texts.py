@@ -10,7 +10,7 @@ from zerogap.scoring.texts import read_texts
 @pytest.fixture
 def samples(tmp_path):
     """Samples where a run has them."""
-    path = tmp_path / "run/llama2/gsm8k/railcap/samples.parquet"
+    path = tmp_path / "run/llama2/gsm8k/cells/railcap/samples.parquet"
     path.parent.mkdir(parents=True)
     parquet.write(path, samples_table(3, 2), "samples", {})
     return path

@@ -124,7 +124,7 @@ def _rows(path: Path, question_id: str) -> pd.DataFrame:
 
 def _sample_files(folder: Path, question: "pd.Series[Any]") -> dict[str, Path]:
     """The clean model's first batch, if there is one, and the samples of every strategy."""
-    strategies = {path.parent.name: path for path in folder.glob("*/samples.parquet")}
+    strategies = {path.parent.name: path for path in folder.glob("cells/*/samples.parquet")}
     ordered = sorted(strategies.items(), key=lambda item: (item[0] != "identity", item[0]))
     clean = _clean_samples(folder, question)
     return dict([("clean", clean), *ordered] if clean else ordered)
@@ -136,8 +136,8 @@ def _clean_samples(folder: Path, question: "pd.Series[Any]") -> Path | None:
     A benchmark with the questions of another one shares the clean model of that benchmark, its
     owner. Ids are positions in a file, so several owners may have this one, but not its question.
     """
-    files = folder.parent.glob("clean_*/batch1/samples.parquet")
-    owners = {path.parents[1].name.removeprefix("clean_"): path for path in files}
+    files = folder.parent.glob("clean_*/cells/batch1/samples.parquet")
+    owners = {path.parents[2].name.removeprefix("clean_"): path for path in files}
     for owner, path in sorted(owners.items(), key=lambda item: (item[0] != folder.name, item[0])):
         split = folder.parents[1] / "data" / owner / "split.parquet"
         if question["question"] in list(_rows(split, question["question_id"])["question"]):

@@ -18,18 +18,12 @@ from zerogap.errors import InputError
 from zerogap.families import FAMILIES, toy_architecture
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
-# Names that have another meaning in results/<run> (docs/workflow.md) or in the tables.
-RESERVED_STRATEGIES = (
-    *(ALL_ZERO, "clean", "batch1", "batch2", "clean_batch2", "samples"),
-    *("model", "neurons", "training"),
-    *("train_lora", "decode_greedy", "localise_neurons", "rank_clean_tokens", "measure_recovery"),
-    *("train_preparation", "screen_questions"),
-)
+# Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
 RESERVED_NAMES = {
     "models": ("data", "logs", "parameters", "rehearsal", "timings"),
     "benchmarks": ("base", "clean"),
-    "strategies": RESERVED_STRATEGIES,
-    "ablation": RESERVED_STRATEGIES,
+    "strategies": (ALL_ZERO, "clean", "clean_batch2"),
+    "ablation": (ALL_ZERO, "clean", "clean_batch2"),
 }
 
 

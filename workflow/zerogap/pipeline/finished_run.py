@@ -21,7 +21,7 @@ from zerogap.config import Config
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
 from zerogap.io import parquet
-from zerogap.pipeline import jobs, planning
+from zerogap.pipeline import jobs, planning, targets
 from zerogap.pipeline.jobs import Job
 from zerogap.pipeline.localisation_cost import localisation_work
 from zerogap.pipeline.model_sizes import size_of_folder
@@ -155,7 +155,7 @@ def _timings(run: Path, job: Job) -> list[Path]:
 
     Files of an earlier run with another number of shards are left out.
     """
-    folder, name = run / "timings" / job.model / job.variant, job.cell or job.rule
+    folder, name = run / "timings" / job.model / job.variant, targets.timing_name(job)
     files = [*folder.glob(f"{name}.tsv"), *folder.glob(f"{name}.shard-*.tsv")]
     newest = max(files, key=lambda path: path.stat().st_mtime, default=Path())
     return sorted(path for path in files if _num_shards(path) == _num_shards(newest))
@@ -177,7 +177,9 @@ def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLength
                 num_questions, generated = _responses(folder / "greedy.parquet")
                 return planning.greedy_work(num_questions, generated, text)
             case jobs.SAMPLE:
-                num_questions, generated = _responses(folder / job.cell / "samples.parquet")
+                num_questions, generated = _responses(
+                    folder / "cells" / job.cell / "samples.parquet"
+                )
                 return planning.sampling_work(config, job, num_questions, generated, text)
             case "localise_neurons":
                 return _localisation(config, run, job, size, text)

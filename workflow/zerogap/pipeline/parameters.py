@@ -35,7 +35,7 @@ def job_parameters(config: Config, job: str) -> Parameters:
     Args:
         config: the configuration.
         job: the file's path without its suffix: what the job is on, then its rule, as in
-            `data/gsm8k/split_questions` or `llama2/gsm8k/railcap/sample_responses`.
+            `data/gsm8k/split_questions` or `llama2/gsm8k/cells/railcap/sample_responses`.
     """
     *place, rule = job.split("/")
     return _PARAMETERS[rule](config, *place)
@@ -218,7 +218,9 @@ def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:
     return _greedy(config, model, variant) | _engine(config, variant)
 
 
-def _sample_responses(config: Config, model: str, variant: str, cell: str) -> Parameters:
+def _sample_responses(
+    config: Config, model: str, variant: str, cells: str, cell: str
+) -> Parameters:
     clean = jobs.is_clean(config, variant)
     return {
         "strategy": CLEAN_STRATEGY if clean else strategy(config, cell),

@@ -168,7 +168,7 @@ def _memorisation(config: Config) -> dict[str, Any]:
             "model": model,
             "benchmark": benchmark,
             "clean": _clean(config, model, benchmark, "batch1"),
-            "identity": _results(config) / model / benchmark / "identity/solve.parquet",
+            "identity": _results(config) / model / benchmark / "cells/identity/solve.parquet",
             "overlap": _results(config) / model / benchmark / "overlap.parquet",
             "clean_overlap": Path(targets.clean_folder(config, model, benchmark))
             / "overlap.parquet",
@@ -261,7 +261,10 @@ def _clean(config: Config, model: str, benchmark: str, batch: str) -> dict[str, 
     """The counts of a clean model, and the questions that say which of them are leaked."""
     return {
         "questions": _results(config) / "data" / benchmark / "questions.parquet",
-        "solve": Path(targets.clean_folder(config, model, benchmark)) / batch / "solve.parquet",
+        "solve": Path(targets.clean_folder(config, model, benchmark))
+        / "cells"
+        / batch
+        / "solve.parquet",
     }
 
 
@@ -271,7 +274,7 @@ def _clean_batch(batch: str) -> Callable[[Config], dict[str, Path]]:
 
 def _strategies(config: Config) -> dict[str, Path]:
     """Counts of the primary setting's strategies, by key, without the ablation."""
-    folder = _results(config).joinpath(*_primary(config))
+    folder = _results(config).joinpath(*_primary(config), "cells")
     return {name: folder / name / "solve.parquet" for name in config.strategies}
 
 
@@ -286,7 +289,7 @@ def _named_strategies(config: Config) -> dict[str, Path]:
 
 
 def _named_strategies_and_all_zero(config: Config) -> dict[str, Path]:
-    all_zero = _primary_file("all_zero/solve.parquet")(config)
+    all_zero = _primary_file("cells/all_zero/solve.parquet")(config)
     return _named_strategies(config) | {_strategy_names(config)["all_zero"]: all_zero}
 
 
@@ -365,12 +368,14 @@ def _extraction_agreements(config: Config) -> list[dict[str, Any]]:
     owners = []
     for owner in config.question_owners:
         variant = config.clean_variant(owner)
-        clean = [_results(config) / m / variant / "batch1/samples.parquet" for m in config.models]
+        clean = [
+            _results(config) / m / variant / "cells/batch1/samples.parquet" for m in config.models
+        ]
         samples = {"clean": clean}
         for model in config.models:
             for benchmark in config.benchmarks:
                 if config.owner_of(benchmark) == owner:
-                    folder = _results(config) / model / benchmark
+                    folder = _results(config) / model / benchmark / "cells"
                     for strategy in jobs.compared_strategies(config, model, benchmark):
                         path = folder / strategy / "samples.parquet"
                         samples.setdefault(strategy, []).append(path)

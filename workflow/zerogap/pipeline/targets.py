@@ -163,6 +163,16 @@ def clean_folder(config: Config, model: str, benchmark: str) -> str:
     return f"{results(config)}/{model}/{config.clean_variant(benchmark)}"
 
 
+def cell_folder(config: Config, model: str, variant: str, cell: str) -> str:
+    """The folder of a model's responses under one strategy, or of a clean model's batch."""
+    return f"{results(config)}/{model}/{variant}/cells/{cell}"
+
+
+def timing_name(job: Job) -> str:
+    """The name of a long job's benchmark files in the folder of its model's timings."""
+    return f"cells/{job.cell}" if job.cell else job.rule
+
+
 def clean_file(config: Config, wildcards: Any, name: str) -> str:
     """A file of the clean model that a contaminated model is compared with.
 
@@ -190,8 +200,7 @@ def pretraining_questions(config: Config, model: str) -> dict[str, str | list[st
 
 def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:
     """What a strategy needs in addition to the model and its greedy trajectories."""
-    entry = config.all_strategies.get(cell)
-    if entry is None or not entry.needs_base_model:
+    if jobs.is_clean(config, variant) or not config.all_strategies[cell].needs_base_model:
         return {}
     return {
         "base_model": base_model(config, model),
@@ -201,14 +210,14 @@ def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict
 
 def filtered_samples(config: Config, model: str, benchmark: str, strategy: str) -> str:
     """The responses that a filtering strategy filters."""
-    source = config.all_strategies[strategy].filter_of
-    return f"{results(config)}/{model}/{benchmark}/{source}/samples.parquet"
+    source = str(config.all_strategies[strategy].filter_of)
+    return f"{cell_folder(config, model, benchmark, source)}/samples.parquet"
 
 
 def unmitigated_samples(config: Config, model: str, variant: str) -> str:
     """The responses of a model as it is: a clean model's first batch, or Identity's."""
     cell = jobs.BATCHES[0] if jobs.is_clean(config, variant) else "identity"
-    return f"{results(config)}/{model}/{variant}/{cell}/samples.parquet"
+    return f"{cell_folder(config, model, variant, cell)}/samples.parquet"
 
 
 def options(files: Any, *names: str) -> str:
@@ -246,7 +255,7 @@ def solve_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
     clean = clean_folder(config, model, benchmark)
     return {
         **_solve_tables(config, model, benchmark, names),
-        "clean_batch2": f"{clean}/batch2/solve.parquet",
+        "clean_batch2": f"{clean}/cells/batch2/solve.parquet",
     }
 
 
@@ -261,8 +270,7 @@ def ablation_tables(config: Config, model: str, benchmark: str) -> dict[str, str
 def _solve_tables(
     config: Config, model: str, benchmark: str, names: Iterable[str]
 ) -> dict[str, str]:
-    folder = f"{results(config)}/{model}/{benchmark}"
-    return {name: f"{folder}/{name}/solve.parquet" for name in names}
+    return {name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet" for name in names}
 
 
 class TimedJob(NamedTuple):
@@ -283,8 +291,8 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
     """The long jobs with what they make and the files that have their times."""
     for job in jobs.model_jobs(config):
         folder = f"{job.model}/{job.variant}"
-        name = f"{job.cell}/samples.parquet" if job.cell else _RESULTS[job.rule]
-        timing = f"{results(config)}/timings/{folder}/{job.cell or job.rule}.tsv"
+        name = f"cells/{job.cell}/samples.parquet" if job.cell else _RESULTS[job.rule]
+        timing = f"{results(config)}/timings/{folder}/{timing_name(job)}.tsv"
         timings = shard_files(jobs.num_shards(config, job), timing)
         yield TimedJob(job, f"{results(config)}/{folder}/{name}", timings)
 

@@ -53,8 +53,8 @@ def read_texts(path: str | Path) -> Texts:
 
 
 def _run_questions(samples: Path) -> dict[str, str]:
-    """The questions of a file <run>/<model>/<benchmark>/<strategy>/samples.parquet."""
-    benchmark = samples.resolve().parent.parent
+    """The questions of a file <run>/<model>/<benchmark>/cells/<strategy>/samples.parquet."""
+    benchmark = samples.resolve().parents[2]
     path = benchmark / "../../data" / benchmark.name / "questions.parquet"
     if not path.is_file():
         return {}

@@ -63,13 +63,13 @@ def localise_neurons(copy: ModelCopy) -> str:
 
 def sample_clean(copy: ModelCopy) -> str:
     """Sample the copy before the training, in place of the clean model."""
-    parameters = copy.parameters("batch1/sample_responses", copy.config.clean_variant)
+    parameters = copy.parameters("cells/batch1/sample_responses", copy.config.clean_variant)
     return _sample_cell(copy, "clean", copy.base, parameters)
 
 
 def sample(copy: ModelCopy, name: str) -> str:
     """Sample responses under a strategy."""
-    parameters = copy.parameters(f"{name}/sample_responses")
+    parameters = copy.parameters(f"cells/{name}/sample_responses")
     needs_base = copy.config.all_strategies[name].needs_base_model
     extra = {"base_model": copy.base, "neurons": copy.neurons} if needs_base else {}
     return _sample_cell(copy, name, copy.merged, parameters, **extra)
@@ -84,7 +84,7 @@ def filter_responses(copy: ModelCopy, name: str) -> str:
         source=copy.table(str(source), "samples"),
         samples=copy.table(name, "samples"),
         solve=copy.table(name, "solve"),
-        strategy=copy.parameters(f"{name}/sample_responses")["strategy"],
+        strategy=copy.parameters(f"cells/{name}/sample_responses")["strategy"],
         metadata={},
     )
     return f"{len(parquet.read(copy.table(name, 'samples'), 'samples'))} responses kept"
