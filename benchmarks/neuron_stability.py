@@ -21,18 +21,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.engine import loading
+from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
 from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.localisation import GreedyPasses
-from zerogap.strategies.neuron_groups import NeuronGroup
 from zerogap.strategies.neuron_localisation import (
     Accuracies,
+    NeuronGroup,
     causal_scores,
     patched_accuracies,
     score_neurons,
     select_neurons,
 )
-from zerogap.strategies.shortcut import KeptPrefix
 
 SIZES = (4, 8, 12, 16, 20, 25, 50, 100)
 REPEATS = 200

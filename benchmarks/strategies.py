@@ -71,9 +71,9 @@ def measure(
     import zerogap
     from zerogap.engine import loading
     from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.patched_decoder import PatchedDecoder
     from zerogap.engine.sampler import greedy, sample
     from zerogap.strategies.base import Context
-    from zerogap.strategies.shortcut import PatchedDecoder
 
     clock = common.clock(device)
     tokenizer, prompts = common.EndlessTokenizer(), common.prompts(model, questions)

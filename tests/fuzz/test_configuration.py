@@ -72,7 +72,6 @@ WRONG: dict[str, list[Any]] = {
     "strategies.railcap.parameters.n": [0, -1, 2.5, "4", True, None, [4], NAN],
     "strategies.railcap.parameters.ngram": [4],
     "strategies.railcap.parameters.suppression": ["stop", None],
-    "strategies.railcap.parameters.cap_eos": ["no", 2],
     "strategies.ted.parameters.tau": [-1, 2.5, "2"],
     "strategies.ted.parameters.max_length": [0, NAN],
     "strategies.lne_blocking.parameters.threshold": [-1, 2.5, "7"],

@@ -16,10 +16,10 @@ from zerogap import LNEBlocking, RailCap
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
+from zerogap.engine.patched_decoder import PatchedDecoder
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.strategies.base import Context
-from zerogap.strategies.shortcut import PatchedDecoder
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

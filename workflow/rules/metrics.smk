@@ -6,7 +6,7 @@ rule make_all_zero:
     input:
         clean=clean_counts,
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("analysis/leaked_column.py", "strategies/all_zero.py"),
+        code=code("analysis/leaked_column.py"),
     output:
         "<results>/{model}/{benchmark}/cells/all_zero/solve.parquet",
     log:

@@ -1,4 +1,8 @@
-"""Write the `solve` table of All-Zero, which fails every question (paper, section 5.2.2)."""
+"""Write the `solve` table of All-Zero, which fails every question (paper, section 5.2.2).
+
+It shows what an equal-weight average rewards: on a weak clean model, answering everything wrong
+comes close to most questions' solve probability. Nothing is decoded.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +10,6 @@ from script_helpers import run_job
 from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.strategies.all_zero import all_zero_counts
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -16,7 +19,7 @@ def main(job: "Snakemake") -> None:
     questions = parquet.read(job.input.questions, "questions")
     clean = with_leaked_of(questions, parquet.read(job.input.clean, "solve"))
     metadata = provenance(**job.params.metadata)
-    parquet.write(job.output[0], all_zero_counts(clean), "solve", metadata)
+    parquet.write(job.output[0], clean.assign(n_correct=0, first_correct=False), "solve", metadata)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from zerogap.sampling.neuron_journal import NeuronJournal
-from zerogap.strategies.neuron_groups import NeuronGroup
+from zerogap.strategies.neuron_localisation import NeuronGroup
 
 FIRST, SECOND = NeuronGroup(0, 0, 2), NeuronGroup(0, 2, 4)
 

@@ -128,15 +128,6 @@ def test_railcap_gives_every_request_its_trajectory():
     ]
 
 
-def test_railcap_without_the_end_token_shortens_the_trajectories():
-    arguments = request_arguments(RailCap(n=2, cap_eos=False), CONTEXT)
-    assert parsed(RailCapArguments, arguments) == [
-        RailCapArguments([4, 5, 6], RailCap(n=2)),
-        None,  # nothing is left of it
-        RailCapArguments([7, 8], RailCap(n=2)),
-    ]
-
-
 @pytest.mark.parametrize("rounding", ["floor", "nearest"])
 def test_lne_blocking_blocks_as_many_steps_as_in_our_engine(rounding):
     strategy = LNEBlocking(threshold=5, beta=1.5, rounding=rounding)

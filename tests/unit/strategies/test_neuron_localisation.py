@@ -1,23 +1,22 @@
-import functools
-
 import numpy as np
 import pytest
 import torch
 
 from helpers.tiny_models import model
 from zerogap.engine.hf_decoder import HFDecoder
+from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.strategies.neuron_groups import NeuronGroup, groups_of_shard, neuron_groups
 from zerogap.strategies.neuron_localisation import (
     Accuracies,
     GreedyResponse,
+    NeuronGroup,
     causal_scores,
     comparative_scores,
+    neuron_groups,
     patched_accuracies,
     score_neurons,
     select_neurons,
 )
-from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
 
 GROUPS = neuron_groups([48, 48, 48], 24)
 
@@ -79,7 +78,7 @@ def test_groups_scored_in_shards_have_the_accuracies_of_the_whole():
     whole = accuracies(1, KeptPrefix(decoder(3)))
     shards = {}
     for shard in range(2):
-        groups = groups_of_shard(GROUPS, shard, 2)
+        groups = GROUPS[shard::2]
         shards |= accuracies(1, KeptPrefix(decoder(3)), groups).patched
     assert shards == whole.patched
 
@@ -97,32 +96,6 @@ def test_the_base_model_reads_the_prefix_once_for_all_patches(decoder_class, mon
         net = decoder_class(model("llama", seed))
         assert len(list(patched_accuracies(net, kept, GROUPS, greedy_tokens))) == len(GROUPS)
     assert prefixes == [[1]]
-
-
-@pytest.mark.parametrize(
-    ("make_decoder", "make_base"),
-    [
-        (SharedPromptDecoder, SharedPromptDecoder),
-        (SharedPromptDecoder, functools.partial(SharedPromptDecoder, with_logits=False)),
-        (HFDecoder, HFDecoder),
-    ],
-)
-def test_a_kept_prefix_gives_the_logits_of_a_computed_one(make_decoder, make_base):
-    """For several patches in turn, several prompts, and after rows were left behind."""
-    kept = KeptPrefix(make_base(model("llama", 3)))
-    for layer in (0, 2, 0):
-        neurons = {layer: torch.arange(20)}
-        logits = []
-        for prefix in (None, kept):
-            base = make_base(model("llama", 3)) if prefix is None else kept.decoder
-            patched = PatchedDecoder(make_decoder(model("llama", 1)), base, neurons, prefix)
-            patched.prefill_prefix([5, 6, 7])
-            steps = [patched.prefill_prompts([[8, 9, layer]])]
-            patched.reorder(np.array([0, 0]))
-            steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
-            logits.append(torch.cat(steps))
-            patched.release()
-        assert torch.equal(*logits)
 
 
 def test_the_neurons_with_the_largest_summed_scores_are_selected():

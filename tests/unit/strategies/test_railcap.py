@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -207,57 +205,3 @@ def test_a_batch_that_does_not_match_the_trajectories_is_an_error():
     processor = RailCapLogitsProcessor([[1, 2], [3, 4]], prompt_length=1)
     with pytest.raises(ValueError, match="2 trajectories for a batch of 3 rows"):
         processor(torch.ones(3, 4, dtype=torch.long), torch.randn(3, 5))
-
-
-END = 4
-
-
-def test_without_cap_eos_the_end_token_keeps_its_logit():
-    words = SimpleNamespace(eos_token_id=END)
-    rows = Rows(torch.tensor([0, 0]), torch.tensor([2, 1]), torch.tensor([[1, 2], [1, -1]]))
-    logits = torch.tensor([[0.0, 1, 2, 3, 9], [0, 1, 9, 3, 2]])
-    for cap_eos, at_the_end in ((True, 3), (False, 9)):
-        railcap = RailCap(n=1, cap_eos=cap_eos)
-        edit_logits = railcap.prepare(Context([[1, 2, END]], [], tokenizer=words)).edit_logits
-        edited = edit_logits(logits.clone(), rows)
-        assert edited[0].tolist() == [0, 1, 2, 3, at_the_end]
-        assert edited[1].tolist() == [0, 1, 3, 3, 2]  # other rail tokens are capped either way
-
-
-@settings(max_examples=200, deadline=None)
-@given(trajectory=tokens, generated=tokens.filter(bool), n=st.integers(1, 3), ends=st.booleans())
-def test_without_cap_eos_railcap_is_algorithm_1_on_the_trajectory_without_its_end_token(
-    trajectory, generated, n, ends
-):
-    trajectory = [token for token in trajectory if token != END]
-    logits = [0.0, 1.0, 2.0, 3.0, 9.0]
-    processor = RailCapLogitsProcessor(
-        [[*trajectory, END] if ends else trajectory],
-        prompt_length=0, n=n, cap_eos=False, eos_token_id=END,
-    )  # fmt: skip
-    edited = processor(torch.tensor([generated]), torch.tensor([logits]))
-    assert edited[0].tolist() == algorithm_1(trajectory, generated, logits, n, "cap")
-
-
-def test_any_of_several_end_tokens_is_left_alone():
-    processor = RailCapLogitsProcessor(
-        [[1, 3], [1, 4]], prompt_length=0, n=1, cap_eos=False, eos_token_id=[3, 4]
-    )
-    scores = torch.tensor([[0.0, 1, 2, 9, 3], [0, 1, 2, 3, 9]])
-    assert torch.equal(processor(torch.tensor([[1], [1]]), scores), scores)
-
-
-@pytest.mark.parametrize("padding", [END, 0])
-def test_without_cap_eos_padding_behind_the_end_token_does_not_count(padding):
-    processor = RailCapLogitsProcessor(
-        [[1, 2, END, padding, padding]], prompt_length=0, n=1, cap_eos=False, eos_token_id=END
-    )
-    scores = torch.tensor([[0.0, 1, 2, 3, 9]])
-    assert torch.equal(processor(torch.tensor([[1, 2]]), scores), scores)
-
-
-def test_cap_eos_without_an_end_token_is_an_error():
-    with pytest.raises(ValueError, match="cap_eos=False needs eos_token_id"):
-        RailCapLogitsProcessor([[1, 2]], prompt_length=1, cap_eos=False)
-    with pytest.raises(ValueError, match="cap_eos=False needs the tokenizer"):
-        RailCap(cap_eos=False).prepare(Context([[1, 2]], []))

@@ -17,6 +17,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder
 from zerogap.engine.output_head import float32_logits
+from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import resumable_dir
@@ -26,16 +27,16 @@ from zerogap.sampling.identity import job_settings
 from zerogap.sampling.inputs import JobInputs, greedy_params
 from zerogap.sampling.neuron_journal import NeuronJournal
 from zerogap.sampling.responses import response_texts
-from zerogap.strategies.neuron_groups import NeuronGroup, groups_of_shard, neuron_groups
 from zerogap.strategies.neuron_localisation import (
     GreedyResponse,
+    NeuronGroup,
     causal_scores,
     comparative_scores,
+    neuron_groups,
     patched_accuracies,
     score_neurons,
     select_neurons,
 )
-from zerogap.strategies.shortcut import KeptPrefix
 
 PATCHED = ("contaminated", "clean")  # the models that are patched with the base model
 
@@ -102,7 +103,7 @@ def localise_neurons(
         all_groups = neuron_groups(
             [len(scores) for scores in comparative], neuron_localisation["group_size"]
         )
-        groups = groups_of_shard(all_groups, *shard)
+        groups = all_groups[shard[0] :: shard[1]]
         passes = GreedyPasses(
             inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
         )

@@ -17,8 +17,7 @@ from zerogap.errors import InputError
 from zerogap.io import atomic
 from zerogap.io.digests import value_digest
 from zerogap.io.sealed import find_sealed, seal
-from zerogap.strategies.neuron_groups import NeuronGroup
-from zerogap.strategies.neuron_localisation import Accuracies
+from zerogap.strategies.neuron_localisation import Accuracies, NeuronGroup
 
 _Key = tuple[str, NeuronGroup | None]
 

@@ -144,8 +144,8 @@ def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
         case RailCap():
             railcap = {"n": strategy.n, "suppression": strategy.suppression}
             return [
-                {"railcap": {"trajectory": trajectory, **railcap}} if trajectory else None
-                for trajectory in strategy.capped_trajectories(context)
+                {"railcap": {"trajectory": trajectory, **railcap}}
+                for trajectory in context.trajectories
             ]
         case LNEBlocking():
             blocking = dataclasses.asdict(strategy)

@@ -12,7 +12,7 @@ The neurons with the largest sum are selected (:func:`select_neurons`). Groups a
 each other: any subset can be scored by any process, and their scores put together afterwards.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,10 +22,17 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Decoder
-from zerogap.strategies.neuron_groups import NeuronGroup
-from zerogap.strategies.shortcut import KeptPrefix, PatchedDecoder, recorded_activations
+from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
 
 Outcome = TypeVar("Outcome")  # of a greedy pass: an accuracy, or one mark per question
+
+
+class NeuronGroup(NamedTuple):
+    """Adjacent neurons of one layer, `start` to `stop` - 1, that are scored together."""
+
+    layer: int
+    start: int
+    stop: int
 
 
 class GreedyResponse(NamedTuple):
@@ -45,6 +52,20 @@ class Accuracies(NamedTuple):
 
     unpatched: float
     patched: Mapping[NeuronGroup, float]
+
+
+def neuron_groups(layer_widths: Sequence[int], group_size: int) -> list[NeuronGroup]:
+    """Divide the neurons of all layers but the last into groups.
+
+    Args:
+        layer_widths: number of neurons per layer.
+        group_size: neurons per group; the last group of a layer may have fewer.
+    """
+    return [
+        NeuronGroup(layer, start, min(start + group_size, width))
+        for layer, width in enumerate(layer_widths[:-1])
+        for start in range(0, width, group_size)
+    ]
 
 
 @torch.inference_mode()

@@ -12,15 +12,12 @@ the rail token, is capped at the runner-up's logit:
 where o are the generated tokens, ℓ the logits of step t and v⁽²⁾ their second-largest entry.
 Three consequences of the algorithm are easy to miss. If a window occurs more than once, its last
 occurrence counts, since later entries of H overwrite earlier ones. The end token is part of the
-trajectory, so ending like the trajectory is capped too; with `cap_eos=False`, a variant that is not
-the paper's, H is made from the trajectory without its end token. Only generated tokens are
-compared, never the prompt.
+trajectory, so ending like the trajectory is capped too. Only generated tokens are compared, never
+the prompt.
 
 `zerogap.strategies.rail` finds the rail tokens of all rows of a batch at once.
 """
 
-import itertools
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,50 +41,29 @@ class RailCap:
         n: the n-gram threshold: how many tokens in a row must match the trajectory.
         suppression: "cap" the rail token at the runner-up's logit, or "ban" it (paper's ablation,
             Table 4).
-        cap_eos: whether the trajectory's end token is capped like any other, as in Algorithm 1.
 
     Raises:
-        ValueError: `n` is not a whole number above 0, or another attribute is not one of its
-            values.
+        ValueError: `n` is not a whole number above 0, or `suppression` is not one of its values.
     """
 
     n: int = 4
     suppression: Suppression = "cap"
-    cap_eos: bool = True
 
     def __post_init__(self) -> None:
         check_whole_number("RailCap", "n", self.n, minimum=1)
-        if not isinstance(self.cap_eos, bool):
-            raise ValueError(f"RailCap: cap_eos must be true or false (got {self.cap_eos!r})")
         if self.suppression not in ("cap", "ban"):
             raise ValueError(
                 f"RailCap: suppression must be 'cap' or 'ban' (got '{self.suppression}')"
             )
 
     def prepare(self, context: Context) -> Intervention:
-        """Return the suppression along `context.trajectories`.
-
-        Raises:
-            ValueError: `cap_eos` is False and the context has no tokenizer.
-        """
-        trajectories = pad_trajectories(self.capped_trajectories(context), self.n)
+        """Return the suppression along `context.trajectories`."""
+        trajectories = pad_trajectories(context.trajectories, self.n)
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
             return suppress(logits, rail_tokens(trajectories, rows, self.n), self.suppression)
 
         return Intervention(edit_logits=edit_logits)
-
-    def capped_trajectories(self, context: Context) -> list[list[int]]:
-        """Return the trajectories that H is made from.
-
-        Raises:
-            ValueError: `cap_eos` is False and the context has no tokenizer.
-        """
-        if self.cap_eos:
-            return context.trajectories
-        if context.tokenizer is None:
-            raise ValueError("RailCap: cap_eos=False needs the tokenizer, for its end token")
-        return without_end_tokens(context.trajectories, [context.tokenizer.eos_token_id])
 
 
 class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
@@ -99,11 +75,9 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: number of prompt tokens in `input_ids`, left padding included.
         n: the n-gram threshold.
         suppression: "cap" or "ban".
-        cap_eos: False leaves the trajectories' end tokens uncapped; see :class:`RailCap`.
-        eos_token_id: the end token, or all of them; needed if `cap_eos` is False.
 
     Raises:
-        ValueError: there are no trajectories, or `cap_eos` is False and `eos_token_id` is missing.
+        ValueError: there are no trajectories, or a parameter is not one of its values.
     """
 
     def __init__(
@@ -112,18 +86,10 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: int,
         n: int = 4,
         suppression: Suppression = "cap",
-        *,
-        cap_eos: bool = True,
-        eos_token_id: int | Collection[int] | None = None,
     ) -> None:
-        self._railcap = RailCap(n, suppression, cap_eos)
+        self._railcap = RailCap(n, suppression)
         if not trajectories:
             raise ValueError("RailCap: no trajectories; pass one per prompt or one per row")
-        if not cap_eos:
-            if eos_token_id is None:
-                raise ValueError("RailCap: cap_eos=False needs eos_token_id")
-            end_tokens = [eos_token_id] if isinstance(eos_token_id, int) else eos_token_id
-            trajectories = without_end_tokens(trajectories, end_tokens)
         self._trajectories = pad_trajectories(trajectories, n)
         self._prompt_length = prompt_length
 
@@ -149,16 +115,6 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         steps = torch.full((num_rows,), generated.shape[1])
         rail = find_rail_tokens(trajectories, last_ngrams(generated, steps, self._railcap.n))
         return suppress(scores.clone(), rail, self._railcap.suppression)
-
-
-def without_end_tokens(
-    trajectories: list[list[int]], end_tokens: Collection[int]
-) -> list[list[int]]:
-    """Return the trajectories up to their first end token, behind which there is only padding."""
-    return [
-        list(itertools.takewhile(lambda token: token not in end_tokens, tokens))
-        for tokens in trajectories
-    ]
 
 
 def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:

@@ -40,18 +40,7 @@ BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
     "railcap": BuiltIn(
         "zerogap.strategies.railcap:RailCap", "RailCap", acts_on_rail=True, runs_in_vllm=True
     ),
-    # Ours, off by default: docs/railcap.md.
-    "railcap_clear_runner_up": BuiltIn(
-        "zerogap.strategies.rail_variants:RailCapClearRunnerUp",
-        "RailCap, clear runner-up",
-        acts_on_rail=True,
-    ),
-    "railcap_low_entropy": BuiltIn(
-        "zerogap.strategies.rail_variants:RailCapLowEntropy",
-        "RailCap, low entropy",
-        acts_on_rail=True,
-    ),
 }
 
 RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)
-ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's (zerogap.strategies.all_zero)
+ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's, with no response correct

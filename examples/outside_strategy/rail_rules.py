@@ -1,16 +1,14 @@
-"""Two variants of RailCap's rail rule. They are ours, not the paper's, and off by default.
+"""Three other rail rules, as strategies from outside the package. None of them is the paper's.
 
 RailCap caps the rail token at every step on the rail: also where the token has no real alternative,
-and also in responses to unleaked questions. The diagnostics (docs/railcap.md) measure both. Each
-variant addresses one of them:
+also in responses to questions that were not leaked, and also where it ends the response.
 
-- :class:`RailCapClearRunnerUp` leaves the rail token alone where no other token is a clear second;
-- :class:`RailCapLowEntropy` leaves questions alone whose trajectory is not among the certain ones.
-
-docs/railcap.md says how their parameters were chosen and what was measured: neither met the
-criterion that was written down beforehand.
+- :class:`ClearRunnerUp` leaves the rail token alone where no other token is a clear second.
+- :class:`LowEntropy` leaves questions alone whose trajectory is not among the certain ones.
+- :class:`UncappedEnd` leaves the end token alone.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -18,15 +16,11 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from zerogap.engine.decoder import Rows
-from zerogap.engine.transfer import to_device
-from zerogap.strategies.base import Context, Intervention
-from zerogap.strategies.rail import pad_trajectories, rail_tokens
-from zerogap.strategies.railcap import RailCap
+from zerogap import Context, Intervention, RailCap, Rows, pad_trajectories, rail_tokens
 
 
 @dataclass(frozen=True)
-class RailCapClearRunnerUp:
+class ClearRunnerUp:
     """RailCap at the steps at which the runner-up is clearly ahead of the other tokens.
 
     Without the rail token, the other tokens share its probability in proportion to their own. The
@@ -47,9 +41,7 @@ class RailCapClearRunnerUp:
     def __post_init__(self) -> None:
         RailCap(self.n)  # checks n
         if not 0 <= self.min_share <= 1:
-            raise ValueError(
-                f"RailCapClearRunnerUp: min_share must be between 0 and 1 (got {self.min_share})"
-            )
+            raise ValueError(f"min_share must be between 0 and 1 (got {self.min_share})")
 
     def prepare(self, context: Context) -> Intervention:
         """Return the cap along `context.trajectories`."""
@@ -58,13 +50,22 @@ class RailCapClearRunnerUp:
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
             rail = rail_tokens(trajectories, rows, self.n)
-            return cap_below_clear_runner_up(logits, rail, min_log_share)
+            row = (rail >= 0).nonzero()[:, 0]
+            token = rail[row].to(logits.device)
+            row = row.to(logits.device)
+            others = logits[row].scatter_(1, token[:, None], float("-inf"))
+            runner_up = others.amax(dim=-1)
+            log_share = runner_up.float() - others.float().logsumexp(dim=-1)
+            before = logits[row, token]
+            capped = torch.minimum(before, runner_up)
+            logits[row, token] = torch.where(log_share >= min_log_share, capped, before)
+            return logits
 
         return Intervention(edit_logits=edit_logits)
 
 
 @dataclass(frozen=True)
-class RailCapLowEntropy:
+class LowEntropy:
     """RailCap on the questions whose trajectory the model is unusually certain of.
 
     A trajectory's entropy is the mean over its steps. It is capped if that is at most `factor`
@@ -85,7 +86,7 @@ class RailCapLowEntropy:
     def __post_init__(self) -> None:
         RailCap(self.n)  # checks n
         if not self.factor >= 0:
-            raise ValueError(f"RailCapLowEntropy: factor must not be negative (got {self.factor})")
+            raise ValueError(f"factor must not be negative (got {self.factor})")
 
     def prepare(self, context: Context) -> Intervention:
         """Return the cap along the trajectories of low entropy among `context.trajectories`."""
@@ -99,22 +100,27 @@ class RailCapLowEntropy:
         return RailCap(self.n).prepare(replace(context, trajectories=trajectories))
 
 
-def cap_below_clear_runner_up(logits: Tensor, rail: Tensor, min_log_share: float) -> Tensor:
-    """Cap the rail token of every row with a clear runner-up; changes `logits` in place.
+@dataclass(frozen=True)
+class UncappedEnd:
+    """RailCap along the trajectories without their end token, so that responses end as they like.
 
-    Args:
-        logits: (R, V) on the model's device.
-        rail: (R,) on the CPU; -1 leaves a row as it is.
-        min_log_share: logarithm of the smallest share of the runner-up among the other tokens.
+    Attributes:
+        n: the n-gram threshold.
+
+    Raises:
+        ValueError: `n` is below 1.
     """
-    row = (rail >= 0).nonzero()[:, 0]
-    if not len(row):
-        return logits
-    row, token = to_device(row, logits.device), to_device(rail[row], logits.device)
-    others = logits[row].scatter_(1, token[:, None], float("-inf"))
-    runner_up = others.amax(dim=-1)
-    log_share = runner_up.float() - others.float().logsumexp(dim=-1)
-    before = logits[row, token]
-    capped = torch.minimum(before, runner_up)
-    logits[row, token] = torch.where(log_share >= min_log_share, capped, before)
-    return logits
+
+    n: int = 4
+
+    def __post_init__(self) -> None:
+        RailCap(self.n)  # checks n
+
+    def prepare(self, context: Context) -> Intervention:
+        """Return the cap along `context.trajectories` up to the end token of the tokenizer."""
+        end = context.tokenizer.eos_token_id
+        trajectories = [
+            list(itertools.takewhile(lambda token: token != end, trajectory))
+            for trajectory in context.trajectories
+        ]
+        return RailCap(self.n).prepare(replace(context, trajectories=trajectories))

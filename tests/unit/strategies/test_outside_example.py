@@ -1,8 +1,11 @@
+"""The example of strategies from outside the package."""
+
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import zerogap
@@ -10,13 +13,25 @@ from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap.config import load
 from zerogap.engine.decoder import Rows
+from zerogap.errors import InputError
 from zerogap.strategies.base import Context, build
-from zerogap.strategies.rail_variants import RailCapClearRunnerUp, RailCapLowEntropy
-from zerogap.strategies.railcap import RailCap
 
-VOCABULARY = 5
+VOCABULARY, END = 5, 4
+OVERLAY = "examples/outside_strategy/rail_rules.yaml"
+FIXTURE = [HealthCheck.function_scoped_fixture]
 tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
 level = st.integers(-3, 6).map(float)
+
+
+@pytest.fixture(autouse=True)
+def checkout(monkeypatch):
+    """Where the commands are started, and where the class names of the overlay lead from."""
+    monkeypatch.chdir(ROOT)
+
+
+def rule(name, **parameters):
+    path = f"examples.outside_strategy.rail_rules:{name}"
+    return build({"class": path, "parameters": parameters})
 
 
 def rail_token(trajectory, generated, n):
@@ -54,11 +69,11 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=FIXTURE)
 @given(rows=rows, n=st.integers(1, 3), min_share=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_clear_runner_up_caps_where_the_runner_up_has_its_share_of_the_others(rows, n, min_share):
     trajectories, generated, logits, _ = zip(*rows, strict=True)
-    strategy = RailCapClearRunnerUp(n=n, min_share=min_share)
+    strategy = rule("ClearRunnerUp", n=n, min_share=min_share)
     edit_logits = strategy.prepare(Context(list(trajectories), [])).edit_logits
     edited = edit_logits(torch.tensor(logits), batch(generated))
     for trajectory, response, before, after in zip(
@@ -73,12 +88,12 @@ def test_clear_runner_up_caps_where_the_runner_up_has_its_share_of_the_others(ro
         assert after == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=FIXTURE)
 @given(rows=rows, n=st.integers(1, 3), factor=st.sampled_from([0.0, 0.5, 1.0, 2.0, math.inf]))
 def test_low_entropy_caps_along_trajectories_below_a_multiple_of_the_mean(rows, n, factor):
     trajectories, generated, logits, level = zip(*rows, strict=True)
     entropies = [[value, value / 2] for value in level]
-    strategy = RailCapLowEntropy(n=n, factor=factor)
+    strategy = rule("LowEntropy", n=n, factor=factor)
     edit_logits = strategy.prepare(Context(list(trajectories), entropies)).edit_logits
     edited = edit_logits(torch.tensor(logits), batch(generated))
     means = [(first + second) / 2 for first, second in entropies]
@@ -92,43 +107,51 @@ def test_low_entropy_caps_along_trajectories_below_a_multiple_of_the_mean(rows, 
             assert after == (capped(before, token) if is_capped else list(before))
 
 
+def test_an_uncapped_end_token_keeps_its_logit():
+    words = SimpleNamespace(eos_token_id=END)
+    logits = torch.tensor([[0.0, 1, 2, 3, 9], [0, 1, 9, 3, 2]])
+    for strategy, at_the_end in ((zerogap.RailCap(n=1), 3), (rule("UncappedEnd", n=1), 9)):
+        intervention = strategy.prepare(Context([[1, 2, END]], [], tokenizer=words))
+        rows = Rows(torch.tensor([0, 0]), torch.tensor([2, 1]), torch.tensor([[1, 2], [1, -1]]))
+        edited = intervention.edit_logits(logits.clone(), rows)
+        assert edited[0].tolist() == [0, 1, 2, 3, at_the_end]
+        assert edited[1].tolist() == [0, 1, 3, 3, 2]  # other rail tokens are capped either way
+
+
 @pytest.mark.parametrize(
-    "variant", [RailCapClearRunnerUp(n=1, min_share=0), RailCapLowEntropy(1, 1e9)]
+    ("name", "parameters"),
+    [("ClearRunnerUp", {"min_share": 0}), ("LowEntropy", {"factor": 1e9})],
 )
-def test_at_the_end_of_its_range_a_variant_samples_what_railcap_samples(variant):
+def test_at_the_end_of_its_range_a_rule_samples_what_railcap_samples(name, parameters):
     words = tokenizer()
     prompts = {str(k): f"Shots. Q: {k} of them?\nA:" for k in range(3)}
     options = {"num_samples": 5, "max_new_tokens": 12}
     expected, table, identity = (
         zerogap.sample(model("llama"), words, prompts, strategy=strategy, **options)
-        for strategy in (RailCap(n=1), variant, None)
+        for strategy in (zerogap.RailCap(n=1), rule(name, n=1, **parameters), None)
     )
     assert list(table.token_ids) == list(expected.token_ids)
     assert list(table.token_ids) != list(identity.token_ids)
 
 
 @pytest.mark.parametrize(
-    ("variant", "parameters", "message"),
+    ("name", "parameters", "message"),
     [
-        (RailCapClearRunnerUp, {"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
-        (RailCapClearRunnerUp, {"min_share": 1.5}, r"between 0 and 1 \(got 1.5\)"),
-        (RailCapLowEntropy, {"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
-        (RailCapLowEntropy, {"factor": -1}, r"must not be negative \(got -1\)"),
+        ("ClearRunnerUp", {"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
+        ("ClearRunnerUp", {"min_share": 1.5}, r"between 0 and 1 \(got 1.5\)"),
+        ("LowEntropy", {"factor": -1}, r"must not be negative \(got -1\)"),
     ],
 )
-def test_invalid_parameters_are_an_error(variant, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        variant(**parameters)
+def test_invalid_parameters_are_an_error(name, parameters, message):
+    with pytest.raises(InputError, match=message):
+        rule(name, **parameters)
 
 
-def test_the_variants_are_off_by_default_and_turned_on_by_their_overlay(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    classes = {entry.class_name for entry in load(["config.yaml"]).all_strategies.values()}
-    assert not {name for name in classes if name.startswith("railcap_")}
-    overlay = load(["config.yaml", "config/rail_variants.yaml"])
-    added = set(overlay.strategies) - set(load(["config.yaml"]).strategies)
-    for name in added:
-        entry = overlay.strategies[name]
-        assert entry.class_name in {"railcap_clear_runner_up", "railcap_low_entropy"}
-        build({"class": entry.class_name, "parameters": entry.parameters})
-    assert len(added) == 6
+def test_the_overlay_adds_the_rules_to_a_run():
+    before = load(["config.yaml"]).strategies
+    after = load(["config.yaml", OVERLAY]).strategies
+    added = [after[name] for name in after if name not in before]
+    built = [build({"class": e.class_name, "parameters": e.parameters}) for e in added]
+    assert [type(strategy).__name__ for strategy in built] == [
+        "ClearRunnerUp", "LowEntropy", "UncappedEnd",
+    ]  # fmt: skip

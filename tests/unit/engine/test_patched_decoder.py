@@ -1,0 +1,196 @@
+import contextlib
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, tokenizer, traced
+from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
+from zerogap.engine.hf_decoder import HFDecoder
+from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder
+from zerogap.engine.sampler import sample
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.families.structure import down_projections
+
+PREFIX, QUESTIONS = [5, 6, 7, 8], [[9, 10], [11]]
+WIDTH = 48  # neurons per layer of the tiny models
+FORWARD_PASSES = 8  # of `decode`: prefix, prompts, six steps
+
+
+def decode(decoder, steps=6):
+    """Decode fixed tokens; the logits of every step."""
+    decoder.prefill_prefix(PREFIX)
+    logits = [decoder.prefill_prompts(QUESTIONS).repeat_interleave(2, 0)]
+    decoder.reorder(np.array([0, 0, 1, 1]))
+    for step in range(steps):
+        tokens = torch.tensor([step, 40 + step, 80 + step, 120 + step])
+        logits.append(decoder.step(tokens).clone())
+    return torch.stack(logits)
+
+
+def patch(contaminated, base, neurons):
+    return PatchedDecoder(
+        SharedPromptDecoder(contaminated), SharedPromptDecoder(base, with_logits=False), neurons
+    )
+
+
+@contextlib.contextmanager
+def recorded_neurons(net, layer):
+    """Record what the layer's down projection is given; enter it after patching the model."""
+    neurons = []
+    handle = down_projections(net)[layer].register_forward_pre_hook(
+        lambda _, inputs: neurons.append(inputs[0].clone())
+    )
+    yield neurons
+    handle.remove()
+
+
+def neurons_of(decoder, layer):
+    """The layer's neurons in every forward pass of `decode`."""
+    with recorded_neurons(decoder.model, layer) as neurons:
+        decode(decoder)
+    assert len(neurons) == FORWARD_PASSES
+    return neurons
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_neurons_are_found_in_every_layer_of_the_text_model(family):
+    net = model(family)
+    layers = down_projections(net)
+    assert len(layers) == net.config.get_text_config().num_hidden_layers
+    assert {module.in_features for module in layers} == {WIDTH}
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_a_patch_from_an_equal_model_changes_nothing(family):
+    neurons = {0: torch.arange(10), 2: torch.tensor([3, 40])}
+    unpatched = decode(SharedPromptDecoder(model(family)))
+    patched = decode(patch(model(family), model(family), neurons))
+    torch.testing.assert_close(patched, unpatched)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_selected_neurons_are_the_base_models_at_every_position(family):
+    layer = 1
+    patched = patch(model(family, 1), model(family, 2), {layer: torch.arange(WIDTH)})
+    expected = neurons_of(SharedPromptDecoder(model(family, 2)), layer)
+    for ours, base in zip(neurons_of(patched, layer), expected, strict=True):
+        torch.testing.assert_close(ours, base)
+    unpatched = SharedPromptDecoder(model(family, 1))
+    assert not torch.allclose(decode(patched), decode(unpatched))
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_unselected_neurons_are_bit_for_bit_those_of_the_unpatched_model(family):
+    """In the patched layer and below it; layers above it are given other inputs."""
+    layer, selected = 1, torch.tensor([4, 17])
+    unselected = torch.tensor([index for index in range(WIDTH) if index not in (4, 17)])
+    patched = patch(model(family, 1), model(family, 2), {layer: selected})
+    unpatched = SharedPromptDecoder(model(family, 1))
+    for ours, own in zip(neurons_of(patched, layer), neurons_of(unpatched, layer), strict=True):
+        assert torch.equal(ours[..., unselected], own[..., unselected])
+        assert not torch.isclose(ours[..., selected], own[..., selected]).any()
+    for ours, own in zip(neurons_of(patched, 0), neurons_of(unpatched, 0), strict=True):
+        assert torch.equal(ours, own)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_the_base_model_is_computed_up_to_its_last_patched_layer(family):
+    neurons = {0: torch.arange(10), 1: torch.arange(20)}
+    complete = PatchedDecoder(  # with logits, which need all layers
+        SharedPromptDecoder(model(family, 1)), SharedPromptDecoder(model(family, 2)), neurons
+    )
+    patched = patch(model(family, 1), base := model(family, 2), neurons)
+    with recorded_neurons(base, 1) as last, recorded_neurons(base, 2) as above:
+        logits = decode(patched)
+    assert len(last) == FORWARD_PASSES
+    assert not above
+    assert torch.equal(logits, decode(complete))
+
+
+CAPACITY = Capacity(
+    max_rows=4, samples_per_prompt=2, max_new_tokens=8, max_prompts=2, max_prompt_len=2
+)
+
+
+@pytest.mark.parametrize("keeps_prefix", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_captured_steps_compute_every_patch_in_turn(family, keeps_prefix):
+    """Other neurons of the same layer use the captured steps, other layers and no patch do not."""
+    captures = []
+
+    def capture(step):
+        captures.append(step)
+        return traced(step)
+
+    decoders = [
+        SharedPromptDecoder(
+            model(family, seed), with_logits=seed == 1, make_capture=lambda: capture
+        )
+        for seed in (1, 2)
+    ]
+    prefix = KeptPrefix(decoders[1]) if keeps_prefix else None
+    patched = PatchedDecoder(*decoders, {1: torch.arange(10)}, prefix)
+    for neurons, new_captures in [
+        ({1: torch.arange(10)}, 2),
+        ({1: torch.arange(20, 30)}, 0),
+        ({0: torch.arange(10), 1: torch.tensor([7])}, 2),
+        ({0: torch.arange(5, 15), 1: torch.tensor([30])}, 0),
+    ]:
+        captures.clear()
+        patched.patch(neurons)
+        patched.reserve(CAPACITY)
+        expected = decode(patch(model(family, 1), model(family, 2), neurons))
+        torch.testing.assert_close(decode(patched), expected)
+        assert len(captures) == new_captures
+    patched.release()
+    decoders[0].reserve(CAPACITY)
+    torch.testing.assert_close(decode(decoders[0]), decode(SharedPromptDecoder(model(family, 1))))
+
+
+def test_release_removes_the_patch_from_both_models():
+    contaminated, base = model("llama", seed=1), model("llama", seed=2)
+    patch(contaminated, base, {0: torch.arange(WIDTH)}).release()
+    for net, seed in ((contaminated, 1), (base, 2)):
+        assert torch.equal(
+            decode(SharedPromptDecoder(net)), decode(SharedPromptDecoder(model("llama", seed)))
+        )
+
+
+def test_a_patched_decoder_samples_like_any_other():
+    words = tokenizer()
+    prompts = [Prompt(str(i), words(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(3)]
+    decoder = patch(model("llama", 1), model("llama", 2), {0: torch.arange(20)})
+    sampling = SamplingParams(
+        temperature=0.7, max_new_tokens=8, stop=[], num_samples=4, batch_size=5
+    )
+    responses = dict(sample(decoder, prompts, words, sampling))
+    assert sorted(responses) == [0, 1, 2]
+    assert all(len(answers) == 4 for answers in responses.values())
+
+
+@pytest.mark.parametrize(
+    ("make_decoder", "make_base"),
+    [
+        (SharedPromptDecoder, SharedPromptDecoder),
+        (SharedPromptDecoder, functools.partial(SharedPromptDecoder, with_logits=False)),
+        (HFDecoder, HFDecoder),
+    ],
+)
+def test_a_kept_prefix_gives_the_logits_of_a_computed_one(make_decoder, make_base):
+    """For several patches in turn, several prompts, and after rows were left behind."""
+    kept = KeptPrefix(make_base(model("llama", 3)))
+    for layer in (0, 2, 0):
+        neurons = {layer: torch.arange(20)}
+        logits = []
+        for prefix in (None, kept):
+            base = make_base(model("llama", 3)) if prefix is None else kept.decoder
+            patched = PatchedDecoder(make_decoder(model("llama", 1)), base, neurons, prefix)
+            patched.prefill_prefix([5, 6, 7])
+            steps = [patched.prefill_prompts([[8, 9, layer]])]
+            patched.reorder(np.array([0, 0]))
+            steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
+            logits.append(torch.cat(steps))
+            patched.release()
+        assert torch.equal(*logits)

@@ -1,0 +1,254 @@
+"""Decode with a model of which some neurons are overwritten by those of a base model.
+
+A neuron is one coordinate of a feed-forward block's inner vector, the input of its down projection.
+At every position of every forward pass the chosen neurons get the activations that the base model
+has on the same tokens. Both models decode in lock-step, each with its own cache; the base model
+only up to the last patched layer.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+from transformers import PreTrainedModel
+
+from zerogap.engine.decoder import Capacity, Decoder
+from zerogap.engine.prompt_cache import padded_rows
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, passes_end_before
+from zerogap.families.structure import down_projections
+
+Neurons = dict[int, Tensor]  # layer → indices of neurons in it
+
+
+class PrefixKeepingDecoder(Decoder, Protocol):
+    """A decoder that can start over behind the prefix that it has computed."""
+
+    def drop_rows(self) -> None:
+        """Drop all rows and keep the shared prefix."""
+
+
+class KeptPrefix:
+    """The base model's pass over the shared prefix, computed once for any number of patches.
+
+    The base model is never patched itself, so its keys, values and neurons on the prefix are the
+    same for every patch. The neurons of all layers are kept on the host.
+
+    Args:
+        decoder: the decoder of the base model.
+    """
+
+    def __init__(self, decoder: PrefixKeepingDecoder) -> None:
+        self.decoder = decoder
+        self._capacity: Capacity | None = None
+        self._token_ids: list[int] | None = None
+        self._activations: list[Tensor] = []
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Reserve in the base model's decoder. The prefix is lost if its storage is replaced."""
+        if self.decoder.preallocates and capacity != self._capacity:
+            self._capacity, self._token_ids = capacity, None
+            self.decoder.reserve(capacity)
+
+    def prefill(self, token_ids: list[int]) -> None:
+        """Drop all rows; compute the prefix unless it is the one that is in place."""
+        if token_ids == self._token_ids:
+            self.decoder.drop_rows()
+            return
+        self._token_ids = None
+        with recorded_activations(self.decoder.model) as activations:
+            self.decoder.prefill_prefix(token_ids)
+            self._activations = [layer.cpu() for layer in activations]
+        self._token_ids = list(token_ids)
+
+    def activations(self, layer: int, indices: Tensor) -> Tensor:
+        """Return neurons (1, P, n) of one layer on the prefix, on the device of `indices`."""
+        return self._activations[layer][..., indices.cpu()].to(indices.device)
+
+
+class PatchedDecoder:
+    """A model that decodes with some neurons of a base model; a `Decoder` like the two it drives.
+
+    On a GPU the steps of both models are captured, the patch included. A captured step reads and
+    writes fixed addresses, so the base model's neurons in a step have a place that stays, and so
+    have the indices of the neurons: other ones of the same layers are patched by the same captured
+    steps.
+
+    Args:
+        patched: the decoder of the model whose neurons are overwritten and whose logits are used.
+        base: the decoder of the base model.
+        neurons: layer → indices of the neurons to overwrite.
+        prefix: the pass of the same base model over the shared prefix, if several patches share it.
+    """
+
+    def __init__(
+        self,
+        patched: Decoder,
+        base: Decoder,
+        neurons: Neurons,
+        prefix: KeptPrefix | None = None,
+    ) -> None:
+        self.model: PreTrainedModel = patched.model
+        self.device = patched.device
+        self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
+        self.preallocates = patched.preallocates or base.preallocates
+        self._patched, self._base, self._prefix = patched, base, prefix
+        self._neurons: Neurons = {}
+        self._activations: Neurons = {}  # of these neurons, in the latest pass over prompts
+        self._step_activations: Neurons = {}  # in the latest step, if steps are captured
+        self._capacity: Capacity | None = None
+        self._handles: list[RemovableHandle] = []
+        self._last_layer: nn.Module | None = None
+        self.patch(neurons)
+
+    def patch(self, neurons: Neurons) -> None:
+        """Patch these neurons from now on, and no others."""
+        if _sizes(neurons) == _sizes(self._neurons):
+            for layer, indices in neurons.items():
+                self._neurons[layer].copy_(indices)
+            return
+        self.release()
+        self._neurons = {
+            layer: indices.clone().to(self.device) for layer, indices in neurons.items()
+        }
+        self._activations = {}
+        patched_layers = down_projections(self._patched.model)
+        base_layers = down_projections(self._base.model)
+        for layer, indices in self._neurons.items():
+            self._add_hooks(layer, indices, patched_layers[layer], base_layers[layer])
+        base_is_partial = (
+            isinstance(self._base, SharedPromptDecoder) and not self._base.with_logits and neurons
+        )
+        self._last_layer = base_layers[max(neurons)] if base_is_partial else None
+
+    def release(self) -> None:
+        """Remove the patch from both models, so that they can be used unpatched."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._neurons = {}
+        if self.preallocates:  # steps that were captured with other hooks
+            self.reserve(None)
+
+    @property
+    def prefers_sorted_rows(self) -> bool:
+        """Whether steps of the patched model are faster if similar rows are neighbours."""
+        return self._patched.prefers_sorted_rows
+
+    def reserve(self, capacity: Capacity | None) -> None:
+        """Reserve in both models, and the place of the base model's neurons."""
+        (self._prefix or self._base).reserve(capacity)
+        self._patched.reserve(capacity)
+        if not self.preallocates or capacity == self._capacity:
+            return
+        self._capacity, self._step_activations = capacity, {}
+        if capacity is not None:
+            rows = padded_rows(capacity.max_rows)
+            self._step_activations = {
+                layer: torch.zeros(
+                    rows, 1, len(indices), dtype=self.model.dtype, device=self.device
+                )
+                for layer, indices in self._neurons.items()
+            }
+
+    def prefill_prefix(self, token_ids: list[int]) -> None:
+        """Compute the shared prefix in both models, the base model first."""
+        if self._prefix is None:
+            with self._only_patched_layers():
+                self._base.prefill_prefix(token_ids)
+        else:
+            self._prefix.prefill(token_ids)
+            if token_ids:
+                for layer, indices in self._neurons.items():
+                    self._remember(layer, self._prefix.activations(layer, indices))
+        self._patched.prefill_prefix(token_ids)
+
+    def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
+        """Prefill prompts in both models; the patched model's logits."""
+        with self._only_patched_layers():
+            self._base.prefill_prompts(prompts)
+        return self._patched.prefill_prompts(prompts)
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """Feed one token (R,) per row to both models; the patched model's logits (R, V)."""
+        with self._only_patched_layers():
+            self._base.step(tokens)
+        return self._patched.step(tokens)
+
+    def reorder(self, rows: np.ndarray) -> None:
+        """Continue with the given rows in both models."""
+        self._base.reorder(rows)
+        self._patched.reorder(rows)
+
+    def kv_bytes(self) -> int:
+        """Bytes of the prefix's keys and values in both models."""
+        return self._base.kv_bytes() + self._patched.kv_bytes()
+
+    def _only_patched_layers(self) -> contextlib.AbstractContextManager[None]:
+        """End the base model's passes once the last patched layer's neurons are known."""
+        if self._last_layer is None:
+            return contextlib.nullcontext()
+        return passes_end_before(self._last_layer)
+
+    def _add_hooks(self, layer: int, indices: Tensor, patched: nn.Module, base: nn.Module) -> None:
+        """Overwrite neurons of one layer with those that the base model has just computed."""
+
+        def remember(_: nn.Module, inputs: tuple[Tensor]) -> None:
+            self._remember(layer, inputs[0][..., indices])
+
+        def overwrite(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+            activations = self._activations_of(layer, *inputs[0].shape[:2])
+            return (inputs[0].index_copy(-1, indices, activations),)
+
+        self._handles += [
+            base.register_forward_pre_hook(remember),
+            patched.register_forward_pre_hook(overwrite),
+        ]
+
+    def _remember(self, layer: int, activations: Tensor) -> None:
+        """Keep the base model's neurons (B, L, n) for the same pass of the patched model."""
+        if self._stays_in_place(activations.shape[1]):
+            self._step_activations[layer][: len(activations)] = activations
+        else:
+            self._activations[layer] = activations
+
+    def _activations_of(self, layer: int, num_rows: int, num_tokens: int) -> Tensor:
+        """The base model's neurons (B, L, n) in this pass."""
+        if self._stays_in_place(num_tokens):
+            return self._step_activations[layer][:num_rows]
+        return self._activations[layer]
+
+    def _stays_in_place(self, num_tokens: int) -> bool:
+        return num_tokens == 1 and bool(self._step_activations)
+
+
+def _sizes(neurons: Neurons) -> dict[int, int]:
+    """How many neurons of each layer."""
+    return {layer: len(indices) for layer, indices in neurons.items()}
+
+
+@contextlib.contextmanager
+def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
+    """Record the neurons of a model's forward passes.
+
+    Yields:
+        A list that holds each layer's activations (…, width) of the latest forward pass.
+    """
+    layers = down_projections(model)
+    activations = [torch.empty(0)] * len(layers)
+
+    def hook(layer: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
+        def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
+            activations[layer] = inputs[0]
+
+        return record
+
+    handles = [module.register_forward_pre_hook(hook(layer)) for layer, module in enumerate(layers)]
+    try:
+        yield activations
+    finally:
+        for handle in handles:
+            handle.remove()
