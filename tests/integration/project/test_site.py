@@ -21,7 +21,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_site_builds_strictly_with_the_python_api(site: Path) -> None:
     assert (site / "index.html").exists()
-    reference = (site / "reference/metrics.html").read_text()
+    reference = (site / "api.html").read_text()
     assert 'id="zerogap.metrics.definitions.sa_ppg"' in reference
 
 

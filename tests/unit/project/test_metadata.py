@@ -40,12 +40,12 @@ def test_classifiers_continuous_integration_and_requirement_name_the_same_python
 
 
 def test_every_extra_is_described_on_the_installation_page() -> None:
-    page = (ROOT / "docs/install.md").read_text()
+    page = (ROOT / "docs/quick-start.md").read_text()
     assert all(f"`{extra}`" in page for extra in PROJECT["optional-dependencies"])
 
 
 def test_every_profile_is_described() -> None:
-    page = (ROOT / "profiles/README.md").read_text()
+    page = (ROOT / "docs/workflow.md").read_text()
     folders = [file.parent.name for file in (ROOT / "profiles").glob("*/config.yaml")]
     assert folders
     assert all(f"`{folder}`" in page for folder in folders)

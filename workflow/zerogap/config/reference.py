@@ -32,7 +32,7 @@ files that it names; the comments there say which section of the paper it comes 
 - Mappings are joined key by key; any other value replaces the one below it. `null` removes an entry
   of `benchmarks`, `models`, `strategies` or `ablation`.
 - A mistake is reported before anything runs, with its key and what is allowed there. Parameters
-  of strategies are checked by the [preflight checks](planning.md#preflight-checks), but not in a
+  of strategies are checked by the [preflight checks](reproduce.md#preflight), but not in a
   dry run.
 """
 TABLE_HEAD = """
