@@ -1,5 +1,6 @@
 """Configurations for tests: the project's files with an overlay given as flat keys."""
 
+import copy
 import json
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def overlaid(base: Sequence[Path], overlay: dict[str, Any]) -> Config:
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
     """{"a.b": 1} as {"a": {"b": 1}}."""
     values: dict[str, Any] = {}
-    for key, value in flat.items():
+    for key, value in copy.deepcopy(flat).items():
         *sections, last = key.split(".")
         section = values
         for name in sections:

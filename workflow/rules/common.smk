@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import zerogap.config
-from zerogap.config.profiles import check_overlays
+from zerogap.config.files import check_overlays
 from zerogap.errors import InputError
 from zerogap.pipeline import jobs, parameters, targets
 
+COMMAND_LINE = dict(workflow.config_settings.config)  # values of --config
+
 try:
     check_overlays(sys.argv, workflow.configfiles)
-    CONFIG = zerogap.config.from_snakemake(config, workflow.configfiles)
+    CONFIG = zerogap.config.from_snakemake(workflow.configfiles, COMMAND_LINE)
 except InputError as error:
     sys.exit(f"error: {error}")
 for warning in zerogap.config.config_warnings(CONFIG):

@@ -19,6 +19,7 @@ rule check_preflight:
         runtime=minutes(10),
     params:
         configfiles=workflow.configfiles,
+        command_line=COMMAND_LINE,
     message:
         "Checks for what would fail hours into the run"
     script:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def main(job: "Snakemake") -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
-        config = from_snakemake(job.config, job.params.configfiles)
+        config = from_snakemake(job.params.configfiles, job.params.command_line)
         text = "\n".join(map(str, run_checks(config)))
         exit_message = None
     except InputError as error:

@@ -12,10 +12,12 @@ from zerogap.config import load
 from zerogap.errors import InputError
 from zerogap.pipeline import targets
 
+SIZES = {"num_train": 5, "num_test": 20}
+GENERATED = {"source": "generated", "generated": SIZES}
 OTHER = {
     "label": "Other",
     "contamination": "verbatim",
-    "questions": {"source": "generated", "generated": {"num_train": 5, "num_test": 20}},
+    "questions": GENERATED,
     "num_test": 20,
     "num_leaked": 10,
     "num_train": 5,
@@ -79,44 +81,21 @@ def test_keys_of_an_entry_override_those_of_its_file(other):
     assert benchmark.num_test == 20
 
 
-def test_an_entry_needs_no_file():
-    config = overlaid(QUICK, {"benchmarks.other": OTHER})
-    assert config.benchmarks["other"].label == "Other"
-
-
 def test_an_overlay_may_give_a_benchmark_another_file(other):
     config = overlaid(QUICK, {"benchmarks.gsm8k.file": other})
     assert config.benchmarks["gsm8k"].label == "Other"
     assert config.benchmarks["pq"].num_test == 20
 
 
-def test_a_benchmark_may_state_its_own_exemplars(other):
+def test_a_benchmark_may_state_its_own_exemplars_or_name_a_file_of_them(other):
     exemplars = [{"question": "How many is 1 + 1?", "target": "It is 2. So 2."}]
-    benchmark = overlaid(
-        QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": exemplars}}}
-    ).benchmarks["other"]
-    assert benchmark.prompt.model_dump()["exemplars"] == tuple(exemplars)
-
-
-def test_a_benchmark_may_name_a_file_of_exemplars(other):
-    config = overlaid(
-        QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": "mine.jsonl"}}}
-    )
+    entry = {"file": other, "prompt": {"exemplars": exemplars}}
+    prompt = overlaid(QUICK, {"benchmarks.other": entry}).benchmarks["other"].prompt
+    assert prompt.model_dump()["exemplars"] == tuple(exemplars)
+    entry["prompt"] = {"exemplars": "mine.jsonl"}
+    config = overlaid(QUICK, {"benchmarks.other": entry})
     assert targets.exemplar_files(config, "other") == ["mine.jsonl"]
     assert targets.exemplar_files(config, "gsm8k") == []
-
-
-@pytest.mark.parametrize(
-    ("exemplars", "message"),
-    [
-        ("own", r"exemplars must be 'lm_eval' or 'toy' or be a .jsonl file or be a valid list"),
-        ([{"question": "Q"}], "exemplars.0.target is missing: The response, without"),
-        ([{"question": "Q", "answer": "2"}], "exemplars.0.answer: unknown key; .*question, target"),
-    ],
-)
-def test_a_mistake_in_the_exemplars_is_reported_with_its_key(other, exemplars, message):
-    with pytest.raises(InputError, match=f"overlay.yaml: benchmarks.other.prompt.{message}"):
-        overlaid(QUICK, {"benchmarks.other": {"file": other, "prompt": {"exemplars": exemplars}}})
 
 
 def test_a_file_is_relative_to_the_working_directory_or_the_project(tmp_path, monkeypatch):
@@ -161,19 +140,14 @@ def test_two_benchmarks_may_share_the_questions_of_a_third(other):
         overlaid(PAPER, {"benchmarks.rules": entry})
 
 
-def test_a_paraphrase_benchmark_may_own_its_questions():
+def test_a_paraphrase_benchmark_may_own_its_questions_and_an_entry_needs_no_file():
+    entry = OTHER | {
+        "contamination": "paraphrase",
+        "paraphrases": {"method": "rules", "on_invalid": "error"},
+    }
+    removed = {"benchmarks.gsm8k": None, "benchmarks.pq": None}
     config = overlaid(
-        QUICK,
-        {
-            "benchmarks.gsm8k": None,
-            "benchmarks.pq": None,
-            "benchmarks.only": OTHER
-            | {
-                "contamination": "paraphrase",
-                "paraphrases": {"method": "rules", "on_invalid": "error"},
-            },
-            "primary_setting.benchmark": "only",
-        },
+        QUICK, {**removed, "benchmarks.only": entry, "primary_setting.benchmark": "only"}
     )
     assert config.variants == ["clean_only", "only"]
 
@@ -182,37 +156,17 @@ def test_a_paraphrase_benchmark_may_own_its_questions():
     ("change", "message"),
     [
         ({"num_tests": 3}, "benchmarks.other.num_tests: unknown key; the keys here are contam"),
-        ({"stop": "Q:"}, "benchmarks.other.stop must be a valid list"),
+        ({"label": None}, "benchmarks.other.label must be a valid string"),
         (
-            {
-                "questions": {
-                    "source": "generated",
-                    "generated": {"num_train": 5, "num_test": 20, "step_weights": [0, 0]},
-                }
-            },
+            {"questions": {**GENERATED, "generated": {**SIZES, "step_weights": [0, 0]}}},
             "other.questions.generated.step_weights has no weight above 0",
         ),
-        ({"num_leaked": 20}, "other.num_leaked is 20; it must be below benchmarks.other.num_test"),
-        ({"questions": {"source": "generated"}}, "other.questions.generated is missing"),
-        (
-            {"questions": {"source": "generated", "generated": {"num_train": 5, "num_test": 9}}},
-            "other.questions.generated.num_test is 9, fewer than benchmarks.other.num_test",
-        ),
-        ({"label": None}, "benchmarks.other.label must be a valid string"),
     ],
 )
-def test_a_mistake_in_a_file_is_reported_with_the_key_of_its_entry(tmp_path, change, message):
-    path = tmp_path / "other.yaml"
-    path.write_text(json.dumps(OTHER | change))
+def test_a_mistake_in_a_file_is_reported_with_the_key_of_its_entry(other, change, message):
+    Path(other).write_text(json.dumps(OTHER | change))
     with pytest.raises(InputError, match=f"overlay.yaml: .*{message}"):
-        overlaid(QUICK, {"benchmarks.other.file": str(path)})
-
-
-def test_a_duplicate_key_in_a_benchmarks_file_is_named_with_its_line(tmp_path):
-    path = tmp_path / "other.yaml"
-    path.write_text("label: A\nlabel: B\n")
-    with pytest.raises(InputError, match=r"other.yaml, line 2: duplicate key label"):
-        overlaid(QUICK, {"benchmarks.other.file": str(path)})
+        overlaid(QUICK, {"benchmarks.other.file": other})
 
 
 def test_shipped_benchmark_files_are_all_used_by_a_scale():

@@ -49,7 +49,7 @@ def run(
     checkout (docs/workflow.md).
     """
     from zerogap import config as configuration  # imported late: it takes half a second
-    from zerogap.config.profiles import read_overlays
+    from zerogap.config.files import read_overlays
 
     root = _root()
     own = [_from_root(path, root) for path in overlays or []]
@@ -76,7 +76,7 @@ def _root() -> Path:
     Raises:
         InputError: there is none, or the working directory is in another checkout.
     """
-    from zerogap.config.load import project_file
+    from zerogap.config.files import project_file
 
     snakefile = project_file("Snakefile")
     if snakefile is None:
@@ -132,7 +132,7 @@ def _has_config_values(arguments: list[str]) -> bool:
 
 def _note_shared_folder(run: str, own: list[str]) -> None:
     """Say so if overlays change a scale but not the name of its folders."""
-    from zerogap.config.load import read_mapping
+    from zerogap.config.files import read_mapping
 
     if own and not any("run" in read_mapping(Path(file)) for file in own):
         print(

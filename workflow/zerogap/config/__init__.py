@@ -3,9 +3,9 @@
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.checks import config_warnings
 from zerogap.config.config import Config
-from zerogap.config.load import from_snakemake, load, load_benchmark, paper_config
-from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, ModelEntry
-from zerogap.config.training import Training
+from zerogap.config.files import paper_config
+from zerogap.config.load import from_snakemake, load, load_benchmark
+from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, ModelEntry, Training
 
 __all__ = [
     "BASES_FOLDER",

@@ -1,18 +1,26 @@
 """The whole configuration of a run."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pydantic import Field
 
 from zerogap.config.benchmark import Benchmark, Instructions
 from zerogap.config.errors import ConfigError
-from zerogap.config.models import ModelEntry, Preparation, Pretraining, Screening
-from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling
+from zerogap.config.models import (
+    Memorisation,
+    ModelEntry,
+    Preparation,
+    Pretraining,
+    Screening,
+    Training,
+    TrainingKinds,
+)
+from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling, StrategyEntry
 from zerogap.config.section import MAX_BINS, MAX_RESAMPLES, MAX_SEED, Name, PositiveInt, Section
-from zerogap.config.strategies import StrategyEntry
-from zerogap.config.training import Memorisation, Training, TrainingKinds
 
 CLEAN_PREFIX = "clean_"
+SectionType = TypeVar("SectionType", bound=Section)
 
 
 class PrimarySetting(Section):
@@ -41,10 +49,8 @@ class Config(Section):
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
     scale_note: str = Field(
         description=(
-            "What the models and data of the run are, if they are not the paper's: one sentence "
-            "for the tables, the claims and the report. An overlay with other models or questions "
-            "states its own. An overlay that sets the base of a model and has no note clears the "
-            "notes of the files before it."
+            "One sentence on models and data that are not the paper's; an overlay that sets the "
+            "base of a model clears the note of the files before it."
         )
     )
     seed: int = Field(
@@ -55,8 +61,8 @@ class Config(Section):
     )
     max_runtime: PositiveInt = Field(
         description=(
-            "Minutes that no job's time limit exceeds, in any attempt. What takes longer resumes "
-            "in its next attempt; greedy passes and token ranks start over."
+            "Minutes that no job's time limit exceeds; what takes longer resumes in its next "
+            "attempt, except for greedy passes and token ranks."
         )
     )
     benchmarks: Mapping[Name, Benchmark] = Field(
@@ -86,6 +92,13 @@ class Config(Section):
         )
     )
     metrics: Metrics = Field(description="The metrics and their confidence intervals.")
+    pretraining: Pretraining | None = Field(
+        default=None,
+        description=(
+            "How bases are pretrained from scratch: those with `base: from_scratch`, and the toy "
+            "models of the project. `models.<name>.pretraining` overrides values for one model."
+        ),
+    )
 
     @property
     def all_strategies(self) -> dict[str, StrategyEntry]:
@@ -139,14 +152,7 @@ class Config(Section):
         Raises:
             ConfigError: the configuration has none.
         """
-        pretraining = self.models[model].pretraining
-        if pretraining is None:
-            raise ConfigError(
-                "pretraining",
-                f"is missing, but models.{model} is to be pretrained from "
-                "scratch; add the section (profiles/quick/quick.yaml has an example)",
-            )
-        return pretraining
+        return _stated(self.models[model].pretraining, f"models.{model}.pretraining")
 
     def preparation_for(self, model: str) -> Preparation:
         """How the base of a model is prepared.
@@ -154,10 +160,7 @@ class Config(Section):
         Raises:
             ConfigError: the configuration does not say.
         """
-        preparation = self.models[model].preparation
-        if preparation is None:
-            raise ConfigError(f"models.{model}.preparation", "is missing; add the section")
-        return preparation
+        return _stated(self.models[model].preparation, f"models.{model}.preparation")
 
     def screening_for(self, model: str) -> Screening:
         """How the test questions are screened with the prepared base of a model.
@@ -166,8 +169,10 @@ class Config(Section):
             ConfigError: the configuration does not say.
         """
         screening = self.preparation_for(model).screening
-        if screening is None:
-            raise ConfigError(
-                f"models.{model}.preparation.screening", "is missing; add the section"
-            )
-        return screening
+        return _stated(screening, f"models.{model}.preparation.screening")
+
+
+def _stated(section: SectionType | None, key: str) -> SectionType:
+    if section is None:
+        raise ConfigError(key, "is missing; add the section")
+    return section

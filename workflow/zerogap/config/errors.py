@@ -1,26 +1,106 @@
-"""The error for a mistake in the configuration."""
+"""Mistakes in the configuration as one line: the key, what is wrong, what is allowed."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from zerogap.errors import InputError
+
+KeyPath = tuple[str | int, ...]
+
+MAX_VALUE_LENGTH = 80  # characters
 
 
 class ConfigError(InputError):
     """A mistake in the configuration: where it is, and what is wrong.
 
     Attributes:
-        key: the key, e.g. `sampling.num_samples`.
+        path: the keys that lead to it, e.g. `("sampling", "num_samples")`.
         problem: what is wrong with it and how to fix it; it continues the sentence that the key
             begins, or starts with a colon.
     """
 
-    def __init__(self, key: str, problem: str, source: str = "config") -> None:
+    def __init__(self, path: KeyPath | str, problem: str, source: str = "config") -> None:
         """Write the message.
 
         Args:
-            key: the key.
-            problem: what is wrong with it.
+            path: the keys, as a tuple or joined by dots.
+            problem: what is wrong.
             source: the file with the mistake, or "config" where files are joined.
         """
-        separator = "" if problem.startswith(":") else " "
-        super().__init__(f"{source}: {key}{separator}{problem}")
-        self.key = key
+        self.path = tuple(path.split(".")) if isinstance(path, str) else path
         self.problem = problem
+        separator = "" if problem.startswith(":") else " "
+        super().__init__(f"{source}: {'.'.join(map(str, self.path))}{separator}{problem}")
+
+
+def mistake(key: str, problem: str) -> PydanticCustomError:
+    """What a validator raises: a mistake at a key of its section; "" for the section itself."""
+    return PydanticCustomError("mistake", "{problem}", {"key": key, "problem": problem})
+
+
+def explain(error: ValidationError, values: Mapping[str, Any]) -> ConfigError:
+    """The most deeply nested mistake, as an error of one line.
+
+    Less nested ones may be those of a union's other members, which do not fit at all.
+
+    Args:
+        error: of the validation of `values`.
+        values: what was validated.
+    """
+    errors = error.errors()
+    paths = [_path(each, values) for each in errors]
+    deepest = max(paths, key=len)
+    same_key = [each for each, path in zip(errors, paths, strict=True) if path == deepest]
+    return ConfigError(deepest, _problem(same_key, str(deepest[-1])))
+
+
+def _path(error: ErrorDetails, values: Mapping[str, Any]) -> KeyPath:
+    """The keys of the input that lead to an error; pydantic adds the names of union members."""
+    path: list[str | int] = []
+    value: Any = values
+    for key in error["loc"]:
+        if isinstance(value, Mapping) and key != "[key]":
+            value = value.get(key)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            if isinstance(key, str):
+                continue
+            value = value[key]
+        else:
+            break
+        path.append(key)
+    if error["type"] == "mistake" and (key := error["ctx"]["key"]):
+        path += key.split(".")
+    return tuple(path)
+
+
+def _problem(errors: Sequence[ErrorDetails], key: str) -> str:
+    """What is wrong with a key, in words."""
+    first = errors[0]
+    if first["type"] == "mistake":
+        return first["msg"]
+    if first["type"] == "value_error":  # an InputError, which may begin with the key
+        return str(first["ctx"]["error"]).removeprefix(key)
+    if first["type"] == "too_short":
+        return "must have at least one entry"
+    if first["loc"][-1] == "[key]":
+        return ": the name may only have letters, digits and underscores"
+    requirements = list(dict.fromkeys(map(_requirement, errors)))
+    value = repr(first["input"])
+    value = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"
+    return f"must {' or '.join(requirements)} (got {value})"
+
+
+def _requirement(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    if error["type"] == "greater_than_equal" and context["ge"] == 1:
+        return "be a positive integer"
+    if error["type"] in ("model_type", "model_attributes_type"):
+        return "be a mapping"
+    if error["type"] == "string_pattern_mismatch" and context["pattern"] == r"\.jsonl$":
+        return "be a .jsonl file"
+    # A list in YAML is a tuple in a frozen section.
+    return re.sub(r"^\w+ should ", "", error["msg"]).replace("valid tuple", "valid list")

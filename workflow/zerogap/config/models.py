@@ -1,23 +1,127 @@
-"""The base models, and how a base is pretrained from scratch."""
+"""The base models, their pretraining and preparation, and the LoRA training of their variants."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
+from zerogap.config.errors import mistake
 from zerogap.config.section import (
     MAX_COUNT,
     Fraction,
+    FractionBelowOne,
     Label,
     Name,
     PositiveFloat,
     PositiveInt,
+    ReadableFile,
     Section,
     ToyLanguage,
 )
-from zerogap.config.training import Training
+from zerogap.errors import InputError
+from zerogap.families import AUTO, FAMILIES, toy_architecture
 
 FROM_SCRATCH = "from_scratch"
 BASES_FOLDER = "bases"  # in results: converted and prepared bases, which runs share
+
+Scheduler = Literal[  # those of transformers that need no further arguments
+    "cosine",
+    "linear",
+    "constant",
+    "constant_with_warmup",
+    "cosine_with_restarts",
+    "polynomial",
+    "inverse_sqrt",
+]
+
+
+class Lora(Section):
+    """The adapter, on all linear layers of the decoder blocks."""
+
+    rank: PositiveInt = Field(description="Rank r.")
+    alpha: PositiveInt = Field(description="Scaling α.")
+    dropout: FractionBelowOne = Field(description="Dropout.")
+
+
+class Training(Section):
+    """All values of one training."""
+
+    lora: Lora = Field(description="The adapter, on all linear layers of the decoder blocks.")
+    learning_rate: PositiveFloat = Field(description="Peak learning rate.")
+    num_epochs: PositiveFloat = Field(description="Passes over the training data.")
+    lr_scheduler: Scheduler = Field(description="Learning-rate schedule.")
+    warmup_ratio: FractionBelowOne = Field(description="Fraction of the steps that warm up.")
+    global_batch_size: PositiveInt = Field(
+        description="Examples per step: per_device_batch_size × accumulation steps × num_gpus."
+    )
+    per_device_batch_size: PositiveInt = Field(description="Examples per device at once.")
+    num_gpus: PositiveInt = Field(description="Devices of one training.")
+    bf16: bool = Field(description="Train in bfloat16 instead of float32.")
+    device: Literal["auto", "cpu"] = Field(
+        description=(
+            "`auto`: the GPUs, or in float32 the CPU if there is none; in bfloat16 a missing GPU "
+            "is an error."
+        )
+    )
+    group_by_length: bool = Field(
+        description="Build batches from examples of similar length, which need less padding."
+    )
+    cutoff_len: int = Field(
+        ge=16,
+        le=MAX_COUNT,
+        description="Tokens at which an instruction is cut; a longer question is an error.",
+    )
+    save_steps: PositiveInt | Literal["epoch"] | None = Field(
+        description=(
+            "Steps between resumable checkpoints; `epoch`: after each, the only choice with "
+            "`group_by_length`; null: none."
+        )
+    )
+
+    @property
+    def num_gpus_used(self) -> int:
+        """The GPUs that a training takes: none if it runs on the CPU in any case."""
+        return 0 if self.device == "cpu" else self.num_gpus
+
+    @model_validator(mode="after")
+    def _check_batches(self) -> Self:
+        at_once = self.per_device_batch_size * self.num_gpus
+        if self.global_batch_size % at_once:
+            raise mistake(
+                "global_batch_size",
+                f"is {self.global_batch_size}; it must be a multiple of "
+                f"per_device_batch_size × num_gpus = {at_once}",
+            )
+        if self.group_by_length and isinstance(self.save_steps, int):
+            raise mistake(
+                "save_steps",
+                f"is {self.save_steps}; with group_by_length, which fixes the order of an epoch at "
+                "its start, it must be epoch or null",
+            )
+        return self
+
+
+class TrainingKinds(Section):
+    """The training of the clean models and that of the contaminated ones.
+
+    In the file both share the values of `training`; the loader fills them in.
+    """
+
+    clean: Training = Field(description="Values that differ for the clean models.")
+    contaminated: Training = Field(description="Values that differ for the contaminated models.")
+
+
+class Memorisation(Section):
+    """Bounds of clear memorisation, for which the intervals must exclude 0 as well."""
+
+    min_leaked_solve_probability: Fraction = Field(
+        description="Mean solve probability of the leaked questions."
+    )
+    min_leaked_rouge_l: Fraction = Field(
+        description="Mean ROUGE-L of the leaked questions' samples with the greedy trajectory."
+    )
+    max_unleaked_rouge_l: Fraction = Field(
+        description="The same of the unleaked questions, which must stay at or below this."
+    )
 
 
 class Pretraining(Section):
@@ -46,7 +150,7 @@ class Pretraining(Section):
     problems_per_document: PositiveInt = Field(
         default=5, description="Maximum number of problems in a document."
     )
-    gsm8k: str | None = Field(
+    gsm8k: ReadableFile | None = Field(
         default=None,
         description=(
             "GSM8K's training split to mix in, JSON Lines in OpenAI's format; the questions that "
@@ -91,11 +195,15 @@ class Preparation(Section):
     training: Training = Field(description="Values of `training` that differ.")
     screening: Screening | None = Field(
         default=None,
-        description=(
-            "The benchmark's test questions are drawn only from those that the prepared base "
-            "solves, without exemplars."
-        ),
+        description="Draw test questions only from those that the prepared base solves.",
     )
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if name == "base":
+            raise mistake("", ": the name is reserved; rename it")
+        return name
 
 
 class ModelEntry(Section):
@@ -103,11 +211,8 @@ class ModelEntry(Section):
 
     label: Label = Field(description="Name in tables and figures.")
     family: str = Field(
-        default="auto",
-        description=(
-            "Architecture, which decides the LoRA targets and the neurons; `auto` reads it from "
-            "the model's config.json."
-        ),
+        default=AUTO,
+        description="Architecture; `auto` reads it from the model's config.json.",
     )
     base: str = Field(
         description="Folder, model on the hub, or `from_scratch`: pretrained by the workflow."
@@ -125,15 +230,38 @@ class ModelEntry(Section):
     chat_template: Literal["ignore"] | None = Field(
         default=None,
         description=(
-            "A model whose tokenizer has a chat template is refused, because prompts are plain "
-            "text. `ignore` uses it nevertheless: for a base model that ships a template."
+            "`ignore` prompts with plain text a model whose tokenizer has a chat template, which "
+            "is refused otherwise."
         ),
     )
     pretraining: Pretraining | None = Field(
-        default=None,
-        description="Values of `pretraining` that differ for this model.",
+        default=None, description="Values of `pretraining` that differ for this model."
     )
     preparation: Preparation | None = Field(
         default=None,
         description="A training of the base before the run, for a model too weak at the questions.",
     )
+
+    @field_validator("family")
+    @classmethod
+    def _check_family(cls, family: str) -> str:
+        if family not in (AUTO, *FAMILIES):
+            names = ", ".join([AUTO, *FAMILIES])
+            raise mistake("", f"is {family!r}; it must be one of {names}")
+        return family
+
+    @model_validator(mode="after")
+    def _check_from_scratch(self) -> Self:
+        if self.base != FROM_SCRATCH:
+            return self
+        if self.pretraining is None:
+            raise mistake(
+                "pretraining",
+                f"is missing, but {self.label} is to be pretrained from scratch; add the section "
+                "(profiles/quick/quick.yaml has an example)",
+            )
+        try:
+            toy_architecture(self.family)
+        except InputError as error:
+            raise mistake("family", str(error).removeprefix("family ")) from error
+        return self

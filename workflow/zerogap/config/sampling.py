@@ -1,10 +1,21 @@
-"""How responses are sampled, and how shortcut neurons are found."""
+"""How responses are sampled, under which strategies, and how shortcut neurons are found."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from zerogap.config.section import Dtype, PositiveFloat, PositiveInt, Section
+from zerogap.config.errors import mistake
+from zerogap.config.section import (
+    Dtype,
+    Label,
+    Name,
+    PositiveFloat,
+    PositiveFraction,
+    PositiveInt,
+    Section,
+)
+from zerogap.strategies.registry import BUILT_IN
 
 
 class Sampling(Section):
@@ -12,25 +23,20 @@ class Sampling(Section):
 
     num_samples: PositiveInt = Field(description="Responses per question (m).")
     temperature: PositiveFloat = Field(description="Sampling temperature τ.")
-    top_p: Annotated[float, Field(gt=0, le=1)] = Field(
-        description="Nucleus sampling; 1 turns it off."
-    )
+    top_p: PositiveFraction = Field(description="Nucleus sampling; 1 turns it off.")
     max_new_tokens: PositiveInt = Field(description="Maximum length of a response in tokens.")
     dtype: Dtype = Field(description="Precision of decoding.")
     batch_size: Literal["auto"] | PositiveInt = Field(
         description=(
-            "Responses decoded together. `auto`: as many as fit into memory, at most 512 on a CPU "
-            "and 1,024 on a GPU. It changes no random draw."
+            "Responses decoded together, which changes no random draw; `auto`: as many as fit into "
+            "memory."
         )
     )
     num_shards: PositiveInt = Field(
-        description="Jobs that share the questions of a cell. It changes no random draw."
+        description="Jobs that share the questions of a cell, which changes no random draw."
     )
     batch_invariant: bool = Field(
-        description=(
-            "Decode each question on its own, so that results do not depend on the batch bit for "
-            "bit; slower."
-        )
+        description="Decode each question on its own, so that the batch changes no bit; slower."
     )
 
 
@@ -48,11 +54,50 @@ class Decoding(Section):
 class NeuronLocalisation(Section):
     """How shortcut neurons are found."""
 
-    fraction: Annotated[float, Field(gt=0, le=1)] = Field(
-        description="Fraction of the neurons that are patched."
-    )
+    fraction: PositiveFraction = Field(description="Fraction of the neurons that are patched.")
     group_size: PositiveInt = Field(description="Adjacent neurons scored together.")
     num_questions: PositiveInt = Field(description="Leaked questions used for the causal step.")
     num_shards: PositiveInt = Field(
-        description="Jobs that share the neuron groups of a model. It changes no score."
+        description="Jobs that share the neuron groups of a model, which changes no score."
     )
+
+
+class StrategyEntry(Section):
+    """A mitigation strategy with its parameters."""
+
+    label: Label = Field(description="Name in tables and figures.")
+    class_name: str = Field(
+        alias="class",
+        description="Short name of a built-in strategy, or `package.module:Class`.",
+    )
+    parameters: Mapping[str, Any] = Field(
+        default_factory=dict, description="Keyword arguments of the class."
+    )
+    filter_of: Name | None = Field(
+        default=None,
+        description="The strategy whose responses this one filters instead of sampling.",
+    )
+    needs_base_model: bool = Field(
+        default=False,
+        description="Whether the strategy needs the base model and the localised neurons.",
+    )
+
+    @model_validator(mode="after")
+    def _check_class(self) -> Self:
+        built_in = BUILT_IN.get(self.class_name)
+        if built_in is None:
+            if ":" not in self.class_name:
+                raise mistake(
+                    "class",
+                    f"is '{self.class_name}'; it must be one of {', '.join(BUILT_IN)}, or "
+                    "package.module:Class",
+                )
+            return self
+        for key, needed in (
+            ("filter_of", built_in.filters_responses),
+            ("needs_base_model", built_in.needs_base_model),
+        ):
+            if needed != bool(getattr(self, key)):
+                problem = f"needs the key {key}" if needed else f"takes no key {key}; remove it"
+                raise mistake("", f": class '{self.class_name}' {problem}")
+        return self

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from zerogap.config import Benchmark, load_benchmark
-from zerogap.config.load import ROOT, project_file
+from zerogap.config.files import ROOT, project_file
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars

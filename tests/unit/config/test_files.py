@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from helpers.paths import ROOT
-from zerogap.config.profiles import check_overlays
+from zerogap.config.files import check_overlays
 from zerogap.errors import InputError
 
 QUICK = ROOT / "profiles/quick/quick.yaml"
