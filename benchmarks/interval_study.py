@@ -28,8 +28,8 @@ import numpy as np
 
 from zerogap import metrics
 from zerogap.metrics.comparison import Comparison, SolveCounts
+from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.registry import METRICS
 from zerogap.reporting.claims.checks import DAMAGE_METRICS, DAMAGE_WIDENING
 
 RESAMPLES = 1000

@@ -10,9 +10,9 @@ from zerogap.metrics.bootstrap import (
     stratified_means,
     weighted_means,
 )
-from zerogap.metrics.correction import a_ppg_corrected, sa_ppg_corrected
 from zerogap.metrics.definitions import (
     a_ppg,
+    a_ppg_corrected,
     delta_minus,
     delta_plus,
     g_ap,
@@ -21,6 +21,7 @@ from zerogap.metrics.definitions import (
     s_delta_minus,
     s_delta_plus,
     sa_ppg,
+    sa_ppg_corrected,
 )
 from zerogap.metrics.gaps import ppg, solve_probability, strata, stratum_weights
 

@@ -159,7 +159,8 @@ def compare(
         InputError: As `zerogap.metrics.ppg` and `zerogap.metrics.strata`.
     """
     strategy = SolveCounts(*gaps.checked_counts(n_correct, n_samples))
-    clean = SolveCounts(*gaps.checked_clean_counts(clean_n_correct, clean_n_samples))
+    counts = gaps.checked_counts(clean_n_correct, clean_n_samples, "clean_", of_clean_model=True)
+    clean = SolveCounts(*counts)
     gaps.check_same_length("n_correct", strategy.n_correct, "clean_n_correct", clean.n_correct)
     gaps.check_bins(bins)
     return Comparison(strategy, clean, bins)

@@ -22,9 +22,9 @@ probabilities (docs/metric-study.md).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from zerogap.metrics.comparison import Comparison, compare
+from zerogap.metrics.comparison import Comparison
 from zerogap.metrics.gaps import Counts, Values
 
 QUESTIONS_PER_STEP = 6
@@ -32,39 +32,6 @@ STEPS = 10, 200  # fewest and most EM steps
 RESTORED = 0.5  # mass of the starting distribution on p = q
 FLOW = 0.2  # fraction of its mass that a grid point passes to each neighbour after each step
 CELLS = 50, 200  # fewest, and most unless there are more strata
-
-
-def sa_ppg_corrected(
-    n_correct: ArrayLike,
-    n_samples: ArrayLike,
-    clean_n_correct: ArrayLike,
-    clean_n_samples: ArrayLike,
-    bins: int = 50,
-) -> float:
-    """`zerogap.metrics.sa_ppg` corrected for the finite number of samples; in [0, 1].
-
-    Takes the arguments of `sa_ppg`, one entry per question, and tends to the same value as the
-    samples grow. The samples of the two models must be independent. A question without samples
-    counts as never solved, with certainty. Takes about 0.1 s for 1,319 questions.
-
-    Raises:
-        InputError: As `zerogap.metrics.sa_ppg`.
-    """
-    return corrected(compare(n_correct, n_samples, clean_n_correct, clean_n_samples, bins))
-
-
-def a_ppg_corrected(
-    n_correct: ArrayLike,
-    n_samples: ArrayLike,
-    clean_n_correct: ArrayLike,
-    clean_n_samples: ArrayLike,
-) -> float:
-    """`zerogap.metrics.a_ppg` corrected for the finite number of samples: one stratum.
-
-    Raises:
-        InputError: As `zerogap.metrics.sa_ppg`.
-    """
-    return sa_ppg_corrected(n_correct, n_samples, clean_n_correct, clean_n_samples, bins=1)
 
 
 def corrected(comparison: Comparison) -> float:

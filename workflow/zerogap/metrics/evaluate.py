@@ -1,7 +1,7 @@
 """All metrics of one model and benchmark, with intervals: the rows of the `metrics` table."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,8 +10,8 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.metrics import bootstrap, gaps
 from zerogap.metrics.comparison import Comparison, SolveCounts
+from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.registry import METRICS, Metric
 from zerogap.metrics.same_questions import by_question, in_order
 
 # `<metric>_vs_<reference>`: a strategy's metric value minus the reference's, on the same resamples.
@@ -20,13 +20,38 @@ SCHEMES = ("questions", "samples")
 # Resamples computed at once, by scheme: their arrays should fit into a processor's cache.
 CHUNK_SIZES = {"questions": 256, "samples": 32}
 
-OF_CLEAN_MODEL = [metric for metric in METRICS.values() if metric.of_clean_model]
-
 COLUMNS = ["model", "benchmark", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
 
 CountsByName = dict[str, SolveCounts]
-PointEstimates = dict[str, dict[str, float]]  # strategy → metric → value
-Resamples = dict[str, dict[str, Values]]  # strategy → metric → (resamples,)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its resamples.
+
+    Attributes:
+        value: The point estimate.
+        resamples: (resamples,); empty for a metric without an interval.
+    """
+
+    value: float
+    resamples: Values
+
+    def __sub__(self, other: "Estimate") -> "Estimate":
+        """The paired difference of two estimates on the same resamples."""
+        return Estimate(self.value - other.value, self.resamples - other.resamples)
+
+    def with_interval(
+        self, confidence_level: float, bounds: tuple[float, float]
+    ) -> tuple[float, float, float]:
+        """The value and the ends of its interval, NaN without resamples."""
+        if not self.resamples.size:
+            return self.value, float("nan"), float("nan")
+        ends = bootstrap.interval(self.resamples, self.value, confidence_level, bounds)
+        return self.value, *ends
+
+
+Estimates = dict[str, dict[str, Estimate]]  # strategy → metric → its estimate
 
 
 def evaluate(
@@ -79,7 +104,6 @@ def evaluate(
     draws, counts = _draw_resamples(observed, leaked, n_resamples, seed, resample)
     rows: list[tuple[object, ...]] = []
     for subset, questions in _subsets(leaked).items():
-        points = _point_estimates(_select(observed, questions), bins)
         resamples = _resampled(
             _select(counts, questions),
             draws[:, questions],
@@ -87,11 +111,10 @@ def evaluate(
             confidence_level,
             CHUNK_SIZES[resample],
         )
+        estimates = _estimates(_select(observed, questions), resamples, bins)
         rows += [
-            (model, benchmark, strategy, subset, metric, value, low, high)
-            for strategy, metric, value, low, high in _with_intervals(
-                points, resamples, confidence_level
-            )
+            (model, benchmark, strategy, subset, *values)
+            for strategy, *values in _rows(estimates, confidence_level)
         ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -141,15 +164,13 @@ def _aligned(
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
     counts = {}
     for name, table in tables.items():
-        columns = table["n_correct"], table["n_samples"]
-        n_correct, n_samples = (
-            gaps.checked_clean_counts(*columns)
-            if name == "clean"
-            else gaps.checked_counts(*columns, f"{name}: ")
+        is_clean = name == "clean"
+        prefix = "clean_" if is_clean else f"{name}: "
+        columns = gaps.checked_counts(
+            table["n_correct"], table["n_samples"], prefix, of_clean_model=is_clean
         )
         first_correct = gaps.checked_marks(table["first_correct"], f"{name}: first_correct")
-        first_correct = first_correct.astype(bool)
-        counts[name] = SolveCounts(n_correct, n_samples, first_correct)
+        counts[name] = SolveCounts(*columns, first_correct.astype(bool))
     return counts
 
 
@@ -166,25 +187,28 @@ def _redrawn(observed: SolveCounts, n_resamples: int, rng: np.random.Generator) 
     return SolveCounts(n_correct, n_samples, first_correct)
 
 
-def _point_estimates(counts: CountsByName, bins: int) -> PointEstimates:
-    """Every metric of every strategy; the clean model comes last."""
+def _estimates(
+    counts: CountsByName, resamples: Mapping[tuple[str, str], Values], bins: int
+) -> Estimates:
+    """Every metric of every strategy; the clean model comes last, and has some of them."""
     clean = counts["clean"]
-    points = {
-        name: _point_estimate(Comparison(table, clean, bins), METRICS.values())
-        for name, table in counts.items()
-        if name != "clean"
+    names = [*(name for name in counts if name != "clean"), "clean"]
+    return {
+        name: {
+            metric.name: Estimate(
+                float(metric.definition(Comparison(counts[name], clean, bins))),
+                resamples.get((name, metric.name), np.empty(0)),
+            )
+            for metric in METRICS.values()
+            if name != "clean" or metric.of_clean_model
+        }
+        for name in names
     }
-    points["clean"] = _point_estimate(Comparison(clean, clean, bins), OF_CLEAN_MODEL)
-    return points
-
-
-def _point_estimate(comparison: Comparison, metrics: Iterable[Metric]) -> dict[str, float]:
-    return {metric.name: float(metric.definition(comparison)) for metric in metrics}
 
 
 def _resampled(
     counts: CountsByName, draws: Array, bins: int, confidence_level: float, chunk_size: int
-) -> Resamples:
+) -> dict[tuple[str, str], Values]:
     """Every metric that has an interval, of every strategy, in every resample.
 
     Args:
@@ -193,90 +217,63 @@ def _resampled(
         bins: Number of strata.
         confidence_level: Of the intervals.
         chunk_size: Resamples computed at once.
+
+    Returns:
+        Strategy and metric → (resamples,).
     """
-    names = list(counts)
     metrics = [metric for metric in METRICS.values() if metric.has_interval]
-    values: dict[str, dict[str, list[Values]]] = {name: defaultdict(list) for name in names}
+    keys = [(name, metric.name) for name in counts for metric in metrics]
+    values: dict[tuple[str, str], list[Values]] = {key: [] for key in keys}
     for start in range(0, len(draws), chunk_size):
         chunk = slice(start, start + chunk_size)
         part = {
             name: table if len(table.n_correct) == 1 else table[chunk]
             for name, table in counts.items()
         }
-        strategies = SolveCounts.stack([part[name] for name in names])
+        strategies = SolveCounts.stack(list(part.values()))
         weights = draws[chunk].astype(np.float64)
         comparison = Comparison(strategies, part["clean"], bins, weights, confidence_level)
         for metric in metrics:
             by_strategy = metric.definition(comparison)  # (strategies, resamples)
-            for name, resamples in zip(names, by_strategy, strict=True):
-                values[name][metric.name].append(resamples)
-    return {
-        name: {metric: np.concatenate(chunks) for metric, chunks in by_metric.items()}
-        for name, by_metric in values.items()
-    }
+            for name, resamples in zip(counts, by_strategy, strict=True):
+                values[name, metric.name].append(resamples)
+    return {key: np.concatenate(chunks) for key, chunks in values.items()}
 
 
-def _with_intervals(
-    points: PointEstimates, resamples: Resamples, confidence_level: float
+def _rows(
+    estimates: Estimates, confidence_level: float
 ) -> Iterator[tuple[str, str, float, float, float]]:
     """Rows of one subset: strategy, metric, value and the ends of its interval.
 
-    Args:
-        points: Point estimates.
-        resamples: The same metrics in the resamples.
-        confidence_level: Of the intervals.
+    After its metrics, each strategy has its paired differences from others.
     """
-    for strategy, metric, value, values in _with_differences(points, resamples):
-        if values is None:
-            yield strategy, metric, value, float("nan"), float("nan")
-            continue
-        bounds = bootstrap.UNBOUNDED if "_vs_" in metric else bootstrap.SHARE
-        low, high = bootstrap.interval(values, value, confidence_level, bounds)
-        yield strategy, metric, value, low, high
-    yield from _simultaneous_differences(points, resamples, confidence_level)
-
-
-def _with_differences(
-    points: PointEstimates, resamples: Resamples
-) -> Iterator[tuple[str, str, float, Values | None]]:
-    """Each strategy's metrics, then its paired differences: name, metric, value, resamples."""
-    for strategy, by_metric in points.items():
-        for name, value in by_metric.items():
-            yield strategy, name, value, resamples[strategy].get(name)
+    strategies = [name for name in estimates if name != "clean"]
+    for strategy, metrics in estimates.items():
+        for name, estimate in metrics.items():
+            yield strategy, name, *estimate.with_interval(confidence_level, bootstrap.SHARE)
         if strategy == "clean":
             continue
         for metric in METRICS.values():
-            for other in points:
-                if other in (strategy, "clean") or not _is_compared(metric, other):
-                    continue
-                yield (
-                    strategy,
-                    f"{metric.name}_vs_{other}",
-                    by_metric[metric.name] - points[other][metric.name],
-                    resamples[strategy][metric.name] - resamples[other][metric.name],
-                )
+            compared = {"none": (), "references": REFERENCES, "all": strategies}
+            for other in strategies:
+                if other != strategy and other in compared[metric.differences]:
+                    difference = metrics[metric.name] - estimates[other][metric.name]
+                    values = difference.with_interval(confidence_level, bootstrap.UNBOUNDED)
+                    yield strategy, f"{metric.name}_vs_{other}", *values
+    for metric in METRICS.values():
+        if metric.differences == "all" and len(strategies) > 1:
+            yield from _simultaneous(metric.name, strategies, estimates, confidence_level)
 
 
-def _is_compared(metric: Metric, reference: str) -> bool:
-    if metric.differences == "references":
-        return reference in REFERENCES
-    return metric.differences == "all"
-
-
-def _simultaneous_differences(
-    points: PointEstimates, resamples: Resamples, confidence_level: float
+def _simultaneous(
+    metric: str, strategies: list[str], estimates: Estimates, confidence_level: float
 ) -> Iterator[tuple[str, str, float, float, float]]:
     """Differences with intervals that are simultaneous over all pairs of strategies."""
-    pairs = list(combinations([name for name in points if name != "clean"], 2))
-    if not pairs:
-        return
-    for metric in METRICS.values():
-        if metric.differences != "all":
-            continue
-        name = metric.name
-        differences = np.array([points[a][name] - points[b][name] for a, b in pairs])
-        values = np.array([resamples[a][name] - resamples[b][name] for a, b in pairs])
-        lows, highs = bootstrap.simultaneous(values, differences, confidence_level)
-        for (a, b), value, low, high in zip(pairs, differences, lows, highs, strict=True):
-            yield a, f"{name}_maxt_vs_{b}", float(value), float(low), float(high)
-            yield b, f"{name}_maxt_vs_{a}", -float(value), -float(high), -float(low)
+    pairs = list(combinations(strategies, 2))
+    differences = [estimates[a][metric] - estimates[b][metric] for a, b in pairs]
+    values = [difference.value for difference in differences]
+    resamples = np.array([difference.resamples for difference in differences])
+    ends = bootstrap.simultaneous(resamples, values, confidence_level)
+    for (a, b), value, low, high in zip(pairs, values, *map(np.ndarray.tolist, ends), strict=True):
+        yield a, f"{metric}_maxt_vs_{b}", value, low, high
+        yield b, f"{metric}_maxt_vs_{a}", -value, -high, -low

@@ -50,7 +50,9 @@ def ppg(
             model has no samples for a question.
     """
     correct, samples = checked_counts(n_correct, n_samples)
-    clean_correct, clean_samples = checked_clean_counts(clean_n_correct, clean_n_samples)
+    clean_correct, clean_samples = checked_counts(
+        clean_n_correct, clean_n_samples, "clean_", of_clean_model=True
+    )
     check_same_length("n_correct", correct, "clean_n_correct", clean_correct)
     return fractions(correct, samples) - fractions(clean_correct, clean_samples)
 
@@ -64,7 +66,8 @@ def strata(clean_n_correct: ArrayLike, clean_n_samples: ArrayLike, bins: int = 5
         InputError: As `ppg`; also if `bins` is not a positive integer.
     """
     check_bins(bins)
-    return strata_of_counts(*checked_clean_counts(clean_n_correct, clean_n_samples), bins)
+    counts = checked_counts(clean_n_correct, clean_n_samples, "clean_", of_clean_model=True)
+    return strata_of_counts(*counts, bins)
 
 
 def stratum_weights(stratum: ArrayLike) -> Values:
@@ -92,12 +95,18 @@ def strata_of_counts(correct: Array, samples: Array, bins: int) -> Counts:
 
 
 def checked_counts(
-    n_correct: ArrayLike, n_samples: ArrayLike, prefix: str = ""
+    n_correct: ArrayLike, n_samples: ArrayLike, prefix: str = "", *, of_clean_model: bool = False
 ) -> tuple[Counts, Counts]:
-    """The two columns as integer arrays; `prefix` precedes their names in errors.
+    """The two columns as integer arrays.
+
+    Args:
+        n_correct: Correct responses.
+        n_samples: All responses.
+        prefix: Precedes the names of the columns in errors.
+        of_clean_model: Whether every question needs a sample.
 
     Raises:
-        InputError: As `solve_probability`.
+        InputError: As `solve_probability`; also if a question of the clean model has no samples.
     """
     correct = _whole_numbers(n_correct, f"{prefix}n_correct")
     samples = _whole_numbers(n_samples, f"{prefix}n_samples")
@@ -107,19 +116,9 @@ def checked_counts(
         raise InputError(
             f"{prefix}n_correct: question {k} has {correct[k]} correct of {samples[k]} samples"
         )
-    return correct, samples
-
-
-def checked_clean_counts(n_correct: ArrayLike, n_samples: ArrayLike) -> tuple[Counts, Counts]:
-    """As `checked_counts`, for the clean model, which needs a sample of every question.
-
-    Raises:
-        InputError: As `checked_counts`; also if a question has no samples.
-    """
-    correct, samples = checked_counts(n_correct, n_samples, "clean_")
-    if (empty := np.flatnonzero(samples == 0)).size:
+    if of_clean_model and (empty := np.flatnonzero(samples == 0)).size:
         raise InputError(
-            f"clean_n_samples: question {empty[0]} has no samples; "
+            f"{prefix}n_samples: question {empty[0]} has no samples; "
             "the clean model is the reference and needs at least one for every question"
         )
     return correct, samples

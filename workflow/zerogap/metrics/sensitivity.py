@@ -68,31 +68,18 @@ def sensitivity(
     ]
     sizes = sorted({m for m in samples_to_try if m < largest} | {largest})
     rng = np.random.default_rng(seed)
-    values = _with_fewer_samples(counts, reference, sizes, bins, repeats, rng)
-    rows += [
-        (name, "samples", bins, m, float(np.mean(repeated)), float(np.std(repeated)))
-        for (name, m), repeated in values.items()
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _with_fewer_samples(
-    counts: Mapping[str, tuple[Counts, Counts]],
-    reference: tuple[Counts, Counts],
-    sizes: Sequence[int],
-    bins: int,
-    repeats: int,
-    rng: np.random.Generator,
-) -> dict[tuple[str, int], list[float]]:
-    """SA-PPG by strategy and number of samples, for every repeat."""
     values: dict[tuple[str, int], list[float]] = {(name, m): [] for name in counts for m in sizes}
     for m in sizes:
         for _ in range(repeats):
             fewer = _subsample(*reference, m, rng)
             for name, strategy in counts.items():
-                value = sa_ppg(*_subsample(*strategy, m, rng), *fewer, bins=bins)
+                value = sa_ppg(*_subsample(*strategy, m, rng), *fewer, bins)
                 values[name, m].append(value)
-    return values
+    rows += [
+        (name, "samples", bins, m, float(np.mean(repeated)), float(np.std(repeated)))
+        for (name, m), repeated in values.items()
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _counts(table: pd.DataFrame) -> tuple[Counts, Counts]:

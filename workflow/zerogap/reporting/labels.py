@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zerogap.metrics.registry import labels as metric_labels
-from zerogap.metrics.registry import paper_metrics
+from zerogap.metrics import definitions
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
@@ -33,7 +32,9 @@ CONFIGURATIONS = {
     "railcap_ban": "n=4, ban",
 }
 # Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
-METRICS = {name: metric_labels()[name] for name in ("solve_mean", *paper_metrics())}
+METRICS = {"solve_mean": definitions.solve_mean.label} | {
+    metric.name: metric.label for metric in definitions.METRICS.values() if metric.in_paper
+}
 SUBSETS = ("leaked", "unleaked")
 
 

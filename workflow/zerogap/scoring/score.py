@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
+from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.gaps import strata
-from zerogap.metrics.registry import METRICS, summary_metrics
 from zerogap.scoring.inputs import Loaded
 
 BATCH2 = "clean_batch2"
@@ -190,7 +190,8 @@ def strata_notes(clean: pd.DataFrame, bins: int) -> list[str]:
 def _summary_labels(aligned: Aligned) -> dict[str, str]:
     """Metric → label, in the order of the columns."""
     labels = {}
-    for metric in summary_metrics():
+    shown = [metric for metric in METRICS.values() if metric.summary_column]
+    for metric in sorted(shown, key=lambda metric: metric.summary_column or 0):
         labels[metric.name] = metric.label
         if metric.differences == "all" and "identity" in aligned.strategies:
             labels[f"{metric.name}_vs_identity"] = f"{metric.label} − Identity's"
