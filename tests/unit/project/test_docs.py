@@ -64,7 +64,6 @@ SECTIONS = {
     "metrics",
 }
 SECTIONS |= {"strategies", "neuron_localisation", "primary_setting", "pretraining", "paraphrases"}
-SECTIONS |= {"data", "decoding", "localisation", "setting"}  # former names: no key is left there
 FILE_NAMES = (".md", ".parquet", ".py", ".smk", ".yaml", ".csv")
 
 

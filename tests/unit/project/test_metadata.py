@@ -2,13 +2,18 @@
 
 import re
 import tomllib
+from itertools import pairwise
 
 import yaml
 
 import zerogap
 from helpers.paths import ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+TESTPATHS = PYPROJECT["tool"]["pytest"]["ini_options"]["testpaths"]
+CI_TEXT = (ROOT / ".github/workflows/ci.yml").read_text()
+CI = yaml.safe_load(CI_TEXT)
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 
 
@@ -33,10 +38,26 @@ def test_package_is_marked_as_typed() -> None:
 
 def test_classifiers_continuous_integration_and_requirement_name_the_same_pythons() -> None:
     listed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python-version"] == listed
+    assert CI["jobs"]["unit"]["strategy"]["matrix"]["python-version"] == listed
     first, end = re.fullmatch(r">=(3\.\d+),<(3\.\d+)", PROJECT["requires-python"]).groups()  # type: ignore[union-attr]
     assert (first, f"3.{int(end.split('.')[1]) - 1}") == (listed[0], listed[-1])
+
+
+def test_continuous_integration_runs_every_folder_of_tests() -> None:
+    """`make test-fast` runs the unit tests; there is no GPU."""
+    shards = CI["jobs"]["tests"]["strategy"]["matrix"]["include"]
+    words = " ".join(shard["paths"] for shard in shards).split()
+    ignored = {word for previous, word in pairwise(words) if previous == "--ignore"}
+    run = {word for previous, word in pairwise(["", *words]) if previous != "--ignore"}
+    assert ignored <= run
+    assert run - ignored - {"--ignore"} == set(TESTPATHS) - {"tests/unit", "tests/gpu"}
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    files = [*(ROOT / ".github").rglob("*.yml")]
+    used = [use for file in files for use in re.findall(r"uses: (\S+)", file.read_text())]
+    assert used
+    assert all(re.search(r"@[0-9a-f]{40}$", use) or use.startswith("./") for use in used)
 
 
 def test_every_extra_is_described_on_the_installation_page() -> None:
@@ -52,10 +73,11 @@ def test_every_profile_is_described() -> None:
 
 
 def test_make_targets_of_the_continuous_integration_exist() -> None:
+    targets = set(re.findall(r"run: make ([a-z-]+)$", CI_TEXT, re.MULTILINE))
+    targets |= set(CI["jobs"]["long"]["strategy"]["matrix"]["target"])
     makefile = (ROOT / "Makefile").read_text()
-    for file in (ROOT / ".github/workflows").glob("*.yml"):
-        for target in re.findall(r"run: make (\S+)", file.read_text()):
-            assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
+    for target in targets:
+        assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
 
 
 def test_changelog_has_the_headings_of_keep_a_changelog() -> None:
