@@ -59,9 +59,7 @@ def run(tmp_path_factory):
     write_multiple_choice(folder / "my_benchmark/test.jsonl", 12, "test")
     (folder / "small.yaml").write_text(SMALL)
     overlays = [name for name in files if name.endswith(".yaml") and "/" not in name]
-    assert overlays == [
-        "my_strategy.yaml", "my_rail_strategy.yaml", "my_model.yaml", "my_benchmark.yaml",
-    ]  # fmt: skip
+    assert overlays == ["my_strategy.yaml", "my_model.yaml", "my_benchmark.yaml"]
     done = subprocess.run(
         [
             SNAKEMAKE, "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml",
@@ -84,7 +82,7 @@ def run(tmp_path_factory):
 
 def test_the_strategy_and_the_model_are_in_table_3(run):
     table = pd.read_csv(run / "reports/micro/tables/main.csv", comment="#")
-    assert {"halve", "hotter"} <= set(table.key)
+    assert "halve" in set(table.key)
     assert any("mine" in column for column in table.columns)
 
 

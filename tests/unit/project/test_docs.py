@@ -69,7 +69,7 @@ FILE_NAMES = (".md", ".parquet", ".py", ".smk", ".yaml", ".csv")
 
 def known_keys() -> list[re.Pattern[str]]:
     """Patterns of the reference's keys; a benchmark file has those below `benchmarks.<name>`."""
-    keys = set(re.findall(r"^\| `([^`]+)` \|", REFERENCE.read_text(), re.MULTILINE))
+    keys = set(re.findall(r"^- `([^`]+)` \(", REFERENCE.read_text(), re.MULTILINE))
     keys |= {key.removeprefix("benchmarks.<name>.") for key in keys}
     keys |= {key.replace("training.", "training.<kind>.") for key in keys}
     return [re.compile(re.sub(r"<\w+>", r"[\\w<>*]+", re.escape(key))) for key in keys]
