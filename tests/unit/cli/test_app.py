@@ -7,13 +7,25 @@ import sys
 import pytest
 
 from helpers.paths import ROOT
-from zerogap.cli import app, main
+from zerogap.cli import main
 from zerogap.errors import InputError
 
 COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "run", "show")
+COLLECT = "zerogap.evaluation.collect"
 DECODING = [
     "--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
 ]  # fmt: skip
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Make a module impossible to import."""
+
+    def remove(module):
+        monkeypatch.setitem(sys.modules, module, None)
+        monkeypatch.delattr(module, raising=False)
+
+    return remove
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -40,72 +52,75 @@ def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("zerogap.evaluation.collect.collect", interrupted)
-    assert main(["sample", *DECODING]) == app.INTERRUPTED
+    monkeypatch.setattr(f"{COLLECT}.collect", interrupted)
+    assert main(["sample", *DECODING]) == 130
     assert "repeat the command to resume" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["sample", "evaluate"])
-def test_a_missing_package_says_what_to_install(command, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "zerogap.evaluation.collect", None)
-    monkeypatch.delattr("zerogap.evaluation.collect", raising=False)
-    assert main([command, *DECODING]) == 2
-    assert "pip install '/path/to/zerogap[evaluate]'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["plan"], ["rehearse"], ["run", "--profile", "quick"]])
-def test_a_command_of_the_workflow_says_what_to_install(words, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "zerogap.config", None)
-    monkeypatch.delattr("zerogap.config", raising=False)
+@pytest.mark.parametrize(
+    ("words", "module", "extra"),
+    [
+        (["sample", *DECODING], COLLECT, "[evaluate]'"),
+        (["evaluate", *DECODING], COLLECT, "[evaluate]'"),
+        (["plan"], "zerogap.config", "workflow]'"),
+        (["rehearse"], "zerogap.config", "workflow]'"),
+        (["run", "--profile", "quick"], "zerogap.config.files", "workflow]'"),
+    ],
+)
+def test_a_missing_package_says_what_to_install(words, module, extra, without, capsys):
+    without(module)
     assert main(words) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: this command needs ")
-    assert "workflow]'" in error
+    assert extra in error
     assert error.count("\n") == 1
 
 
-def test_rehearse_checks_the_names_of_models_before_it_imports_torch(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "zerogap.pipeline.rehearsal", None)
-    monkeypatch.delattr("zerogap.pipeline.rehearsal", raising=False)
-    assert main(["rehearse", "--models", "nobody"]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: --models: 'nobody' is not a model of the configuration (llama2")
-
-
 @pytest.mark.parametrize("command", ["sample", "evaluate"])
-def test_the_benchmark_is_checked_before_torch_is_imported(command, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "zerogap.evaluation.collect", None)
-    monkeypatch.delattr("zerogap.evaluation.collect", raising=False)
+def test_the_benchmark_is_checked_before_torch_is_imported(command, without, capsys):
+    without(COLLECT)
     options = ["--model", "nowhere", "--benchmark", "nope", "--output", "results"]
     assert main([command, *options]) == 2
     assert capsys.readouterr().err.startswith("error: --benchmark: 'nope' is unknown")
 
 
-def test_options_with_several_values_may_be_repeated_or_listed():
-    arguments = ["sample", *DECODING, "--strategies", "railcap", "ted"]
-    repeated = app._repeat_options(arguments)
-    assert repeated[-4:] == ["--strategies", "railcap", "--strategies", "ted"]
+def test_rehearse_checks_the_names_of_models_before_it_imports_torch(without, capsys):
+    without("zerogap.pipeline.rehearsal")
+    assert main(["rehearse", "--models", "nobody"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: --models: 'nobody' is not a model of the configuration (llama2")
 
 
-def test_words_after_two_dashes_are_left_as_they_are():
-    passed_on = ["--", "--config", "seed=1", "run=mine"]
-    repeated = app._repeat_options(["run", "--with", "a.yaml", "b.yaml", *passed_on])
-    assert repeated == ["run", "--with", "a.yaml", "--with", "b.yaml", *passed_on]
+@pytest.fixture
+def collected(monkeypatch, capsys):
+    """Run a command that collects: the strategies that it is to sample, or its error."""
 
-
-def test_sample_samples_identity_unless_told_otherwise(monkeypatch, capsys):
     def collect(request):
         raise InputError(f"{request.strategies}, {request.num_samples} responses")
 
-    monkeypatch.setattr("zerogap.evaluation.collect.collect", collect)
-    assert main(["sample", *DECODING]) == 2
-    assert "['identity'], 50 responses" in capsys.readouterr().err
+    monkeypatch.setattr(f"{COLLECT}.collect", collect)
+
+    def run(*words):
+        assert main([*words]) == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "strategies"),
+    [
+        ([], "['identity']"),
+        (["--strategies", "railcap", "ted"], "['railcap', 'ted']"),
+        (["--strategies", "railcap", "--strategies", "ted"], "['railcap', 'ted']"),
+    ],
+)
+def test_options_with_several_values_may_be_repeated_or_listed(collected, words, strategies):
+    assert f"{strategies}, 50 responses" in collected("sample", *DECODING, *words)
 
 
 @pytest.mark.parametrize("command", ["sample", "evaluate"])
-def test_an_output_that_is_a_file_is_refused_at_once(command, tmp_path, capsys):
+def test_an_output_that_is_a_file_is_refused_at_once(collected, command, tmp_path):
     path = tmp_path / "out"
     path.touch()
-    options = ["--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", str(path)]
-    assert main([command, *options]) == 2
-    assert "out' is a file" in capsys.readouterr().err
+    assert "out' is a file" in collected(command, *DECODING[:-1], str(path))

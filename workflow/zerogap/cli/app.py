@@ -24,21 +24,16 @@ MULTIPLE_VALUES = (
     *("--strategies", "--with"),
 )
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-# Command → (an example, its exit statuses other than 0 for success and 2 for invalid input).
-COMMANDS: dict[Callable[..., Any], tuple[str, str]] = {
-    evaluate: (
-        "zerogap evaluate --model FOLDER --benchmark gsm8k --num-questions 100 --output out",
-        "130 interrupted (repeat the command to resume)",
-    ),
-    sample: (
-        "zerogap sample --model FOLDER --benchmark questions.jsonl --output out",
-        "130 interrupted (repeat the command to resume)",
-    ),
-    score: ("zerogap score --clean clean.jsonl identity.jsonl railcap=railcap.csv", ""),
-    plan: ("zerogap plan --config config.yaml --sampling 3000", ""),
-    rehearse: ("zerogap rehearse --models llama2", "1 a stage failed, or every model was skipped"),
-    run: ("zerogap run table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
-    show: ("zerogap show test-0000 --run quick", ""),
+RESUMES = "130 interrupted (repeat the command to resume)"
+# Command → an example, and its exit statuses other than 0 for success and 2 for invalid input.
+COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
+    evaluate: ("--model FOLDER --benchmark gsm8k --num-questions 100 --output out", RESUMES),
+    sample: ("--model FOLDER --benchmark questions.jsonl --output out", RESUMES),
+    score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
+    plan: ("--config config.yaml --sampling 3000",),
+    rehearse: ("--models llama2", "1 a stage failed, or every model was skipped"),
+    run: ("table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
+    show: ("test-0000 --run quick",),
 }
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # to another program
 
@@ -46,11 +41,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Contamination-mitigation evaluation of language models.",
 )
-for command, (example, statuses) in COMMANDS.items():
-    exits = ", ".join(filter(None, ("0 success", "2 invalid input (one line)", statuses)))
-    app.command(epilog=f"Example:\n\n{example}\n\nExit status: {exits}.")(command)
+for command, (example, *statuses) in COMMANDS.items():
+    exits = ", ".join(("0 success", "2 invalid input (one line)", *statuses))
+    epilog = f"Example:\n\nzerogap {command.__name__} {example}\n\nExit status: {exits}."
+    app.command(epilog=epilog)(command)
 app.command("lm-eval", add_help_option=False, context_settings=PASSED_ON)(lm_eval)
 
 
@@ -58,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: Command line without the program; None for that of the process.
+        arguments: command line without the program; None for that of the process.
 
     Returns:
         The exit status; invalid input prints one line to standard error and gives 2, and an
@@ -104,13 +99,9 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)]
+
+
 @app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
+def _options(version: Version = False) -> None:
     """Contamination-mitigation evaluation of language models."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zerogap.cli import options
-from zerogap.cli.packages import needed_packages
+from zerogap.cli.options import needed_packages
 from zerogap.cli.sample import collect, load_questions
 
 if TYPE_CHECKING:

@@ -1,9 +1,13 @@
-"""The options that `zerogap evaluate` and `zerogap sample` share."""
+"""What commands share: the options of evaluate and sample, and the packages of the extras."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from zerogap.errors import InputError
 
 DEFAULT_STRATEGIES = ["identity", "railcap", "lne_blocking", "ted"]
 
@@ -63,3 +67,23 @@ Dtype = Annotated[
 SamplingSeed = Annotated[
     int, typer.Option("--seed", metavar="N", help="Seed of the questions and of the draws.")
 ]
+
+
+@contextmanager
+def needed_packages(extras: str, user: str = "this command") -> Iterator[None]:
+    """Turn a missing package into one line that says what to install.
+
+    Args:
+        extras: of this package, separated by commas.
+        user: what needs the packages.
+
+    Raises:
+        InputError: a package is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{user} needs {error.name}, which is not installed; install it with pip install "
+            f"'/path/to/zerogap[{extras}]'"
+        ) from error

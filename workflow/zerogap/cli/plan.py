@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from zerogap.cli.options import needed_packages
 from zerogap.cli.output import Format
-from zerogap.cli.packages import needed_packages
 from zerogap.errors import InputError
 
 RATE = "[MODEL=]RATE..."

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.packages import needed_packages
+from zerogap.cli.options import needed_packages
 from zerogap.cli.plan import Config, check_models
 from zerogap.errors import InputError
 

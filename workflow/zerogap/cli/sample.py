@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from zerogap.cli import options
-from zerogap.cli.packages import needed_packages
+from zerogap.cli.options import needed_packages
 
 if TYPE_CHECKING:
     from zerogap.evaluation.collect import Collected

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import zerogap
+from zerogap.cli.options import needed_packages
 from zerogap.cli.output import Format, OutputFormat
-from zerogap.cli.packages import needed_packages
 from zerogap.errors import InputError
 
 if TYPE_CHECKING:

@@ -34,6 +34,29 @@ def paper_config() -> Path:
     return path
 
 
+def checkout() -> Path:
+    """The root of the checkout to run in: that of this package, or the working directory.
+
+    Raises:
+        InputError: there is none, or the working directory is in another checkout, in which the
+            results would be expected.
+    """
+    snakefile = project_file("Snakefile")
+    if snakefile is None:
+        raise InputError(
+            "the Snakefile is part of a checkout of the project, and this is an installed package; "
+            "run the command in a checkout"
+        )
+    root, here = snakefile.parent.resolve(), Path.cwd()
+    around = (path for path in (here, *here.parents) if (path / "workflow/zerogap").is_dir())
+    if (other := next(around, root)) != root:
+        raise InputError(
+            f"{other} is a checkout of its own, but this zerogap is installed from {root}; "
+            "activate the environment of the checkout that you want to run"
+        )
+    return root
+
+
 def read_mapping(path: Path) -> Values:
     """Read a YAML file that is a mapping.
 

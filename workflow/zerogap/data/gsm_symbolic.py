@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from zerogap.errors import InputError
-from zerogap.io.packages import package_file
+from zerogap.plugins import package_file
 
 BROKEN = {32, 35, 37, 61, 63, 65, 74, 76, 77, 79, 86, 87, 90, 97, 98}  # its `tasks_need_fix`
 _MAX_DRAWS = 40  # of one template, until its numbers are new and its rationale is short enough

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from zerogap.errors import InputError
-from zerogap.io.packages import package_file
 from zerogap.io.text_files import json_lines, read_text
+from zerogap.plugins import package_file
 
 Exemplar = dict[str, str]  # question, target
 

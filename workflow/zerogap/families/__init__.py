@@ -1,4 +1,4 @@
-"""Model families: one file per family, registered here.
+"""Model families: those of :mod:`zerogap.families.registered`, and a generic one.
 
 The configuration names a family or says `auto`, the default. `auto` takes the registered family of
 the model's `model_type`; for any other model :mod:`zerogap.families.structure` derives what
@@ -12,10 +12,7 @@ from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.families.family import Family, ModelSize, SpecialTokens, ToyArchitecture, ToySize
-from zerogap.families.gemma4 import GEMMA4
-from zerogap.families.gpt_neox import GPT_NEOX
-from zerogap.families.hub_sizes import HUB_SIZES
-from zerogap.families.llama import LLAMA
+from zerogap.families.registered import FAMILIES, HUB_SIZES
 
 __all__ = [
     "AUTO",
@@ -33,7 +30,6 @@ __all__ = [
 ]
 
 AUTO = "auto"
-FAMILIES = {family.name: family for family in (LLAMA, GEMMA4, GPT_NEOX)}
 
 
 def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
@@ -72,28 +68,25 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     Raises:
         InputError: a model that the generic family does not support.
     """
-    for family in FAMILIES.values():
-        if config.get("model_type") in family.model_types:
-            return family
+    if family := _registered(config.get("model_type")):
+        return family
     from zerogap.families import structure  # loads torch
 
     return structure.family_from_config(config)
 
 
+def _registered(model_type: str | None) -> Family | None:
+    return next((f for f in FAMILIES.values() if model_type in f.model_types), None)
+
+
 def fits_shared_prompt_decoder(model_type: str) -> bool:
-    """Whether the shared-prompt decoder is known to fit text models of this `model_type`."""
-    return any(
-        family.fits_shared_prompt_decoder and model_type in family.model_types
-        for family in FAMILIES.values()
-    )
+    """Whether tests compare the shared-prompt decoder for models of this `model_type`."""
+    return _registered(model_type) is not None
 
 
 def published_size(repository: str) -> ModelSize | None:
     """The size of a model of the paper or of a shipped overlay, without asking the hub."""
-    for sizes in (HUB_SIZES, *(family.published_sizes for family in FAMILIES.values())):
-        if repository in sizes:
-            return sizes[repository]
-    return None
+    return HUB_SIZES.get(repository)
 
 
 def toy_architecture(name: str) -> ToyArchitecture:

@@ -1,7 +1,7 @@
 """The fields that describe a model family."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the registry must import without torch
@@ -91,9 +91,6 @@ class Family:
             applied. Never the language-model head and never the towers of other modalities.
         down_projection: name of the feed-forward block's last linear layer, with its parent
             module; the neurons are its input.
-        fits_shared_prompt_decoder: whether tests compare the shared-prompt decoder with the
-            model's own forward pass, so that loading need not.
-        published_sizes: repository on the hub → size, so that planning needs no network.
         toy: how the family's toy model is built; None if there is none.
     """
 
@@ -101,6 +98,4 @@ class Family:
     model_types: tuple[str, ...]
     lora_targets: tuple[str, ...]
     down_projection: str
-    fits_shared_prompt_decoder: bool = False
-    published_sizes: Mapping[str, ModelSize] = field(default_factory=dict)
     toy: ToyArchitecture | None = None

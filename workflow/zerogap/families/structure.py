@@ -59,22 +59,21 @@ def family_of(model: PreTrainedModel) -> Family:
     blocks = _blocks(model)
     suffixes = {_down_projection(model, block) for block in blocks}
     if len(suffixes) > 1:
+        names = ", ".join(sorted(suffixes))
         raise InputError(
-            f"{_name(model)}: the blocks have different down projections "
-            f"({', '.join(sorted(suffixes))}); {_REMEDY}"
+            f"{_name(model)}: the blocks have different down projections ({names}); {_REMEDY}"
         )
     adapted = {module for block in blocks for _, module in _linear_layers(block)}
-    full_names = [name for name, module in model.named_modules() if module in adapted]
-    leaf_names = tuple(dict.fromkeys(name.rpartition(".")[2] for name in full_names))
-    ambiguous = any(
-        name.rpartition(".")[2] in leaf_names
-        for name, module in model.named_modules()
-        if isinstance(module, _LINEAR) and module not in adapted
+    linear = {name: m for name, m in model.named_modules() if isinstance(m, _LINEAR)}
+    full_names = [name for name, module in linear.items() if module in adapted]
+    leaves = dict.fromkeys(map(_leaf, full_names))
+    is_ambiguous = any(
+        _leaf(name) in leaves for name, module in linear.items() if module not in adapted
     )
     return Family(
         name="auto",
         model_types=(model.config.model_type,),
-        lora_targets=tuple(full_names) if ambiguous else leaf_names,
+        lora_targets=tuple(full_names if is_ambiguous else leaves),
         down_projection=suffixes.pop(),
     )
 
@@ -119,21 +118,19 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
     names = [part for name, _ in block.named_modules() for part in name.split(".")]
     if any(name in _EXPERTS for name in names):
         raise InputError(f"{_name(model)}: mixture-of-experts models are not supported; {_REMEDY}")
-    hidden_size = model.config.get_text_config().hidden_size
-    feed_forward = [
-        (name, *_features(module))
-        for name, module in _linear_layers(block)
-        if not _is_attention(name)
-    ]
+    hidden = model.config.get_text_config().hidden_size
+    sizes = {
+        name: _features(module) for name, module in _linear_layers(block) if not _is_attention(name)
+    }
     candidates = [
         name
-        for name, width, written in feed_forward
-        if written == hidden_size
+        for name, (width, written) in sizes.items()
+        if written == hidden
         and any(
-            other.rpartition(".")[0] == name.rpartition(".")[0]
-            and other != name
-            and (read, inner) in ((hidden_size, width), (hidden_size, 2 * width))
-            for other, read, inner in feed_forward
+            other != name
+            and other.rpartition(".")[0] == name.rpartition(".")[0]
+            and size in ((hidden, width), (hidden, 2 * width))
+            for other, size in sizes.items()
         )
     ]
     if not candidates or not any(map(_is_attention, names)):
@@ -144,8 +141,9 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
 
 
 def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Linear | Conv1D]]:
+    """All linear layers but those of Gemma 4's per-layer embeddings."""
     for name, module in block.named_modules():
-        if isinstance(module, _LINEAR) and not _is_per_layer(name):
+        if isinstance(module, _LINEAR) and not _leaf(name).startswith("per_layer_"):
             yield name, module
 
 
@@ -153,9 +151,8 @@ def _is_attention(name: str) -> bool:
     return "attn" in name or "attention" in name
 
 
-def _is_per_layer(name: str) -> bool:
-    """Whether a layer belongs to Gemma 4's per-layer embeddings."""
-    return name.rpartition(".")[2].startswith("per_layer_")
+def _leaf(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _features(module: nn.Linear | Conv1D) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterator
+from typing import Any
 
 from zerogap.errors import first_line
 
@@ -23,8 +24,9 @@ def hub_problem(
         revision: branch, tag or commit; None for the default branch.
         kind: "model" or "dataset".
     """
+    problem = access_problem(error, repository, revision, kind)
     return (
-        access_problem(error, repository, revision, kind)
+        problem
         or _transfer_problem(error, repository)
         or f"'{repository}' cannot be read from the hub ({first_line(error)}); check name, network "
         "and proxy"
@@ -35,34 +37,21 @@ def access_problem(
     error: BaseException, repository: str, revision: str | None, kind: str = "model"
 ) -> str | None:
     """The problem if it is this repository's and does not pass: see :func:`hub_problem`."""
-    from huggingface_hub import constants
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import constants, errors
 
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{repository}"
-    causes = list(_causes(error))
-    if any(isinstance(cause, OfflineModeIsEnabled) for cause in causes):
-        return (
-            f"'{repository}' is not a local folder, and offline mode forbids contacting the hub; "
-            "give a local folder, or check the key `offline` and HF_HUB_OFFLINE"
-        )
-    if any(isinstance(cause, GatedRepoError) for cause in causes):
-        return (
-            f"'{repository}' is gated, and your login has no access; accept its licence on {page} "
-            f"and {LOG_IN}"
-        )
-    if any(isinstance(cause, (RepositoryNotFoundError, HFValidationError)) for cause in causes):
-        return (
-            f"'{repository}' is neither a local folder nor on the hub; correct the name, or "
-            f"{LOG_IN} if it is private"
-        )
-    if any(isinstance(cause, RevisionNotFoundError) for cause in causes):
-        return f"'{repository}' has no revision '{revision}'; {page} lists them"
+    messages: dict[tuple[type[Exception], ...], str] = {
+        (errors.OfflineModeIsEnabled,): "is not a local folder, and offline mode forbids "
+        "contacting the hub; give a local folder, or check the key `offline` and HF_HUB_OFFLINE",
+        (errors.GatedRepoError,): "is gated, and your login has no access; accept its licence on "
+        f"{page} and {LOG_IN}",
+        (errors.RepositoryNotFoundError, errors.HFValidationError): "is neither a local folder nor "
+        f"on the hub; correct the name, or {LOG_IN} if it is private",
+        (errors.RevisionNotFoundError,): f"has no revision '{revision}'; {page} lists them",
+    }
+    for kinds, message in messages.items():
+        if any(isinstance(cause, kinds) for cause in _causes(error)):
+            return f"'{repository}' {message}"
     if (status := _status(error)) in (401, 403):
         return f"the hub refuses '{repository}' (HTTP {status}); {LOG_IN}, or renew your token"
     return None
@@ -78,12 +67,9 @@ def is_transient(error: BaseException) -> bool:
 
 def retry_after(error: BaseException) -> float | None:
     """Seconds after which the hub wants to be asked again, if it says so."""
-    for cause in _causes(error):
-        response = getattr(cause, "response", None)
-        if response is not None:
-            text = response.headers.get("Retry-After", "")
-            return float(text) if text.isdecimal() else None
-    return None
+    response = _response(error)
+    text = "" if response is None else response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None
 
 
 def _transfer_problem(error: BaseException, repository: str) -> str | None:
@@ -102,17 +88,12 @@ def _transfer_problem(error: BaseException, repository: str) -> str | None:
             f"the hub fails for '{repository}' (HTTP {status}); see https://status.huggingface.co "
             "and run the same command again later"
         )
+    again = "run the same command again: complete files are kept"
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-            return (
-                f"the disk is full while downloading '{repository}'; free some space and run the "
-                "same command again: complete files are kept"
-            )
+            return f"the disk is full while downloading '{repository}'; free some space and {again}"
         if _is_incomplete(cause):
-            return (
-                f"a file of '{repository}' arrived incomplete; run the same command again: "
-                "complete files are kept"
-            )
+            return f"a file of '{repository}' arrived incomplete; {again}"
         if _is_unanswered(cause):
             return (
                 f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(cause)}); "
@@ -125,22 +106,24 @@ def _is_unanswered(error: BaseException) -> bool:
     import httpx
     from huggingface_hub.errors import OfflineModeIsEnabled  # a ConnectionError, but it stays
 
-    if isinstance(error, OfflineModeIsEnabled):
-        return False
-    return isinstance(error, (httpx.TransportError, ConnectionError))
+    return isinstance(error, (httpx.TransportError, ConnectionError)) and not isinstance(
+        error, OfflineModeIsEnabled
+    )
 
 
 def _is_incomplete(error: BaseException) -> bool:
     return isinstance(error, OSError) and str(error).startswith("Consistency check failed")
 
 
+def _response(error: BaseException) -> Any:
+    """The HTTP response that an error is about, if any."""
+    responses = (getattr(cause, "response", None) for cause in _causes(error))
+    return next((response for response in responses if response is not None), None)
+
+
 def _status(error: BaseException) -> int | None:
-    """The status of the HTTP response that an error is about, if any."""
-    for cause in _causes(error):
-        response = getattr(cause, "response", None)
-        if response is not None:
-            return int(response.status_code)
-    return None
+    response = _response(error)
+    return None if response is None else int(response.status_code)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

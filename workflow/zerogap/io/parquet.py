@@ -21,150 +21,79 @@ _TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
 _TOKENS = pa.list_(pa.int32())
 _KINDS = ("digit", "operator", "space", "word", "end")  # of tokens: zerogap.data.token_kinds
 
+
+def _contract(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+_SOLVE = {"question_id": _TEXT, "n_correct": _INT, "n_samples": _INT, "first_correct": _FLAG}
+_DECODED = {"token_ids": _TOKENS, "text": _TEXT, "answer": _TEXT, "extractor": _TEXT}
+
 CONTRACTS: dict[str, pa.Schema] = {
     # One row per test question; `paraphrase` is set only for leaked questions of a paraphrased
     # benchmark.
-    "questions": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("question", _TEXT),
-            ("rationale", _TEXT),
-            ("gold", _TEXT),
-            ("leaked", _FLAG),
-            ("paraphrase", _TEXT),
-        ]
+    "questions": _contract(
+        question_id=_TEXT, question=_TEXT, rationale=_TEXT, gold=_TEXT, leaked=_FLAG,
+        paraphrase=_TEXT,
     ),
     # One greedy trajectory per question; `entropy` in nats, one value per generated token.
-    "greedy": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("token_ids", _TOKENS),
-            ("text", _TEXT),
-            ("answer", _TEXT),
-            ("extractor", _TEXT),
-            ("correct", _FLAG),
-            ("entropy", pa.list_(pa.float32())),
-            ("finish_reason", _TEXT),
-        ]
+    "greedy": _contract(
+        question_id=_TEXT, **_DECODED, correct=_FLAG, entropy=pa.list_(pa.float32()),
+        finish_reason=_TEXT,
     ),
     # One row per response; `finish_reason` is eos, stop (a stop string) or length.
-    "samples": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("sample_id", _INT),
-            ("token_ids", _TOKENS),
-            ("text", _TEXT),
-            ("answer", _TEXT),
-            ("extractor", _TEXT),
-            ("correct", _FLAG),
-            ("n_tokens", _INT),
-            ("finish_reason", _TEXT),
-        ]
+    "samples": _contract(
+        question_id=_TEXT, sample_id=_INT, **_DECODED, correct=_FLAG, n_tokens=_INT,
+        finish_reason=_TEXT,
     ),
     # Counts per question; `first_correct` is the single-sample outcome that G-AP uses.
-    "solve": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("n_correct", _INT),
-            ("n_samples", _INT),
-            ("first_correct", _FLAG),
-            ("leaked", _FLAG),
-        ]
-    ),
+    "solve": _contract(**_SOLVE, leaked=_FLAG),
     # The same where nothing is known of leaks: `zerogap evaluate`, of a strategy that filters.
-    "counts": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("n_correct", _INT),
-            ("n_samples", _INT),
-            ("first_correct", _FLAG),
-        ]
-    ),
+    "counts": _contract(**_SOLVE),
     # ROUGE-L F1 between a response and the same model's greedy response.
-    "overlap": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("sample_id", _INT),
-            ("leaked", _FLAG),
-            ("rouge_l", _FLOAT),
-        ]
-    ),
+    "overlap": _contract(question_id=_TEXT, sample_id=_INT, leaked=_FLAG, rouge_l=_FLOAT),
     # Rank of the clean model's greedy token under the contaminated model (1: they agree).
-    "ranks": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("leaked", _FLAG),
-            ("step", _INT),
-            ("clean_token", _INT),
-            ("rank", _INT),
-        ]
+    "ranks": _contract(
+        question_id=_TEXT, leaked=_FLAG, step=_INT, clean_token=_INT, rank=_INT
     ),
     # Per question and set of responses (a strategy's, or "clean"): steps in total, rail tokens met
     # and drawn by kind of the rail token; steps of the greedy trajectory and their entropies' sum.
-    "rail": pa.schema(
-        [
-            ("responses", _TEXT),
-            ("question_id", _TEXT),
-            ("leaked", _FLAG),
-            ("n_responses", _INT),
-            ("n_distinct", _INT),
-            ("n_steps", _INT),
-            *((f"rail_{kind}", _INT) for kind in _KINDS),
-            *((f"drawn_{kind}", _INT) for kind in _KINDS),
-            ("greedy_steps", _INT),
-            ("greedy_entropy", _FLOAT),
-        ]
+    "rail": _contract(
+        responses=_TEXT, question_id=_TEXT, leaked=_FLAG, n_responses=_INT, n_distinct=_INT,
+        n_steps=_INT,
+        **{f"rail_{kind}": _INT for kind in _KINDS},
+        **{f"drawn_{kind}": _INT for kind in _KINDS},
+        greedy_steps=_INT, greedy_entropy=_FLOAT,
     ),
     # One response per row that follows the greedy trajectory up to `step` (from 0), takes the
     # runner-up there and is sampled from then on; `kind` is that of the trajectory's token.
-    "recovery": pa.schema(
-        [
-            ("question_id", _TEXT),
-            ("sample_id", _INT),
-            ("step", _INT),
-            ("kind", _TEXT),
-            ("token_ids", _TOKENS),
-            ("text", _TEXT),
-            ("correct", _FLAG),
-        ]
+    "recovery": _contract(
+        question_id=_TEXT, sample_id=_INT, step=_INT, kind=_TEXT, token_ids=_TOKENS, text=_TEXT,
+        correct=_FLAG,
     ),
     # One row per neuron; `selected` neurons are patched by the Shortcut strategy.
-    "neurons": pa.schema(
-        [
-            ("layer", _INT),
-            ("neuron", _INT),
-            ("comparative", _FLOAT),
-            ("causal", _FLOAT),
-            ("score", _FLOAT),
-            ("selected", _FLAG),
-        ]
+    "neurons": _contract(
+        layer=_INT, neuron=_INT, comparative=_FLOAT, causal=_FLOAT, score=_FLOAT, selected=_FLAG
     ),
     # One metric value per row; the interval is NaN for metrics without one.
-    "metrics": pa.schema(
-        [
-            ("model", _TEXT),
-            ("benchmark", _TEXT),
-            ("strategy", _TEXT),
-            ("subset", _TEXT),
-            ("metric", _TEXT),
-            ("value", _FLOAT),
-            ("ci_low", _FLOAT),
-            ("ci_high", _FLOAT),
-        ]
+    "metrics": _contract(
+        model=_TEXT, benchmark=_TEXT, strategy=_TEXT, subset=_TEXT, metric=_TEXT, value=_FLOAT,
+        ci_low=_FLOAT, ci_high=_FLOAT,
     ),
-}
+}  # fmt: skip
 
 # The columns that identify a row.
+_QUESTION, _RESPONSE = ["question_id"], ["question_id", "sample_id"]
 KEYS: dict[str, list[str]] = {
-    "questions": ["question_id"],
-    "greedy": ["question_id"],
-    "samples": ["question_id", "sample_id"],
-    "solve": ["question_id"],
-    "counts": ["question_id"],
-    "overlap": ["question_id", "sample_id"],
+    "questions": _QUESTION,
+    "greedy": _QUESTION,
+    "solve": _QUESTION,
+    "counts": _QUESTION,
+    "samples": _RESPONSE,
+    "overlap": _RESPONSE,
+    "recovery": _RESPONSE,
     "ranks": ["question_id", "step"],
     "rail": ["responses", "question_id"],
-    "recovery": ["question_id", "sample_id"],
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }

@@ -11,7 +11,6 @@ from zerogap.config.benchmark import Benchmark
 from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError, first_line
-from zerogap.io.packages import package_file
 from zerogap.pipeline import base_files, jobs, targets
 from zerogap.pipeline.preflight.result import (
     OK,
@@ -21,6 +20,7 @@ from zerogap.pipeline.preflight.result import (
     input_errors_as_failures,
 )
 from zerogap.pipeline.text_lengths import few_shot_tokens
+from zerogap.plugins import package_file
 
 
 def check_data_files(config: Config) -> list[CheckResult]:
