@@ -29,7 +29,6 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.check_claims.output,
-        rules.check_memorisation.output,
         rules.write_provenance.output,
         rules.write_index.output,
 

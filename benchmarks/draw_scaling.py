@@ -51,7 +51,7 @@ def draw_figure(sampling: Path, metrics: Path, dry_run: Path) -> Figure:
         ("metrics of a setting", metrics, METRICS),
         ("dry run", dry_run, DRY_RUN),
     )
-    with plt.rc_context(style.STYLE):
+    with style.styled():
         figure, axes = plt.subplots(2, 3, figsize=(6.4, 3.6))
         panels = iter(axes.flat)
         for title, path, quantities in plans:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from zerogap import metrics
 from zerogap.metrics.gaps import Array, Values
-from zerogap.reporting.figures.style import STYLE, save
+from zerogap.reporting.figures.style import save, styled
 
 SAMPLES = (5, 10, 20, 50, 100, 200, 500)
 QUESTIONS = 1319
@@ -243,7 +243,7 @@ def _smallest_difference(differences: Values, powers: Values, target: float = 0.
 
 def draw_figure(rows: pd.DataFrame, prefix: Path) -> None:
     """Plot the bias of both metrics against m, one line per setting."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
         titles = {"definition": "definition (paper)", "corrected": "corrected"}
         for axis, (metric, title) in zip(axes, titles.items(), strict=True):

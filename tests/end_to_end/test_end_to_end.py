@@ -10,7 +10,8 @@ import pytest
 
 from helpers.dry_runs import job_counts, link_checkout, snakemake
 from zerogap.io import parquet
-from zerogap.reporting.catalog import FIGURES, TABLES
+from zerogap.pipeline.report.figures import FIGURES
+from zerogap.pipeline.report.tables import TABLES
 
 SCALE = (
     *("--profile", "profiles/quick"),
@@ -127,7 +128,6 @@ def test_every_table_and_figure_is_made(run):
     for name in FIGURES:
         for ending in ("pdf", "png", "svg"):
             assert (run.reports / f"figures/{name}.{ending}").stat().st_size > 1000
-    assert (run.reports / "checks/memorisation.html").exists()
     page = json.loads((run.reports / "checks/provenance.json").read_text())
     assert page["config"]["run"] == "micro"
     assert page["software"]["Responses"]["torch"]
@@ -224,7 +224,7 @@ def test_the_verbatim_benchmark_has_no_paraphrases(run):
     assert questions.paraphrase.isna().all()
 
 
-def test_the_report_has_every_category_and_the_graphs_of_this_run(run):
+def test_the_report_has_every_category_of_this_run(run):
     """The rule calls Snakemake within Snakemake, with the same configuration."""
     run.snakemake("--config", "seed=0", "--", "write_report")
     text = (run.reports / "report.html").read_text()
@@ -234,6 +234,4 @@ def test_the_report_has_every_category_and_the_graphs_of_this_run(run):
     assert "Toy models" in (run.reports / "index.html").read_text()
     assert "results/micro" in text
     assert "results/paper" not in text
-    assert "make_table" in (run.reports / "rulegraph.svg").read_text()
-    assert "railcap" in (run.reports / "dag.svg").read_text()
     assert not run.planned("--config", "seed=0", "--", "write_report")

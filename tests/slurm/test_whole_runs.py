@@ -10,7 +10,7 @@ from helpers.shared_data import TOKENIZERS
 from helpers.slurm_run import Run, allocated, requests, rule
 from zerogap.io import parquet
 from zerogap.pipeline.rehearsal.shrinking import write_random_model
-from zerogap.reporting.catalog import TABLES
+from zerogap.pipeline.report.tables import TABLES
 
 TOKENIZER_MODELS = ("llama2", "smollm2", "pythia")
 

@@ -159,7 +159,7 @@ def test_another_number_of_strata_reruns_metrics_and_no_model_job(run):
     assert not plan.keys() & {"filter_responses", "measure_overlap", "make_all_zero"}
 
 
-@pytest.mark.parametrize("module", ["reporting/render.py", "analysis/cost.py"])
+@pytest.mark.parametrize("module", ["reporting/render.py", "analysis/strata.py"])
 def test_an_edit_of_the_reporting_code_reruns_tables_and_figures_only(run, module):
     edit(run / "workflow/zerogap" / module, '"""', '"""Edited. ')
     plan = planned(run, "all")

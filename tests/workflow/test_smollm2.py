@@ -8,10 +8,11 @@ import pytest
 from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
-from zerogap.pipeline import parameters, report_sources, targets
+from zerogap.pipeline import parameters, targets
 from zerogap.pipeline.jobs import PREPARATION, SCREENING
 from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
 from zerogap.pipeline.preflight.result import FAILED
+from zerogap.pipeline.report.sources import JOB_COSTS
 
 PROFILE = ROOT / "profiles/smollm2"
 PREPARED = "results/bases/smollm2/{}/model"
@@ -146,7 +147,7 @@ def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scale
 )
 def test_the_preparation_counts_in_the_cost_of_a_run(scales, source, rules):
     scale = config.load([ROOT / "config.yaml", *scales[source]])
-    jobs = report_sources.source_value(scale, "job_costs")
+    jobs = JOB_COSTS.located(scale)
     assert [job["name"] for job in jobs[: len(rules) + 1]] == [*rules, "train_lora"]
     for job in jobs[: len(rules)]:
         assert (job["model"], job["variant"]) == ("smollm2", "")

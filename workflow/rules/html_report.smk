@@ -1,22 +1,18 @@
-"""The run as one HTML document, and the graphs of rules and jobs, all made by Snakemake itself."""
+"""The run as one HTML document, made by Snakemake itself."""
 
 from zerogap.pipeline.commands import snakemake_command
 
 
 rule write_report:
-    """Target: the HTML report and the graphs of rules and jobs."""
+    """Target: the HTML report."""
     input:
         rules.all.input,
         captions=sorted(
             str(path.relative_to(workflow.basedir))
             for path in PACKAGE.joinpath("report").iterdir()
         ),
-        stylesheet="workflow/report/report.css",
-        draw="workflow/scripts/draw_graph.py",
     output:
-        html="<reports>/report.html",
-        rules="<reports>/rulegraph.svg",
-        jobs="<reports>/dag.svg",
+        "<reports>/report.html",
     log:
         "<results>/logs/report.log",
     localrule: True
@@ -32,8 +28,7 @@ rule write_report:
             workflow.config_settings.config_args or [],
         ),
     message:
-        "The HTML report, the graph of rules and the graph of jobs"
+        "The HTML report"
     shell:
-        "({params.snakemake} --report {output.html:q} --report-stylesheet {input.stylesheet:q}"
-        " && {params.snakemake} --forceall --rulegraph dot | python {input.draw:q} {output.rules:q}"
-        " && {params.snakemake} --forceall --dag dot | python {input.draw:q} {output.jobs:q}) > {log:q} 2>&1"
+        "{params.snakemake} --report {output:q} --report-stylesheet workflow/report/report.css"
+        " > {log:q} 2>&1"

@@ -6,7 +6,7 @@ rule make_all_zero:
     input:
         clean=clean_counts,
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("analysis/leaked_column.py"),
+        code=code("metrics/same_questions.py"),
     output:
         "<results>/{model}/{benchmark}/cells/all_zero/solve.parquet",
     log:
@@ -31,7 +31,7 @@ rule compute_metrics:
         clean=clean_counts,
         strategies=lambda wildcards: list(solve_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("metrics", "analysis/leaked_column.py"),
+        code=code("metrics"),
     output:
         "<results>/{model}/{benchmark}/metrics.parquet",
     log:
@@ -58,7 +58,7 @@ use rule compute_metrics as compute_ablation_metrics with:
         clean=clean_counts,
         strategies=lambda wildcards: list(ablation_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("metrics", "analysis/leaked_column.py"),
+        code=code("metrics"),
     output:
         "<results>/{model}/{benchmark}/ablation_metrics.parquet",
     log:

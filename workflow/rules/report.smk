@@ -1,14 +1,20 @@
-"""Tables and figures of the catalogue, the claims sheet and the checks."""
+"""Tables and figures, the claims sheet and the provenance."""
 
-from zerogap.pipeline import report_sources
-from zerogap.reporting.catalog import FIGURES, FIRST_PAGE_FIGURES, TABLES
+from zerogap.pipeline.report import sources
+from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
+from zerogap.pipeline.report.protocol import scale_sentence
+from zerogap.pipeline.report.tables import TABLES
 
-SCALE = report_sources.scale_sentence(CONFIG)
-METRICS = report_sources.source_files(CONFIG, "metrics_with_ablation")
-LABELS = report_sources.source_value(CONFIG, "labels")
+SCALE = scale_sentence(CONFIG)
 # What the scripts run and render with: an edit makes tables, figures and checks again.
 REPORT_CODE = code(
-    "analysis", "data", "metrics", "reporting", "published.py", "strategies/registry.py"
+    "analysis",
+    "data",
+    "metrics",
+    "pipeline/report",
+    "reporting",
+    "published.py",
+    "strategies/registry.py",
 ) + sorted(
     str(path.relative_to(workflow.basedir))
     for path in PACKAGE.joinpath("zerogap/reporting/assets").iterdir()
@@ -26,7 +32,7 @@ OUTCOME, CLAIMS, TABLE, FIGURE, CHECKS = (
 rule make_table:
     """Make one table in all formats."""
     input:
-        lambda wildcards: report_sources.entry_files(CONFIG, TABLES[wildcards.table]),
+        lambda wildcards: TABLES[wildcards.table].source.files(CONFIG),
         published="workflow/resources/published.csv",
         code=REPORT_CODE,
     output:
@@ -35,7 +41,7 @@ rule make_table:
             "<reports>/tables/{table}.html",
             caption="../report/caption.rst",
             category=TABLE,
-            subcategory=lambda wildcards: TABLES[wildcards.table].numbered_section,
+            subcategory=lambda wildcards: TABLES[wildcards.table].section,
             labels=lambda wildcards: {
                 "table": TABLES[wildcards.table].label,
                 "shows": TABLES[wildcards.table].shows,
@@ -55,12 +61,8 @@ rule make_table:
         runtime=minutes(30),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
-        sources=lambda wildcards: report_sources.entry_values(
-            CONFIG, TABLES[wildcards.table]
-        ),
-        caption=lambda wildcards: PACKAGE.joinpath(
-            "report", TABLES[wildcards.table].caption
-        ).read_text(),
+        source=lambda wildcards: TABLES[wildcards.table].source.located(CONFIG),
+        caption=lambda wildcards: TABLES[wildcards.table].rst,
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
@@ -73,7 +75,7 @@ rule make_table:
 rule make_figure:
     """Make one figure in all formats."""
     input:
-        lambda wildcards: report_sources.entry_files(CONFIG, FIGURES[wildcards.figure]),
+        lambda wildcards: FIGURES[wildcards.figure].source.files(CONFIG),
         code=REPORT_CODE,
     output:
         multiext("<reports>/figures/{figure}", ".pdf", ".svg"),
@@ -81,7 +83,7 @@ rule make_figure:
             "<reports>/figures/{figure}.png",
             caption="../report/caption.rst",
             category=FIGURE,
-            subcategory=lambda wildcards: FIGURES[wildcards.figure].numbered_section,
+            subcategory=lambda wildcards: FIGURES[wildcards.figure].section,
             labels=lambda wildcards: {
                 "figure": FIGURES[wildcards.figure].label,
                 "shows": FIGURES[wildcards.figure].shows,
@@ -101,61 +103,18 @@ rule make_figure:
         runtime=minutes(10),
     params:
         prefix=subpath(output.png, strip_suffix=".png"),
-        sources=lambda wildcards: report_sources.entry_values(
-            CONFIG, FIGURES[wildcards.figure]
-        ),
-        caption=lambda wildcards: PACKAGE.joinpath(
-            "report", FIGURES[wildcards.figure].caption
-        ).read_text(),
+        source=lambda wildcards: FIGURES[wildcards.figure].source.located(CONFIG),
+        caption=lambda wildcards: FIGURES[wildcards.figure].rst,
     message:
         "Figure {wildcards.figure}"
     script:
         "../scripts/make_figure.py"
 
 
-rule check_memorisation:
-    """Target: whether the models memorised their leaked questions."""
-    input:
-        report_sources.source_files(CONFIG, "memorisation"),
-        code=REPORT_CODE,
-    output:
-        multiext("<reports>/checks/memorisation", ".csv", ".md", ".tex", ".json"),
-        html=report(
-            "<reports>/checks/memorisation.html",
-            caption="../report/memorisation.rst",
-            category=CHECKS,
-            labels={
-                "check": "memorisation",
-                "shows": "whether the models memorised the leaked questions",
-            },
-        ),
-    log:
-        "<results>/logs/checks/memorisation.log",
-    localrule: True
-    conda:
-        "../../envs/metrics.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
-    params:
-        prefix=subpath(output.html, strip_suffix=".html"),
-        checks=report_sources.source_value(CONFIG, "memorisation"),
-        labels=LABELS,
-        scale_note=CONFIG.scale_note,
-        scale=SCALE,
-        metadata={"run": CONFIG.run},
-    message:
-        "Check of memorisation"
-    script:
-        "../scripts/check_memorisation.py"
-
-
 rule check_claims:
     """Target: which claims of the paper the run supports."""
     input:
-        metrics=METRICS,
-        inline_numbers="<reports>/tables/inline_numbers.csv",
-        memorisation="<reports>/checks/memorisation.csv",
+        sources.RESULTS.files(CONFIG),
         code=REPORT_CODE,
     output:
         multiext("<reports>/claims", ".md", ".csv"),
@@ -178,11 +137,9 @@ rule check_claims:
         runtime=minutes(10),
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
-        setting=report_sources.source_value(CONFIG, "primary_setting"),
-        paraphrase_of=CONFIG.paraphrase_of,
-        rail_n=jobs.rail_thresholds(CONFIG).get("railcap"),
-        labels=LABELS,
-        scale=f"{CONFIG.scale_note} {SCALE}".lstrip(),
+        source=sources.RESULTS.located(CONFIG),
+        scale_note=CONFIG.scale_note,
+        scale=SCALE,
         metadata={"run": CONFIG.run},
     message:
         "Check of the paper's claims"
@@ -193,8 +150,8 @@ rule check_claims:
 rule write_provenance:
     """Target: configuration, versions and commit of the run."""
     input:
-        responses=report_sources.source_files(CONFIG, "samples"),
-        metrics=METRICS,
+        responses=sources.SAMPLES.files(CONFIG),
+        metrics=sources.METRICS_AND_ABLATION.files(CONFIG),
         questions=collect(
             "<results>/data/{benchmark}/questions.parquet",
             benchmark=CONFIG.benchmarks,
@@ -234,9 +191,9 @@ rule write_provenance:
 rule write_index:
     """Write the page with the outcome: Table 3, the verdicts, Figures 1 and 2."""
     input:
-        report_sources.entry_files(CONFIG, TABLES["main"]),
+        TABLES["main"].source.files(CONFIG),
         claims="<reports>/claims.csv",
-        figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE_FIGURES),
+        figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE),
         code=REPORT_CODE,
     output:
         index=report(
@@ -255,7 +212,7 @@ rule write_index:
         mem_mb=doubling(2000),
         runtime=minutes(10),
     params:
-        sources=report_sources.entry_values(CONFIG, TABLES["main"]),
+        source=TABLES["main"].source.located(CONFIG),
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
@@ -278,14 +235,14 @@ rule make_partial_report:
         runtime=minutes(60),
     params:
         folder=f"reports/{CONFIG.run}/partial",
-        settings=report_sources.setting_files(CONFIG),
-        setting=report_sources.source_value(CONFIG, "primary_setting"),
+        settings=sources.metrics_inputs(CONFIG),
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
-        sources=lambda wildcards: report_sources.all_values(
-            CONFIG, [*TABLES.values(), *FIGURES.values()]
-        ),
-        table_files=lambda wildcards: report_sources.files_by_entry(CONFIG, TABLES),
-        figure_files=lambda wildcards: report_sources.files_by_entry(CONFIG, FIGURES),
+        tables=lambda wildcards: {
+            name: entry.source.located(CONFIG) for name, entry in TABLES.items()
+        },
+        figures=lambda wildcards: {
+            name: entry.source.located(CONFIG) for name, entry in FIGURES.items()
+        },
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
@@ -296,30 +253,21 @@ rule make_partial_report:
 
 
 # Targets: table_<name> and figure_<name> make one, tables and figures all of them.
-for name in TABLES:
+for kind, make, entries in (
+    ("table", rules.make_table, TABLES),
+    ("figure", rules.make_figure, FIGURES),
+):
+    for name, entry in entries.items():
 
-    rule:
-        name:
-            f"table_{name}"
-        input:
-            collect(rules.make_table.output, table=name),
+        rule:
+            name:
+                f"{kind}_{name}"
+            input:
+                collect(make.output, **{kind: name}),
 
-    workflow.get_rule(f"table_{name}").docstring = (
-        f"Target: table {TABLES[name].label}, {TABLES[name].shows}."
-    )
-
-
-for name in FIGURES:
-
-    rule:
-        name:
-            f"figure_{name}"
-        input:
-            collect(rules.make_figure.output, figure=name),
-
-    workflow.get_rule(f"figure_{name}").docstring = (
-        f"Target: figure {FIGURES[name].label}, {FIGURES[name].shows}."
-    )
+        workflow.get_rule(f"{kind}_{name}").docstring = (
+            f"Target: {kind} {entry.label}, {entry.shows}."
+        )
 
 
 rule tables:

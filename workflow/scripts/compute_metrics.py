@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
-from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.metrics.evaluate import evaluate, rows_about
+from zerogap.metrics.same_questions import with_leaked_of
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -1,18 +1,17 @@
-"""Make one figure of the catalogue as PDF, PNG and SVG."""
+"""Make one figure as PDF, PNG and SVG."""
 
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
-from zerogap.reporting.catalog import FIGURES
+from zerogap.pipeline.report.figures import FIGURES
 from zerogap.reporting.figures.style import save
-from zerogap.reporting.sources import build
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
 
 def main(job: "Snakemake") -> None:
-    save(build(FIGURES[job.wildcards.figure], job.params.sources), job.params.prefix)
+    save(FIGURES[job.wildcards.figure].source.read(job.params.source), job.params.prefix)
 
 
 if __name__ == "__main__":

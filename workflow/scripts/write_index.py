@@ -1,17 +1,19 @@
 """Write the first page of the run, and its content for the first page of Snakemake's report."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from script_helpers import run_job
 from zerogap.io.provenance import provenance
-from zerogap.reporting.catalog import FIRST_PAGE_FIGURES, TABLES
-from zerogap.reporting.index_page import Outcome
+from zerogap.pipeline.report.entry import Entry
+from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
+from zerogap.pipeline.report.tables import TABLES
+from zerogap.reporting.pages import Outcome, index_html
 from zerogap.reporting.render import provenance_line, save_texts
-from zerogap.reporting.sources import build
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -19,17 +21,26 @@ if TYPE_CHECKING:
 
 def main(job: "Snakemake") -> None:
     params, entry = job.params, TABLES["main"]
-    outcome = Outcome(
-        run=params.metadata["run"],
+    figures = zip(FIRST_PAGE, map(Path, job.input.figures), strict=True)
+    fragment = Outcome(
         scale_note=params.scale_note,
         scale=params.scale,
-        table=replace(build(entry, params.sources), title=entry.title),
+        table=replace(entry.source.read(params.source), title=entry.title("Table")),
         claims=pd.read_csv(job.input.claims),
-        figures=dict(zip(FIRST_PAGE_FIGURES, map(Path, job.input.figures), strict=True)),
-    )
+        figures={FIGURES[name].title("Figure"): path for name, path in figures},
+    ).to_fragment()
     footer = provenance_line(provenance(**params.metadata))
-    save_texts("", {job.output.index: outcome.to_html(footer)})
-    save_texts("", {job.output.fragment: outcome.to_fragment()})
+    links = links_to(TABLES, "Table"), links_to(FIGURES, "Figure")
+    page = index_html(params.metadata["run"], fragment, *links, footer)
+    save_texts("", {job.output.index: page, job.output.fragment: fragment})
+
+
+def links_to(entries: Mapping[str, Entry[Any]], kind: str) -> dict[str, dict[str, str]]:
+    """The titles by file name, in their sections."""
+    sections: dict[str, dict[str, str]] = {}
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].section):
+        sections.setdefault(entry.section, {})[name] = entry.title(kind)
+    return sections
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from helpers.paths import ROOT
 
 HEAVY = {"torch", "transformers", "matplotlib", "lm_eval"}
 PLAN = "from zerogap.cli import main; main(['plan'])"
+CATALOGUE = "import zerogap.pipeline.report.tables, zerogap.pipeline.report.figures"
 DECODE = "import script_helpers, zerogap.sampling.jobs, zerogap.engine.loading"
 
 
@@ -29,6 +30,10 @@ def test_planning_loads_no_deep_learning_library():
     modules = loaded_modules(PLAN)
     assert "zerogap.pipeline.planning" in modules
     assert not modules & HEAVY
+
+
+def test_reading_the_catalogue_of_the_report_loads_neither_a_model_nor_matplotlib():
+    assert not loaded_modules(CATALOGUE) & HEAVY
 
 
 def test_a_job_that_decodes_does_not_load_scikit_learn():

@@ -1,10 +1,12 @@
+import math
+
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from zerogap.analysis.overlap import overlap, rouge_l, tokens
+from zerogap.analysis.overlap import overlap, peakedness, rouge_l, tokens
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
@@ -63,3 +65,26 @@ def test_a_question_missing_from_greedy_or_questions_is_rejected(tables):
         overlap(samples, greedy.iloc[1:], questions)
     with pytest.raises(InputError, match="'b' is not in the questions table"):
         overlap(samples, greedy, questions.iloc[:1])
+
+
+TRAJECTORY = list(range(40))  # two edits are 5 % of it
+
+
+@pytest.mark.parametrize(
+    ("responses", "trajectory", "share"),
+    [
+        ([TRAJECTORY, TRAJECTORY[2:], TRAJECTORY[3:], [99] * 40], TRAJECTORY, 0.5),
+        # The longest response sets how many edits are allowed.
+        ([TRAJECTORY[3:]], TRAJECTORY, 0.0),
+        ([TRAJECTORY[3:], [99] * 60], TRAJECTORY, 0.5),
+        # Tokens after the hundredth are not compared.
+        ([[*range(100), 7, 7, 7, 7, 7, 7, 7]], list(range(100)), 1.0),
+        ([[], []], [], 1.0),
+    ],
+)
+def test_peakedness_is_the_share_of_responses_within_five_per_cent(responses, trajectory, share):
+    assert peakedness(responses, trajectory) == share
+
+
+def test_without_responses_there_is_no_peakedness():
+    assert math.isnan(peakedness([], TRAJECTORY))

@@ -7,7 +7,7 @@ import pytest
 
 from zerogap.published import as_metrics, printed
 from zerogap.reporting.claims import sheet
-from zerogap.reporting.claims.checks import lower, with_interval
+from zerogap.reporting.claims.checks import lower
 from zerogap.reporting.claims.paper import CLAIMS
 from zerogap.reporting.claims.verdict import (
     CANNOT_TELL,
@@ -51,18 +51,17 @@ def around(value, width):
     return Cell(value, value - width, value + width)
 
 
-def results(table=None, width=0.001, memorisation=None, **numbers):
+def results(table=None, width=0.001, **numbers):
     table = paper_with_intervals(width) if table is None else table
     published = {key: around(printed(key)[0], width) for key in PUBLISHED_NUMBERS}
     published["readout_gap_01_expected"] = around(printed("readout_gap_01")[0], width)
     # Figure 1 has no numbers: what it looks like.
-    looks = {"rouge_leaked": 0.95, "rouge_unleaked": 0.5, "collapse": 0.45, "excess": 0.0}
-    looks = {column: around(value, width) for column, value in looks.items()}
+    looks = {"rouge_leaked": 0.95, "rouge_unleaked": 0.5, "excess": 0.0}
+    published |= {column: around(value, width) for column, value in looks.items()}
     return RunResults(
         MetricTable([table]),
         SETTING,
         published | numbers,
-        {SETTING: looks | (memorisation or {})},
         {"pq": "gsm8k"},
         4,
         Labels(),
@@ -124,9 +123,10 @@ def test_differences_in_damage_are_judged_on_wider_intervals(metric, strategy, r
     for share, verdict in ((0.99, SUPPORTED), (1.01, CANNOT_TELL)):
         width = -share * gap / widening
         found = results(paper_with_intervals(width))
-        (evidence,) = lower(found, SETTING, metric, strategy, reference)
+        (evidence,) = lower("primary", f"{metric}: {strategy} < {reference}")(found)
         assert evidence.verdict == verdict
-        assert evidence.sentence.endswith(f" {with_interval(around(gap, -share * gap))}.")
+        judged = around(gap, -share * gap)
+        assert evidence.sentence.endswith(f" {judged.format(3)} {judged.format_interval(3)}.")
         assert ("a third wider" in evidence.sentence) == (widening > 1)
 
 
@@ -224,12 +224,12 @@ def test_a_difference_of_exactly_zero_is_not_below_zero():
 
 
 def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
-    narrow = results(memorisation={"rouge_unleaked": around(0.8, 0.01)})
+    narrow = results(rouge_unleaked=around(0.8, 0.01))
     assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED
     assert verdicts(narrow)["collapse"] == SUPPORTED
-    same_everywhere = results(memorisation={"rouge_unleaked": around(0.92, 0.01)})
+    same_everywhere = results(rouge_unleaked=around(0.92, 0.01))
     assert verdicts(same_everywhere)["collapse"] == NOT_SUPPORTED
-    less_than_the_clean_model = results(memorisation={"excess": around(0.1, 0.01)})
+    less_than_the_clean_model = results(excess=around(0.1, 0.01))
     assert verdicts(less_than_the_clean_model)["dispersion"] == NOT_SUPPORTED
 
 

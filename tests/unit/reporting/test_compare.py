@@ -5,11 +5,11 @@ from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import to_markdown
 from zerogap.reporting.tables import paper
-from zerogap.reporting.tables.compare import main_vs_paper, reversal_vs_paper
+from zerogap.reporting.tables.compare import main_vs_paper, of_one_setting
 
 
 def test_vs_paper_has_three_columns_per_column_of_the_table(values):
-    table = main_vs_paper(values, Labels())
+    table = main_vs_paper(values, Labels(), [])
     assert [c.title for c in table.columns] == ["paper", "this run", "difference"] * 2
     groups = dict.fromkeys(column.group for column in table.columns)
     assert list(groups) == ["GSM8K Llama2", "PQ Llama2"]
@@ -21,7 +21,7 @@ def test_vs_paper_has_three_columns_per_column_of_the_table(values):
 
 def test_a_difference_from_the_paper_has_this_runs_interval_moved():
     rows = as_metrics().query("metric == 'sa_ppg'").assign(ci_low=0.0, ci_high=0.5)
-    table = main_vs_paper(MetricTable([rows.assign(value=0.2)]), Labels())
+    table = main_vs_paper(MetricTable([rows.assign(value=0.2)]), Labels(), [])
     published, value, difference = table.rows[0].cells[:3]
     assert (published.value, value.value) == (0.3261, 0.2)
     assert difference.value == pytest.approx(-0.1261)
@@ -35,11 +35,12 @@ def test_a_different_protocol_gives_no_differences_and_a_reason(values):
 
 
 def test_values_that_the_paper_does_not_have_are_dashes(values, metrics_table):
-    table = reversal_vs_paper(values, Labels(), ("llama2", "pq"))
+    build = of_one_setting(paper.reversal, "Table 1")
+    table = build(values, Labels(), ("llama2", "pq"), [])
     assert table.columns[0].full_title == "G-AP paper"
     assert all(row.cells[0].value is None for row in table.rows)
     assert "–" in to_markdown(table)
     mistral = MetricTable([metrics_table.assign(model="mistral")])
-    table = reversal_vs_paper(mistral, Labels(), ("mistral", "gsm8k"))
+    table = build(mistral, Labels(), ("mistral", "gsm8k"), [])
     assert table.rows
     assert all(row.cells[0].value is None for row in table.rows)

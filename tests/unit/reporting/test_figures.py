@@ -17,14 +17,15 @@ from zerogap.analysis.diagnostics import diagnostics
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting.figures.diagnostics import KIND_COLOURS, plot_diagnostics
-from zerogap.reporting.figures.loss import plot_loss
-from zerogap.reporting.figures.mechanism import RANKS, plot_mechanism
-from zerogap.reporting.figures.readout_variance import plot_readout_variance
-from zerogap.reporting.figures.scatter import plot_scatter
-from zerogap.reporting.figures.sensitivity import plot_sensitivity
+from zerogap.reporting.figures.paper import RANKS, plot_mechanism, plot_readout_variance
 from zerogap.reporting.figures.strata import plot_strata
 from zerogap.reporting.figures.style import save
-from zerogap.reporting.figures.subsets import plot_subsets
+from zerogap.reporting.figures.supplementary import (
+    plot_loss,
+    plot_scatter,
+    plot_sensitivity,
+    plot_subsets,
+)
 from zerogap.reporting.labels import METRICS, Labels
 
 
@@ -122,10 +123,10 @@ def metrics_table(solves):
 def test_subsets_shows_every_metric_with_its_interval(metrics_table):
     names = ["clean", "identity", "railcap"]
     table = metrics_table.set_index("strategy").loc[names].reset_index()
-    figure = plot_subsets(table, "Llama2 × GSM8K", {"railcap": "RailCap"})
+    figure = plot_subsets(table, Labels(), "Llama2 × GSM8K")
     assert [axis.get_title() for axis in figure.axes] == list(METRICS.values())
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels == ["clean", "identity", "RailCap"]
+    assert labels == ["Clean model", "Identity", "RailCap"]
     for axis, metric in zip(figure.axes, METRICS, strict=True):
         for bars, subset in zip(axis.containers, ("leaked", "unleaked"), strict=True):
             part = table[(table.metric == metric) & (table.subset == subset)]
@@ -153,7 +154,7 @@ def losses():
 
 
 def test_loss_has_one_panel_per_model(losses):
-    figure = plot_loss(losses, {"a": "Llama2", "clean": "M_cl"})
+    figure = plot_loss(losses, Labels(models={"a": "Llama2"}))
     assert [axis.get_title() for axis in figure.axes] == ["Llama2", "b"]
     steps, mean = figure.axes[1].lines[:2]
     assert steps.get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]

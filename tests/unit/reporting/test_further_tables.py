@@ -17,12 +17,16 @@ from zerogap.analysis.memorisation import memorisation as check_memorisation
 from zerogap.reporting import render
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
-from zerogap.reporting.tables.beyond import intervals, noise_floor, pairs, subsets
-from zerogap.reporting.tables.cost import cost
 from zerogap.reporting.tables.diagnostics import diagnostics
-from zerogap.reporting.tables.extraction import OwnerAgreement, extraction_agreement
-from zerogap.reporting.tables.inline_numbers import inline_numbers
-from zerogap.reporting.tables.memorisation import memorisation
+from zerogap.reporting.tables.paper import inline_numbers
+from zerogap.reporting.tables.run import (
+    JOB_COLUMNS,
+    OwnerAgreement,
+    cost,
+    extraction_agreement,
+    memorisation,
+)
+from zerogap.reporting.tables.supplementary import intervals, noise_floor, pairs, subsets
 
 SETTING = ("llama2", "gsm8k")
 
@@ -153,7 +157,7 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
             ("llama2", "gsm8k", "railcap", 3, 6, 3.0),
             ("llama2", "gsm8k", "identity", 3, 6, float("nan")),
         ],
-        columns=["model", "benchmark", "job", "responses", "tokens", "seconds"],
+        columns=JOB_COLUMNS,
     )
     table = cost(jobs, Labels())
     rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")

@@ -1,19 +1,21 @@
-"""ROUGE-L between each sampled response and the greedy trajectory (paper, Figure 1 a and c).
+"""How much responses overlap with the greedy trajectory: ROUGE-L (paper, Figure 1) and peakedness.
 
 ROUGE-L as defined by the package rouge-score 0.1.2, without a stemmer: lower-cased, tokens are
 separated by every run of characters other than a-z and 0-9, F1 of the longest common subsequence.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from rapidfuzz.distance import LCSseq
+from rapidfuzz.distance import LCSseq, Levenshtein
 
 from zerogap.errors import InputError
 
+ALPHA = 0.05  # of peakedness
+MAX_LENGTH = 100  # tokens
 _SEPARATOR = re.compile(r"[^a-z0-9]+")
 
 
@@ -60,6 +62,27 @@ def overlap(samples: pd.DataFrame, greedy: pd.DataFrame, questions: pd.DataFrame
             )
         )
     return pd.concat(tables, ignore_index=True)
+
+
+def peakedness(responses: Sequence[Sequence[int]], trajectory: Sequence[int]) -> float:
+    """The share of responses that nearly repeat the trajectory; NaN without responses.
+
+    As in CDD (Dong et al., Findings of ACL 2024; the authors' code): edit distance between token
+    ids, both cut at `MAX_LENGTH` tokens. A response nearly repeats the trajectory if the distance
+    is at most `ALPHA` times the length of the longest of them. Unlike CDD, end tokens are not
+    compared. CDD's verdict, contaminated where the share exceeds 0.01, is not given here.
+
+    Args:
+        responses: The tokens of each response to one question, without the end token.
+        trajectory: The tokens of its greedy trajectory, without the end token.
+    """
+    if not responses:
+        return float("nan")
+    reference = trajectory[:MAX_LENGTH]
+    texts = [response[:MAX_LENGTH] for response in responses]
+    longest = max(len(text) for text in [reference, *texts])
+    distances = np.array([Levenshtein.distance(reference, text) for text in texts])
+    return float((distances <= ALPHA * longest).mean())
 
 
 def _f1(text_tokens: list[str], reference_tokens: list[str]) -> float:

@@ -60,8 +60,6 @@ def score_table(
         notes=(*notes, *difference_notes(columns, rows)),
         decimals=DECIMALS,
         intervals=True,
-        size="scriptsize",
-        column_gap="4pt",
     )
 
 

@@ -4,7 +4,7 @@ Solve probabilities are shares of correct responses. The *drop* of a question is
 probability minus the strategy's. A question *collapses* if it drops by `COLLAPSE` or more; only
 questions that Identity solves with at least that probability can. Overlap with the greedy
 trajectory is ROUGE-L (:mod:`zerogap.analysis.overlap`) and peakedness
-(:mod:`zerogap.analysis.peakedness`), both averaged per question. A question is *peaked* if the
+(in the same module), both averaged per question. A question is *peaked* if the
 peakedness of Identity's responses is at least `PEAKED`, and shows *both signs* if it is peaked and
 collapses under RailCap. The two bounds are conventions; they are not calibrated on anything.
 """
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from zerogap.analysis.overlap import rouge_l
-from zerogap.analysis.peakedness import peakedness
+from zerogap.analysis.overlap import peakedness, rouge_l
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.strategies.filtering import without_end_token

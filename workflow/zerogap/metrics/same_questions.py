@@ -44,3 +44,17 @@ def in_order(table: Table, question_ids: "pd.Index[str]", name: str) -> Table:
             "sample both from the same questions"
         )
     return table.loc[question_ids]
+
+
+def with_leaked_of(questions: pd.DataFrame, solve: pd.DataFrame) -> pd.DataFrame:
+    """A `solve` table with the leaked questions of a benchmark.
+
+    Benchmarks that share a clean model may differ in what leaks: a question without a valid
+    paraphrase leaks in one and not in the other.
+
+    Args:
+        questions: The benchmark's `questions` table.
+        solve: A `solve` table of the same questions.
+    """
+    leaked = questions["question_id"][questions["leaked"]]
+    return solve.assign(leaked=solve["question_id"].isin(leaked))

@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zerogap.analysis import cost
 from zerogap.config import Config
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
@@ -78,7 +77,7 @@ def measured_jobs(
         text = texts[job.model, planning.owner_of(config, job)]
         work = _work(config, run, job, size, text) if timings else None
         if work is not None:
-            seconds = cost.seconds(timings)
+            seconds = targets.seconds(timings)
             nominal = REFERENCE_RATES.nominal_seconds(work, job.model, size)
             measured.append(MeasuredJob(job, planning.stage_of(config, job), seconds, nominal))
     if not measured:
@@ -188,7 +187,9 @@ def _work(config: Config, run: Path, job: Job, size: ModelSize, text: TextLength
                 return planning.ranking_work(table.question_id.nunique(), text)
             case "measure_recovery":
                 table = parquet.read(folder / "recovery.parquet", "recovery")
-                return planning.recovery_work(len(table), cost.tokens(table), text)
+                return planning.recovery_work(
+                    len(table), int(table["token_ids"].map(len).sum()), text
+                )
     except parquet.DAMAGE:
         return None
     return None

@@ -1,5 +1,6 @@
 """Where the files of a run are, and which files a job reads."""
 
+import csv
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -307,3 +308,17 @@ def preparation_jobs(config: Config) -> Iterator[TimedJob]:
         for rule, name in made.items():
             timing = f"{jobs.BASES}/timings/{folder}/{rule}.tsv"
             yield TimedJob(Job(rule, model), f"{jobs.BASES}/{folder}/{name}", [timing])
+
+
+def seconds(timings: Iterable[str | Path]) -> float:
+    """Wall-clock seconds of a job, from its Snakemake benchmark files, one per shard.
+
+    NaN if one of the files is missing: the time of some shards is not the time of the job.
+    """
+    total = 0.0
+    for path in map(Path, timings):
+        if not path.is_file():
+            return float("nan")
+        with path.open() as file:
+            total += sum(float(row["s"]) for row in csv.DictReader(file, delimiter="\t"))
+    return total

@@ -1,7 +1,7 @@
 """The names that tables and figures show for models, benchmarks, strategies and metrics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from zerogap.metrics import definitions
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
@@ -57,17 +57,10 @@ class Labels:
     @classmethod
     def from_mapping(cls, names: Mapping[str, Mapping[str, str]]) -> "Labels":
         """Labels from ``{"models": {…}, "benchmarks": {…}, …}``; the rest gets defaults."""
-        defaults = {
-            "models": MODELS,
-            "benchmarks": BENCHMARKS,
-            "strategies": STRATEGIES,
-            "configurations": CONFIGURATIONS,
-        }
-        labels = {**defaults, **names}
+        labels = cls(**names)
         # Given names come first, in their order; other strategies keep their default names.
-        strategies = labels["strategies"]
-        others = {key: name for key, name in STRATEGIES.items() if key not in strategies}
-        return cls(**{**labels, "strategies": {**strategies, **others}})
+        others = {key: name for key, name in STRATEGIES.items() if key not in labels.strategies}
+        return replace(labels, strategies={**labels.strategies, **others})
 
     def setting(self, model: str, benchmark: str) -> str:
         """The name of a setting, "Llama2 × GSM8K"."""

@@ -20,20 +20,19 @@ class MetricTable:
         benchmarks: Keys of the benchmarks, in order of appearance.
     """
 
-    def __init__(
-        self, tables: Iterable[pd.DataFrame], missing: Iterable[tuple[str, str, str]] = ()
-    ) -> None:
+    def __init__(self, tables: Iterable[pd.DataFrame]) -> None:
         """Collect the rows.
 
         Args:
-            tables: The `metrics` tables, at least one.
-            missing: (model, benchmark, strategy) that an unfinished run does not have yet. Their
-                values are empty cells, so that tables have a row for them.
+            tables: The `metrics` tables.
 
         Raises:
-            InputError: Two rows have the same key.
+            InputError: There is no table, or two rows have the same key.
         """
-        frame = pd.concat(list(tables), ignore_index=True)
+        tables = list(tables)
+        if not tables:
+            raise InputError("there are no metric values yet")
+        frame = pd.concat(tables, ignore_index=True)
         duplicates = frame[frame.duplicated(_KEYS)]
         if len(duplicates):
             raise InputError(f"metrics: duplicate row: {' / '.join(duplicates.iloc[0][_KEYS])}")
@@ -42,20 +41,16 @@ class MetricTable:
             tuple(key): Cell(value, optional_float(low), optional_float(high))
             for *key, value, low, high in rows
         }
-        self._missing = dict.fromkeys(missing)
-        models, benchmarks = ([key[k] for key in self._missing] for k in (0, 1))
-        self.models: list[str] = list(dict.fromkeys([*frame["model"], *models]))
-        self.benchmarks: list[str] = list(dict.fromkeys([*frame["benchmark"], *benchmarks]))
+        self.models: list[str] = list(dict.fromkeys(frame["model"]))
+        self.benchmarks: list[str] = list(dict.fromkeys(frame["benchmark"]))
 
     def get(
         self, model: str, benchmark: str, strategy: str, metric: str, subset: str = "all"
     ) -> Cell | None:
-        """A metric value with its interval, or None; an empty cell if the strategy is missing.
+        """A metric value with its interval, or None.
 
         A paired difference whose simultaneous (max-T) interval excludes 0 has the mark †.
         """
-        if (model, benchmark, strategy) in self._missing:
-            return Cell()
         cell = self._cells.get((model, benchmark, strategy, subset, metric))
         simultaneous_metric = metric.replace("_vs_", "_maxt_vs_")
         simultaneous = self._cells.get((model, benchmark, strategy, subset, simultaneous_metric))
@@ -65,8 +60,7 @@ class MetricTable:
 
     def strategies(self, model: str, benchmark: str) -> list[str]:
         """The strategies of a setting, in order of appearance."""
-        keys = [*self._cells, *self._missing]
-        return list(dict.fromkeys(key[2] for key in keys if key[:2] == (model, benchmark)))
+        return list(dict.fromkeys(k[2] for k in self._cells if k[:2] == (model, benchmark)))
 
     def settings(self, labels: Labels) -> list[tuple[str, str]]:
         """(model, benchmark) pairs with values, grouped by benchmark as in Table 3."""

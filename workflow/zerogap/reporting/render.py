@@ -15,7 +15,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from zerogap.io import atomic
-from zerogap.reporting.templates import format_latex, render_template
+from zerogap.reporting.templates import render_template
 
 DASH = "–"
 MAX_ROWS_PER_PAGE = 60  # a longer table is a longtable in LaTeX
@@ -128,8 +128,6 @@ class Table:
         notes: Sentences under the table.
         decimals: Decimals of the numbers.
         intervals: Whether Markdown and LaTeX show intervals; CSV and HTML always do.
-        size: LaTeX font size.
-        column_gap: LaTeX distance between columns.
     """
 
     label: str
@@ -140,8 +138,6 @@ class Table:
     notes: tuple[str, ...] = ()
     decimals: int = 4
     intervals: bool = False
-    size: str = "small"
-    column_gap: str = "6pt"
     title: str = ""
 
     def of_run(self, title: str, scale_note: str, scale: str) -> "Table":
@@ -154,6 +150,12 @@ class Table:
         """
         caption = f"{self.caption} {scale_note}".rstrip()
         return replace(self, title=title, caption=caption, notes=(*self.notes, scale))
+
+    @property
+    def latex_size(self) -> str:
+        """A LaTeX font size at which the columns fit the page."""
+        width = len(self.columns) * (1 + self.intervals)
+        return "small" if width <= 4 else "footnotesize" if width <= 7 else "tiny"
 
     @property
     def has_intervals(self) -> bool:
@@ -229,16 +231,6 @@ def to_latex(table: Table) -> str:
 
     A table longer than a page is a longtable, which needs a document of one column.
     """
-    body: list[list[str] | str] = []
-    for section, rows in table.sections:
-        if section:
-            if body:
-                body.append(r"\midrule")
-            span = len(table.columns) + 1
-            body.append(rf"\multicolumn{{{span}}}{{l}}{{\emph{{{format_latex(section)}}}}} \\")
-        for row in rows:
-            cells = [_latex_bold(_with_interval(cell, table), cell.bold) for cell in row.cells]
-            body.append([_latex_bold(row.name, row.bold), *cells])
     wide = len(table.columns) > MAX_COLUMN_WIDTH or table.intervals
     return render_template(
         "table.tex.j2",
@@ -247,8 +239,7 @@ def to_latex(table: Table) -> str:
         environment="table*" if wide else "table",
         longtable=len(table.rows) > MAX_ROWS_PER_PAGE,
         caption=" ".join([table.caption, *table.notes]),
-        groups=table.column_groups,
-        lines=_aligned(body),
+        text=lambda cell: _with_interval(cell, table),
     )
 
 
@@ -319,19 +310,3 @@ def _with_interval(cell: Cell, table: Table) -> str:
 
 def _markdown_bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold else text
-
-
-def _latex_bold(text: str, bold: bool) -> str:
-    return rf"\textbf{{{format_latex(text)}}}" if bold else format_latex(text)
-
-
-def _aligned(body: list[list[str] | str]) -> list[str]:
-    """LaTeX lines whose cells are padded to equal width; lines that are text stay as they are."""
-    rows = [line for line in body if isinstance(line, list)]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        line
-        if isinstance(line, str)
-        else " & ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() + r" \\"
-        for line in body
-    ]

@@ -7,12 +7,12 @@ import pandas as pd
 import torch
 from transformers import AutoModelForCausalLM
 
-from zerogap.analysis.leaked_column import with_leaked_of
 from zerogap.engine import loading
 from zerogap.errors import InputError
 from zerogap.families import fits_shared_prompt_decoder
 from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate
+from zerogap.metrics.same_questions import with_leaked_of
 from zerogap.pipeline.rehearsal.model_copy import NUM_QUESTIONS, NUM_SAMPLES, ModelCopy
 from zerogap.sampling import jobs, localisation, table_jobs
 

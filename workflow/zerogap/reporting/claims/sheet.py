@@ -11,7 +11,6 @@ from zerogap.reporting.claims.verdict import (
     NOT_SUPPORTED,
     SUPPORTED,
     VERDICTS,
-    Claim,
     ClaimVerdict,
     Evidence,
 )
@@ -45,16 +44,8 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
         verdicts: One per claim.
         scale: A sentence on the size of the run.
     """
-    lines = [
-        f"# {TITLE}",
-        "",
-        scale,
-        "",
-        RULE,
-        "",
-        summary_sentence([v.verdict for v in verdicts]),
-        "",
-    ]
+    summary = summary_sentence([v.verdict for v in verdicts])
+    lines = [f"# {TITLE}", "", scale, "", RULE, "", summary, ""]
     lines += ["| Claim | Source | Verdict |", "| --- | --- | --- |"]
     lines += [f"| {v.claim.text} | {v.claim.place} | **{v.verdict}** |" for v in verdicts]
     for v in verdicts:
@@ -81,7 +72,15 @@ def to_html(verdicts: Sequence[ClaimVerdict], scale: str, footer: str = "") -> s
 def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
     """One row per comparison; a claim without any has one row with empty evidence."""
     rows = [
-        (*_fields(v.claim), v.verdict, e.sentence, e.verdict)
+        (
+            v.claim.key,
+            v.claim.place,
+            v.claim.text,
+            v.claim.criterion,
+            v.verdict,
+            e.sentence,
+            e.verdict,
+        )
         for v in verdicts
         for e in v.evidence or (Evidence("", ""),)
     ]
@@ -102,10 +101,6 @@ def save(
             ".csv": to_csv(verdicts),
         },
     )
-
-
-def _fields(claim: Claim) -> tuple[str, str, str, str]:
-    return claim.key, claim.place, claim.text, claim.criterion
 
 
 def summary_sentence(verdicts: Sequence[str]) -> str:

@@ -9,13 +9,16 @@ them is not; a claim about "five of six settings" allows one exception in six.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Cell
+from zerogap.strategies.registry import RAIL_N
 
 SUPPORTED, NOT_SUPPORTED, CANNOT_TELL = "supported", "not supported", "cannot tell"
 VERDICTS = (SUPPORTED, NOT_SUPPORTED, CANNOT_TELL)
+Setting = tuple[str, str]  # (model, benchmark)
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,9 @@ class RunResults:
 
     Attributes:
         metrics: Metric values of all models and benchmarks.
-        setting: (model, benchmark) of the paper's single-setting experiments.
-        numbers: Key to value, the table `inline_numbers` of that setting.
-        memorisation: (model, benchmark) to the numbers of the memorisation check, by column.
+        setting: The setting of the paper's single-setting experiments.
+        numbers: Key to value, in that setting: the paper's inline numbers and the memorisation
+            check.
         paraphrase_of: Benchmark contaminated with paraphrases (the paper's PQ) to the benchmark
             whose questions they paraphrase (the paper's GSM8K).
         rail_n: RailCap's n in the run; None without RailCap.
@@ -34,12 +37,20 @@ class RunResults:
     """
 
     metrics: MetricTable
-    setting: tuple[str, str]
+    setting: Setting
     numbers: Mapping[str, Cell]
-    memorisation: Mapping[tuple[str, str], Mapping[str, Cell]]
     paraphrase_of: Mapping[str, str]
     rail_n: int | None
     labels: Labels
+
+    def difference(self, setting: Setting, metric: str, first: str, second: str) -> Cell | None:
+        """The value of the first strategy minus the second's, paired; None if not in the run."""
+        stored = self.metrics.get(*setting, first, f"{metric}_vs_{second}")
+        if stored is not None:
+            return stored
+        # Differences are stored for some references only; the sign of the opposite one is turned.
+        opposite = self.metrics.get(*setting, second, f"{metric}_vs_{first}")
+        return opposite and negative(opposite)
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,9 @@ class Evidence:
 
     verdict: str
     sentence: str
+
+
+Check = Callable[[RunResults], Iterable[Evidence]]
 
 
 @dataclass(frozen=True)
@@ -59,16 +73,24 @@ class Claim:
         place: Section, table or figure of the paper.
         text: The claim.
         criterion: The test, stated before the run. The paper's own numbers pass it.
-        check: Collects the evidence from a run; nothing if the run lacks what it needs.
+        checks: Each collects evidence from a run; none if the run lacks what it needs.
         exception_in: Of this many comparisons, one may fail; None if none may.
+        only_with_the_papers_n: Whether it has no evidence where RailCap has another n, because it
+            names the paper's.
     """
 
     key: str
     place: str
     text: str
     criterion: str
-    check: Callable[[RunResults], Iterable[Evidence]]
+    checks: tuple[Check, ...]
     exception_in: int | None = None
+    only_with_the_papers_n: bool = False
+
+
+def claim(key: str, place: str, text: str, criterion: str, *checks: Check, **options: Any) -> Claim:
+    """A claim from its checks; arguments as of `Claim`."""
+    return Claim(key, place, text, criterion, checks, **options)
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,9 @@ def evaluate_claims(claims: Iterable[Claim], results: RunResults) -> list[ClaimV
     """Check every claim, in order."""
     verdicts = []
     for claim in claims:
-        evidence = tuple(claim.check(results))
+        applies = results.rail_n == RAIL_N or not claim.only_with_the_papers_n
+        checks = claim.checks if applies else ()
+        evidence = tuple(found for check in checks for found in check(results))
         exceptions = len(evidence) // claim.exception_in if claim.exception_in else 0
         verdict = combined([e.verdict for e in evidence], exceptions)
         verdicts.append(ClaimVerdict(claim, verdict, evidence))
@@ -109,11 +133,9 @@ def within(interval: Cell, low: float, high: float) -> str:
 
 def below_zero(difference: Cell) -> str:
     """The verdict on "the difference is negative"; an interval that touches 0 cannot tell."""
-    if difference.low is None or difference.high is None:
+    if not difference.excludes_zero:
         return CANNOT_TELL
-    if difference.high < 0:
-        return SUPPORTED
-    return NOT_SUPPORTED if difference.low > 0 else CANNOT_TELL
+    return SUPPORTED if difference.high is not None and difference.high < 0 else NOT_SUPPORTED
 
 
 def widened(cell: Cell, factor: float) -> Cell:

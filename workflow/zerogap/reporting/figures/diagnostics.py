@@ -1,23 +1,33 @@
 """The diagnostics of every setting, one row of panels per setting (not in the paper)."""
 
 import itertools
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from zerogap.analysis.diagnostics import ALL, CLEAN
 from zerogap.data.token_kinds import KINDS
-from zerogap.reporting.figures.style import AMBER, BLUE, GREEN, GREY, MARKERS, ORANGE, SKY, STYLE
+from zerogap.reporting.figures.style import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    MARKERS,
+    SKY,
+    SUBSET_STYLE,
+    panels,
+)
 from zerogap.reporting.labels import Labels
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 KIND_COLOURS = dict(zip(KINDS, (BLUE, AMBER, GREY, SKY, GREEN), strict=True))
-SUBSET_COLOURS = {"leaked": BLUE, "unleaked": ORANGE}
 
 
-def plot_diagnostics(values: pd.DataFrame, labels: Labels) -> Figure:
+def plot_diagnostics(values: pd.DataFrame, labels: Labels) -> "Figure":
     """Steps on the rail, how often the rail token is drawn, and the recovery rate.
 
     Args:
@@ -26,10 +36,7 @@ def plot_diagnostics(values: pd.DataFrame, labels: Labels) -> Figure:
         labels: Names to show.
     """
     settings = list(values.groupby(["model", "benchmark"], sort=False))
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            len(settings), 3, figsize=(7.2, 0.7 + 1.75 * len(settings)), squeeze=False
-        )
+    with panels(len(settings), 3, (7.2, 0.7 + 1.75 * len(settings))) as (figure, axes):
         for row, (key, setting) in zip(axes, settings, strict=True):
             _plot_rail_steps(row[0], setting, labels)
             _plot_drawn(row[1], setting, labels)
@@ -41,10 +48,10 @@ def plot_diagnostics(values: pd.DataFrame, labels: Labels) -> Figure:
         kinds, subsets = (axes[0, column].get_legend_handles_labels() for column in (0, 1))
         figure.legend(*kinds, loc="outside lower left", ncols=3)
         figure.legend(*subsets, loc="outside lower right", ncols=2)
-        return figure
+    return figure
 
 
-def _plot_rail_steps(axis: Axes, setting: pd.DataFrame, labels: Labels) -> None:
+def _plot_rail_steps(axis: "Axes", setting: pd.DataFrame, labels: Labels) -> None:
     """One bar per set of responses, divided by kind; the share of all steps behind it."""
     groups = setting[setting["measure"] == "rail_share"]
     steps = setting[setting["measure"] == "rail_steps"]
@@ -65,7 +72,7 @@ def _plot_rail_steps(axis: Axes, setting: pd.DataFrame, labels: Labels) -> None:
     axis.invert_yaxis()
 
 
-def _plot_drawn(axis: Axes, setting: pd.DataFrame, labels: Labels) -> None:
+def _plot_drawn(axis: "Axes", setting: pd.DataFrame, labels: Labels) -> None:
     """How often the rail token is drawn, by kind: one marker per strategy and subset."""
     rows = setting[(setting["measure"] == "drawn") & (setting["responses"] != CLEAN)]
     groups = list(rows.groupby(["responses", "subset"], sort=False))
@@ -73,19 +80,13 @@ def _plot_drawn(axis: Axes, setting: pd.DataFrame, labels: Labels) -> None:
     markers = dict(zip(dict.fromkeys(rows["responses"]), itertools.cycle(MARKERS), strict=False))
     for offset, (key, group) in zip(offsets, groups, strict=True):
         responses, subset = map(str, key)
-        _points(
-            axis,
-            group,
-            KINDS,
-            marker=markers[responses],
-            color=SUBSET_COLOURS[subset],
-            offset=float(offset),
-            label=f"{labels.strategy(responses)}, {subset}",
-        )
+        name = f"{labels.strategy(responses)}, {subset}"
+        look = {"marker": markers[responses], "color": SUBSET_STYLE[subset][0]}
+        _points(axis, group, KINDS, offset=float(offset), label=name, **look)
     axis.set(ylabel="rail token drawn", ylim=(-0.03, 1.03))
 
 
-def _plot_recovery(axis: Axes, setting: pd.DataFrame) -> None:
+def _plot_recovery(axis: "Axes", setting: pd.DataFrame) -> None:
     """The recovery rate, overall and by kind; 1 is the clean model without a forced runner-up."""
     rows = setting[setting["measure"] == "recovery"]
     axis.axhline(1, color=GREY, linewidth=0.8, linestyle="--")
@@ -95,7 +96,7 @@ def _plot_recovery(axis: Axes, setting: pd.DataFrame) -> None:
 
 
 def _points(
-    axis: Axes,
+    axis: "Axes",
     rows: pd.DataFrame,
     kinds: tuple[str, ...],
     *,
@@ -109,10 +110,7 @@ def _points(
     axis.errorbar(
         np.arange(len(kinds)) + offset,
         rows["value"],
-        yerr=[
-            rows["value"] - rows["ci_low"],
-            rows["ci_high"] - rows["value"],
-        ],
+        yerr=[rows["value"] - rows["ci_low"], rows["ci_high"] - rows["value"]],
         fmt=marker,
         color=color,
         markersize=3.2,

@@ -1,19 +1,21 @@
 """Every question of one model under every strategy, without a clean model (not in the paper)."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from zerogap.reporting.figures.style import CYCLE, GREY, STYLE, add_title, point_size
+from zerogap.reporting.figures.style import CYCLE, GREY, panels, point_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_NAMED = 40  # questions whose ids fit under the axis
 
 
-def plot_drops(questions: pd.DataFrame, strategies: Mapping[str, str], title: str = "") -> Figure:
+def plot_drops(questions: pd.DataFrame, strategies: Mapping[str, str], title: str = "") -> "Figure":
     """The drop from Identity of each question, one panel per strategy, then the overlap.
 
     Questions are ordered by Identity's solve probability, then by their peakedness; the order is
@@ -28,15 +30,9 @@ def plot_drops(questions: pd.DataFrame, strategies: Mapping[str, str], title: st
     order = ["identity", "peakedness", "question_id"]
     questions = questions.sort_values(order, ascending=[False, False, True], kind="stable")
     x = np.arange(len(questions))
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            len(strategies) + 1,
-            1,
-            figsize=(7.0, 1.0 + 1.35 * (len(strategies) + 1)),
-            sharex=True,
-            sharey=True,
-            squeeze=False,
-        )
+    n_rows = len(strategies) + 1
+    figure_size = (7.0, 1.0 + 1.35 * n_rows)
+    with panels(n_rows, 1, figure_size, title, sharex=True, sharey=True) as (figure, axes):
         size = 2.2 * point_size(len(questions))
         for k, (column, name) in enumerate(strategies.items()):
             _plot_drop(axes[k, 0], x, questions["identity"], questions[column], name, k, size)
@@ -47,12 +43,11 @@ def plot_drops(questions: pd.DataFrame, strategies: Mapping[str, str], title: st
             axes[-1, 0].set_xticks(x, questions["question_id"], rotation=90, fontsize=6)
         else:
             axes[-1, 0].set_xticks([])
-        add_title(figure, title)
-        return figure
+    return figure
 
 
 def _plot_drop(
-    axis: Axes,
+    axis: "Axes",
     x: np.ndarray,
     identity: "pd.Series[float]",
     strategy: "pd.Series[float]",
@@ -69,7 +64,7 @@ def _plot_drop(
     _add_legend(axis)
 
 
-def _plot_overlap(axis: Axes, x: np.ndarray, questions: pd.DataFrame, size: float) -> None:
+def _plot_overlap(axis: "Axes", x: np.ndarray, questions: pd.DataFrame, size: float) -> None:
     axis.scatter(
         x, questions["rouge_l"], s=size, color="black", marker="^", linewidths=0, label="ROUGE-L"
     )
@@ -78,5 +73,5 @@ def _plot_overlap(axis: Axes, x: np.ndarray, questions: pd.DataFrame, size: floa
     _add_legend(axis)
 
 
-def _add_legend(axis: Axes) -> None:
+def _add_legend(axis: "Axes") -> None:
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), markerscale=1.4, borderaxespad=0.2)

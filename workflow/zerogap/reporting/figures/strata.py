@@ -1,15 +1,17 @@
 """Which strata SA-PPG comes from (not in the paper)."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from zerogap.analysis.strata import Ranges
-from zerogap.reporting.figures.style import STYLE, TITLE_SIZE, curve_style
+from zerogap.reporting.figures.style import TITLE_SIZE, curve_style, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_strata(
@@ -17,7 +19,7 @@ def plot_strata(
     strategies: Mapping[str, pd.DataFrame],
     title: str = "",
     bins: int = 50,
-) -> Figure:
+) -> "Figure":
     """The mean |gap| of each strategy by the clean model's solve probability.
 
     Neighbouring strata of SA-PPG are joined into at most ten ranges. Each is a plain mean over its
@@ -31,18 +33,12 @@ def plot_strata(
         bins: Number of strata B.
     """
     ranges = Ranges.of(clean, bins)
-    with plt.rc_context(STYLE):
-        figure, (upper, lower) = plt.subplots(
-            2, 1, figsize=(6.2, 4.3), sharex=True, height_ratios=(3.4, 1)
-        )
+    with panels(2, 1, (6.2, 4.3), sharex=True, height_ratios=(3.4, 1)) as (figure, axes):
+        upper, lower = axes[:, 0]
         for k, (name, solve) in enumerate(strategies.items()):
             means, sa_ppg = ranges.mean_gaps(solve)
-            upper.plot(
-                ranges.centres,
-                means,
-                label=f"{name}  {sa_ppg:.3f}",
-                **curve_style(k),
-            )
+            label = f"{name}  {sa_ppg:.3f}"
+            upper.plot(ranges.centres, means, label=label, **curve_style(k))
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
         if title:
             upper.set_title(title, fontsize=TITLE_SIZE)
@@ -53,10 +49,10 @@ def plot_strata(
             bbox_to_anchor=(1.01, 0.5),
         )
         _plot_counts(lower, ranges.centres, ranges.n_questions)
-        return figure
+    return figure
 
 
-def _plot_counts(axis: Axes, centres: np.ndarray, counts: np.ndarray) -> None:
+def _plot_counts(axis: "Axes", centres: np.ndarray, counts: np.ndarray) -> None:
     """A bar per range, with the number of its questions above."""
     axis.bar(centres, counts, width=0.8 / len(counts), color="#c4c4c4")
     for x, n in zip(centres, counts, strict=True):

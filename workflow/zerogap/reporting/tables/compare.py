@@ -8,50 +8,44 @@ from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Cell, Column, Table
 from zerogap.reporting.tables import paper
+from zerogap.reporting.tables.paper import Setting
 
-Setting = tuple[str, str]
 
-
-def main_vs_paper(
-    values: MetricTable, labels: Labels, protocol_differences: Sequence[str] = ()
-) -> Table:
-    """Table 3 of this run next to the paper's."""
+def main_vs_paper(values: MetricTable, labels: Labels, differences: Sequence[str]) -> Table:
+    """Table 3 of this run next to the paper's; arguments as of `vs_paper`."""
     published = paper.main(MetricTable([as_metrics("Table 3")]), labels)
-    return vs_paper(paper.main(values, labels), published, protocol_differences)
+    return vs_paper(paper.main(values, labels), published, differences)
 
 
-def reversal_vs_paper(
-    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
-) -> Table:
-    """Table 1 of this run next to the paper's."""
-    return _one_setting(paper.reversal, "Table 1", values, labels, setting, protocol_differences)
+def of_one_setting(
+    build: Callable[[MetricTable, Labels, Setting], Table], place: str
+) -> Callable[[MetricTable, Labels, Setting, Sequence[str]], Table]:
+    """What builds a table of one setting, next to the paper's at `place` ("Table 1")."""
+
+    def build_vs_paper(
+        values: MetricTable, labels: Labels, setting: Setting, differences: Sequence[str]
+    ) -> Table:
+        table = build(values, labels, setting)
+        published = MetricTable([as_metrics(place)])
+        if published.strategies(*setting):
+            published_table = build(published, labels, setting)
+        else:  # the paper shows these tables for one setting only
+            published_table = replace(table, rows=())
+        return vs_paper(table, published_table, differences)
+
+    return build_vs_paper
 
 
-def decomposition_vs_paper(
-    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
-) -> Table:
-    """Table 2 of this run next to the paper's."""
-    return _one_setting(
-        paper.decomposition, "Table 2", values, labels, setting, protocol_differences
-    )
-
-
-def ablation_vs_paper(
-    values: MetricTable, labels: Labels, setting: Setting, protocol_differences: Sequence[str] = ()
-) -> Table:
-    """Table 4 of this run next to the paper's."""
-    return _one_setting(paper.ablation, "Table 4", values, labels, setting, protocol_differences)
-
-
-def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str] = ()) -> Table:
+def vs_paper(table: Table, published: Table, differences: Sequence[str]) -> Table:
     """Each value of this run's table next to the published one, under a heading per column.
 
     Args:
         table: This run's table.
         published: The same table with the paper's values.
-        protocol_differences: How this run's protocol differs from the paper's
-            (`zerogap.published.protocol_differences`). If it does not, differences are shown too,
-            each with this run's interval minus the published value, which has no interval.
+        differences: How this run's protocol differs from the paper's
+            (`zerogap.published.protocol_differences`). If it does not, differences of the values
+            are shown too, each with this run's interval minus the published value, which has no
+            interval.
     """
     published_cells = {
         (row.key, column.key): cell
@@ -59,11 +53,11 @@ def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str]
         for column, cell in zip(published.columns, row.cells, strict=True)
     }
     parts = {"paper": "paper", "this_run": "this run"}
-    if protocol_differences:
+    if differences:
         note = (
             "The protocol of this run differs from the paper's, so no differences are shown. The "
             "paper's values are those of its own models and questions, under this run's headings; "
-            f"compare the order of the rows. What differs: {'; '.join(protocol_differences)}."
+            f"compare the order of the rows. What differs: {'; '.join(differences)}."
         )
     else:
         parts["difference"] = "difference"
@@ -90,26 +84,7 @@ def vs_paper(table: Table, published: Table, protocol_differences: Sequence[str]
         columns=columns,
         rows=tuple(rows),
         notes=(*table.notes, note),
-        size="tiny",
-        column_gap="2pt",
     )
-
-
-def _one_setting(
-    build: Callable[[MetricTable, Labels, Setting], Table],
-    place: str,
-    values: MetricTable,
-    labels: Labels,
-    setting: Setting,
-    protocol_differences: Sequence[str],
-) -> Table:
-    table = build(values, labels, setting)
-    published = MetricTable([as_metrics(place)])
-    if published.strategies(*setting):
-        published_table = build(published, labels, setting)
-    else:  # the paper shows these tables for one setting only
-        published_table = replace(table, rows=())
-    return vs_paper(table, published_table, protocol_differences)
 
 
 def _difference(cell: Cell, published: Cell) -> Cell:

@@ -63,8 +63,6 @@ def diagnostics(values: pd.DataFrame, labels: Labels) -> Table:
         rows=tuple(rows),
         notes=tuple(notes),
         decimals=2,
-        size="tiny",
-        column_gap="3pt",
     )
 
 

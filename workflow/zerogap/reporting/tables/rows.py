@@ -12,6 +12,7 @@ from zerogap.strategies.registry import ALL_ZERO
 NOISE_FLOOR = {"clean_batch2": "Noise floor"}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
 NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
+Columns = tuple[Column, ...]
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
     "the tables of intervals and of all pairs. Identity and the noise floor do not compete."
@@ -19,6 +20,11 @@ BOLD_NOTE = (
 NOISE_FLOOR_NOTE = (
     "Noise floor: two batches of the clean model, the value that a perfect restoration would have."
 )
+
+
+def columns_of(titles: Mapping[str, str]) -> Columns:
+    """Columns of numbers from their keys and headings."""
+    return tuple(Column(key, title) for key, title in titles.items())
 
 
 def metric_row(
@@ -30,9 +36,7 @@ def metric_row(
     return (Row(key, name, tuple(cell or Cell() for cell in cells), section),)
 
 
-def rows_by_setting(
-    values: MetricTable, labels: Labels, columns: Sequence[Column]
-) -> tuple[Row, ...]:
+def rows_by_setting(values: MetricTable, labels: Labels, columns: Columns) -> tuple[Row, ...]:
     """One row per strategy and setting, each setting under its own heading."""
     rows: list[Row] = []
     for setting in values.settings(labels):
@@ -79,7 +83,7 @@ def bold_best(table: Table) -> Table:
     return replace(table, rows=rows, notes=notes)
 
 
-def difference_notes(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[str, ...]:
+def difference_notes(columns: Columns, rows: Sequence[Row]) -> tuple[str, ...]:
     """Notes on paired differences: many intervals are looked at together, and what † means."""
     count = sum(
         "_vs_" in column.key and cell.low is not None
@@ -100,15 +104,15 @@ def difference_notes(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[st
     return tuple(notes)
 
 
-def fill_rows(
-    table: Table, values: MetricTable, setting: tuple[str, str], names: Mapping[str, str]
-) -> Table:
-    """The table with one row per strategy of a setting that has any of the table's metrics."""
+def strategy_rows(
+    values: MetricTable, setting: tuple[str, str], names: Mapping[str, str], columns: Columns
+) -> tuple[Row, ...]:
+    """One row per strategy of a setting that has any of the columns' metrics."""
     rows: list[Row] = []
     for strategy, name in names.items():
-        cells = [values.get(*setting, strategy, column.key) for column in table.columns]
+        cells = [values.get(*setting, strategy, column.key) for column in columns]
         rows += metric_row(strategy, name, cells)
-    return replace(table, rows=tuple(rows))
+    return tuple(rows)
 
 
 def _printed_values(table: Table, column: int) -> dict[str, float]:

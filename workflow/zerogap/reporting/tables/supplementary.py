@@ -1,16 +1,20 @@
-"""Tables that the paper does not have: intervals, pairs, variants, subsets, the noise floor."""
+"""Tables of metrics that the paper does not have.
+
+Intervals, all pairs, the baselines' variants, subsets and the noise floor.
+"""
 
 from itertools import combinations
 
 from zerogap.reporting.labels import METRICS, SUBSETS, Labels
 from zerogap.reporting.metric_table import MetricTable, ordered
-from zerogap.reporting.render import Column, Row, Table
+from zerogap.reporting.render import Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
+    columns_of,
     difference_notes,
-    fill_rows,
     metric_row,
     rows_by_setting,
+    strategy_rows,
 )
 
 # Strategies whose sources leave a choice open, each followed by its other choice.
@@ -19,13 +23,15 @@ BASELINE_VARIANTS = ("ted", "ted_unfiltered", "lne_blocking", "lne_blocking_near
 
 def intervals(values: MetricTable, labels: Labels) -> Table:
     """Metric values with intervals, and paired differences between strategies."""
-    columns = (
-        Column("sa_ppg", "SA-PPG"),
-        Column("sa_ppg_corrected", "corrected"),
-        Column("sa_ppg_vs_identity", "SA-PPG − Identity"),
-        Column("sa_ppg_vs_railcap", "SA-PPG − RailCap"),
-        Column("a_ppg", "A-PPG"),
-        Column("g_ap", "G-AP"),
+    columns = columns_of(
+        {
+            "sa_ppg": "SA-PPG",
+            "sa_ppg_corrected": "corrected",
+            "sa_ppg_vs_identity": "SA-PPG − Identity",
+            "sa_ppg_vs_railcap": "SA-PPG − RailCap",
+            "a_ppg": "A-PPG",
+            "g_ap": "G-AP",
+        }
     )
     rows = rows_by_setting(values, labels, columns)
     return Table(
@@ -43,8 +49,6 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
         notes=difference_notes(columns, rows),
         decimals=3,
         intervals=True,
-        size="tiny",
-        column_gap="3pt",
     )
 
 
@@ -54,10 +58,8 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
     for setting in values.settings(labels):
         compared = [s for s in values.strategies(*setting) if s not in ("clean", *NOISE_FLOOR)]
         for first, second in combinations(ordered(compared, labels.strategies), 2):
-            cells = [  # the second lookup is for a second strategy that is missing
-                values.get(*setting, first, f"sa_ppg_{kind}_{second}")
-                or values.get(*setting, second, f"sa_ppg_{kind}_{first}")
-                for kind in ("vs", "maxt_vs")
+            cells = [
+                values.get(*setting, first, f"sa_ppg_{kind}_{second}") for kind in ("vs", "maxt_vs")
             ]
             rows += metric_row(
                 f"{first}-{second}",
@@ -74,18 +76,28 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
             "second batch of the clean model included (max-T over the same bootstrap resamples)."
         ),
         index_label="Pair",
-        columns=(Column("vs", "This pair alone"), Column("maxt_vs", "Among all pairs")),
+        columns=columns_of({"vs": "This pair alone", "maxt_vs": "Among all pairs"}),
         rows=tuple(rows),
         notes=("†: the interval among all pairs excludes 0.",),
         decimals=3,
         intervals=True,
-        size="scriptsize",
     )
 
 
 def variants(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
     """Baselines with both choices where their sources leave one open."""
-    table = Table(
+    columns = columns_of(
+        {
+            "sa_ppg": "SA-PPG",
+            "sa_ppg_vs_identity": "SA-PPG − Identity",
+            "a_ppg": "A-PPG",
+            "delta_plus": "Δ⁺",
+            "delta_minus": "Δ⁻",
+            "share_empty": "No samples",
+        }
+    )
+    names = {key: labels.strategy(key) for key in BASELINE_VARIANTS}
+    return Table(
         label="tab:variants",
         caption=(
             f"Baselines with both choices that their sources leave open, on "
@@ -95,22 +107,11 @@ def variants(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> T
             "of blocked steps down; the variant rounds to the nearest."
         ),
         index_label="",
-        columns=(
-            Column("sa_ppg", "SA-PPG"),
-            Column("sa_ppg_vs_identity", "SA-PPG − Identity"),
-            Column("a_ppg", "A-PPG"),
-            Column("delta_plus", "Δ⁺"),
-            Column("delta_minus", "Δ⁻"),
-            Column("share_empty", "No samples"),
-        ),
-        rows=(),
+        columns=columns,
+        rows=strategy_rows(values, setting, names, columns),
         decimals=3,
         intervals=True,
-        size="footnotesize",
-        column_gap="4pt",
     )
-    names = {key: labels.strategy(key) for key in BASELINE_VARIANTS}
-    return fill_rows(table, values, setting, names)
 
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
@@ -133,30 +134,30 @@ def subsets(values: MetricTable, labels: Labels) -> Table:
             "the components that add up to A-PPG and SA-PPG. Strata are formed within the subset."
         ),
         index_label="",
-        columns=tuple(Column(metric, title) for metric, title in METRICS.items()),
+        columns=columns_of(METRICS),
         rows=tuple(rows),
         decimals=3,
-        size="scriptsize",
-        column_gap="4pt",
     )
 
 
 def noise_floor(values: MetricTable, labels: Labels) -> Table:
     """The value of every metric if nothing differs but the sampled responses."""
-    metrics = {
-        "g_ap": "G-AP",
-        "g_ap_mean": "G-AP, mean",
-        "g_ap_sd": "G-AP, s.d.",
-        "g_app": "G-APP",
-        "a_ppg": "A-PPG",
-        "sa_ppg": "SA-PPG",
-        "sa_ppg_corrected": "corrected",
-        "s_delta_plus": "S-Δ⁺",
-        "s_delta_minus": "S-Δ⁻",
-    }
+    columns = columns_of(
+        {
+            "g_ap": "G-AP",
+            "g_ap_mean": "G-AP, mean",
+            "g_ap_sd": "G-AP, s.d.",
+            "g_app": "G-APP",
+            "a_ppg": "A-PPG",
+            "sa_ppg": "SA-PPG",
+            "sa_ppg_corrected": "corrected",
+            "s_delta_plus": "S-Δ⁺",
+            "s_delta_minus": "S-Δ⁻",
+        }
+    )
     rows: list[Row] = []
     for setting in values.settings(labels):
-        cells = [values.get(*setting, "clean_batch2", metric) for metric in metrics]
+        cells = [values.get(*setting, "clean_batch2", column.key) for column in columns]
         rows += metric_row("/".join(setting), labels.setting(*setting), cells)
     return Table(
         label="tab:noise",
@@ -167,8 +168,6 @@ def noise_floor(values: MetricTable, labels: Labels) -> Table:
             "model have the same noise floor."
         ),
         index_label="",
-        columns=tuple(Column(metric, title) for metric, title in metrics.items()),
+        columns=columns,
         rows=tuple(rows),
-        size="footnotesize",
-        column_gap="4pt",
     )

@@ -1,0 +1,121 @@
+"""Where the sources of tables and figures are, and what they say about the protocol."""
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap.config import load
+from zerogap.data import gsm8k_format
+from zerogap.pipeline.commands import snakemake_command
+from zerogap.pipeline.report import sources
+from zerogap.pipeline.report.protocol import (
+    PRIMARY_PROTOCOL_DIFFERENCES,
+    PROTOCOL_DIFFERENCES,
+    scale_sentence,
+)
+from zerogap.pipeline.report.source import made_of, value
+from zerogap.pipeline.report.tables import TABLES
+
+RUN = "results/paper"
+
+
+@pytest.fixture
+def config(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    return load(["config.yaml"])
+
+
+def differences(config, source=PROTOCOL_DIFFERENCES):
+    return source.read(source.located(config))
+
+
+def with_questions(config, **changes):
+    """The configuration with other questions of GSM8K."""
+    gsm8k = config.benchmarks["gsm8k"]
+    if "hub" in changes:
+        changes["hub"] = gsm8k.questions.hub.model_copy(update=changes["hub"])
+    changed = gsm8k.model_copy(update={"questions": gsm8k.questions.model_copy(update=changes)})
+    return config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": changed}})
+
+
+def test_a_source_made_of_others_has_their_files_once_and_reads_them_in_order(config):
+    counts = made_of(lambda clean, names: (clean, names), sources.CLEAN, value(lambda _: ["a"]))
+    clean = {
+        "questions": f"{RUN}/data/gsm8k/questions.parquet",
+        "solve": f"{RUN}/llama2/clean_gsm8k/cells/batch1/solve.parquet",
+    }
+    assert counts.located(config) == [clean, ["a"]]
+    both = made_of(lambda a, b: None, counts, sources.CLEAN)
+    assert both.files(config) == list(clean.values())
+    letters = made_of(lambda a, b: a + b, value(lambda _: "a"), value(lambda _: "b"))
+    assert letters.read(letters.located(config)) == "ab"
+
+
+def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config):
+    rows = sources.LABELS.read(sources.LABELS.located(config)).configurations
+    assert list(rows.values()) == ["n=1", "n=3", "n=4", "n=5", "n=7", "n=4, ban"]
+    assert rows["railcap"] == "n=4"
+
+
+def test_a_table_only_reads_its_own_setting(config):
+    folder = f"{RUN}/llama2/gsm8k"
+    assert TABLES["reversal"].source.files(config) == [f"{folder}/metrics.parquet"]
+    assert TABLES["ablation"].source.files(config) == [
+        f"{folder}/metrics.parquet",
+        f"{folder}/ablation_metrics.parquet",
+    ]
+
+
+def test_a_lost_timing_does_not_make_the_cost_table_again(config):
+    files = TABLES["cost"].source.files(config)
+    assert f"{RUN}/llama2/gsm8k/cells/railcap/samples.parquet" in files
+    assert not any("timings" in path for path in files)
+
+
+@pytest.mark.parametrize("source", [PROTOCOL_DIFFERENCES, PRIMARY_PROTOCOL_DIFFERENCES])
+def test_the_papers_configuration_has_the_papers_protocol(config, source):
+    assert differences(config, source) == ()
+
+
+def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entries = [{"question": "How many?", "answer": "Two and two.\n#### 4"}]
+    folder = tmp_path / RUN / "data/gsm8k"
+    folder.mkdir(parents=True)
+    for split in ("train", "test"):
+        gsm8k_format.write(folder / f"{split}.jsonl", entries)
+    same = gsm8k_format.fingerprint({"train": entries, "test": entries})
+    assert differences(with_questions(config, source="files", hub={"sha256": same})) == ()
+    assert differences(with_questions(config, source="files")) == (
+        "questions of other files, not GSM8K's",
+    )
+
+
+@pytest.mark.parametrize(
+    ("hub", "expected"),
+    [
+        (
+            {"repository": "me/my-questions", "sha256": None},
+            ("questions of me/my-questions, not GSM8K's",),
+        ),
+        ({"repository": "mirror/gsm8k"}, ()),  # the hash says that they are GSM8K's
+    ],
+)
+def test_other_questions_of_the_hub_differ_from_the_paper(config, hub, expected):
+    assert differences(with_questions(config, hub=hub)) == expected
+
+
+def test_the_scale_sentence_counts_questions_samples_and_models(config):
+    sentence = scale_sentence(config)
+    assert "GSM8K with N = 1319 questions (660 leaked) and 8 shots" in sentence
+    assert "m = 50 samples per question, B = 50 strata" in sentence
+    assert "3 models: Llama2 from meta-llama/Llama-2-7b-hf" in sentence
+
+
+def test_the_nested_call_keeps_overlays_and_values(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    command = snakemake_command(ROOT / "Snakefile", ["my overlay.yaml"], ["seed=1"])
+    assert command == (
+        "python -m snakemake --nolock --snakefile Snakefile"
+        " --configfile 'my overlay.yaml' --config seed=1"
+    )
+    assert snakemake_command("Snakefile", [], []).endswith("--snakefile Snakefile")

@@ -1,0 +1,90 @@
+"""The first page of a run, and its provenance."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+import yaml
+
+from helpers.browser import OVERFLOW, evaluate, needs_chromium
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.pages import Outcome, Provenance, collect_versions, index_html
+from zerogap.reporting.tables import paper
+
+CONFIG = {"run": "tiny", "models": {"llama2": {"label": "Llama & 2", "family": "llama"}}}
+TABLES = {"1. The paper's": {"main": "Table 3"}, "2. Beyond": {"cost": "The cost"}}
+
+
+@pytest.fixture
+def fragment(values, tmp_path):
+    (tmp_path / "figure.png").write_bytes(b"\x89PNG\r\n")
+    comparisons = [
+        ("first", "Section 1", "A < B & C.", "supported"),
+        ("first", "Section 1", "A < B & C.", "supported"),
+        ("second", "Table 3", "D is best.", "cannot tell"),
+    ]
+    return Outcome(
+        scale_note="Toy models.",
+        scale="Run “small”: 40 questions.",
+        table=paper.main(values, Labels()),
+        claims=pd.DataFrame(comparisons, columns=["claim", "place", "text", "verdict"]),
+        figures={"Figure 1": tmp_path / "figure.png"},
+    ).to_fragment()
+
+
+@pytest.fixture
+def page(fragment):
+    return index_html("small", fragment, TABLES, {"1. The paper's": {"loss": "Loss"}}, "a test")
+
+
+def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
+    assert fragment.index("Toy models.") < fragment.index("Noise floor")
+    assert fragment.index("Noise floor") < fragment.index("Of 2 claims")
+    assert "this run supports 1, does not support 0, and cannot tell for 1." in fragment
+    assert fragment.count("A &lt; B &amp; C.") == 1
+    assert fragment.count('src="data:image/png;base64,iVBORw0K"') == 1
+    # It fits into another page.
+    assert not re.search(r"<(?:html|body|style|script|a)\b", fragment)
+
+
+def test_the_page_has_the_outcome_and_links_to_everything_else(page, fragment):
+    assert fragment in page
+    links = re.findall(r'href="([^"]*)"', page)
+    assert {"tables/main.html", "tables/cost.html", "figures/loss.png", "report.html"} <= {*links}
+
+
+@needs_chromium
+def test_the_page_does_not_scroll_sideways_on_a_phone(page, tmp_path):
+    path = tmp_path / "index.html"
+    path.write_text(page)
+    assert evaluate(path, OVERFLOW, width=390) == 0
+    first_column = """
+      const wide = document.querySelector(".wide"), cell = wide.querySelector("tbody td");
+      wide.scrollLeft = 200;
+      return cell.getBoundingClientRect().left - wide.getBoundingClientRect().left;
+    """
+    assert evaluate(path, first_column, width=390) == 0
+
+
+def test_a_stage_written_by_two_versions_lists_both():
+    provenances = [
+        {"commit": commit, "device": "cpu", "packages": {"torch": "1", "peft": None}}
+        for commit in "ab"
+    ]
+    versions = collect_versions(provenances)
+    assert versions == {"commit": "a, b", "device": "cpu", "torch": "1"}
+
+
+def test_provenance_has_versions_configuration_and_questions_that_do_not_leak():
+    left_out = {"PQ": ["test-0002", "test-0007"]}
+    provenance = Provenance({"Responses": {"torch": "2.13.0"}}, left_out, CONFIG)
+    page = provenance.to_html("N = 3 questions.", "")
+    for text in (
+        *("<td>torch</td>", "2.13.0", "N = 3 questions.", "test-0002, test-0007"),
+        "PQ: 2 questions have no valid paraphrase",
+    ):
+        assert text in page
+    shown = page.split("<pre>")[1].split("</pre>")[0].replace("&amp;", "&")
+    assert yaml.safe_load(shown) == CONFIG
+    assert json.loads(provenance.to_json())["left_out"] == left_out

@@ -1,0 +1,44 @@
+"""How a table or figure is presented in the report."""
+
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Generic, TypeVar
+
+from zerogap.pipeline.report.source import Source
+
+# Sections of the report, numbered because Snakemake sorts them by name.
+PAPER, VS_PAPER = "1. The paper's", "2. Compared with the paper"
+BEYOND, CHECKS = "3. Beyond the paper", "4. Checks"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry(Generic[T]):
+    """A table or a figure.
+
+    Attributes:
+        source: What builds it from the files of a run.
+        section: Heading in the report's overview.
+        label: Number in the paper, or a short name.
+        shows: What it shows, in the report's overview.
+        caption: What Snakemake's report says about it, in reStructuredText.
+        mem_mb: Memory of the job.
+    """
+
+    source: Source[T]
+    section: str
+    label: str
+    shows: str
+    caption: str
+    mem_mb: int = 2000
+
+    @property
+    def rst(self) -> str:
+        """The caption without the indentation of the source code."""
+        return cleandoc(self.caption)
+
+    def title(self, kind: str) -> str:
+        """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""
+        shows = self.shows[0].upper() + self.shows[1:]
+        return f"{kind} {self.label}: {shows}" if self.label.isdigit() else shows

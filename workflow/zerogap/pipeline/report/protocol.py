@@ -1,0 +1,117 @@
+"""The size of a run and its protocol: what a reader must know to compare it with the paper."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from zerogap.config import Benchmark, Config, ModelEntry
+from zerogap.data import gsm8k_format
+from zerogap.pipeline import targets
+from zerogap.pipeline.report.source import Source
+from zerogap.published import protocol_differences
+
+# Of GSM8K's own files (zerogap.data.gsm8k_format.fingerprint).
+GSM8K_SHA256 = "d966d67c8d0e8c83b63418e85d0caf04e6c703ad8bfdf012f3ae35742734ec95"
+
+
+def scale_sentence(config: Config) -> str:
+    """One sentence on the size of the run, for the notes of every table."""
+    questions = ", ".join(
+        f"{benchmark.label} with N = {benchmark.num_test} questions "
+        f"({benchmark.num_leaked} leaked) and {_counted(benchmark.prompt.num_shots, 'shot')}"
+        for benchmark in config.benchmarks.values()
+        if benchmark.questions_of is None
+    )
+    models = "; ".join(
+        f"{model.label} from {model.base}{_preparation(config, model)}"
+        for model in config.models.values()
+    )
+    return (
+        f"Run “{config.run}”: {questions}; m = {config.sampling.num_samples} samples per "
+        f"question, B = {config.metrics.bins} strata; "
+        f"{_counted(len(config.benchmarks), 'benchmark')}; "
+        f"{_counted(len(config.models), 'model')}: {models}."
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _preparation(config: Config, model: ModelEntry) -> str:
+    if model.preparation is None:
+        return ""
+    benchmark = config.benchmarks[model.preparation.benchmark]
+    text = f"trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
+    text += "the run"
+    if screening := model.preparation.screening:
+        text += f"; only questions that it solves in at least one of {screening.num_samples} "
+        text += "responses are used"
+    return f" ({text})"
+
+
+def _other_questions(benchmark: Benchmark) -> str:
+    """What a benchmark's questions are known to be instead of GSM8K's; empty if nothing is."""
+    questions = benchmark.questions
+    if questions.source in ("generated", "gsm_symbolic"):
+        return "generated"
+    if questions.source == "hub" and questions.hub and questions.hub.sha256 != GSM8K_SHA256:
+        return f"of {questions.hub.repository}"
+    return ""
+
+
+def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[str, Any]:
+    """The values that decide whether settings can be compared with the paper (published.csv)."""
+    names = dict.fromkeys(map(config.owner_of, benchmarks))
+    owners = [config.benchmarks[name] for name in names]
+    trainings = [config.training.clean, config.training.contaminated]
+    return {
+        "questions": ", ".join(filter(None, dict.fromkeys(map(_other_questions, owners)))),
+        "question_files": [
+            {
+                "train": Path(targets.results(config), "data", name, "train.jsonl"),
+                "test": Path(targets.results(config), "data", name, "test.jsonl"),
+                "sha256": owner.questions.hub.sha256 if owner.questions.hub else None,
+            }
+            for name, owner in zip(names, owners, strict=True)
+            if owner.questions.source == "files"
+        ],
+        "base_model": {model: config.models[model].base for model in models},
+        "test_questions": [owner.num_test for owner in owners],
+        "leaked_questions": [owner.num_leaked for owner in owners],
+        "train_questions": [owner.num_train for owner in owners],
+        "filler_examples": [config.instructions.num_examples],
+        "shots": [owner.prompt.num_shots for owner in owners],
+        "samples": [config.sampling.num_samples],
+        "temperature": [config.sampling.temperature],
+        "bins": [config.metrics.bins],
+        "lora_r": [training.lora.rank for training in trainings],
+        "lora_alpha": [training.lora.alpha for training in trainings],
+        "batch_size": [training.global_batch_size for training in trainings],
+        "learning_rate": [training.learning_rate for training in trainings],
+        "warmup_ratio": [training.warmup_ratio for training in trainings],
+        "epochs": [training.num_epochs for training in trainings],
+    }
+
+
+def _differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
+    """How the protocol differs from the paper's; local files are compared with GSM8K."""
+    for files in protocol["question_files"]:
+        splits = {
+            split: gsm8k_format.load_entries(files[split], parse_gold=str)
+            for split in gsm8k_format.SPLITS
+        }
+        if gsm8k_format.fingerprint(splits) != files["sha256"]:
+            protocol = {**protocol, "questions": "of other files"}
+    return protocol_differences(protocol)
+
+
+PROTOCOL_DIFFERENCES = Source(
+    lambda config: _protocol(config, list(config.models), list(config.benchmarks)), _differences
+)
+PRIMARY_PROTOCOL_DIFFERENCES = Source(
+    lambda config: _protocol(
+        config, [config.primary_setting.model], [config.primary_setting.benchmark]
+    ),
+    _differences,
+)

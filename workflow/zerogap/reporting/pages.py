@@ -1,0 +1,120 @@
+"""Pages about a run as a whole: its outcome at a glance, and its provenance."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from zerogap.reporting.claims.sheet import summary_sentence
+from zerogap.reporting.render import Table
+from zerogap.reporting.templates import render_template
+
+OTHER_FILES = {
+    "claims.html": "the claims with their evidence",
+    "checks/provenance.html": "configuration, versions and commit",
+    "report.html": "Snakemake's report: all of this in one file, with captions and run times",
+}
+FIELDS = ("zerogap", "commit", "python", "platform", "engine", "device")
+
+Links = Mapping[str, Mapping[str, str]]  # section → file name → title
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found, in short.
+
+    Attributes:
+        scale_note: What its models and data are; empty if they are the paper's.
+        scale: One sentence on the size of the run.
+        table: Table 3.
+        claims: The sheet of claims, one row per comparison: columns claim, place, text, verdict.
+        figures: Title → PNG file.
+    """
+
+    scale_note: str
+    scale: str
+    table: Table
+    claims: pd.DataFrame
+    figures: Mapping[str, Path]
+
+    def to_fragment(self) -> str:
+        """The outcome without the frame of a page, for the first page of Snakemake's report."""
+        claims = self.claims.drop_duplicates("claim").to_dict("records")
+        return render_template(
+            "outcome.html.j2",
+            outcome=self,
+            summary=summary_sentence([claim["verdict"] for claim in claims]),
+            claims=claims,
+            figures={
+                title: f"data:image/png;base64,{b64encode(path.read_bytes()).decode()}"
+                for title, path in self.figures.items()
+            },
+        )
+
+
+def index_html(run: str, fragment: str, tables: Links, figures: Links, footer: str) -> str:
+    """The outcome as a page, with links to everything else; it loads no other file."""
+    return render_template(
+        "index.html.j2",
+        title=f"Run “{run}”",
+        outcome=fragment,
+        tables=tables,
+        figures=figures,
+        files=OTHER_FILES,
+        footer=footer,
+    )
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a run comes from.
+
+    Attributes:
+        software: Stage → field or package → version.
+        left_out: Benchmark → ids of the questions that do not leak because they have no paraphrase.
+        config: The configuration with every overlay applied.
+    """
+
+    software: Mapping[str, Mapping[str, str]]
+    left_out: Mapping[str, Sequence[str]]
+    config: Mapping[str, Any]
+
+    def to_html(self, scale: str, footer: str) -> str:
+        """A page with one column of versions per stage, and the configuration as YAML."""
+        stages = self.software.values()
+        return render_template(
+            "provenance.html.j2",
+            title="Provenance of this run",
+            scale=scale,
+            left_out=self.left_out,
+            stages=self.software,
+            names=list(dict.fromkeys(name for versions in stages for name in versions)),
+            config=yaml.safe_dump(
+                dict(self.config), sort_keys=False, allow_unicode=True, width=100
+            ),
+            footer=footer,
+        )
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n"
+
+
+def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Field or package to its value; several values, comma-separated, if the files differ.
+
+    Args:
+        provenances: Provenance of every file of one stage.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for provenance in provenances:
+        fields = {name: provenance.get(name) for name in FIELDS} | provenance["packages"]
+        for name, value in fields.items():
+            if value is not None:
+                values.setdefault(name, {})[str(value)] = None
+    return {name: ", ".join(distinct) for name, distinct in values.items()}

@@ -1,0 +1,189 @@
+"""Tables about the run itself: memorisation, the extraction of answers, and the cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from zerogap.reporting.labels import Labels
+from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
+from zerogap.reporting.tables.rows import columns_of
+
+JOB_COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
+# Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
+JOBS = {
+    "train_preparation": "Preparation of the base",
+    "screen_questions": "Screening of questions",
+    "train_lora": "LoRA training",
+    "decode_greedy": "Greedy trajectories",
+    "localise_neurons": "Shortcut neurons",
+    "rank_clean_tokens": "Token ranks",
+    "measure_recovery": "Recovery",
+    "batch1": "Samples, first batch",
+    "batch2": "Samples, second batch",
+    "samples": "Samples of the strategies",
+}
+
+
+@dataclass(frozen=True)
+class OwnerAgreement:
+    """Agreement of the extraction rules on one benchmark's questions.
+
+    Attributes:
+        label: Name of the benchmark that owns the questions.
+        run_rule: Name of the rule that the run scores it by.
+        fractions: Strategy to its fractions, from `zerogap.analysis.extraction_agreement`.
+    """
+
+    label: str
+    run_rule: str
+    fractions: Mapping[str, Mapping[str, float]]
+
+
+def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
+    """One row per contaminated model, with the verdict and the numbers behind it.
+
+    Args:
+        checks: Rows of `zerogap.analysis.memorisation`.
+        labels: Names to show.
+    """
+    columns = (
+        Column("clean_leaked", "clean", group="Solved, leaked"),
+        Column("identity_leaked", "contaminated", group="Solved, leaked"),
+        Column("clean_unleaked", "clean", group="Solved, unleaked"),
+        Column("identity_unleaked", "contaminated", group="Solved, unleaked"),
+        Column("inflation", "Inflation"),
+        Column("rouge_leaked", "leaked", group="ROUGE-L"),
+        Column("rouge_unleaked", "unleaked", group="ROUGE-L"),
+        Column("clean_rouge_unleaked", "unleaked, clean", group="ROUGE-L"),
+        Column("collapse", "Collapse"),
+        Column("excess", "Excess"),
+        Column("share_verbatim", "Verbatim"),
+    )
+    rows, notes = [], []
+    for row in checks.to_dict("records"):
+        setting = labels.setting(row["model"], row["benchmark"])
+        cells = [
+            Cell(row[c.key], row.get(f"{c.key}_ci_low"), row.get(f"{c.key}_ci_high"))
+            for c in columns
+        ]
+        verdict = Cell(text=row["verdict"])
+        rows.append(Row(f"{row['model']}/{row['benchmark']}", setting, (verdict, *cells)))
+        notes.append(f"{setting}: {row['verdict']}. {row['text']}")
+    return Table(
+        label="tab:memorisation",
+        caption=(
+            "Did the contaminated models memorise the leaked questions? Solved: mean solve "
+            "probability. Inflation: its increase on leaked questions minus that on unleaked "
+            "ones. ROUGE-L: mean overlap of a response with the model's own greedy response. "
+            "Collapse: its difference between leaked and unleaked questions. Excess: its "
+            "difference from the clean model's overlap with its own greedy responses, on unleaked "
+            "questions. Verbatim: the share of leaked responses that repeat the greedy response."
+        ),
+        index_label="Contaminated model",
+        columns=(Column("verdict", "Verdict", align="l"), *columns),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        decimals=2,
+    )
+
+
+def extraction_agreement(agreements: Sequence[OwnerAgreement], labels: Labels) -> Table:
+    """The same responses under every rule of answer extraction, one row per strategy.
+
+    Args:
+        agreements: One per benchmark with questions of its own; several have a section each.
+        labels: Names to show.
+    """
+    columns = _extraction_columns(agreements)
+    rows = []
+    for owner in agreements:
+        for strategy, fractions in owner.fractions.items():
+            cells = [Cell(fractions["responses"], decimals=0)]
+            cells += [Cell(optional_float(fractions.get(column.key))) for column in columns[1:]]
+            section = owner.label if len(agreements) > 1 else ""
+            rows.append(Row(strategy, labels.strategy(strategy), tuple(cells), section))
+    return Table(
+        label="tab:extraction-agreement",
+        caption="The same responses under every rule of answer extraction, all settings together.",
+        index_label="Strategy",
+        columns=columns,
+        rows=tuple(rows),
+        decimals=3,
+    )
+
+
+def _extraction_columns(agreements: Sequence[OwnerAgreement]) -> tuple[Column, ...]:
+    """Number of responses, then groups of fractions, one column per rule that any owner has."""
+    run_rules = list(dict.fromkeys(owner.run_rule for owner in agreements))
+    run_rule = run_rules[0] if len(run_rules) == 1 else "the run's rule"
+    groups = {"answered": "Answered", "correct": "Correct", "agree": f"Same mark as {run_rule}"}
+    keys = dict.fromkeys(
+        key for owner in agreements for fractions in owner.fractions.values() for key in fractions
+    )
+    columns = [Column("responses", "Responses")]
+    for kind, group in groups.items():
+        for key in keys:
+            key_kind, _, rule = key.partition(" ")
+            if key_kind == kind:
+                columns.append(Column(key, run_rule if rule == "own" else rule, group=group))
+    return tuple(columns)
+
+
+def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
+    """One row per job, under a heading per model and benchmark, and sums per kind of job.
+
+    Args:
+        jobs: One row per job, `JOB_COLUMNS`; NaN where a job generates no responses or has no
+            timing. The preparation of a base has no benchmark ("").
+        labels: Names to show.
+    """
+    kinds = jobs["job"].where(jobs["job"].isin(list(JOBS)), "samples").map(JOBS)
+    rows = []
+    for key, group in jobs.groupby(["model", "benchmark", "job"], sort=False):
+        model, benchmark, job = map(str, key)
+        section = labels.setting(model, benchmark) if benchmark else labels.models[model]
+        name = JOBS.get(job) or labels.strategy(job)
+        rows.append(Row(f"{model}/{benchmark}/{job}", name, _totals(group), section))
+    for kind in JOBS.values():
+        group = jobs[kinds == kind]
+        if len(group):
+            rows.append(Row(kind.lower(), f"{kind} ({len(group)})", _totals(group), "Total"))
+    rows.append(Row("all", f"All ({len(jobs)})", _totals(jobs), "Total", bold=True))
+    untimed = int(jobs["seconds"].isna().sum())
+    note = f"{untimed} job(s) have no timing; the totals leave out their seconds."
+    return Table(
+        label="tab:cost",
+        caption=(
+            "Responses, generated tokens (without prompts) and wall-clock seconds of every "
+            "training, decoding and sampling job, and their totals. Jobs that ran at the same time "
+            "each count in full. The preparation of a base model counts in every run that shares "
+            "it."
+        ),
+        index_label="Job",
+        columns=columns_of(
+            {
+                "responses": "Responses",
+                "tokens": "Tokens",
+                "tokens_per_response": "Tokens per response",
+                "seconds": "Seconds",
+                "tokens_per_second": "Tokens/s",
+            }
+        ),
+        rows=tuple(rows),
+        notes=(note,) if untimed else (),
+    )
+
+
+def _totals(jobs: pd.DataFrame) -> tuple[Cell, ...]:
+    """Sums over jobs; tokens per second only from jobs with known tokens and seconds."""
+    responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
+    timed = jobs.dropna(subset=["tokens", "seconds"])
+    speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
+    return (
+        Cell(optional_float(responses), decimals=0),
+        Cell(optional_float(tokens), decimals=0),
+        Cell(optional_float(tokens / responses), decimals=1),
+        Cell(optional_float(seconds), decimals=1),
+        Cell(optional_float(speed), decimals=0),
+    )
