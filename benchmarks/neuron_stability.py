@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from zerogap.engine import loading
 from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
-from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.localisation import GreedyPasses
+from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.neuron_localisation import (
     Accuracies,
     NeuronGroup,

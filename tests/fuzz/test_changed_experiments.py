@@ -12,7 +12,7 @@ import torch
 import zerogap
 from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, tokenizer
-from zerogap.sampling.checkpoint import Checkpoint
+from zerogap.io.resume import Journal
 
 NUM_PROMPTS, PER_PART = 8, 4
 
@@ -96,13 +96,13 @@ def rotated():
 
 
 def interrupt_after_first_part(monkeypatch, arguments, output) -> None:
-    def save_and_stop(checkpoint, *args, **options):
-        save(checkpoint, *args, **options)
+    def save_and_stop(journal, *part):
+        save(journal, *part)
         raise KeyboardInterrupt
 
-    save = Checkpoint.save
+    save = Journal.add
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(Checkpoint, "save", save_and_stop)
+        patch.setattr(Journal, "add", save_and_stop)
         zerogap.sample(**arguments, output=output)
 
 
@@ -131,13 +131,13 @@ def test_an_unchanged_call_resumes(arguments, tmp_path, monkeypatch, capsys):
     output = tmp_path / "samples.parquet"
     interrupt_after_first_part(monkeypatch, arguments, output)
     loaded = []
-    load = Checkpoint.load
+    load = Journal.get
 
-    def count(checkpoint, *args):
-        loaded.append(load(checkpoint, *args))
+    def count(journal, key):
+        loaded.append(load(journal, key))
         return loaded[-1]
 
-    monkeypatch.setattr(Checkpoint, "load", count)
+    monkeypatch.setattr(Journal, "get", count)
     table = zerogap.sample(**arguments, output=output)
     assert [part is not None for part in loaded] == [True, False]
     assert "starting over" not in capsys.readouterr().out

@@ -6,22 +6,17 @@ import pytest
 from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.sealed import find_sealed
-from zerogap.sampling.checkpoint import Checkpoint
+from zerogap.io.resume import Journal
 
-NAMES = ["a", "b"]
+ROWS = [
+    [name, j, [5, j], f"{j}", "2", "numeric", j == 2, 2, "eos"] for name in "ab" for j in range(3)
+]
 
 
 @pytest.fixture
 def part(tmp_path):
-    rows = [
-        (name, j, [5, j], f"{j}", "2", "numeric", j == 2, 2, "eos")
-        for name in NAMES
-        for j in range(3)
-    ]
-    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
-    Checkpoint(tmp_path).save(0, table, batch_size=7)
-    return find_sealed(tmp_path / "chunk-00000.parquet")
+    Journal(tmp_path / "parts.jsonl").add("chunk", [ROWS, 7])
+    return tmp_path / "parts.jsonl"
 
 
 @pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF], ids=hex)
@@ -45,17 +40,19 @@ def test_a_part_cut_at_any_length_is_sampled_again(part, judge) -> None:
 
 def _outcome(part) -> str:
     try:
-        table = Checkpoint(part.parent).load(0, NAMES, 3)
+        rows = Journal(part).get("chunk")
     except Exception as error:  # the point of the test
         return f"{TRACEBACK}: {type(error).__name__}: {error}"
-    return CLEAR_ERROR if table is None else ACCEPTED
+    return CLEAR_ERROR if rows is None else ACCEPTED
 
 
 @pytest.mark.parametrize("mask", [0x01, 0xFF], ids=hex)
-def test_a_final_table_with_a_changed_byte_is_read_or_a_clear_error(part, mask) -> None:
+def test_a_final_table_with_a_changed_byte_is_read_or_a_clear_error(tmp_path, mask) -> None:
     """Of other people's tables not every byte is checked, but no damage is a traceback."""
-    content = part.read_bytes()
-    path = part.with_name("samples.parquet")
+    path = tmp_path / "samples.parquet"
+    table = pd.DataFrame(ROWS, columns=parquet.CONTRACTS["samples"].names)
+    parquet.write(path, table, "samples", {})
+    content = path.read_bytes()
     tracebacks = {}
     for position, byte in enumerate(content):
         path.write_bytes(content[:position] + bytes([byte ^ mask]) + content[position + 1 :])

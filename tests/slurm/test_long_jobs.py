@@ -1,6 +1,7 @@
 """Long jobs on Slurm: requeued, cancelled, in shards, and stopped by the time limit."""
 
 import contextlib
+import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -33,22 +34,21 @@ def finished_steps(folder: Path) -> int:
     return max((int(state.parent.name.split("-")[1]) for state in states), default=0)
 
 
-def finished_chunks(folder: Path) -> int:
-    """Of the sampled cell."""
-    return len(list(folder.glob(f"{SAMPLES}.work/chunk-*.parquet")))
+def finished_parts(output: str) -> Callable[[Path], int]:
+    """Of a job with a journal: chunks of questions, or two models with each group patched."""
 
+    def count(folder: Path) -> int:
+        journal = folder / f"{output}.work/parts.jsonl"
+        return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
-def finished_passes(folder: Path) -> int:
-    """Of the localisation: two models, unpatched and with each of the groups."""
-    journal = folder / f"{NEURONS}.work/accuracies.jsonl"
-    return len(journal.read_text().splitlines()) if journal.exists() else 0
+    return count
 
 
 # rule → what it has finished, and how much of it when it is stopped for the first and second time
 STOPS: dict[str, tuple[Callable[[Path], int], int, int]] = {
     "train_lora": (finished_steps, 16, 32),  # of 48
-    "sample_responses": (finished_chunks, 1, 2),  # of 4
-    "localise_neurons": (finished_passes, 17, 34),  # of 50
+    "sample_responses": (finished_parts(SAMPLES), 1, 2),  # of 4
+    "localise_neurons": (finished_parts(NEURONS), 17, 34),  # of 50
 }
 
 
@@ -80,14 +80,14 @@ def test_a_sampling_job_that_is_requeued_and_cancelled_resumes(long_jobs, cluste
     """Requeued by Slurm, then retried by Snakemake: the same bytes as without interruptions."""
     run, expected = long_jobs
     before = len(cluster.jobs())
-    work = run.folder / f"{SAMPLES}.work"
-    write_times: dict[str, set[int]] = {}  # by chunk
+    contents = [b""]  # of the journal
 
     def finished() -> int:
-        for path in work.glob("chunk-*.parquet"):
-            with contextlib.suppress(FileNotFoundError):  # deleted once the cell is complete
-                write_times.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
-        return len(write_times)
+        with contextlib.suppress(FileNotFoundError):  # deleted once the cell is complete
+            content = (run.folder / f"{SAMPLES}.work/parts.jsonl").read_bytes()
+            if content.endswith(b"\n") and content != contents[-1]:
+                contents.append(content)
+        return contents[-1].count(b"\n")
 
     process = run.start(SAMPLES, *ALLOWED)
     run.wait_until(lambda: finished() > 0, process)
@@ -102,7 +102,9 @@ def test_a_sampling_job_that_is_requeued_and_cancelled_resumes(long_jobs, cluste
     run.finish(process)
 
     assert run.take(SAMPLES, SOLVE).items() <= expected.items()
-    assert all(len(times) == 1 for times in write_times.values()), "a chunk was sampled again"
+    for earlier, later in itertools.pairwise(contents):
+        assert later.startswith(earlier), "a chunk was sampled again"
+    assert len(set(contents[-1].splitlines())) == contents[-1].count(b"\n")
     cancelled, retried = cluster.jobs()[before:]
     assert (cancelled["JobState"], cancelled["Restarts"]) == ("CANCELLED", "1")
     assert retried["JobState"] == "COMPLETED"

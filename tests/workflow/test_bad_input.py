@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pandas as pd
@@ -16,7 +15,7 @@ from helpers.disks import small_disk
 from helpers.scripts import run_job, run_script
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.sampling.checkpoint import Checkpoint
+from zerogap.io.resume import Journal
 
 
 def assert_one_error(process: subprocess.CompletedProcess[str], *phrases: str) -> None:
@@ -248,19 +247,12 @@ def test_a_failed_write_leaves_the_old_table(tmp_path):
     assert [path.name for path in output.parent.iterdir()] == ["metrics.parquet"]
 
 
-def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_chunks(tmp_path):
-    def responses(names: list[str]) -> pd.DataFrame:
-        rows = [(n, 0, [1], "2", "2", "numeric", True, 1, "eos") for n in names]
-        return pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
-
-    draw = Random(0)  # random names do not compress
-    few, many = ["a", "b"], [draw.randbytes(16).hex() for _ in range(9_000)]
+def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_parts(tmp_path):
     with small_disk(tmp_path / "samples.parquet.work", "64k") as folder:
-        checkpoint = Checkpoint(folder)
-        checkpoint.save(0, responses(few), batch_size=2)
-        with pytest.raises(InputError, match=r"chunk-00001\.parquet: not written \(No space left"):
-            checkpoint.save(1, responses(many), batch_size=2)
-        resumed = Checkpoint(folder)
-        assert list(resumed.load(0, few, 1).question_id) == few
-        assert resumed.load(1, many, 1) is None
-        assert len(list(folder.glob("*.parquet"))) == 1
+        journal = Journal(folder / "parts.jsonl")
+        journal.add("first", [1])
+        with pytest.raises(InputError, match=r"parts\.jsonl: not written \(No space left"):
+            journal.add("second", "x" * 200_000)
+        resumed = Journal(folder / "parts.jsonl")
+        assert resumed.get("first") == [1]
+        assert resumed.get("second") is None

@@ -235,7 +235,7 @@ def test_a_setting_of_one_benchmark_leaves_the_others_paraphrases(run):
 # Code of cheap rules that need no model: it is an input of these rules, or of the reports.
 CHEAP_CODE = (
     *("strategies/ted.py", "strategies/base.py", "strategies/filtering.py"),
-    *("sampling/table_jobs.py", "sampling/solve_counts.py"),
+    "sampling/tables.py",
     *("strategies/registry.py", "published.py"),
 )
 

@@ -6,6 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from snakemake.settings.types import DeploymentMethod
+
 import zerogap.config
 from zerogap.config.files import check_overlays
 from zerogap.errors import InputError
@@ -40,6 +42,9 @@ ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": 4_000_000_000,
     "MALLOC_MMAP_THRESHOLD_": 1_000_000_000,
 }
+# `--sdm conda` makes vLLM's environment; in a plain installation it is this one, if it is there.
+if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
+    ENVIRONMENT["VLLM_PATH"] = f"{workflow.basedir}/.venv/vllm/bin:"
 if CONFIG.offline:
     ENVIRONMENT |= {
         "HF_HUB_OFFLINE": 1,
@@ -87,6 +92,12 @@ def doubling(amount):
 def minutes(amount):
     """A time limit that doubles with every attempt, up to `max_runtime`."""
     return lambda wildcards, attempt: jobs.time_limit(CONFIG, amount, attempt)
+
+
+def decoding_python(variant, cell=""):
+    """The interpreter of a job that decodes: vLLM is in an environment of its own."""
+    uses_vllm = jobs.engine(CONFIG, variant, cell) == "vllm"
+    return 'PATH="${VLLM_PATH-}$PATH" python' if uses_vllm else "python"
 
 
 def code(*names):

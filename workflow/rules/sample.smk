@@ -31,10 +31,12 @@ rule decode_greedy:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(60),
+    params:
+        python=lambda wildcards: decoding_python(wildcards.variant),
     message:
         "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/decode_greedy.py --parameters {input.parameters:q}"
+        "{params.python} workflow/scripts/decode_greedy.py --parameters {input.parameters:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --output {output:q} > {log:q} 2>&1"
 
@@ -78,6 +80,7 @@ rule sample_responses:
         mem_mb=doubling(48000),
         runtime=minutes(480),
     params:
+        python=lambda wildcards: decoding_python(wildcards.variant, wildcards.cell),
         strategy_inputs=lambda wildcards, input: targets.options(
             input, "base_model", "neurons"
         ),
@@ -85,7 +88,7 @@ rule sample_responses:
     message:
         "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
-        "python workflow/scripts/sample_responses.py --parameters {input.parameters:q}"
+        "{params.python} workflow/scripts/sample_responses.py --parameters {input.parameters:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --greedy {input.greedy:q} {params.strategy_inputs} {params.shard}"
         " --samples {output.samples:q} --solve {output.solve:q} > {log:q} 2>&1"
@@ -129,8 +132,7 @@ rule filter_responses:
             "strategies/base.py",
             "strategies/filtering.py",
             "strategies/ted.py",
-            "sampling/table_jobs.py",
-            "sampling/solve_counts.py",
+            "sampling/tables.py",
         ),
     output:
         samples="<results>/{model}/{benchmark}/cells/{strategy}/samples.parquet",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.sampling import engines, jobs
+from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,7 +16,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         "output",
         argv=argv,
     )
-    engines.continue_where_vllm_is(args.parameters.get("engine", "zerogap"))
     gpus.claim()
     jobs.decode_greedy(
         model=args.model,

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
-from zerogap.sampling import table_jobs
+from zerogap.sampling import tables
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
 
 def main(job: "Snakemake") -> None:
-    table_jobs.filter_responses(
+    tables.filter_responses(
         questions=Path(job.input.questions),
         greedy=Path(job.input.greedy),
         source=Path(job.input.source),

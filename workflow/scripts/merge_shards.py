@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
-from zerogap.sampling import table_jobs
+from zerogap.sampling import tables
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parameters=False,
         argv=argv,
     )
-    table_jobs.merge_shards(
+    tables.merge_shards(
         samples=args.samples,
         solve=args.solve,
         questions=args.questions,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
-from zerogap.sampling import engines, jobs
+from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -23,7 +23,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         sharded=True,
         argv=argv,
     )
-    engines.continue_where_vllm_is(args.parameters.get("engine", "zerogap"))
     gpus.claim()
     jobs.sample_cell(
         model=args.model,

@@ -83,23 +83,6 @@ def named() -> list[str] | None:
     return [name.strip() for name in variable.split(",") if name.strip() not in ("", "-1")]
 
 
-def any_visible() -> bool:
-    """Whether this process would have a GPU after :func:`claim`; does not initialise CUDA.
-
-    CUDA itself shows none where CUDA_VISIBLE_DEVICES names one twice.
-    """
-    import torch
-
-    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if variable is None:
-        return bool(torch.cuda.device_count())
-    os.environ["CUDA_VISIBLE_DEVICES"] = variable.partition(",")[0]
-    try:
-        return bool(torch.cuda.device_count())
-    finally:
-        os.environ["CUDA_VISIBLE_DEVICES"] = variable
-
-
 def _visible_slots() -> list[_Slot]:
     """The slots of all visible GPUs: every GPU's first slot, then the second ones, and so on."""
     devices = named()

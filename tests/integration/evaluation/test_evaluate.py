@@ -11,8 +11,8 @@ from helpers.tiny_models import model, tokenizer
 from zerogap.cli import main
 from zerogap.evaluation import model_run, question_sets
 from zerogap.io import parquet
+from zerogap.io.resume import Journal
 from zerogap.sampling import jobs
-from zerogap.sampling.checkpoint import Checkpoint
 from zerogap.scoring import inputs
 
 BASE = ROOT / "workflow/resources/bases/llama2"
@@ -171,23 +171,21 @@ def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
 def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(model_run, "SAMPLES_PER_CHUNK", 2 * 4)
     saved = []
-    save = Checkpoint.save
+    save = Journal.add
 
-    def save_once(self, number, *arguments):
-        if saved == [0, 0]:  # the greedy trajectories, half of the samples
+    def save_once(self, *part):
+        if len(saved) == 2:  # the greedy trajectories, half of the samples
             raise KeyboardInterrupt
-        save(self, number, *arguments)
-        saved.append(number)
+        save(self, *part)
+        saved.append(part)
 
-    monkeypatch.setattr(Checkpoint, "save", save_once)
+    monkeypatch.setattr(Journal, "add", save_once)
     assert run("sample", tmp_path / "resumed") == 130
     assert "repeat the command to resume" in capsys.readouterr().err
     assert not (tmp_path / "resumed/identity.parquet").exists()
-    saved.clear()
-    saved.append("second attempt")
+    saved[:] = ["several"] * 3
     assert run("sample", tmp_path / "resumed") == 0
-    assert saved[1:] == [1]  # the first chunk was not sampled again
-    saved[:] = ["uninterrupted"]
+    assert len(saved) == 3 + 1  # the first chunk was not sampled again
     assert run("sample", tmp_path / "whole") == 0
     pd.testing.assert_frame_equal(
         *(

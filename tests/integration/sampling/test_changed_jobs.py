@@ -6,8 +6,8 @@ import pytest
 from helpers.job_inputs import BENCHMARK, SAMPLING, write_greedy, write_inputs, write_model
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.resume import Journal
 from zerogap.sampling import cell, jobs
-from zerogap.sampling.checkpoint import Checkpoint
 
 QUESTIONS = 4
 CHANGES = {
@@ -51,14 +51,14 @@ def test_a_cell_starts_over_if_what_its_samples_depend_on_has_changed(
     key, sample, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
-    save = Checkpoint.save
+    save = Journal.add
 
     def save_and_stop(*arguments):
         save(*arguments)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "save", save_and_stop)
+        patch.setattr(Journal, "add", save_and_stop)
         with pytest.raises(KeyboardInterrupt):
             sample("cell")
     changed = CHANGES[key](tmp_path)

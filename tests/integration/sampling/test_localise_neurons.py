@@ -154,7 +154,7 @@ def start(inputs, folder):
 def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(
     inputs, whole, tmp_path
 ):
-    journal = tmp_path / "neurons.parquet.work/accuracies.jsonl"
+    journal = tmp_path / "neurons.parquet.work/parts.jsonl"
     for num_entries in (1, GROUPS // 2, GROUPS + 3):  # the last one is among the clean model's
         job = start(inputs, tmp_path)
         while job.poll() is None:

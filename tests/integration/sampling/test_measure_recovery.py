@@ -11,8 +11,8 @@ from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
+from zerogap.io.resume import Journal
 from zerogap.sampling import cell, jobs
-from zerogap.sampling.checkpoint import Checkpoint
 
 QUESTIONS = 6
 PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
@@ -54,13 +54,13 @@ def test_every_question_has_its_forced_responses(folder):
 def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
     saved = []
-    save = Checkpoint.save
+    save = Journal.add
 
-    def save_once(self, number, *arguments):
-        if saved == [0]:
+    def save_once(self, *part):
+        if len(saved) == 1:
             raise KeyboardInterrupt
-        save(self, number, *arguments)
-        saved.append(number)
+        save(self, *part)
+        saved.append(part)
 
     def measure():
         jobs.measure_recovery(
@@ -69,12 +69,12 @@ def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
             output=folder / "resumed.parquet", seed=3, **PARAMETERS,
         )  # fmt: skip
 
-    monkeypatch.setattr(Checkpoint, "save", save_once)
+    monkeypatch.setattr(Journal, "add", save_once)
     with pytest.raises(KeyboardInterrupt):
         measure()
-    saved[:] = ["second attempt"]
+    saved[:] = ["several"] * 2
     measure()
-    assert saved[1:] == [1, 2]  # the first chunk was not sampled again
+    assert len(saved) == 2 + 2  # the first chunk was not sampled again
     pd.testing.assert_frame_equal(
         *(parquet.read(folder / f"{name}.parquet", "recovery") for name in ("resumed", "recovery"))
     )

@@ -1,7 +1,6 @@
 """Jobs that decode with vLLM, with a module in its place: part files, resuming, shards."""
 
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,7 +9,7 @@ from helpers.fake_vllm import FakeVllm
 from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import model
 from zerogap.io import parquet
-from zerogap.sampling import cell, engines, jobs
+from zerogap.sampling import cell, jobs
 from zerogap.sampling.ranks import step_entropies
 
 QUESTIONS = 6
@@ -31,8 +30,6 @@ def inputs(tmp_path_factory):
 def vllm(monkeypatch):
     module = FakeVllm()
     monkeypatch.setitem(sys.modules, "vllm", module)
-    installed = engines.Vllm(Path(sys.executable), "0.32.0", False, True)
-    monkeypatch.setattr(engines, "installed_vllm", lambda: installed)
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING["num_samples"])
     return module
 

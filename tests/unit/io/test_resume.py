@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zerogap.errors import InputError
-from zerogap.io.resume import resumable_dir
+from zerogap.io.resume import Journal, resumable_dir, resumable_parts
 
 
 def interrupted_job(output, settings) -> list[str]:
@@ -107,3 +107,53 @@ def test_the_lock_is_closed_before_its_folder_is_removed(tmp_path, monkeypatch):
         (folder / "part").touch()
     assert removed == [folder]
     assert not folder.exists()
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A journal with three parts."""
+    journal = Journal(tmp_path / "parts.jsonl")
+    for key, value in (("a", 0.1 + 0.2), ("b", [["q", [1, 2], None, True]]), ("c", [1 / 3, 64])):
+        journal.add(key, value)
+    return tmp_path / "parts.jsonl"
+
+
+def test_parts_are_read_back_exactly(parts, capsys) -> None:
+    journal = Journal(parts)
+    assert journal.get("a") == 0.1 + 0.2
+    assert journal.get("b") == [["q", [1, 2], None, True]]
+    assert journal.get("c") == [1 / 3, 64]
+    assert journal.get("d") is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost"),
+    [
+        (lambda content: content[:-1], ["c"]),  # killed before the end of the line
+        (lambda content: content[:-5], ["c"]),
+        (lambda content: content.replace(b'"q"', b'"r"'), ["b"]),
+        (lambda content: b"\x00" + content, ["a"]),
+    ],
+)
+def test_damaged_parts_are_dropped_and_can_be_made_again(parts, damage, lost, capsys) -> None:
+    parts.write_bytes(damage(parts.read_bytes()))
+    journal = Journal(parts)
+    assert [key for key in "abc" if journal.get(key) is None] == lost
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    journal.add(lost[0], 1)
+    resumed = Journal(parts)
+    assert all(resumed.get(key) is not None for key in "abc")
+    assert capsys.readouterr().err == ""
+
+
+def test_parts_survive_an_interruption_and_go_with_other_settings(tmp_path) -> None:
+    output = tmp_path / "samples.parquet"
+    for seed, found in ((1, None), (1, "kept"), (2, None)):
+        with contextlib.suppress(KeyboardInterrupt), resumable_parts(output, {"s": seed}) as parts:
+            assert parts.get("part") == found
+            parts.add("part", "kept")
+            raise KeyboardInterrupt
+    with resumable_parts(output, {"s": 2}) as parts:
+        assert parts.get("part") == "kept"
+    assert list(tmp_path.iterdir()) == []

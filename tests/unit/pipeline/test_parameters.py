@@ -124,9 +124,8 @@ def test_only_the_source_in_use_is_a_parameter(tmp_path):
     assert hub["hub"]["repository"] == "openai/gsm8k"
 
 
-@pytest.mark.parametrize("engine", ["auto", "vllm"])
-def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path, engine):
-    overlay = f"{{decoding: {{engine: {engine}}}}}"
+def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path):
+    overlay = "{decoding: {engine: vllm}}"
     jobs = {job: parameters(tmp_path, job, overlay).get("engine", "zerogap") for job in [
         "llama2/gsm8k/decode_greedy",
         "llama2/clean_gsm8k/cells/batch1/sample_responses",
@@ -137,7 +136,7 @@ def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path, 
         "llama2/clean_gsm8k/measure_recovery",
         "llama2/gsm8k/rank_clean_tokens",
     ]}  # fmt: skip
-    assert list(jobs.values()) == [engine] * 6 + ["zerogap"] * 4
+    assert list(jobs.values()) == ["vllm"] * 6 + ["zerogap"] * 4
 
 
 def test_a_strategy_from_outside_samples_on_our_engine(tmp_path):

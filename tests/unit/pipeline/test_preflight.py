@@ -107,7 +107,7 @@ def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, monkeypatc
     monkeypatch.setattr(engines, "installed_vllm", lambda: None)
     message = "vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
     assert failures(machine.check_vllm(config))[0].startswith(message)
-    vllm = engines.Vllm(Path("python"), "0.32.0", for_gpus=True, takes_strategies=True)
+    vllm = engines.Vllm(Path("python"), "0.32.0", for_gpus=True)
     monkeypatch.setattr(engines, "installed_vllm", lambda: vllm)
     assert [str(result) for result in machine.check_vllm(config)] == [
         "ok       vLLM: 0.32.0, python"

@@ -12,7 +12,7 @@ from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.sampling import api
-from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.samplers import decode_greedily
 
 TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}

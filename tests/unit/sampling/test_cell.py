@@ -1,5 +1,5 @@
-import dataclasses
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -8,12 +8,12 @@ import torch
 from helpers.tiny_models import model, tokenizer
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine.decoder import Prompt, SamplingParams
-from zerogap.engine.sampler import auto_batch_size
+from zerogap.engine.sampler import auto_batch_size, greedy
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.errors import InputError
+from zerogap.io.resume import Journal
 from zerogap.sampling import cell
-from zerogap.sampling.checkpoint import Checkpoint
-from zerogap.sampling.samplers import EngineSampler
+from zerogap.sampling.samplers import EngineSampler, decode_greedily
 
 TOKENIZER = tokenizer()
 PROMPTS = [Prompt(f"q{i}", TOKENIZER(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(6)]
@@ -25,13 +25,13 @@ def chunks_of_two_questions(monkeypatch):
     monkeypatch.setattr(cell, "SAMPLES_PER_CHUNK", 2 * SAMPLING.num_samples)
 
 
-def sample(checkpoint=None, decoder=None, sampling=SAMPLING, indices=None):
+def sample(journal=None, decoder=None, sampling=SAMPLING, indices=None):
     decoder = decoder or SharedPromptDecoder(model("llama"))
     return cell.sample_questions(
         EngineSampler(decoder, PROMPTS, TOKENIZER, sampling),
         ["1"] * 6,
         extraction_rule("numeric"),
-        checkpoint=checkpoint,
+        journal=journal,
         indices=indices,
     )
 
@@ -99,45 +99,49 @@ def test_other_errors_are_not_taken_for_out_of_memory():
         sample(decoder=device)
 
 
+class Interrupted(SharedPromptDecoder):
+    num_steps = 0
+
+    def step(self, tokens):
+        self.num_steps += 1
+        if self.num_steps > 15:
+            raise KeyboardInterrupt
+        return super().step(tokens)
+
+
 def test_an_interrupted_job_resumes_after_its_last_finished_chunk(tmp_path):
-    class Interrupted(SharedPromptDecoder):
-        num_steps = 0
-
-        def step(self, tokens):
-            self.num_steps += 1
-            if self.num_steps > 15:
-                raise KeyboardInterrupt
-            return super().step(tokens)
-
+    path = tmp_path / "parts.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        sample(Checkpoint(tmp_path), Interrupted(model("llama")))
+        sample(Journal(path), Interrupted(model("llama")))
     decoder = SharedPromptDecoder(model("llama"))
     prefilled = []
     prefill_prompts = decoder.prefill_prompts
     decoder.prefill_prompts = lambda questions: (
         prefilled.extend(questions) or prefill_prompts(questions)
     )
-    resumed = sample(Checkpoint(tmp_path), decoder)
+    resumed = sample(Journal(path), decoder)
     assert len(prefilled) == 4  # the two questions of the first chunk are not sampled again
-    pd.testing.assert_frame_equal(resumed, sample(), check_dtype=False)
+    pd.testing.assert_frame_equal(resumed, sample())
 
 
-def test_a_resumed_job_keeps_the_batch_size_of_its_chunks(tmp_path):
-    sample(Checkpoint(tmp_path), SmallDevice(max_rows=6))
-    next(tmp_path.glob("chunk-00002-*.parquet")).unlink()
-    sample(Checkpoint(tmp_path))
-    checkpoint = Checkpoint(tmp_path)
-    assert checkpoint.load(2, ["q4", "q5"], 4) is not None
-    assert checkpoint.batch_size == 4
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({"decoder": SmallDevice(6)}, {}), ({}, {"sampling": replace(SAMPLING, batch_size=4)})],
+    ids=["that of the attempt before", "a smaller one that is configured"],
+)
+def test_a_resumed_job_takes_the_smaller_batch_size(tmp_path, capsys, first, second):
+    path = tmp_path / "parts.jsonl"
+    sample(Journal(path), **first)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    capsys.readouterr()
+    sample(Journal(path), **second)
+    assert re.findall(r"batch_size (\d+)", capsys.readouterr().err)[-1] == "4"
 
 
-def test_a_resumed_job_takes_a_smaller_batch_size_if_it_is_given_one(tmp_path):
-    sample(Checkpoint(tmp_path))
-    next(tmp_path.glob("chunk-00002-*.parquet")).unlink()
-    checkpoint = Checkpoint(tmp_path)
-    sample(checkpoint, sampling=dataclasses.replace(SAMPLING, batch_size=4))
-    assert checkpoint.load(2, ["q4", "q5"], 4) is not None
-    assert checkpoint.batch_size == 4
+def test_chunks_of_other_questions_are_not_taken(tmp_path):
+    path = tmp_path / "parts.jsonl"
+    sample(Journal(path), indices=[0, 1, 2, 3])
+    pd.testing.assert_frame_equal(sample(Journal(path), indices=[1, 2]), sample(indices=[1, 2]))
 
 
 def test_the_automatic_batch_size_follows_from_the_free_memory(monkeypatch):
@@ -155,5 +159,30 @@ def test_the_automatic_batch_size_counts_the_prompts_memory(monkeypatch):
     decoder = SharedPromptDecoder(model("llama"))
     monkeypatch.setattr("zerogap.engine.memory.free_bytes", lambda _: 2**24)
     long = [Prompt(prompt.question_id, prompt.token_ids + [7] * 150) for prompt in PROMPTS]
-    one, many = (dataclasses.replace(SAMPLING, num_samples=m) for m in (1, 50))
+    one, many = (replace(SAMPLING, num_samples=m) for m in (1, 50))
     assert auto_batch_size(decoder, long, one) < 0.7 * auto_batch_size(decoder, long, many)
+
+
+GREEDY = SamplingParams(temperature=0, max_new_tokens=10)
+
+
+def test_greedy_decoding_continues_with_half_the_batch_size_when_memory_runs_out(capsys):
+    responses, batch_size = decode_greedily(SmallDevice(2), PROMPTS, TOKENIZER, GREEDY)
+    expected = greedy(SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, GREEDY)
+    assert [response.token_ids for response in responses] == [r.token_ids for r in expected]
+    assert batch_size == 1  # 6, then 3, then 1
+    message = capsys.readouterr().err
+    assert message.count("out of memory (CUDA") == 2
+    assert "continuing with batch_size 3" in message
+
+
+def test_a_greedy_batch_is_never_larger_than_the_number_of_prompts():
+    decoder = SharedPromptDecoder(model("llama"))
+    for batch_size in (500, "auto"):
+        params = replace(GREEDY, batch_size=batch_size)
+        assert decode_greedily(decoder, PROMPTS, TOKENIZER, params)[1] == 6
+
+
+def test_a_prompt_that_does_not_fit_into_memory_is_an_error():
+    with pytest.raises(InputError, match="out of memory with batch_size 1: use fewer new tokens"):
+        decode_greedily(SmallDevice(0), PROMPTS, TOKENIZER, GREEDY)

@@ -3,10 +3,10 @@ import pytest
 
 from helpers.tiny_models import tokenizer
 from zerogap.data.extraction import extraction_rule
-from zerogap.engine.decoder import Response
+from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
 from zerogap.sampling import responses
-from zerogap.sampling.solve_counts import solve_counts
+from zerogap.sampling.tables import solve_counts
 
 TOKENIZER = tokenizer()
 EXEMPLARS = [{"question": "1 + 1?", "target": "The answer is 2."}]
@@ -56,3 +56,15 @@ def test_responses_are_cut_scored_and_counted():
     assert counts.n_samples.tolist() == [0, 3]
     assert counts.first_correct.tolist() == [False, True]
     assert counts.leaked.tolist() == [False, True]
+
+
+def test_a_digest_of_prompts_includes_the_gold_answers():
+    """Kept responses carry their marks."""
+
+    def digest(**changes):
+        row = {"question_id": "a", "gold": "1"} | changes
+        prompts = [Prompt(row["question_id"], [1, 2, 3])]
+        return responses.JobInputs(TOKENIZER, pd.DataFrame([row]), prompts).digest()
+
+    assert digest() == digest()
+    assert digest() != digest(gold="2")

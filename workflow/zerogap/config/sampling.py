@@ -46,7 +46,7 @@ class Decoding(Section):
     engine: Literal["auto", "zerogap", "vllm"] = Field(
         description=(
             "`zerogap`: our engine. `vllm`: vLLM, for all that it can decode (docs/vllm.md). "
-            "`auto`: vLLM on a GPU where it is installed, our engine elsewhere."
+            "`auto`: vLLM if a build for GPUs is installed, else our engine."
         )
     )
 

@@ -23,8 +23,8 @@ from zerogap.evaluation.strategies import IDENTITY, named_strategies
 from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
-from zerogap.sampling.arguments import sampling_params
-from zerogap.sampling.solve_counts import solve_counts
+from zerogap.sampling.api import sampling_params
+from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import Context, Strategy
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity

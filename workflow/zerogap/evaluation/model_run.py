@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,13 @@ from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import resumable_dir
+from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
-from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import Checkpoint
-from zerogap.sampling.greedy import decode_greedily
+from zerogap.sampling.cell import Rows, decode_in_chunks, sample_questions
 from zerogap.sampling.identity import extraction_identity, strategy_identity, versions
-from zerogap.sampling.inputs import JobInputs
 from zerogap.sampling.progress import Progress
-from zerogap.sampling.responses import few_shot_prompts, greedy_table
-from zerogap.sampling.samplers import EngineSampler, engine_identity
+from zerogap.sampling.responses import JobInputs, few_shot_prompts, greedy_rows
+from zerogap.sampling.samplers import EngineSampler, decode_greedily, engine_identity
 from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context, Intervention, Strategy
 
@@ -84,8 +81,9 @@ class ModelRun:
         draws: dict[str, Any] = {"sampling": dataclasses.asdict(self._greedy_params)}
         if not self._is_made(path, draws):
             decoder = self._decoder  # loaded before a progress bar appears
-            with resumable_dir(path, self._settings(draws)) as folder:
-                table = pd.concat(self._greedy_chunks(decoder, folder), ignore_index=True)
+            with resumable_parts(path, self._settings(draws)) as journal:
+                rows = self._greedy_rows(decoder, journal)
+                table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
                 parquet.write(path, table, "greedy", self._provenance(draws))
         return parquet.read(path, "greedy")
 
@@ -115,8 +113,8 @@ class ModelRun:
                 "base_model": context.base_model and folder_digest(context.base_model),
                 "neurons": context.neurons and file_digest(context.neurons),
             }
-            with resumable_dir(path, settings) as folder:
-                table = self._sample(path.stem, strategy.prepare(context), sampling, folder)
+            with resumable_parts(path, settings) as journal:
+                table = self._sample(path.stem, strategy.prepare(context), sampling, journal)
                 made_by = self._provenance(draws, strategy=repr(strategy))
                 parquet.write(path, table, "samples", made_by)
         return parquet.read(path, "samples")
@@ -146,36 +144,33 @@ class ModelRun:
             temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
         )
 
-    def _greedy_chunks(self, decoder: Decoder, folder: Path) -> Iterator[pd.DataFrame]:
-        """The trajectories of one chunk of questions after the other."""
+    def _greedy_rows(self, decoder: Decoder, journal: Journal) -> Rows:
         prompts, params = self.inputs.prompts, self._greedy_params
         golds = list(self.question_set.questions.gold)
-        checkpoint = Checkpoint(folder, "greedy")
+
+        def decode(chunk: range, _: int | None) -> tuple[Rows, int]:
+            part = slice(chunk.start, chunk.stop)
+            decoded, batch_size = decode_greedily(
+                decoder, prompts[part], self.inputs.tokenizer, params
+            )
+            for trajectory in decoded:
+                progress.advance([trajectory], batch_size)
+            rows = greedy_rows(
+                prompts[part],
+                golds[part],
+                decoded,
+                self.inputs.tokenizer,
+                params.stop,
+                self.question_set.rule,
+            )
+            return rows, batch_size
+
+        names = [prompt.question_id for prompt in prompts]
         with Progress(len(prompts), "greedy") as progress:
-            for number, start in enumerate(range(0, len(prompts), GREEDY_QUESTIONS_PER_CHUNK)):
-                chunk = slice(start, start + GREEDY_QUESTIONS_PER_CHUNK)
-                table = checkpoint.load(number, [prompt.question_id for prompt in prompts[chunk]])
-                if table is not None:
-                    progress.skip(len(prompts[chunk]))
-                else:
-                    decoded, batch_size = decode_greedily(
-                        decoder, prompts[chunk], self.inputs.tokenizer, params
-                    )
-                    for trajectory in decoded:
-                        progress.advance([trajectory], batch_size)
-                    table = greedy_table(
-                        prompts[chunk],
-                        golds[chunk],
-                        decoded,
-                        self.inputs.tokenizer,
-                        params.stop,
-                        self.question_set.rule,
-                    )
-                    checkpoint.save(number, table, batch_size)
-                yield table
+            return decode_in_chunks(names, GREEDY_QUESTIONS_PER_CHUNK, decode, journal, progress)
 
     def _sample(
-        self, label: str, intervention: Intervention, sampling: SamplingParams, folder: Path
+        self, label: str, intervention: Intervention, sampling: SamplingParams, journal: Journal
     ) -> pd.DataFrame:
         with intervention.applied_to(self._decoder) as decoder:
             sampler = EngineSampler(
@@ -189,7 +184,7 @@ class ModelRun:
                 sampler,
                 list(self.question_set.questions.gold),
                 self.question_set.rule,
-                checkpoint=Checkpoint(folder),
+                journal=journal,
                 samples_per_chunk=SAMPLES_PER_CHUNK,
                 label=label,
             )
@@ -226,6 +221,6 @@ class ModelRun:
             sampling=draws["sampling"],
             dtype=self.dtype,
             extraction=self.question_set.rule.name,
-            **engine_identity(self._decoder),
+            **engine_identity(self._decoder.model),
             **metadata,
         )

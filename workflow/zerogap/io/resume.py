@@ -1,12 +1,16 @@
 """Where a long job keeps the work that it resumes from: a locked folder next to its output.
 
-Snakemake deletes the outputs of a failed job and nothing else, so the folder is not an output.
+Snakemake deletes the outputs of a failed job and nothing else, so the folder is not an output. A
+job that finishes many parts, such as questions or groups of neurons, keeps them in a journal there.
+A part does not depend on where an earlier attempt stopped, so a resumed job writes the same bytes
+as one that was never interrupted.
 """
 
 import contextlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ import filelock
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
+from zerogap.io.digests import bytes_digest
 
 _SETTINGS = "settings.json"
 _LOCK = "lock"
@@ -50,6 +55,55 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         folder.rmdir()
 
 
+class Journal:
+    """The finished parts of a job, by key: JSON values that are on disk when `add` returns.
+
+    A line of the file is a digest and what it is the digest of. A line that is not what was written
+    is reported and dropped, so that its part is made again.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._parts: dict[str, Any] = {}
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        intact = [line for line in lines if _is_intact(line)]
+        for line in intact:
+            key, value = json.loads(line.partition(b" ")[2])
+            self._parts[key] = value
+        if len(intact) < len(lines):
+            print(f"{path}: not all of it is what was written; making the rest again",
+                  file=sys.stderr, flush=True)  # fmt: skip
+            with atomic.replacing(path) as temporary:
+                temporary.write_bytes(b"".join(intact))
+
+    def get(self, key: str) -> Any:
+        """Return the value of a part, or None if it is not finished."""
+        return self._parts.get(key)
+
+    def add(self, key: str, value: Any) -> None:
+        """Store a finished part.
+
+        Raises:
+            InputError: the disk is full.
+        """
+        text = json.dumps([key, value]).encode()
+        with atomic.write_errors_as_input_errors(self._path), self._path.open("ab") as file:
+            file.write(bytes_digest(text).encode() + b" " + text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._parts[key] = value
+
+
+@contextlib.contextmanager
+def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journal]:
+    """The journal of a job that makes its output in parts: see :func:`resumable_dir`."""
+    with resumable_dir(output, settings) as folder:
+        yield Journal(folder / "parts.jsonl")
+
+
 @contextlib.contextmanager
 def exclusive(output: Path, lock: Path) -> Iterator[None]:
     """Hold a lock file while an output is being made.
@@ -80,6 +134,11 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_intact(line: bytes) -> bool:
+    digest, _, text = line.removesuffix(b"\n").partition(b" ")
+    return line.endswith(b"\n") and digest == bytes_digest(text).encode()
 
 
 def _prepare(folder: Path, settings: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zerogap.config import BASES_FOLDER, FROM_SCRATCH, Config
+from zerogap.sampling.engines import resolved_engine
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
@@ -116,7 +117,7 @@ def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]
 
 
 def engine(config: Config, variant: str, cell: str = "") -> str:
-    """The engine of a cell, or of greedy decoding: "zerogap", "vllm" or "auto".
+    """The engine of a cell, or of greedy decoding: "zerogap" or "vllm".
 
     Only our engine decodes batch-invariantly and runs every strategy.
     """
@@ -127,7 +128,7 @@ def engine(config: Config, variant: str, cell: str = "") -> str:
         runs_in_vllm = True
     if config.sampling.batch_invariant or not runs_in_vllm:
         return "zerogap"
-    return config.decoding.engine
+    return resolved_engine(config.decoding.engine)
 
 
 def cells(config: Config, model: str, variant: str) -> list[str]:

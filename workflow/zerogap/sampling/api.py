@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +18,8 @@ from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import resumable_dir
-from zerogap.sampling.arguments import gold_answers, prompt_texts, sampling_params
+from zerogap.io.resume import Journal, resumable_parts
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import Checkpoint
-from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import (
     extraction_identity,
     model_identity,
@@ -29,9 +28,12 @@ from zerogap.sampling.identity import (
     versions,
 )
 from zerogap.sampling.responses import check_lengths
-from zerogap.sampling.samplers import EngineSampler
+from zerogap.sampling.samplers import EngineSampler, decode_greedily
 from zerogap.strategies.base import Context, Intervention, Strategy
 from zerogap.strategies.filtering import filter_samples
+from zerogap.strategies.identity import Identity
+
+_MAX_SEED = 2**63 - 1
 
 
 def sample(
@@ -90,16 +92,10 @@ def sample(
         InputError: an argument is invalid, the gold answers belong to other prompts, a prompt
             exceeds the model's context, the tokenizer has no end token, a stop string cannot occur,
             the logits are NaN, `output` cannot be written, the strategy's parameters cannot be
-            written down (only with `output`), or another process is writing the same output.
+            serialised (only with `output`), or another process is writing the same output.
     """
-    is_strategy = callable(getattr(strategy, "prepare", None)) and not isinstance(strategy, type)
-    if strategy is not None and not is_strategy:
-        raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
-    if output is not None and Path(output).is_dir():
-        raise InputError(f"{output}: is a folder; name the file to write")
-    for name, path in (("base_model", base_model), ("neurons", neurons)):
-        if path is not None and not Path(path).exists():
-            raise InputError(f"{name}: {path} does not exist")
+    _check_strategy(strategy)
+    _check_paths(output=output, base_model=base_model, neurons=neurons)
     texts = prompt_texts(prompts)
     rule = extraction_rule(extraction)
     golds = gold_answers(texts, gold, rule)
@@ -116,27 +112,31 @@ def sample(
     encoded = tokenizer(list(texts.values()))["input_ids"]
     tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
     check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
-    job = _Job(
-        model,
-        tokenizer,
-        tokenized,
-        golds,
-        rule,
-        sampling,
-        strategy,
-        base_model=None if base_model is None else Path(base_model),
-        neurons=None if neurons is None else Path(neurons),
-    )
-    try:
-        with _left_unchanged(model):
-            return job.run(None if output is None else Path(output))
-    finally:
-        if base_model is not None:
-            memory.release()  # its fused layers refer to themselves
+    call = _Call(model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity())
+    with _decoder_of(model) as decoder:
+        trajectories = [] if strategy is None else call.decode_trajectories(decoder)
+        context = Context(
+            trajectories=[trajectory.token_ids for trajectory in trajectories],
+            entropies=[trajectory.entropy for trajectory in trajectories],
+            tokenizer=tokenizer,
+            base_model=None if base_model is None else Path(base_model),
+            neurons=None if neurons is None else Path(neurons),
+        )
+        intervention = call.strategy.prepare(context)
+        with intervention.applied_to(decoder) as changed:
+            if output is None:
+                table = call.sample(changed, intervention, trajectories)
+            else:
+                with resumable_parts(Path(output), call.settings(context)) as journal:
+                    table = call.sample(changed, intervention, trajectories, journal)
+                    parquet.write(output, table, "samples", call.provenance())
+    if base_model is not None:
+        memory.release()  # its fused layers refer to themselves
+    return table
 
 
 @dataclasses.dataclass(frozen=True)
-class _Job:
+class _Call:
     """What one call samples, and how."""
 
     model: PreTrainedModel
@@ -145,90 +145,165 @@ class _Job:
     golds: list[str | None]
     rule: ExtractionRule
     sampling: SamplingParams
-    strategy: Strategy | None
-    base_model: Path | None
-    neurons: Path | None
+    strategy: Strategy
 
-    def run(self, output: Path | None) -> pd.DataFrame:
-        """Decode the trajectories that the strategy needs, then sample."""
-        decoder = loading.decoder(self.model)
-        try:
-            return self._run(decoder, output)
-        finally:
-            decoder.reserve(None)  # on a GPU it has reserved most of the memory
-
-    def _run(self, decoder: Decoder, output: Path | None) -> pd.DataFrame:
-        if self.strategy is None:
-            return self._sample(decoder, Intervention(), [], output)
+    def decode_trajectories(self, decoder: Decoder) -> list[Response]:
+        """Decode every prompt's greedy trajectory as the samples are decoded."""
         params = dataclasses.replace(self.sampling, temperature=0, num_samples=1)
-        trajectories, _ = decode_greedily(decoder, self.prompts, self.tokenizer, params)
-        context = Context(
-            trajectories=[trajectory.token_ids for trajectory in trajectories],
-            entropies=[trajectory.entropy for trajectory in trajectories],
-            tokenizer=self.tokenizer,
-            base_model=self.base_model,
-            neurons=self.neurons,
-        )
-        intervention = self.strategy.prepare(context)
-        with intervention.applied_to(decoder) as changed:
-            return self._sample(changed, intervention, trajectories, output)
+        return decode_greedily(decoder, self.prompts, self.tokenizer, params)[0]
 
-    def _sample(
+    def sample(
         self,
         decoder: Decoder,
         intervention: Intervention,
         trajectories: list[Response],
-        output: Path | None,
+        journal: Journal | None = None,
     ) -> pd.DataFrame:
-        def sample_and_filter(checkpoint: Checkpoint | None = None) -> pd.DataFrame:
-            sampler = EngineSampler(
-                decoder, self.prompts, self.tokenizer, self.sampling, intervention.edit_logits
-            )
-            table = sample_questions(sampler, self.golds, self.rule, checkpoint=checkpoint)
-            if intervention.filter_responses is None:
-                return table
-            by_prompt = {
-                prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
-                for prompt, trajectory in zip(self.prompts, trajectories, strict=True)
-            }
-            return filter_samples(table, by_prompt, intervention.filter_responses)
+        """Sample, and drop the responses that the strategy filters out."""
+        sampler = EngineSampler(
+            decoder, self.prompts, self.tokenizer, self.sampling, intervention.edit_logits
+        )
+        table = sample_questions(sampler, self.golds, self.rule, journal=journal)
+        if intervention.filter_responses is None:
+            return table
+        by_prompt = {
+            prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
+            for prompt, trajectory in zip(self.prompts, trajectories, strict=True)
+        }
+        return filter_samples(table, by_prompt, intervention.filter_responses)
 
-        if output is None:
-            return sample_and_filter()
-        with resumable_dir(output, self._settings(trajectories)) as folder:
-            table = sample_and_filter(Checkpoint(folder))
-            metadata = provenance(
-                strategy=repr(self.strategy),
-                sampling=vars(self.sampling),
-                model=self.model.name_or_path,
-            )
-            parquet.write(output, table, "samples", metadata)
-        return table
+    def provenance(self) -> dict[str, Any]:
+        """How the samples were made."""
+        return provenance(
+            strategy=repr(self.strategy),
+            sampling=vars(self.sampling),
+            model=self.model.name_or_path,
+        )
 
-    def _settings(self, trajectories: list[Response]) -> dict[str, Any]:
+    def settings(self, context: Context) -> dict[str, Any]:
         """Everything the samples depend on: a call with other settings does not resume this one."""
         prompts = [(prompt.question_id, prompt.token_ids) for prompt in self.prompts]
         return {
             "strategy": strategy_identity(self.strategy),
-            "base_model": self.base_model and folder_digest(self.base_model),
-            "neurons": self.neurons and file_digest(self.neurons),
+            "base_model": context.base_model and folder_digest(context.base_model),
+            "neurons": context.neurons and file_digest(context.neurons),
             "sampling": {**vars(self.sampling), "batch_size": None},
             "extraction": extraction_identity(self.rule),
             "versions": versions(),
             "prompts": value_digest([prompts, self.golds]),
-            "trajectories": value_digest([trajectory.token_ids for trajectory in trajectories]),
+            "trajectories": value_digest(context.trajectories),
             "tokenizer": tokenizer_identity(self.tokenizer),
             "model": model_identity(self.model),
         }
 
 
 @contextlib.contextmanager
-def _left_unchanged(model: PreTrainedModel) -> Iterator[None]:
-    """Give the model its own attention, layers and mode back: the decoders replace them."""
+def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
+    """A decoder of the model, which then has its own attention, layers and mode again."""
     attention, is_training = model.config._attn_implementation, model.training
+    decoder = loading.decoder(model)
     try:
-        yield
+        yield decoder
     finally:
+        decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention)
         fused_layers.unfuse(model)
         model.train(is_training)
+
+
+def _check_strategy(strategy: Any) -> None:
+    is_strategy = callable(getattr(strategy, "prepare", None)) and not isinstance(strategy, type)
+    if strategy is not None and not is_strategy:
+        raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
+
+
+def _check_paths(*, output: str | Path | None, **inputs: str | Path | None) -> None:
+    if output is not None and Path(output).is_dir():
+        raise InputError(f"{output}: is a folder; name the file to write")
+    for name, path in inputs.items():
+        if path is not None and not Path(path).exists():
+            raise InputError(f"{name}: {path} does not exist")
+
+
+def prompt_texts(prompts: Any) -> dict[str, str]:
+    """Prompts by id; those in a list are numbered.
+
+    Raises:
+        InputError: these are not prompts.
+    """
+    texts = _by_id(prompts, "prompts", "pass a list of texts or a mapping from ids to texts")
+    if not texts:
+        raise InputError("prompts: is empty; pass at least one prompt")
+    for name, text in texts.items():
+        if not isinstance(name, str):
+            raise InputError(f"prompts: the id {name!r} must be a text")
+        if not isinstance(text, str) or not text:
+            raise InputError(f"prompts: prompt '{name}' must be a non-empty text, not {text!r}")
+    return texts
+
+
+def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) -> list[str | None]:
+    """The gold answer of every prompt, in their order; numbers are accepted as well as texts.
+
+    Raises:
+        InputError: these are not the prompts' gold answers.
+    """
+    if gold is None:
+        return [None] * len(prompts)
+    answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
+    if unmatched := sorted(set(answers) ^ set(prompts), key=str):
+        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
+    return [_gold_answer(name, answers[name], rule) for name in prompts]
+
+
+def sampling_params(*, temperature: Any, top_p: Any, stop: Any, **others: Any) -> SamplingParams:
+    """How to draw: the fields of :class:`SamplingParams`; `stop` may be a single text.
+
+    Raises:
+        InputError: a value is out of its range, or of another type.
+    """
+    if not _is_number(temperature) or not 0 <= temperature < math.inf:
+        raise InputError(f"temperature: must be finite and at least 0 (got {temperature!r})")
+    if not _is_number(top_p) or not 0 < top_p <= 1:
+        raise InputError(f"top_p: must be above 0 and at most 1 (got {top_p!r})")
+    for name in ("num_samples", "max_new_tokens"):
+        if not _is_count(others[name]):
+            raise InputError(f"{name}: must be a whole number of at least 1 (got {others[name]!r})")
+    batch_size, seed = others["batch_size"], others["seed"]
+    if batch_size != "auto" and not _is_count(batch_size):
+        raise InputError(
+            f'batch_size: must be "auto" or a whole number of at least 1 (got {batch_size!r})'
+        )
+    if not (seed == 0 or _is_count(seed)) or seed > _MAX_SEED:
+        raise InputError(f"seed: must be a whole number from 0 to {_MAX_SEED} (got {seed!r})")
+    stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
+    if not all(isinstance(text, str) and text for text in stops):
+        raise InputError(f"stop: must be a list of non-empty texts (got {stop!r})")
+    return SamplingParams(temperature=float(temperature), top_p=float(top_p), stop=stops, **others)
+
+
+def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:
+    if isinstance(values, Mapping):
+        return dict(values)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{argument}: is a single {type(values).__name__}; {remedy}")
+    return {str(index): value for index, value in enumerate(values)}
+
+
+def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, str) and not _is_number(answer):
+        raise InputError(f"gold: the answer to '{name}' must be a text or a number: {answer!r}")
+    try:
+        return rule.parse_gold(str(answer))
+    except InputError as error:
+        raise InputError(f"gold: the answer to '{name}': {error}") from error
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

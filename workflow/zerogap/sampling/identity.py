@@ -4,7 +4,7 @@ import dataclasses
 import importlib.metadata
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import zerogap
-from zerogap.data.extraction import ExtractionRule, extraction_rule
+from zerogap.data.extraction import ExtractionRule
 from zerogap.errors import InputError
-from zerogap.io.digests import bytes_digest, folder_digest, value_digest
+from zerogap.io.digests import bytes_digest, file_digest, folder_digest, value_digest
+from zerogap.sampling.responses import JobInputs
 from zerogap.sampling.version import SAMPLING_VERSION
+from zerogap.strategies.base import Context
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 
@@ -31,27 +33,28 @@ def versions() -> dict[str, str]:
 
 
 def job_settings(
-    parameters: Mapping[str, Any], *, models: Iterable[Path], prompts: str, greedy: object
+    parameters: Mapping[str, Any], inputs: JobInputs, context: Context, *models: Path
 ) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
-    The batch size is left out, since no draw depends on it.
+    The batch size is left out, since no draw depends on it. A user's strategy and extraction rule
+    are in the parameters, with a digest of their file.
 
     Args:
-        parameters: the job's values, with `sampling` and `extraction`.
+        parameters: the job's values, with `sampling`.
+        inputs: the prompts and gold answers.
+        context: what the strategy may know.
         models: model folders.
-        prompts: :meth:`zerogap.sampling.inputs.JobInputs.digest`.
-        greedy: what the job takes from greedy responses, as JSON values or tuples of them.
     """
-    sampling = {k: v for k, v in parameters["sampling"].items() if k != "batch_size"}
+    folders = [*models, context.base_model] if context.base_model else models
     return {
         **parameters,
-        "sampling": sampling,
-        "extraction": extraction_identity(extraction_rule(parameters["extraction"])),
+        "sampling": {k: v for k, v in parameters["sampling"].items() if k != "batch_size"},
         "versions": versions(),
-        "models": [folder_digest(folder) for folder in models],
-        "prompts": prompts,
-        "greedy": value_digest(greedy),
+        "models": [folder_digest(folder) for folder in folders],
+        "prompts": inputs.digest(),
+        "greedy": value_digest([context.trajectories, context.entropies]),
+        "neurons": context.neurons and file_digest(context.neurons),
     }
 
 

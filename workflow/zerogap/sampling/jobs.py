@@ -12,7 +12,7 @@ Files:
 Parameters:
     sampling: the configuration's `sampling` entry, without `num_shards`.
     benchmark: `prompt`, `stop` and `extraction` of the benchmark's configuration entry.
-    engine: what decodes, "zerogap", "vllm" or "auto" (:mod:`zerogap.sampling.engines`).
+    engine: what decodes, "zerogap" or "vllm".
     strategy: `class` and `parameters` (:func:`zerogap.strategies.base.build`).
     seed: seed of the run.
     metadata: what is stored in the output's provenance (run, model, variant, strategy).
@@ -32,19 +32,20 @@ from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.io import parquet
-from zerogap.io.digests import file_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import resumable_dir
+from zerogap.io.resume import resumable_parts
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.checkpoint import Checkpoint
-from zerogap.sampling.identity import job_settings, source_digest
-from zerogap.sampling.inputs import JobInputs, greedy_params
-from zerogap.sampling.opening import decode_trajectories, opened_sampler
+from zerogap.sampling.identity import job_settings
 from zerogap.sampling.ranks import token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
-from zerogap.sampling.responses import greedy_table
-from zerogap.sampling.samplers import EngineSampler, placement
-from zerogap.sampling.solve_counts import solve_counts
+from zerogap.sampling.responses import JobInputs, greedy_rows
+from zerogap.sampling.samplers import (
+    EngineSampler,
+    decode_trajectories,
+    engine_identity,
+    opened_sampler,
+)
+from zerogap.sampling.tables import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
 
@@ -65,9 +66,9 @@ def decode_greedy(
 ) -> None:
     """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    params = greedy_params(sampling, benchmark)
+    params = decoding_params(sampling, benchmark)
     trajectories, identity = decode_trajectories(engine, model, sampling["dtype"], inputs, params)
-    table = greedy_table(
+    rows = greedy_rows(
         inputs.prompts,
         list(inputs.questions.gold),
         trajectories,
@@ -75,6 +76,7 @@ def decode_greedy(
         params.stop,
         extraction_rule(benchmark["extraction"]),
     )
+    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
     made_by = provenance(**metadata, sampling=sampling, **benchmark, **identity)
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
@@ -112,30 +114,33 @@ def sample_cell(
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     context = inputs.context(greedy, base_model, neurons)
-    params = _sampling_params(sampling, benchmark, seed=seed, stream=stream)
     parameters = {
         **metadata,
         **benchmark,
         "strategy_parameters": strategy,
         "seed": seed,
         "stream": stream,
+        "sampling": sampling,
     }
     start, step = shard
     indices = range(start, len(inputs.questions), step)
-    built = base.build(strategy)
     with opened_sampler(
-        engine, model, sampling["dtype"], inputs, params, built, context
+        engine,
+        model,
+        sampling["dtype"],
+        inputs,
+        decoding_params(sampling, benchmark, seed=seed, stream=stream),
+        base.build(strategy),
+        context,
     ) as sampler:
         parameters |= sampler.identity
-        made_by = provenance(**parameters, sampling=sampling)
-        settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
-        settings["strategy_source"] = source_digest(type(built))
-        with resumable_dir(samples, settings) as folder:
+        made_by = provenance(**parameters)
+        with resumable_parts(samples, job_settings(parameters, inputs, context, model)) as journal:
             table = sample_questions(
                 sampler,
                 list(inputs.questions.gold),
                 extraction_rule(benchmark["extraction"]),
-                checkpoint=Checkpoint(folder),
+                journal=journal,
                 indices=indices,
             )
             counts = solve_counts(table, inputs.questions.iloc[list(indices)])
@@ -160,23 +165,28 @@ def screen_questions(
     are of a stream that no cell uses. An interrupted job resumes.
     """
     inputs = JobInputs.read(model, questions, None, sampling, benchmark)
-    parameters = {**metadata, **benchmark, "seed": seed, "stream": SCREENING_STREAM}
+    parameters = {
+        **metadata,
+        **benchmark,
+        "seed": seed,
+        "stream": SCREENING_STREAM,
+        "sampling": sampling,
+    }
     context = base.Context([], [])
-    params = _sampling_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
+    params = decoding_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
     with opened_sampler(
         "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
     ) as sampler:
         parameters |= sampler.identity
-        settings = _settings(inputs, context, {**parameters, "sampling": sampling}, model)
-        with resumable_dir(output, settings) as folder:
+        with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
             table = sample_questions(
                 sampler,
                 list(inputs.questions.gold),
                 extraction_rule(benchmark["extraction"]),
-                checkpoint=Checkpoint(folder),
+                journal=journal,
             )
             counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
-            parquet.write(output, counts, "counts", provenance(**parameters, sampling=sampling))
+            parquet.write(output, counts, "counts", provenance(**parameters))
     solved = int((counts.n_correct > 0).sum())
     print(f"{solved} of {len(counts)} questions solved, {table.correct.mean():.3f} correct")
 
@@ -211,7 +221,9 @@ def rank_clean_tokens(
             for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
         ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
-    made_by = provenance(**metadata, **benchmark, sampling=sampling, steps=steps, **placement(net))
+    made_by = provenance(
+        **metadata, **benchmark, sampling=sampling, steps=steps, **engine_identity(net)
+    )
     parquet.write(output, table, "ranks", made_by)
     num_different = int((table["rank"] > 1).sum())
     print(f"the two models disagree at {num_different} of {len(table)} steps")
@@ -253,7 +265,7 @@ def measure_recovery(
         loading.decoder(loading.load(model, sampling["dtype"])),
         prompts,
         inputs.tokenizer,
-        _sampling_params(params, benchmark, seed=seed, stream=RECOVERY_STREAM),
+        decoding_params(params, benchmark, seed=seed, stream=RECOVERY_STREAM),
         force_runner_up(list(table.trajectory), list(table.step)),
     )
     parameters = {
@@ -264,12 +276,12 @@ def measure_recovery(
         "stream": RECOVERY_STREAM,
         **sampler.identity,
     }
-    with resumable_dir(output, _settings(inputs, context, parameters, model)) as folder:
+    with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
         responses = sample_questions(
             sampler,
             golds,
             extraction_rule(benchmark["extraction"]),
-            checkpoint=Checkpoint(folder),
+            journal=journal,
         )
         columns = ["token_ids", "text", "correct"]
         table[columns] = responses[columns]
@@ -277,32 +289,16 @@ def measure_recovery(
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
 
 
-def _settings(
-    inputs: JobInputs, context: base.Context, parameters: Mapping[str, Any], model: Path
-) -> dict[str, Any]:
-    """What decides a cell's responses: a job with other settings does not resume it."""
-    return {
-        **job_settings(
-            parameters,
-            models=[folder for folder in (model, context.base_model) if folder],
-            prompts=inputs.digest(),
-            greedy=[context.trajectories, context.entropies],
-        ),
-        "neurons": context.neurons and file_digest(context.neurons),
-    }
-
-
-def _sampling_params(
-    sampling: Mapping[str, Any], benchmark: Mapping[str, Any], *, seed: int, stream: str
+def decoding_params(
+    sampling: Mapping[str, Any], benchmark: Mapping[str, Any], **draws: Any
 ) -> SamplingParams:
+    """How a job decodes: greedily, or as `sampling` says if `draws` names a seed and a stream."""
+    drawn = ("num_samples", "temperature", "top_p")
     return SamplingParams(
-        num_samples=sampling["num_samples"],
-        temperature=sampling["temperature"],
-        top_p=sampling["top_p"],
+        **({name: sampling[name] for name in drawn} if draws else {"temperature": 0}),
+        **draws,
         max_new_tokens=sampling["max_new_tokens"],
         stop=list(benchmark["stop"]),
         batch_size=sampling["batch_size"],
         batch_invariant=sampling["batch_invariant"],
-        seed=seed,
-        stream=stream,
     )

@@ -5,6 +5,7 @@ The arguments and errors are those of the other jobs: :mod:`zerogap.sampling.job
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,14 @@ from zerogap.engine.output_head import float32_logits
 from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
-from zerogap.io.resume import resumable_dir
+from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
-from zerogap.sampling.greedy import decode_greedily
 from zerogap.sampling.identity import job_settings
-from zerogap.sampling.inputs import JobInputs, greedy_params
-from zerogap.sampling.neuron_journal import NeuronJournal
-from zerogap.sampling.responses import response_texts
+from zerogap.sampling.jobs import decoding_params
+from zerogap.sampling.responses import JobInputs, response_texts
+from zerogap.sampling.samplers import decode_greedily
 from zerogap.strategies.neuron_localisation import (
+    Accuracies,
     GreedyResponse,
     NeuronGroup,
     causal_scores,
@@ -73,11 +74,6 @@ def localise_neurons(
     inputs = JobInputs.read(
         contaminated, questions, exemplars, sampling, benchmark, only_leaked=True
     )
-    trajectories = parquet.read(greedy, "greedy").set_index("question_id").token_ids
-    responses = [
-        GreedyResponse(prompt.token_ids, list(map(int, trajectories[prompt.question_id])))
-        for prompt in inputs.prompts
-    ]
     parameters = {
         **metadata,
         **benchmark,
@@ -88,18 +84,14 @@ def localise_neurons(
         "precision": used_precision(sampling["dtype"]),
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
-    settings = job_settings(
-        {**parameters, "shard": shard},
-        models=models.values(),
-        prompts=inputs.digest(),
-        greedy=responses,
-    )
-    with resumable_dir(output, settings) as folder:
-        journal = NeuronJournal(folder)
-        comparative = journal.comparative_scores()
-        if comparative is None:
-            comparative = _compare(contaminated, clean, sampling["dtype"], responses)
-            journal.add_comparative_scores(comparative)
+    context = inputs.context(greedy, None, None)
+    settings = job_settings({**parameters, "shard": shard}, inputs, context, *models.values())
+    responses = [
+        GreedyResponse(prompt.token_ids, trajectory)
+        for prompt, trajectory in zip(inputs.prompts, context.trajectories, strict=True)
+    ]
+    with resumable_parts(output, settings) as journal:
+        comparative = _compare(contaminated, clean, sampling["dtype"], responses)
         all_groups = neuron_groups(
             [len(scores) for scores in comparative], neuron_localisation["group_size"]
         )
@@ -107,9 +99,8 @@ def localise_neurons(
         passes = GreedyPasses(
             inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
         )
-        _measure(models, sampling["dtype"], groups, passes, journal)
-        causal = causal_scores(*(journal.accuracies(name, groups) for name in PATCHED))
-        table = score_neurons(comparative, causal)
+        accuracies = _measure(models, sampling["dtype"], groups, passes, journal)
+        table = score_neurons(comparative, causal_scores(**accuracies))
         num_neurons = sum(len(scores) for scores in comparative)
         if shard[1] == 1:
             table = select_neurons(table, num_neurons, neuron_localisation["fraction"])
@@ -158,7 +149,7 @@ class GreedyPasses:
         self._golds = list(questions.gold)
         self._prompts = [inputs.prompts[index] for index in questions.index]
         self._tokenizer = inputs.tokenizer
-        self._params = greedy_params(sampling, benchmark)
+        self._params = decoding_params(sampling, benchmark)
         self._rule = extraction_rule(benchmark["extraction"])
         self.batch_size: int | None = None
 
@@ -201,24 +192,41 @@ def _measure(
     dtype: str,
     groups: Sequence[NeuronGroup],
     passes: GreedyPasses,
-    journal: NeuronJournal,
-) -> None:
-    """Measure what the journal lacks: one model after the other, each with the base model."""
+    journal: Journal,
+) -> dict[str, Accuracies]:
+    """The accuracies of the two patched models; what the journal lacks is measured.
+
+    One model after the other is in memory, each with the base model.
+    """
     base: KeptPrefix | None = None
     for name in PATCHED:
-        remaining = [group for group in groups if not journal.has(name, group)]
-        if not remaining and journal.has(name, None):
+        unknown = [group for group in groups if journal.get(_key(name, group)) is None]
+        if not unknown and journal.get(_key(name, None)):
             continue
         if base is None:
             net = loading.load(models["base"], dtype)
             base = KeptPrefix(loading.decoder(net, with_logits=False))
         decoder = loading.decoder(loading.load(models[name], dtype))
         with float32_logits(decoder.model):  # for all passes, so that captured steps stay valid
-            if not journal.has(name, None):
+            if journal.get(_key(name, None)) is None:
                 passes.batch_size = None
-                journal.add(name, None, passes.accuracy(decoder), passes.batch_size)
-            passes.resume(journal.batch_size(name))
-            for group, accuracy in patched_accuracies(decoder, base, remaining, passes.accuracy):
-                journal.add(name, group, accuracy, passes.batch_size)
+                accuracy = passes.accuracy(decoder)
+                journal.add(_key(name, None), [accuracy, passes.batch_size])
+            kept = [journal.get(_key(name, group)) for group in groups]
+            passes.resume(min((size for _, size in filter(None, kept)), default=None))
+            for group, accuracy in patched_accuracies(decoder, base, unknown, passes.accuracy):
+                journal.add(_key(name, group), [accuracy, passes.batch_size])
         del decoder
         memory.release()
+    return {
+        name: Accuracies(
+            unpatched=journal.get(_key(name, None))[0],
+            patched={group: journal.get(_key(name, group))[0] for group in groups},
+        )
+        for name in PATCHED
+    }
+
+
+def _key(model: str, group: NeuronGroup | None) -> str:
+    """The journal's key for the accuracy of a model, unpatched or with one group patched."""
+    return json.dumps([model, group])

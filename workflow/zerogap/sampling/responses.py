@@ -1,16 +1,86 @@
 """From questions to prompts, and from generated tokens to scored responses."""
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
 import pandas as pd
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
+from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.digests import value_digest
+from zerogap.strategies.base import Context
+
+
+@dataclass(frozen=True)
+class JobInputs:
+    """What a job reads before it loads a model: the questions that the model is asked.
+
+    Attributes:
+        tokenizer: the model's tokenizer.
+        questions: the `questions` table.
+        prompts: one per question, in the same order.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    questions: pd.DataFrame
+    prompts: list[Prompt]
+
+    @classmethod
+    def read(
+        cls,
+        model: Path,
+        questions: Path,
+        exemplars: Path | None,
+        sampling: Mapping[str, Any],
+        benchmark: Mapping[str, Any],
+        *,
+        only_leaked: bool = False,
+    ) -> Self:
+        """Read the inputs; the arguments are those of the jobs (:mod:`zerogap.sampling.jobs`).
+
+        Without `exemplars` the questions are asked without any.
+
+        Raises:
+            InputError: a file is invalid, or a prompt exceeds the model's context.
+        """
+        tokenizer = loading.load_tokenizer(model)
+        table = parquet.read(questions, "questions")
+        if only_leaked:
+            table = table[table.leaked].reset_index(drop=True)
+        prompts = few_shot_prompts(
+            table,
+            json.loads(exemplars.read_text()) if exemplars else [],
+            tokenizer,
+            loading.context_length(AutoConfig.from_pretrained(model)),
+            sampling["max_new_tokens"],
+            PromptTemplate.of(benchmark["prompt"]),
+        )
+        return cls(tokenizer, table, prompts)
+
+    def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> Context:
+        """Return what a strategy may know of the model."""
+        table = parquet.read(greedy, "greedy").set_index("question_id")
+        table = table.loc[self.questions.question_id]
+        return Context(
+            trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
+            entropies=[list(map(float, entropy)) for entropy in table.entropy],
+            tokenizer=self.tokenizer,
+            base_model=base_model,
+            neurons=neurons,
+        )
+
+    def digest(self) -> str:
+        """Return a digest of the prompts and gold answers: kept responses are graded."""
+        graded = zip(self.prompts, self.questions.gold, strict=True)
+        return value_digest([(each.question_id, each.token_ids, gold) for each, gold in graded])
 
 
 def few_shot_prompts(
@@ -83,15 +153,15 @@ def response_texts(
     return [_cut(text, stop).strip() for text in decoded]
 
 
-def greedy_table(
+def greedy_rows(
     prompts: Sequence[Prompt],
     golds: Sequence[str | None],
     trajectories: list[Response],
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],
     rule: ExtractionRule,
-) -> pd.DataFrame:
-    """Score each question's greedy trajectory: the `greedy` table (:mod:`zerogap.io.parquet`).
+) -> list[tuple[Any, ...]]:
+    """Score each question's greedy trajectory.
 
     Args:
         prompts: the prompt of each question.
@@ -100,9 +170,12 @@ def greedy_table(
         tokenizer: the model's tokenizer.
         stop: the strings that end a response.
         rule: extracts the answer and compares it with the gold answer.
+
+    Returns:
+        One row per question, with the columns of the `greedy` table (:mod:`zerogap.io.parquet`).
     """
     texts = response_texts(trajectories, tokenizer, stop)
-    rows = [
+    return [
         (
             prompt.question_id,
             trajectory.token_ids,
@@ -113,7 +186,6 @@ def greedy_table(
         )
         for prompt, gold, trajectory, text in zip(prompts, golds, trajectories, texts, strict=True)
     ]
-    return pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
 
 
 def sample_rows(

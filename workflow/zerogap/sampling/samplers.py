@@ -1,14 +1,23 @@
-"""What draws the responses of a cell: the interface of our engine and of vLLM, and our engine."""
+"""What draws the responses of a cell, our engine or vLLM, and a job's model loaded into it."""
 
+import contextlib
 import dataclasses
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingParams
-from zerogap.engine.sampler import auto_batch_size, sample
+from zerogap.engine.sampler import auto_batch_size, greedy, sample
+from zerogap.errors import InputError
+from zerogap.sampling import vllm_sampler
+from zerogap.sampling.ranks import step_entropies
+from zerogap.sampling.responses import JobInputs
+from zerogap.strategies.base import Context, Strategy
 
 
 class Sampler(Protocol):
@@ -45,16 +54,6 @@ class Sampler(Protocol):
         """
 
 
-def engine_identity(decoder: Decoder) -> dict[str, Any]:
-    """What our engine and a decoder add to the provenance of what they have decoded."""
-    return {"engine": "zerogap", **placement(decoder.model)}
-
-
-def placement(model: PreTrainedModel) -> dict[str, str]:
-    """The device and the precision of a model, which decide the last bits of its logits."""
-    return {"device": str(model.device), "precision": str(model.dtype).removeprefix("torch.")}
-
-
 @dataclass(frozen=True)
 class EngineSampler:
     """Our own engine.
@@ -76,7 +75,7 @@ class EngineSampler:
     @property
     def identity(self) -> dict[str, Any]:
         """The engine, and the device and precision, which decide the last bits of the logits."""
-        return engine_identity(self.decoder)
+        return engine_identity(self.decoder.model)
 
     def batch_size(self) -> int:
         """The configured size, or what fits into memory."""
@@ -90,3 +89,119 @@ class EngineSampler:
         return sample(
             self.decoder, self.prompts, self.tokenizer, sampling, self.edit_logits, indices
         )
+
+
+def engine_identity(model: PreTrainedModel) -> dict[str, Any]:
+    """What our engine and a model's placement add to the provenance of what they have made."""
+    precision = str(model.dtype).removeprefix("torch.")
+    return {"engine": "zerogap", "device": str(model.device), "precision": precision}
+
+
+@contextlib.contextmanager
+def opened_sampler(
+    engine: str,
+    model: Path,
+    dtype: str,
+    inputs: JobInputs,
+    sampling: SamplingParams,
+    strategy: Strategy,
+    context: Context,
+) -> Iterator[Sampler]:
+    """The sampler of one cell, with its model loaded while the block runs.
+
+    Args:
+        engine: "zerogap" or "vllm".
+        model: a model folder.
+        dtype: "float32", "bfloat16", …
+        inputs: the prompts.
+        sampling: how to draw.
+        strategy: the cell's.
+        context: what the strategy may know.
+
+    Raises:
+        InputError: the engine cannot be used, or does not run the strategy or the model.
+    """
+    prompts, tokenizer = inputs.prompts, inputs.tokenizer
+    if engine == "vllm":
+        arguments = vllm_sampler.request_arguments(strategy, context)
+        with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
+            yield vllm_sampler.VLLMSampler(llm, prompts, tokenizer, sampling, arguments)
+        return
+    intervention = strategy.prepare(context)
+    if intervention.filter_responses is not None:
+        raise InputError(
+            f"strategies: {type(strategy).__name__} filters the responses of another strategy; "
+            "name that in filter_of"
+        )
+    with intervention.applied_to(loading.decoder(loading.load(model, dtype))) as decoder:
+        yield EngineSampler(decoder, prompts, tokenizer, sampling, intervention.edit_logits)
+
+
+def decode_trajectories(
+    engine: str, model: Path, dtype: str, inputs: JobInputs, sampling: SamplingParams
+) -> tuple[list[Response], dict[str, Any]]:
+    """Each prompt's greedy trajectory with its entropies, and the identity of what decoded it.
+
+    vLLM gives no entropies. They are computed afterwards, from one pass over each trajectory.
+
+    Args:
+        engine: "zerogap" or "vllm".
+        model: a model folder.
+        dtype: "float32", "bfloat16", …
+        inputs: the prompts.
+        sampling: with temperature 0.
+
+    Raises:
+        InputError: the engine cannot be used, or does not run the model.
+    """
+    prompts = inputs.prompts
+    if engine != "vllm":
+        decoder = loading.decoder(loading.load(model, dtype))
+        trajectories, _ = decode_greedily(decoder, prompts, inputs.tokenizer, sampling)
+        return trajectories, engine_identity(decoder.model)
+    with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
+        sampler = vllm_sampler.VLLMSampler(
+            llm, prompts, inputs.tokenizer, sampling, [None] * len(prompts)
+        )
+        drawn = dict(sampler.draw(range(len(prompts)), sampler.batch_size()))
+    net = loading.load(model, dtype)
+    trajectories = []
+    for index, prompt in enumerate(prompts):
+        (response,) = drawn[index]
+        entropies = step_entropies(net, prompt.token_ids, response.token_ids)
+        trajectories.append(dataclasses.replace(response, entropy=entropies))
+    return trajectories, sampler.identity
+
+
+def decode_greedily(
+    decoder: Decoder,
+    prompts: list[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
+    sampling: SamplingParams,
+) -> tuple[list[Response], int]:
+    """Return each prompt's greedy trajectory, and the batch size that fitted into memory.
+
+    Batches become smaller when memory runs out.
+
+    Args:
+        decoder: the model.
+        prompts: complete prompts.
+        tokenizer: the model's tokenizer.
+        sampling: with temperature 0; its batch size is the first one to try.
+
+    Raises:
+        InputError: see :func:`zerogap.engine.sampler.greedy`; or one prompt alone does not fit.
+    """
+
+    def attempt(batch_size: int) -> list[Response]:
+        params = dataclasses.replace(sampling, batch_size=batch_size)
+        return greedy(decoder, prompts, tokenizer, params)
+
+    batch_size = sampling.batch_size
+    if batch_size == "auto":
+        batch_size = auto_batch_size(decoder, prompts, sampling)
+    return memory.within_memory(
+        attempt,
+        min(batch_size, len(prompts)),
+        on_retry=lambda message: print(message, file=sys.stderr, flush=True),
+    )

@@ -15,13 +15,13 @@ from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError, first_line
-from zerogap.sampling.engines import PROCESSORS_GROUP
 from zerogap.strategies.base import Context, Strategy
 from zerogap.strategies.identity import Identity
 from zerogap.strategies.lne_blocking import LNEBlocking, length_normalised_entropy
 from zerogap.strategies.railcap import RailCap
 
 _PROCESSORS = "zerogap.integrations.vllm.processors"
+_PROCESSORS_GROUP = "vllm.logits_processors"  # entry points
 
 Arguments = dict[str, Any] | None  # `extra_args` of a request
 
@@ -102,7 +102,7 @@ def started(
 
     is_gpu = _device() == "cuda"
     options: dict[str, Any] = {}
-    if not importlib.metadata.entry_points(group=PROCESSORS_GROUP, name="zerogap_railcap"):
+    if not importlib.metadata.entry_points(group=_PROCESSORS_GROUP, name="zerogap_railcap"):
         names = ("RailCapProcessor", "LNEBlockingProcessor")
         options["logits_processors"] = [f"{_PROCESSORS}:{name}" for name in names]
     try:

@@ -14,7 +14,7 @@ from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.same_questions import with_leaked_of
 from zerogap.pipeline.rehearsal.model_copy import NUM_QUESTIONS, NUM_SAMPLES, ModelCopy
-from zerogap.sampling import jobs, localisation, table_jobs
+from zerogap.sampling import jobs, localisation, tables
 
 LOCALISATION = {"fraction": 0.5, "group_size": 10**9, "num_questions": 1}  # one group per layer
 NUM_RESAMPLES = 100
@@ -78,7 +78,7 @@ def sample(copy: ModelCopy, name: str) -> str:
 def filter_responses(copy: ModelCopy, name: str) -> str:
     """Filter the responses of another strategy."""
     source = copy.config.all_strategies[name].filter_of
-    table_jobs.filter_responses(
+    tables.filter_responses(
         questions=copy.inputs["questions"],
         greedy=copy.greedy,
         source=copy.table(str(source), "samples"),

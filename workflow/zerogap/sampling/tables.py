@@ -1,6 +1,6 @@
-"""The sampling jobs that only rearrange responses; like their tables, they need no torch.
+"""What is made of drawn responses alone; like their tables, it needs no torch.
 
-The arguments are those of the other jobs: :mod:`zerogap.sampling.jobs`.
+The arguments of the jobs are those of :mod:`zerogap.sampling.jobs`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,30 @@ import pandas as pd
 
 from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
-from zerogap.sampling.solve_counts import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
+
+
+def solve_counts(samples: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
+    """Return the `solve` table: how many responses each question has, and how many are correct.
+
+    Args:
+        samples: the scored responses, one row per response.
+        questions: the questions to count, in the order of the result. A question without responses
+            (a filter dropped them all) has 0 of 0 correct and counts as not solved.
+    """
+    ordered = samples.sort_values("sample_id", kind="stable")
+    by_question = ordered.groupby("question_id").correct.agg(["sum", "size", "first"])
+    counts = by_question.reindex(questions.question_id)
+    return pd.DataFrame(
+        {
+            "question_id": questions.question_id.to_numpy(),
+            "n_correct": counts["sum"].fillna(0).astype("int32").to_numpy(),
+            "n_samples": counts["size"].fillna(0).astype("int32").to_numpy(),
+            "first_correct": (counts["first"] == True).to_numpy(),  # noqa: E712 (NaN is not solved)
+            "leaked": questions.leaked.to_numpy(),
+        }
+    )
 
 
 def merge_shards(
