@@ -69,8 +69,8 @@ class Rehearsed:
 
 def test_the_documentation_lists_every_architecture():
     section = (ROOT / "docs/extend.md").read_text().partition("### Tested architectures")[2]
-    rows = re.findall(r"(?m)^\| `(\w+)` \|", section.partition("\n## ")[0])
-    assert rows == list(published_models.CONFIGS)
+    names = re.findall(r"`(\w+)`", section.partition("\n## ")[0])
+    assert names == list(published_models.CONFIGS)
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
