@@ -21,15 +21,12 @@ def judge(record_property) -> Callable[[str, Mapping[str, str]], None]:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     rows = [
         value
-        for report in [
-            *terminalreporter.getreports("passed"),
-            *terminalreporter.getreports("failed"),
-        ]
-        if report.when == "call"
+        for report in reports
         for name, value in report.user_properties
-        if name == "fuzz"
+        if report.when == "call" and name == "fuzz"
     ]
     if not rows:
         return

@@ -1,6 +1,6 @@
 """Wrong configurations: one error each, before anything starts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,35 +89,33 @@ WRONG: dict[str, list[Any]] = {
 }
 
 
-def cases() -> Iterator[tuple[str, dict[str, Any]]]:
-    for key, values in WRONG.items():
-        for value in values:
-            yield f"{key}: {value!r}", {key: value}
-
-
-def checked(path: Path) -> Callable[[], object]:
-    """What happens before the first job starts."""
-    return lambda: run_checks(load([*QUICK, path]))
-
-
 @pytest.fixture
-def overlay(tmp_path, monkeypatch) -> Callable[[dict[str, Any]], Path]:
+def start(tmp_path, monkeypatch) -> Callable[[dict[str, Any]], object]:
+    """What happens with an overlay before the first job starts."""
     monkeypatch.chdir(ROOT)
 
-    def write(values: dict[str, Any]) -> Path:
-        path = tmp_path / "overlay.yaml"
-        path.write_text(yaml.safe_dump(nested({"run": "fuzz", **values})))
-        return path
+    def run(values: dict[str, Any]) -> object:
+        return run_checks(load([*QUICK, write_overlay(tmp_path, values)]))
 
-    return write
+    return run
 
 
-def test_the_configuration_that_the_cases_change_is_accepted(overlay) -> None:
-    assert checked(overlay({}))()
+def write_overlay(folder: Path, values: dict[str, Any]) -> Path:
+    path = folder / "overlay.yaml"
+    path.write_text(yaml.safe_dump(nested({"run": "fuzz", **values})))
+    return path
 
 
-def test_every_wrong_configuration_is_a_clear_error(overlay, judge) -> None:
-    outcomes = {name: outcome_of_call(checked(overlay(values))) for name, values in cases()}
+def test_the_configuration_that_the_cases_change_is_accepted(start) -> None:
+    assert start({})
+
+
+def test_every_wrong_configuration_is_a_clear_error(start, judge) -> None:
+    outcomes = {
+        f"{key}: {value!r}": outcome_of_call(lambda: start({key: value}))  # noqa: B023
+        for key, values in WRONG.items()
+        for value in values
+    }
     assert len(outcomes) >= 150
     judge("configuration", outcomes)
 
@@ -136,7 +134,7 @@ def test_snakemake_stops_before_its_first_job(tmp_path, judge) -> None:
     outcomes = {}
     for name, values in IN_SNAKEMAKE.items():
         folder = link_checkout(tmp_path / name)
-        (folder / "overlay.yaml").write_text(yaml.safe_dump(nested({"run": "fuzz", **values})))
+        write_overlay(folder, values)
         process = snakemake(
             *("-F", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
             *("overlay.yaml", "--", "results/fuzz/data/gsm8k/split.parquet"),

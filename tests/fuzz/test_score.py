@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.fuzzing import TRACEBACK, outcome_of_process
+from helpers.fuzzing import outcome_of_call, outcome_of_process
 from zerogap.cli.app import main
 
 GOOD = [{"question_id": f"q{i}", "n_correct": i, "n_samples": 5} for i in range(4)]
@@ -86,42 +86,26 @@ def json_lines(records) -> bytes:
     return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
-OPTIONS = {
-    "bins 0": ["--bins", "0"],
-    "bins -1": ["--bins", "-1"],
-    "bins 10^30": ["--bins", str(10**30)],
-    "bins text": ["--bins", "x"],
-    "bins fraction": ["--bins", "2.5"],
-    "resamples 0": ["--resamples", "0"],
-    "resamples 10^12": ["--resamples", str(10**12)],
-    "seed -1": ["--seed", "-1"],
-    "seed text": ["--seed", "x"],
-    "level 0": ["--confidence-level", "0"],
-    "level 1": ["--confidence-level", "1"],
-    "level nan": ["--confidence-level", "nan"],
-    "extraction that is a number": ["--extraction", "math:pi"],
-    "extraction that does not exist": ["--extraction", "math:nothing"],
-    "extraction of an unknown module": ["--extraction", "nothing.such:rule"],
-    "extraction that returns numbers": ["mine=responses.jsonl", "--extraction", "builtins:len"],
-    "unknown rule": ["--extraction", "numerics"],
-    "unknown option": ["--strata", "5"],
-    "output of another kind": ["--output", "metrics.txt"],
-    "output is a folder": ["--output", "folder.csv"],
-    "output below a file": ["--output", "clean.jsonl/metrics.csv"],
-    "plot of another kind": ["--plot", "gaps.doc"],
-    "plot is a folder": ["--plot", "folder.png"],
-    "leaked file that is missing": ["--leaked", "none.txt"],
-    "leaked file that is a folder": ["--leaked", "folder.csv"],
-    "leaked questions of another benchmark": ["--leaked", "others.txt"],
-    "filter without a log": ["--filter", "strict"],
-    "a strategy called clean": ["clean=clean.jsonl"],
-    "a strategy twice": ["mine=clean.jsonl", "mine=clean.jsonl"],
-    "a strategy without a file": ["mine="],
-    "a file that is missing": ["mine=none.jsonl"],
-    "a folder as a file": ["mine=folder.csv"],
-    "format unknown": ["--format", "html"],
-    "resample unknown": ["--resample", "strata"],
-}  # fmt: skip
+OPTIONS: dict[str, list[str]] = {
+    "--bins": ["0", "-1", str(10**30), "x", "2.5"],
+    "--resamples": ["0", str(10**12)],
+    "--seed": ["-1", "x"],
+    "--confidence-level": ["0", "1", "nan"],
+    "--extraction": ["math:pi", "math:nothing", "nothing.such:rule", "numerics"],
+    "--output": ["metrics.txt", "folder.csv", "clean.jsonl/metrics.csv"],
+    "--plot": ["gaps.doc", "folder.png"],
+    "--leaked": ["none.txt", "folder.csv", "others.txt"],  # others.txt: of another benchmark
+    "--filter": ["strict"],  # without a log
+    "--format": ["html"],
+    "--resample": ["strata"],
+    "--strata": ["5"],  # no such option
+    "clean=clean.jsonl": [""],  # a strategy's name that is taken
+    "mine=clean.jsonl": ["mine=clean.jsonl"],  # twice
+    "mine=responses.jsonl": ["--extraction=builtins:len"],  # which returns numbers
+    "mine=": [""],
+    "mine=none.jsonl": [""],
+    "mine=folder.csv": [""],
+}
 
 
 @pytest.fixture
@@ -137,12 +121,10 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def outcome(arguments: list[str], capsys) -> str:
-    try:
-        status = main(["score", *arguments])
-    except Exception as error:  # the point of the test
-        return f"{TRACEBACK}: {type(error).__name__}: {error}"
+    statuses: list[int] = []
+    outcome = outcome_of_call(lambda: statuses.append(main(["score", *arguments])))
     printed = capsys.readouterr()
-    return outcome_of_process(status, printed.out + printed.err)
+    return outcome_of_process(statuses[0], printed.out + printed.err) if statuses else outcome
 
 
 def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
@@ -158,7 +140,11 @@ def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
 
 def test_every_invalid_option_is_a_clear_error(folder, judge, capsys) -> None:
     always = ["--clean", "clean.jsonl", "identity=counts.jsonl"]
-    outcomes = {name: outcome([*always, *words], capsys) for name, words in OPTIONS.items()}
+    outcomes = {
+        f"{word} {value}": outcome([*always, *filter(None, (word, value))], capsys)
+        for word, values in OPTIONS.items()
+        for value in values
+    }
     judge("zerogap score, options", outcomes)
 
 

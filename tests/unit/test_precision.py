@@ -33,21 +33,6 @@ def test_a_gpu_keeps_the_configured_precision(cpu_is_slow, dtype) -> None:
     assert precision.usable_dtype(dtype, GPU) == dtype
 
 
-def test_the_slowdown_is_measured_once(monkeypatch) -> None:
-    seconds = {torch.float32: 1e-4, torch.bfloat16: 3e-3}
-    measured: list[torch.dtype] = []
-    monkeypatch.setattr(
-        precision, "_seconds", lambda dtype: measured.append(dtype) or seconds[dtype]
-    )
-    precision.slowdown.cache_clear()
-    try:
-        assert precision.slowdown(torch.bfloat16) == pytest.approx(30)
-        assert precision.slowdown(torch.bfloat16) == pytest.approx(30)
-    finally:
-        precision.slowdown.cache_clear()
-    assert measured == [torch.bfloat16, torch.float32]
-
-
 def test_this_cpu_can_be_measured() -> None:
     assert precision.slowdown(torch.bfloat16) > 0
 

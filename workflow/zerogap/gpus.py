@@ -9,21 +9,12 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import filelock
 
 from zerogap.errors import InputError
-
-
-class _Slot(NamedTuple):
-    """One job's worth of a GPU; a GPU that is named twice has two slots."""
-
-    device: str
-    number: int
-
 
 # A lock lasts until the last process that has its file descriptor ends: this one or a child.
 _locks: list[int] = []
@@ -49,7 +40,7 @@ def claim(count: int = 1) -> None:
     allocation = os.environ.get("SLURM_JOB_ID")
     if _locks or not slots or (allocation and len(slots) == count):
         return
-    devices = list(dict.fromkeys(slot.device for slot in slots))
+    devices = list(dict.fromkeys(device for device, _ in slots))
     if count > len(devices):
         raise InputError(
             f"training.num_gpus is {count}, but the visible GPUs are "
@@ -59,20 +50,21 @@ def claim(count: int = 1) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     # The GPU names of an allocation are its own: another one may call a different GPU "0".
     scope = allocation or "machine"
-    lock_files = {
-        slot: folder / f"{scope}-{slot.device}-{slot.number}".replace("/", "-") for slot in slots
-    }
+    files = [
+        (device, folder / f"{scope}-{device}-{number}".replace("/", "-"))
+        for device, number in slots
+    ]
     # One job at a time chooses: otherwise two jobs that need two GPUs each could end up waiting
     # for each other with one GPU each.
     with filelock.FileLock(folder / f"{scope}-choice"):
-        descriptors = _lock_free_gpus(lock_files, count)
-        if descriptors is None:
+        locks = _lock_free_gpus(files, count)
+        if not locks:
             print(f"waiting for {count} of the GPUs {', '.join(devices)}", file=sys.stderr)
-        while descriptors is None:
+        while not locks:
             time.sleep(0.5)
-            descriptors = _lock_free_gpus(lock_files, count)
-    _locks.extend(descriptors.values())
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(descriptors)
+            locks = _lock_free_gpus(files, count)
+    _locks.extend(locks.values())
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(locks)
 
 
 def named() -> list[str] | None:
@@ -83,40 +75,40 @@ def named() -> list[str] | None:
     return [name.strip() for name in variable.split(",") if name.strip() not in ("", "-1")]
 
 
-def _visible_slots() -> list[_Slot]:
-    """The slots of all visible GPUs: every GPU's first slot, then the second ones, and so on."""
+def _visible_slots() -> list[tuple[str, int]]:
+    """A slot per job: every visible GPU's first, then the second of those that are named twice."""
     devices = named()
     if devices is None:
         import torch  # takes seconds; jobs without it do not wait for the import
 
         devices = list(map(str, range(torch.cuda.device_count())))
-    times_named: Counter[str] = Counter()
-    slots = []
-    for device in devices:
-        slots.append(_Slot(device, times_named[device]))
-        times_named[device] += 1
-    return sorted(slots, key=lambda slot: slot.number)
+    slots = [(device, devices[:place].count(device)) for place, device in enumerate(devices)]
+    return sorted(slots, key=lambda slot: slot[1])
 
 
-def _lock_free_gpus(lock_files: dict[_Slot, Path], count: int) -> dict[str, int] | None:
+def _lock_free_gpus(files: Sequence[tuple[str, Path]], count: int) -> dict[str, int]:
     """Lock free slots of `count` different GPUs.
 
+    Args:
+        files: the GPU and the lock file of each slot.
+        count: how many GPUs.
+
     Returns:
-        GPU → file descriptor of its lock, inherited by child processes; None, and no lock, if
+        GPU → file descriptor of its lock, inherited by child processes; empty, and no lock, if
         fewer are free.
     """
-    descriptors: dict[str, int] = {}
-    for slot, path in lock_files.items():
-        if len(descriptors) == count or slot.device in descriptors:
+    locks: dict[str, int] = {}
+    for device, path in files:
+        if len(locks) == count or device in locks:
             continue
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         if filelock.lock_descriptor(descriptor, blocking=False):
             os.set_inheritable(descriptor, True)
-            descriptors[slot.device] = descriptor
+            locks[device] = descriptor
         else:
             os.close(descriptor)
-    if len(descriptors) == count:
-        return descriptors
-    for descriptor in descriptors.values():
+    if len(locks) == count:
+        return locks
+    for descriptor in locks.values():
         os.close(descriptor)
-    return None
+    return {}

@@ -36,19 +36,15 @@ MODELS = {
         "mlp.down_proj",
     ),
     "gpt_neox": (
-        t.GPTNeoXConfig(**COMMON),
-        {"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"},
+        t.GPTNeoXConfig(**COMMON), {"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"},
         "mlp.dense_4h_to_h",
     ),
     "gpt2": (
         t.GPT2Config(vocab_size=64, n_embd=HIDDEN, n_layer=LAYERS, n_head=4, n_inner=WIDTH),
-        {"c_attn", "c_proj", "c_fc"},
-        "mlp.c_proj",
+        {"c_attn", "c_proj", "c_fc"}, "mlp.c_proj",
     ),
     "phi": (
-        t.PhiConfig(**COMMON),
-        {"q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2"},
-        "mlp.fc2",
+        t.PhiConfig(**COMMON), {"q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2"}, "mlp.fc2",
     ),
     "phi3": (
         t.Phi3Config(**GROUPED, pad_token_id=0),
@@ -63,8 +59,7 @@ MODELS = {
             vocab_size=64, hidden_size=HIDDEN, word_embed_proj_dim=HIDDEN, ffn_dim=WIDTH,
             num_hidden_layers=LAYERS, num_attention_heads=4,
         ),
-        {"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"},
-        "fc2",
+        {"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"}, "fc2",
     ),
 }  # fmt: skip
 models = pytest.mark.parametrize("name", MODELS)
@@ -86,25 +81,19 @@ def adapted_modules(model, targets):
 
 
 @models
-def test_lora_targets_and_down_projection_are_derived(name):
-    config, targets, down_projection = MODELS[name]
-    family = structure.family_from_config(config.to_dict())
-    assert set(family.lora_targets) == targets
-    assert family.down_projection == down_projection
-
-
-@models
 def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
-    model = on_meta(MODELS[name][0])
-    linear = adapted_modules(
-        model, [module.rpartition(".")[2] for module, _ in model.named_modules()]
-    )
+    config, targets, down_projection = MODELS[name]
+    model = on_meta(config)
+    every = [module.rpartition(".")[2] for module, _ in model.named_modules()]
+    linear = adapted_modules(model, every)
     in_blocks = {
         module
         for module in linear
         if any(part.isdigit() for part in module.split(".")) and "per_layer" not in module
     }
-    family = structure.family_of(model)
+    family = structure.family_from_config(config.to_dict())
+    assert set(family.lora_targets) == targets
+    assert family.down_projection == down_projection
     assert adapted_modules(model, family.lora_targets) == in_blocks < linear
 
 
@@ -157,25 +146,24 @@ def test_auto_derives_the_family_of_an_unregistered_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "config",
+    ("config", "message"),
     [
-        t.MixtralConfig(**GROUPED, num_local_experts=4),
-        t.Qwen3MoeConfig(**GROUPED, num_experts=4, moe_intermediate_size=16),
+        (t.MixtralConfig(**GROUPED, num_local_experts=4), "mixture-of-experts models are not supp"),
+        (t.Qwen3MoeConfig(**GROUPED, num_experts=4, moe_intermediate_size=16), "mixture-of-exper"),
+        (
+            t.MambaConfig(vocab_size=64, hidden_size=HIDDEN, num_hidden_layers=2),
+            "no feed-forward down projection in MambaBlock; use a",
+        ),
+        (t.T5Config(), "is not a causal language model of transformers"),
     ],
-    ids=["mixtral", "qwen3_moe"],
+    ids=["mixtral", "qwen3_moe", "mamba", "t5"],
 )
-def test_a_mixture_of_experts_is_an_error(config):
-    with pytest.raises(InputError, match="mixture-of-experts models are not supported; use a"):
+def test_what_is_not_supported_is_an_error(config, message):
+    with pytest.raises(InputError, match=message):
         structure.family_from_config(config.to_dict())
 
 
-def test_a_model_without_a_feed_forward_network_is_an_error():
-    config = t.MambaConfig(vocab_size=64, hidden_size=HIDDEN, num_hidden_layers=2)
-    with pytest.raises(InputError, match="no feed-forward down projection in MambaBlock; use a"):
-        structure.family_from_config(config.to_dict())
-
-
-@pytest.mark.parametrize("config", [t.T5Config().to_dict(), {"model_type": "nonsense"}, {}])
-def test_what_is_not_a_causal_language_model_is_an_error(config):
+@pytest.mark.parametrize("config", [{"model_type": "nonsense"}, {}])
+def test_an_unknown_model_type_is_an_error(config):
     with pytest.raises(InputError, match="is not a causal language model of transformers"):
         structure.family_from_config(config)

@@ -54,18 +54,10 @@ def test_each_owner_of_questions_has_a_clean_variant_of_its_own(other):
     config = overlaid(QUICK, {"benchmarks.other.file": other})
     assert config.question_owners == ["gsm8k", "other"]
     assert config.variants == ["clean_gsm8k", "clean_other", "gsm8k", "pq", "other"]
-    assert [config.clean_variant(name) for name in config.benchmarks] == [
-        "clean_gsm8k",
-        "clean_gsm8k",
-        "clean_other",
-    ]
-    assert [config.benchmark_of(variant) for variant in config.variants] == [
-        "gsm8k",
-        "other",
-        "gsm8k",
-        "pq",
-        "other",
-    ]
+    clean_of = {name: config.clean_variant(name) for name in config.benchmarks}
+    assert clean_of == {"gsm8k": "clean_gsm8k", "pq": "clean_gsm8k", "other": "clean_other"}
+    benchmarks = [config.benchmark_of(variant) for variant in config.variants]
+    assert benchmarks == ["gsm8k", "other", "gsm8k", "pq", "other"]
     clean, contaminated = config.training.clean, config.training.contaminated
     assert config.training_for("clean_other") == clean
     assert config.training_for("other") == contaminated
