@@ -36,7 +36,7 @@ rule make_table:
         published="workflow/resources/published.csv",
         code=REPORT_CODE,
     output:
-        multiext("<reports>/tables/{table}", ".csv", ".md", ".tex", ".json"),
+        multiext("<reports>/tables/{table}", ".csv", ".md", ".tex"),
         html=report(
             "<reports>/tables/{table}.html",
             caption="../report/caption.rst",
@@ -62,7 +62,7 @@ rule make_table:
     params:
         prefix=subpath(output.html, strip_suffix=".html"),
         source=lambda wildcards: TABLES[wildcards.table].source.located(CONFIG),
-        caption=lambda wildcards: TABLES[wildcards.table].rst,
+        caption=lambda wildcards: TABLES[wildcards.table].rst("Table"),
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
@@ -104,7 +104,7 @@ rule make_figure:
     params:
         prefix=subpath(output.png, strip_suffix=".png"),
         source=lambda wildcards: FIGURES[wildcards.figure].source.located(CONFIG),
-        caption=lambda wildcards: FIGURES[wildcards.figure].rst,
+        caption=lambda wildcards: FIGURES[wildcards.figure].rst("Figure"),
     message:
         "Figure {wildcards.figure}"
     script:
@@ -220,36 +220,6 @@ rule write_index:
         "First page of the run"
     script:
         "../scripts/write_index.py"
-
-
-# No inputs and outputs: it takes what exists, starts no other job and never replaces a file above.
-rule make_partial_report:
-    """Target: tables and figures of an unfinished run; starts no other job."""
-    log:
-        "<results>/logs/make_partial_report.log",
-    localrule: True
-    conda:
-        "../../envs/metrics.yaml"
-    resources:
-        mem_mb=doubling(8000),
-        runtime=minutes(60),
-    params:
-        folder=f"reports/{CONFIG.run}/partial",
-        settings=sources.metrics_inputs(CONFIG),
-        options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
-        tables=lambda wildcards: {
-            name: entry.source.located(CONFIG) for name, entry in TABLES.items()
-        },
-        figures=lambda wildcards: {
-            name: entry.source.located(CONFIG) for name, entry in FIGURES.items()
-        },
-        scale_note=CONFIG.scale_note,
-        scale=SCALE,
-        metadata={"run": CONFIG.run},
-    message:
-        "Tables and figures of what exists, and a list of what is missing"
-    script:
-        "../scripts/make_partial_report.py"
 
 
 # Targets: table_<name> and figure_<name> make one, tables and figures all of them.

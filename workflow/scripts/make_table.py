@@ -1,5 +1,6 @@
 """Make one table as CSV, Markdown, LaTeX, HTML and JSON."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 def main(job: "Snakemake") -> None:
     entry = TABLES[job.wildcards.table]
     table = entry.source.read(job.params.source)
-    table = table.of_run(entry.title("Table"), job.params.scale_note, job.params.scale)
+    table = replace(
+        table,
+        label=f"tab:{job.wildcards.table}",
+        title=entry.title("Table"),
+        caption=f"{entry.text} {job.params.scale_note}".rstrip(),
+        notes=(*table.notes, job.params.scale),
+    )
     save(table, job.params.prefix, provenance(**job.params.metadata))
 
 

@@ -25,7 +25,9 @@ def main(job: "Snakemake") -> None:
     fragment = Outcome(
         scale_note=params.scale_note,
         scale=params.scale,
-        table=replace(entry.source.read(params.source), title=entry.title("Table")),
+        table=replace(
+            entry.source.read(params.source), title=entry.title("Table"), caption=entry.text
+        ),
         claims=pd.read_csv(job.input.claims),
         figures={FIGURES[name].title("Figure"): path for name, path in figures},
     ).to_fragment()

@@ -14,7 +14,6 @@ from helpers.synthetic_run import (
 )
 from zerogap import metrics
 from zerogap.analysis.diagnostics import diagnostics
-from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.sensitivity import sensitivity
 from zerogap.reporting.figures.diagnostics import KIND_COLOURS, plot_diagnostics
 from zerogap.reporting.figures.paper import RANKS, plot_mechanism, plot_readout_variance
@@ -24,9 +23,8 @@ from zerogap.reporting.figures.supplementary import (
     plot_loss,
     plot_scatter,
     plot_sensitivity,
-    plot_subsets,
 )
-from zerogap.reporting.labels import METRICS, Labels
+from zerogap.reporting.labels import Labels
 
 
 @pytest.fixture(autouse=True)
@@ -113,26 +111,6 @@ def test_scatter_has_one_panel_per_strategy_and_one_point_per_question(solves):
             moved = np.asarray(dots.get_offsets())
             x = clean["n_correct"] / clean["n_samples"]
             assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
-
-
-@pytest.fixture(scope="module")
-def metrics_table(solves):
-    return evaluate("llama2", "gsm8k", *solves, bins=10, n_resamples=20)
-
-
-def test_subsets_shows_every_metric_with_its_interval(metrics_table):
-    names = ["clean", "identity", "railcap"]
-    table = metrics_table.set_index("strategy").loc[names].reset_index()
-    figure = plot_subsets(table, Labels(), "Llama2 × GSM8K")
-    assert [axis.get_title() for axis in figure.axes] == list(METRICS.values())
-    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels == ["Clean model", "Identity", "RailCap"]
-    for axis, metric in zip(figure.axes, METRICS, strict=True):
-        for bars, subset in zip(axis.containers, ("leaked", "unleaked"), strict=True):
-            part = table[(table.metric == metric) & (table.subset == subset)]
-            assert bars.lines[0].get_xdata().tolist() == part.value.tolist()
-            ends = np.array([line[:, 0] for line in bars.lines[2][0].get_segments()])
-            assert ends[:, 1] == pytest.approx(part[["value", "ci_high"]].max(axis=1))
 
 
 def test_sensitivity_draws_one_line_per_strategy_in_both_panels(solves):

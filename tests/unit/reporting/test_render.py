@@ -1,6 +1,5 @@
 import csv
 import io
-import json
 from dataclasses import replace
 
 import pytest
@@ -36,9 +35,7 @@ def test_numbers_have_a_true_minus_sign_and_no_negative_zero():
 
 def test_text_is_escaped_in_every_format():
     table = render.Table(
-        label="t",
         caption=r"50 % of a_b & <c> ${x}^2~\y",
-        index_label="",
         columns=(render.Column("x", "x|y"),),
         rows=(render.Row("r", "R & D", (render.Cell(text="a < b"),)),),
     )
@@ -66,23 +63,22 @@ def test_html_sorts_by_values_in_full(values):
 def test_save_writes_all_formats_with_provenance(tmp_path, reversal_table):
     render.save(reversal_table, tmp_path / "t", {"run": "quick", "packages": {"a": 1}})
     suffixes = sorted(path.suffix for path in tmp_path.iterdir())
-    assert suffixes == [".csv", ".html", ".json", ".md", ".tex"]
+    assert suffixes == [".csv", ".html", ".md", ".tex"]
     assert (tmp_path / "t.tex").read_text().startswith("% run quick\n")
     assert "run quick" in (tmp_path / "t.html").read_text()
-    assert json.loads((tmp_path / "t.json").read_text())["provenance"]["packages"] == {"a": 1}
 
 
 def test_a_table_longer_than_a_page_is_a_longtable():
     limit = render.MAX_ROWS_PER_PAGE
     rows = tuple(render.Row(f"r{k}", f"R{k}", (render.Cell(k),)) for k in range(limit + 1))
-    table = render.Table("t", "A caption.", "", (render.Column("x", "x"),), rows)
+    table = render.Table((render.Column("x", "x"),), rows)
     assert r"\begin{longtable}{lr}" in render.to_latex(table)
-    short = render.Table("t", "A caption.", "", (render.Column("x", "x"),), rows[:-1])
+    short = render.Table((render.Column("x", "x"),), rows[:-1])
     assert "longtable" not in render.to_latex(short)
 
 
 def test_a_table_without_rows_renders_in_every_format():
-    table = render.Table("t", "A caption.", "", (render.Column("x", "x"),), ())
+    table = render.Table((render.Column("x", "x"),), (), caption="A caption.")
     assert r"\bottomrule" in render.to_latex(table)
     assert "A caption." in render.to_markdown(table)
     assert "<tbody>" in render.to_html(table)

@@ -4,9 +4,8 @@ LaTeX and HTML come from Jinja templates: pandas' Styler has no section rows, no
 groups and no attributes for sorting.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -119,37 +118,26 @@ class Table:
     format writes in its own way.
 
     Attributes:
-        label: LaTeX label.
-        caption: What the table shows.
-        title: Heading, "Table 3: SA-PPG in every setting"; LaTeX numbers its tables itself.
-        index_label: Heading of the first column, which holds the rows' names.
-        columns: The other columns.
+        columns: The columns after the first, which holds the rows' names.
         rows: The rows.
+        index_label: Heading of the first column.
+        label: LaTeX label.
+        title: Heading, "Table 3: SA-PPG in every setting"; LaTeX numbers its tables itself.
+        caption: What the table shows.
         notes: Sentences under the table.
         decimals: Decimals of the numbers.
         intervals: Whether Markdown and LaTeX show intervals; CSV and HTML always do.
     """
 
-    label: str
-    caption: str
-    index_label: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    index_label: str = ""
+    label: str = ""
+    title: str = ""
+    caption: str = ""
     notes: tuple[str, ...] = ()
     decimals: int = 4
     intervals: bool = False
-    title: str = ""
-
-    def of_run(self, title: str, scale_note: str, scale: str) -> "Table":
-        """The table with its heading and what a reader must know of the run.
-
-        Args:
-            title: Heading.
-            scale_note: What models and data are if they are not the paper's; part of the caption.
-            scale: One sentence on the size of the run; a note.
-        """
-        caption = f"{self.caption} {scale_note}".rstrip()
-        return replace(self, title=title, caption=caption, notes=(*self.notes, scale))
 
     @property
     def latex_size(self) -> str:
@@ -254,14 +242,8 @@ def to_html(table: Table, footer: str = "") -> str:
 
 
 def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> None:
-    """Write `prefix`.csv, .md, .tex and .html, and .json with title, caption and provenance."""
+    """Write `prefix`.csv, .md, .tex and .html, with the provenance in all but the first."""
     footer = provenance_line(provenance)
-    sidecar = {
-        "title": table.title,
-        "caption": table.caption,
-        "notes": list(table.notes),
-        "provenance": dict(provenance),
-    }
     save_texts(
         prefix,
         {
@@ -269,7 +251,6 @@ def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> Non
             ".md": f"{to_markdown(table)}\n<!-- {footer} -->\n",
             ".tex": f"% {footer}\n{to_latex(table)}",
             ".html": to_html(table, footer),
-            ".json": json.dumps(sidecar, indent=2, ensure_ascii=False, default=str) + "\n",
         },
     )
 

@@ -1,7 +1,6 @@
 """How a table or figure is presented in the report."""
 
 from dataclasses import dataclass
-from inspect import cleandoc
 from typing import Generic, TypeVar
 
 from zerogap.pipeline.report.source import Source
@@ -22,7 +21,7 @@ class Entry(Generic[T]):
         section: Heading in the report's overview.
         label: Number in the paper, or a short name.
         shows: What it shows, in the report's overview.
-        caption: What Snakemake's report says about it, in reStructuredText.
+        caption: What it shows and how to read it, plain text with the paper's symbols.
         mem_mb: Memory of the job.
     """
 
@@ -33,12 +32,16 @@ class Entry(Generic[T]):
     caption: str
     mem_mb: int = 2000
 
-    @property
-    def rst(self) -> str:
-        """The caption without the indentation of the source code."""
-        return cleandoc(self.caption)
-
     def title(self, kind: str) -> str:
         """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""
         shows = self.shows[0].upper() + self.shows[1:]
         return f"{kind} {self.label}: {shows}" if self.label.isdigit() else shows
+
+    @property
+    def text(self) -> str:
+        """The caption in one line."""
+        return " ".join(self.caption.split())
+
+    def rst(self, kind: str) -> str:
+        """Title and caption in reStructuredText."""
+        return f"**{self.title(kind)}.** {self.text}".replace("|", r"\|")

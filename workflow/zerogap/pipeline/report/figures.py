@@ -17,7 +17,6 @@ from zerogap.reporting.figures.supplementary import (
     plot_loss,
     plot_scatter,
     plot_sensitivity,
-    plot_subsets,
 )
 
 if TYPE_CHECKING:
@@ -32,14 +31,13 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "1",
         "overlap with the greedy trajectory, token ranks",
         """
-        **Figure 1: how a contaminated model generates.** Left: ROUGE-L between each sampled
-        response and the model's own greedy response to the same question. A faint point is one
-        sample, a solid point the mean of one question; memorised questions are close to 1. Right:
-        the contaminated model is given the clean model's greedy response. For each of the first ten
-        steps, a bar shows the ranks that it gives to the clean model's token where it would have
-        chosen a different one, as shares of these disagreements (their number is above the bar).
-        RailCap relies on both: returning to the greedy trajectory reveals memorisation, and the
-        runner-up is often the clean model's token.
+        Left: ROUGE-L between each sampled response and the model's own greedy response to the same
+        question. A faint point is one sample, a solid point the mean of one question; memorised
+        questions are close to 1. Right: the contaminated model is given the clean model's greedy
+        response. For each of the first ten steps, a bar shows the ranks that it gives to the clean
+        model's token where it would have chosen a different one, as shares of these disagreements
+        (their number is above the bar). RailCap relies on both: returning to the greedy trajectory
+        reveals memorisation, and the runner-up is often the clean model's token.
         """,
     ),
     "readout_variance": Entry(
@@ -48,12 +46,11 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "2",
         "0/1 readout and solve probability of two batches",
         """
-        **Figure 2: does the readout reproduce?** Two batches of responses of one clean model, with
-        the questions sorted by the first batch. Left: one response per question, right or wrong
-        (with vertical jitter). Where the colours disagree, a second evaluation of the same model
-        contradicts the first. Right: the share of correct responses; the second batch should follow
-        the first within sampling noise. The note in each panel gives the mean distance between the
-        two batches per question.
+        Two batches of responses of one clean model, with the questions sorted by the first batch.
+        Left: one response per question, right or wrong (with vertical jitter). Where the colours
+        disagree, a second evaluation of the same model contradicts the first. Right: the share of
+        correct responses; the second batch should follow the first within sampling noise. The note
+        in each panel gives the mean distance between the two batches per question.
         """,
     ),
     "scatter": Entry(
@@ -62,27 +59,12 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "scatter",
         "every question, clean model and strategy",
         """
-        **Question by question (not in the paper).** One point per question: how often the clean
-        model solves it, and how often the contaminated model does under each strategy. A perfect
-        restoration lies on the diagonal. Above it, contamination remains, as for leaked questions
-        (blue points) under Identity. Below it, a strategy did damage, which unleaked questions
-        (orange triangles) should not show. Points are translucent and moved by up to half a step of
-        the grid of counts, equally in every panel. A question for which a strategy kept no response
-        counts as never solved.
-        """,
-    ),
-    "subsets": Entry(
-        made_of(plot_subsets, sources.STRATEGY_METRICS, LABELS, TITLE),
-        BEYOND,
-        "subsets",
-        "leaked and unleaked questions separately",
-        """
-        **Leaked and unleaked questions separately (not in the paper).** One panel per metric, one
-        row per strategy; bars are bootstrap intervals over questions. *Solved* is the mean solve
-        probability: a perfect restoration has the clean model's value in both colours. All other
-        panels show gaps: 0 is perfect, and the second batch of the clean model shows how close to 0
-        a strategy can come. In the second and third row, the two right panels add up to the left
-        one. The numbers of every setting are in the table *subsets*.
+        One point per question: how often the clean model solves it, and how often the contaminated
+        model does under each strategy. A perfect restoration lies on the diagonal. Above it,
+        contamination remains, as for leaked questions (blue points) under Identity. Below it, a
+        strategy did damage, which unleaked questions (orange triangles) should not show. Points are
+        translucent and moved by up to half a step of the grid of counts, equally in every panel. A
+        question for which a strategy kept no response counts as never solved.
         """,
     ),
     "strata": Entry(
@@ -91,11 +73,11 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "strata",
         "gaps by the clean model's solve probability",
         """
-        **Where SA-PPG comes from (not in the paper).** The mean distance to the clean model against
-        the clean model's own solve probability; neighbouring strata are joined. High values on the
-        left: questions that the clean model hardly solves are still inflated. High values on the
-        right: questions that it does solve are damaged. The bars show the number of questions per
-        range. SA-PPG gives every stratum the same weight, however few questions it has.
+        The mean distance to the clean model against the clean model's own solve probability;
+        neighbouring strata are joined. High values on the left: questions that the clean model
+        hardly solves are still inflated. High values on the right: questions that it does solve are
+        damaged. The bars show the number of questions per range. SA-PPG gives every stratum the
+        same weight, however few questions it has.
         """,
     ),
     "sensitivity": Entry(
@@ -104,11 +86,10 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "sensitivity",
         "SA-PPG against B and m",
         """
-        **Does the comparison depend on B or m? (not in the paper)** Left: SA-PPG with fewer and
-        more strata than in the protocol, with all samples; B = 1 is A-PPG. Right: SA-PPG with fewer
-        samples per question, drawn from those of the run; the band is one standard deviation over
-        draws. If the lines keep their order, neither choice decides the comparison. Few samples
-        make small gaps look larger but hardly change large ones.
+        Left: SA-PPG with fewer and more strata than in the protocol, with all samples; B = 1 is
+        A-PPG. Right: SA-PPG with fewer samples per question, drawn from those of the run; the band
+        is one standard deviation over draws. If the lines keep their order, neither choice decides
+        the comparison. Few samples make small gaps look larger but hardly change large ones.
         """,
     ),
     "diagnostics": Entry(
@@ -117,15 +98,15 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "diagnostics",
         "steps on the rail, interventions, recovery rate",
         """
-        **Diagnostics (not in the paper).** One row of panels per setting. Left: steps per response
-        at which the last n tokens occur in the model's own greedy trajectory, by kind of the token
-        that comes next there (the rail token); behind each bar, their share of all steps. Under
-        RailCap these are its interventions. If the bars of leaked questions are not longer than the
-        others, RailCap is not selective. Middle: how often the rail token is drawn at these steps,
-        with and without RailCap. Right: the recovery rate of the clean model, the share of its
-        solve probability that remains after the runner-up was forced at one random step of its
-        greedy trajectory, by kind of the token that it replaced; at 1 nothing is lost. Error bars
-        (middle and right) are bootstrap intervals over questions.
+        One row of panels per setting. Left: steps per response at which the last n tokens occur in
+        the model's own greedy trajectory, by kind of the token that comes next there (the rail
+        token); behind each bar, their share of all steps. Under RailCap these are its
+        interventions. If the bars of leaked questions are not longer than the others, RailCap is
+        not selective. Middle: how often the rail token is drawn at these steps, with and without
+        RailCap. Right: the recovery rate of the clean model, the share of its solve probability
+        that remains after the runner-up was forced at one random step of its greedy trajectory, by
+        kind of the token that it replaced; at 1 nothing is lost. Error bars (middle and right) are
+        bootstrap intervals over questions.
         """,
         mem_mb=4000,
     ),
@@ -135,11 +116,11 @@ FIGURES: dict[str, Entry["Figure"]] = {
         "loss",
         "training loss",
         """
-        **Training loss (not in the paper).** One panel per model: the clean model, and the
-        contaminated models, which are trained further from it with the leaked questions mixed in. A
-        line is a moving average; the faint line behind it is the loss of every step. A contaminated
-        model that has memorised ends low. If a curve is still falling at the end, the model was not
-        trained long enough for its strategies to mean much.
+        One panel per model: the clean model, and the contaminated models, which are trained further
+        from it with the leaked questions mixed in. A line is a moving average; the faint line
+        behind it is the loss of every step. A contaminated model that has memorised ends low. If a
+        curve is still falling at the end, the model was not trained long enough for its strategies
+        to mean much.
         """,
     ),
 }

@@ -132,20 +132,6 @@ PRIMARY_METRICS_AND_ABLATION = Source(
 )
 
 
-def _rows_of(metrics: pd.DataFrame, strategies: Sequence[str]) -> pd.DataFrame:
-    """The rows of the given strategies, in their order."""
-    by_strategy = metrics.set_index("strategy")
-    found = [strategy for strategy in strategies if strategy in by_strategy.index]
-    return by_strategy.loc[found].reset_index()
-
-
-STRATEGY_METRICS = made_of(
-    _rows_of,
-    Source(_primary_file("metrics.parquet"), partial(parquet.read, contract="metrics")),
-    value(lambda config: ["clean", "clean_batch2", *config.strategies, ALL_ZERO]),
-)
-
-
 # Solve counts of the primary setting.
 
 
@@ -161,37 +147,6 @@ def read_clean(clean: Mapping[str, str]) -> pd.DataFrame:
     """A clean model's `solve` table, with the leaked questions of the benchmark."""
     questions = parquet.read(clean["questions"], "questions")
     return with_leaked_of(questions, parquet.read(clean["solve"], "solve"))
-
-
-def metrics_inputs(config: Config) -> list[dict[str, Any]]:
-    """What each file of metrics is computed from, for the report of an unfinished run.
-
-    `strategies` are the solve counts by name. `only` names those whose rows the file has; empty
-    for all.
-    """
-    inputs = []
-    for model, benchmark in _settings(config):
-        for name, tables, only in (
-            ("metrics", targets.solve_tables(config, model, benchmark), []),
-            (
-                "ablation_metrics",
-                targets.ablation_tables(config, model, benchmark),
-                jobs.ablation(config, model, benchmark),
-            ),
-        ):
-            if name == "metrics" or only:
-                clean = _clean(config, model, benchmark, "batch1")
-                inputs.append(
-                    {
-                        "model": model,
-                        "benchmark": benchmark,
-                        "clean": {key: str(path) for key, path in clean.items()},
-                        "metrics": str(_file(config, model, benchmark, f"{name}.parquet")),
-                        "strategies": tables,
-                        "only": only,
-                    }
-                )
-    return inputs
 
 
 def _clean_batch(batch: str) -> Source[pd.DataFrame]:

@@ -22,11 +22,10 @@ from zerogap.reporting.tables.compare import main_vs_paper, of_one_setting
 from zerogap.reporting.tables.diagnostics import diagnostics
 
 _VS_PAPER_CAPTION = """
-    **This run and the paper.** Each value of this run next to the published one. If this run
-    follows the paper's protocol, the difference and its interval are shown: an interval that
-    contains 0 is compatible with the published number (it does not cover training seeds). Otherwise
-    compare the order of the rows and the signs, not the numbers; a note below the table lists what
-    differs. A dash is a value that the paper does not give.
+    Each value of this run next to the published one. If this run follows the paper's protocol, the
+    difference and its interval are shown: an interval that contains 0 is compatible with the
+    published number (it does not cover training seeds). Otherwise compare the order of the rows and
+    the signs, not the numbers. A dash is a value that the paper does not give.
 """
 
 TABLES: dict[str, Entry[Table]] = {
@@ -36,10 +35,10 @@ TABLES: dict[str, Entry[Table]] = {
         "3",
         "SA-PPG in every setting",
         """
-        **Table 3: SA-PPG of every strategy in every setting.** A column is one contaminated model,
-        compared with the clean model of the same family. Before calling two rows different, look at
-        the interval of their paired difference in the table *intervals*, not at whether their own
-        intervals (small print) overlap.
+        SA-PPG of each strategy in every setting (benchmark × model); reference: the clean model
+        M_cl of the benchmark. Lower is better. Before calling two rows different, look at the
+        interval of their paired difference in the table “intervals”, not at whether their own
+        intervals overlap.
         """,
     ),
     "reversal": Entry(
@@ -48,11 +47,10 @@ TABLES: dict[str, Entry[Table]] = {
         "1",
         "G-AP and SA-PPG of the same responses",
         """
-        **Table 1: the same responses under two metrics.** G-AP compares two accuracies, with one
-        response per question. SA-PPG compares solve probabilities question by question and gives
-        every level of the clean model's solve probability the same weight. Check whether both
-        columns rank the strategies in the same order: a strategy that is best only under G-AP has
-        errors that cancel. Small print: bootstrap intervals.
+        G-AP compares two accuracies, with one 0/1 mark per question; SA-PPG compares the solve
+        probabilities of the same responses question by question, and gives every level of the clean
+        model's solve probability the same weight. A strategy that is best only under G-AP has
+        errors that cancel. Reference: the clean model M_cl.
         """,
     ),
     "decomposition": Entry(
@@ -61,9 +59,11 @@ TABLES: dict[str, Entry[Table]] = {
         "2",
         "the metrics and their components",
         """
-        **Table 2: where the gaps come from.** If remaining contamination (Δ⁺) and damage (Δ⁻) are
-        equal, G-APP vanishes although hardly any question is restored. If the clean model is weak,
-        All-Zero does well under equal weights (A-PPG); SA-PPG is designed to expose it.
+        The aggregates and their components. Δ⁺: under-suppression (remaining contamination), Δ⁻:
+        over-suppression (damage); A-PPG = Δ⁺ + Δ⁻ and G-APP = |Δ⁺ − Δ⁻|, which vanishes if both are
+        equal although hardly any question is restored. All-Zero is an artificial strategy that
+        fails every question: if the clean model is weak, it does well under equal weights (A-PPG),
+        which SA-PPG is designed to expose.
         """,
     ),
     "ablation": Entry(
@@ -72,10 +72,11 @@ TABLES: dict[str, Entry[Table]] = {
         "4",
         "ablation of RailCap",
         """
-        **Table 4: ablation of RailCap.** With a small n, RailCap takes a few shared tokens for a
-        return to the greedy trajectory and intervenes often. In the paper S-Δ⁺ (remaining
-        contamination) is then low and S-Δ⁻ (damage) high; check whether this run shows the same.
-        Identity and All-Zero are the two extremes.
+        The n-gram threshold n, with the cap at the runner-up, and a hard ban of the rail token
+        instead of the cap. S-Δ⁺ and S-Δ⁻ are the positive and negative parts of the gaps, averaged
+        over strata like SA-PPG, to which they add up. With a small n, RailCap takes a few shared
+        tokens for a return to the greedy trajectory and intervenes often. Bold row name: the
+        configuration of the other tables.
         """,
     ),
     "inline_numbers": Entry(
@@ -84,10 +85,8 @@ TABLES: dict[str, Entry[Table]] = {
         "text",
         "numbers quoted in the text",
         """
-        **The numbers quoted in the paper's text.** How well each readout reproduces between two
-        batches of one clean model, how many questions that model never solves, how often the clean
-        model's token is the contaminated model's runner-up, and the ratios that the paper derives
-        from its Table 2. A ratio whose denominator is close to 0 has a wide interval.
+        The numbers quoted in the paper's text, with bootstrap intervals over questions, next to the
+        published values. A ratio whose denominator is close to 0 has a wide interval.
         """,
     ),
     "intervals": Entry(
@@ -96,11 +95,11 @@ TABLES: dict[str, Entry[Table]] = {
         "intervals",
         "metric values with intervals, paired differences",
         """
-        **Metric values with intervals (not in the paper).** In each bootstrap resample both
-        strategies of a difference are evaluated on the same questions, so that a hard question
-        counts for both. If the interval of a difference excludes 0, other questions of this kind
-        would most likely show the same sign. If you compare many differences, rely on those with
-        a †.
+        Metric values with bootstrap intervals over questions. Differences are paired: both
+        strategies are evaluated on the same resampled questions; below zero, the strategy of the
+        row is better. If you compare many differences, rely on those with a †. Corrected: SA-PPG
+        minus the bias due to finitely many samples. The second batch of the clean model is the
+        noise floor: the value that a perfect restoration would have.
         """,
     ),
     "pairs": Entry(
@@ -109,11 +108,13 @@ TABLES: dict[str, Entry[Table]] = {
         "pairs",
         "differences between all pairs of strategies",
         """
-        **Differences between all pairs of strategies (not in the paper).** Use the interval of
-        *this pair alone* for a comparison that you had in mind before you saw the results. Use the
-        wider interval *among all pairs* if you look for whichever strategies differ: if all were
-        equally good, one or more of these intervals would exclude 0 in about 5 % of runs (up to 7 %
-        with 80 to 100 questions).
+        Paired differences in SA-PPG between all pairs of strategies; below zero, the first one is
+        closer to the clean model. This pair alone: the interval of one difference, for a comparison
+        that you had in mind before you saw the results. Among all pairs: wider intervals that cover
+        all pairs of a setting together, the second batch of the clean model included (max-T over
+        the same bootstrap resamples), if you look for whichever strategies differ; if all were
+        equally good, one or more of them would exclude 0 in about 5 % of runs (up to 7 % with 80 to
+        100 questions).
         """,
     ),
     "variants": Entry(
@@ -122,10 +123,10 @@ TABLES: dict[str, Entry[Table]] = {
         "variants",
         "TED and LNE-blocking with both choices that their sources leave open",
         """
-        **What the baselines' sources leave open (not in the paper).** TED may drop every response
-        of a question. The authors then count it as unsolved; the variant scores its unfiltered
-        responses instead. If *No samples* is large, TED's headline value is mostly about these
-        questions. The rounding of LNE-blocking's number of blocked steps is not documented.
+        Baselines with both choices that their sources leave open. TED counts a question without
+        responses left as unsolved; the variant takes all of its responses. No samples: the share of
+        such questions; if it is large, TED's value is mostly about them. LNE-blocking rounds the
+        number of blocked steps down; the variant rounds to the nearest.
         """,
     ),
     "subsets": Entry(
@@ -134,11 +135,10 @@ TABLES: dict[str, Entry[Table]] = {
         "subsets",
         "leaked and unleaked questions separately",
         """
-        **Leaked and unleaked questions separately (not in the paper).** On leaked questions a
-        strategy should lower the solve probability to the clean model's; on unleaked ones it should
-        change nothing. Δ⁺ on leaked questions is remaining contamination; Δ⁻ on unleaked questions
-        is damage to questions that did not leak. SA-PPG forms its strata within each subset, so the
-        two values do not average to that of Table 3.
+        Leaked and unleaked questions separately: mean solve probability, every metric, and the
+        components that add up to A-PPG and SA-PPG. Δ⁺ on leaked questions is remaining
+        contamination; Δ⁻ on unleaked questions is damage to questions that did not leak. Strata are
+        formed within the subset, so the two values do not average to that of Table 3.
         """,
     ),
     "noise_floor": Entry(
@@ -147,11 +147,10 @@ TABLES: dict[str, Entry[Table]] = {
         "noise floor",
         "two batches of the clean model",
         """
-        **The noise floor (not in the paper).** A second batch of responses of the clean model,
-        evaluated as if it were a strategy. With infinitely many samples every gap would be 0; with
-        finitely many, every metric that takes absolute values is above 0. A strategy at this level
-        cannot be distinguished from a perfect one. Mean and s.d. of G-AP show how much it depends
-        on which single response it uses.
+        A second batch of the clean model, evaluated as if it were a strategy: a strategy at this
+        level cannot be distinguished from a perfect one. Mean and s.d. of G-AP are over every
+        choice of the one response that it uses. Corrected: SA-PPG minus the bias due to finitely
+        many samples. Benchmarks with the same clean model have the same noise floor.
         """,
     ),
     "diagnostics": Entry(
@@ -160,17 +159,16 @@ TABLES: dict[str, Entry[Table]] = {
         "diagnostics",
         "steps on the rail, interventions, recovery rate",
         """
-        **Diagnostics (not in the paper).** A response is on the rail where its last n tokens (4
-        unless RailCap's n differs) occur in the greedy trajectory of the model that it was sampled
-        from; the trajectory's next token is the rail token. RailCap intervenes at these steps. It
-        is selective if responses to leaked questions are on the rail more often than others. Kinds
-        of the rail token: *digit* (it contains one), *operator* (signs of arithmetic), *space*,
-        *end*, and *word* (everything else). *Rail token drawn* is how often a response follows the
-        rail, for RailCap in spite of the cap. The recovery rate belongs to the clean model: its
-        responses follow the greedy trajectory up to one random step, take the runner-up there and
-        are sampled from then on. Their share of correct answers is divided by the solve
-        probability, on questions that the clean model solves. The greedy beginning may itself
-        change how often a response is correct, so the rate can exceed 1.
+        How responses relate to the greedy trajectory. A response is on the rail where its last n
+        tokens (4 unless RailCap's n differs) occur in the trajectory of the model that it was
+        sampled from; the trajectory's next token is the rail token. RailCap intervenes at these
+        steps. Kinds of the rail token: digit (it contains one), operator (signs of arithmetic),
+        space, end, and word (everything else). Rail token drawn: how often a response follows the
+        rail, for RailCap in spite of the cap. Entropies are in nats. Recovery rate: responses of
+        the clean model follow its greedy trajectory up to one random step, take the runner-up there
+        and are sampled from then on; the share of correct ones is divided by the solve probability,
+        on questions that the clean model solves. The greedy beginning may itself change how often a
+        response is correct, so the rate can exceed 1.
         """,
         mem_mb=4000,
     ),
@@ -180,12 +178,11 @@ TABLES: dict[str, Entry[Table]] = {
         "extraction",
         "the same responses under every extraction rule",
         """
-        **Does the rule of answer extraction matter? (not in the paper)** The same responses scored
-        by this run's rule and by the others: how many give an answer, how many are correct, and how
-        often a rule gives the same mark as this run's rule. If the last is close to 1, the results
-        do not depend on the rule. *strict-match* of *gsm8k* (the number after "####") and of
-        *gsm8k_cot* (after "The answer is") and *flexible-extract* (the last number) are the filters
-        of the same names in lm_eval.
+        The same responses under every rule of answer extraction, all settings together: how many
+        give an answer, how many are correct, and how often a rule gives the same mark as this run's
+        rule. If the last is close to 1, the results do not depend on the rule. strict-match of
+        gsm8k (the number after "####") and of gsm8k_cot (after "The answer is") and
+        flexible-extract (the last number) are the filters of the same names in lm_eval.
         """,
         mem_mb=8000,
     ),
@@ -195,13 +192,11 @@ TABLES: dict[str, Entry[Table]] = {
         "cost",
         "tokens and seconds of trainings, decoding and samples",
         """
-        **The cost of this run (not in the paper).** Trainings, greedy decoding, localisation of
-        shortcut neurons, token ranks, the recovery rate, and every cell of samples; pretraining and
-        paraphrasing by a local model are not included. Seconds are wall-clock seconds from
-        Snakemake's benchmark files and include loading the model; for a job that was resumed, those
-        of the last attempt. Jobs that ran in parallel each count, so the total exceeds the elapsed
-        time. A cell with several shards is their sum. TED samples no responses of its own: it
-        filters those of Identity.
+        Responses, generated tokens (without prompts) and wall-clock seconds, loading included, of
+        every training, decoding and sampling job, and their totals. Pretraining and paraphrasing by
+        a local model are not included. Jobs that ran at the same time each count in full; of a
+        resumed job, only the last attempt. TED samples no responses of its own. The preparation of
+        a base model counts in every run that shares it.
         """,
         mem_mb=8000,
     ),
@@ -257,13 +252,13 @@ TABLES: dict[str, Entry[Table]] = {
         "memorisation",
         "whether the models memorised the leaked questions",
         """
-        **Did the contaminated models memorise?** A contaminated model should solve leaked questions
-        more often than the clean model does (inflation, in excess of the change on unleaked
-        questions), and its responses to them should collapse onto its greedy response (ROUGE-L).
-        *Memorised*: both signs are clear. *Weakly memorised*: one sign is missing or below its
-        bound, or the ROUGE-L of unleaked questions exceeds its own bound. *Not memorised*: neither
-        sign is present, and the results of the strategies on that model say nothing about
-        mitigation.
+        Did the contaminated models memorise the leaked questions? Solved: mean solve probability.
+        Inflation: its increase on leaked questions minus that on unleaked ones. ROUGE-L: mean
+        overlap of a response with the model's own greedy response. Collapse: its difference between
+        leaked and unleaked questions. Excess: its difference from the clean model's overlap with
+        its own greedy responses, on unleaked questions. Verbatim: the share of leaked responses
+        that repeat the greedy response. Where neither inflation nor collapse is present, the
+        results of the strategies say nothing about mitigation.
         """,
     ),
 }

@@ -1,4 +1,4 @@
-"""Figures that the paper does not have: every question, subsets, sensitivity, training loss."""
+"""Figures that the paper does not have: every question, sensitivity, training loss."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from zerogap.reporting.figures.style import (
     panels,
     point_size,
 )
-from zerogap.reporting.labels import METRICS, Labels
+from zerogap.reporting.labels import Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,46 +92,6 @@ def _add_scatter_legend(axis: "Axes", panel: "Axes") -> None:
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set_alpha(1)
-
-
-def plot_subsets(metrics: pd.DataFrame, labels: Labels, title: str = "") -> "Figure":
-    """Leaked and unleaked questions separately: one panel per metric, one row per strategy.
-
-    Args:
-        metrics: `metrics` table of one setting; its strategies are drawn in their order.
-        labels: Names to show.
-        title: The setting, over the panels.
-    """
-    strategies = list(dict.fromkeys(metrics["strategy"]))
-    size = (7.2, 1.1 + 0.54 * len(strategies))
-    with panels(3, 3, size, title, sharex="row", sharey=True) as (figure, axes):
-        for axis, (metric, name) in zip(axes.flat, METRICS.items(), strict=True):
-            _plot_metric(axis, metrics[metrics["metric"] == metric], strategies)
-            axis.set_title(name)
-            axis.set_yticks(range(len(strategies)), map(labels.strategy, strategies))
-            axis.set_xlim(left=-0.02)  # room for a marker at 0
-            axis.grid(axis="x", linewidth=0.4, color="#dddddd")
-            axis.set_axisbelow(True)
-        axes[0, 0].invert_yaxis()
-        handles, names = axes[0, 1].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=2)
-    return figure
-
-
-def _plot_metric(axis: "Axes", values: pd.DataFrame, strategies: list[str]) -> None:
-    row_index = {strategy: k for k, strategy in enumerate(strategies)}
-    for (subset, (colour, marker)), offset in zip(SUBSET_STYLE.items(), (-0.17, 0.17), strict=True):
-        rows = values[values["subset"] == subset]
-        axis.errorbar(
-            rows["value"],
-            rows["strategy"].map(row_index) + offset,
-            xerr=[rows["value"] - rows["ci_low"], rows["ci_high"] - rows["value"]],
-            fmt=marker,
-            color=colour,
-            markersize=3.2,
-            elinewidth=1.0,
-            label=f"{subset} questions",
-        )
 
 
 def plot_sensitivity(table: pd.DataFrame, title: str = "") -> "Figure":

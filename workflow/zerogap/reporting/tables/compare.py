@@ -8,7 +8,7 @@ from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Cell, Column, Table
 from zerogap.reporting.tables import paper
-from zerogap.reporting.tables.paper import Setting
+from zerogap.reporting.tables.rows import Setting
 
 
 def main_vs_paper(values: MetricTable, labels: Labels, differences: Sequence[str]) -> Table:
@@ -77,14 +77,7 @@ def vs_paper(table: Table, published: Table, differences: Sequence[str]) -> Tabl
             published_cell = published_cells.get((row.key, column.key), Cell())
             cells += [published_cell, cell, _difference(cell, published_cell)][: len(parts)]
         rows.append(replace(row, cells=tuple(cells)))
-    return replace(
-        table,
-        label=f"{table.label}-paper",
-        caption=f"This run next to the paper. {table.caption}",
-        columns=columns,
-        rows=tuple(rows),
-        notes=(*table.notes, note),
-    )
+    return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, note))
 
 
 def _difference(cell: Cell, published: Cell) -> Cell:

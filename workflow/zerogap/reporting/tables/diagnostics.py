@@ -51,13 +51,6 @@ def diagnostics(values: pd.DataFrame, labels: Labels) -> Table:
         clean = _by_column(setting[setting["responses"] == CLEAN])
         notes.append(f"Recovery rate of {section}: {_recovery(clean)}.")
     return Table(
-        label="tab:diagnostics",
-        caption=(
-            "How responses relate to the greedy trajectory. Rail steps per response are by kind of "
-            "the rail token; under RailCap they are its interventions. Entropies are in nats. The "
-            "recovery rate is the share of the clean model's solve probability that remains after "
-            "the runner-up was forced once."
-        ),
         index_label="Responses",
         columns=tuple(COLUMNS.values()),
         rows=tuple(rows),

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from zerogap.errors import InputError
 from zerogap.reporting.labels import Labels
 from zerogap.reporting.metric_table import MetricTable, ordered
 from zerogap.reporting.render import Cell, Column, Row, Table
@@ -13,6 +15,7 @@ NOISE_FLOOR = {"clean_batch2": "Noise floor"}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
 NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
 Columns = tuple[Column, ...]
+Setting = tuple[str, str]  # (model, benchmark)
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
     "the tables of intervals and of all pairs. Identity and the noise floor do not compete."
@@ -47,7 +50,7 @@ def rows_by_setting(values: MetricTable, labels: Labels, columns: Columns) -> tu
 
 
 def strategy_names(
-    values: MetricTable, labels: Labels, settings: Sequence[tuple[str, str]], order: Sequence[str]
+    values: MetricTable, labels: Labels, settings: Sequence[Setting], order: Sequence[str]
 ) -> dict[str, str]:
     """The paper's strategies in the given order; others come before RailCap, the last one."""
     strategies = dict.fromkeys(s for setting in settings for s in values.strategies(*setting))
@@ -104,15 +107,37 @@ def difference_notes(columns: Columns, rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def strategy_rows(
-    values: MetricTable, setting: tuple[str, str], names: Mapping[str, str], columns: Columns
-) -> tuple[Row, ...]:
-    """One row per strategy of a setting that has any of the columns' metrics."""
+def setting_table(
+    values: MetricTable,
+    labels: Labels,
+    setting: Setting,
+    names: Mapping[str, str],
+    titles: Mapping[str, str],
+    **options: Any,
+) -> Table:
+    """A table of one setting, with a row per strategy that has any of the metrics.
+
+    Args:
+        values: Metric values.
+        labels: Names to show.
+        setting: The setting; a note names it.
+        names: Strategy to name to show, in the order of the rows.
+        titles: Metric to heading, in the order of the columns.
+        options: Other attributes of the table.
+
+    Raises:
+        InputError: The setting has no metric values.
+    """
+    if not values.strategies(*setting):
+        raise InputError(
+            f"setting {'/'.join(setting)}: no metric values; check primary_setting in the config"
+        )
     rows: list[Row] = []
     for strategy, name in names.items():
-        cells = [values.get(*setting, strategy, column.key) for column in columns]
+        cells = [values.get(*setting, strategy, metric) for metric in titles]
         rows += metric_row(strategy, name, cells)
-    return tuple(rows)
+    note = f"Setting: {labels.setting(*setting)}."
+    return Table(columns_of(titles), tuple(rows), notes=(note,), **options)
 
 
 def _printed_values(table: Table, column: int) -> dict[str, float]:

@@ -71,15 +71,6 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
         rows.append(Row(f"{row['model']}/{row['benchmark']}", setting, (verdict, *cells)))
         notes.append(f"{setting}: {row['verdict']}. {row['text']}")
     return Table(
-        label="tab:memorisation",
-        caption=(
-            "Did the contaminated models memorise the leaked questions? Solved: mean solve "
-            "probability. Inflation: its increase on leaked questions minus that on unleaked "
-            "ones. ROUGE-L: mean overlap of a response with the model's own greedy response. "
-            "Collapse: its difference between leaked and unleaked questions. Excess: its "
-            "difference from the clean model's overlap with its own greedy responses, on unleaked "
-            "questions. Verbatim: the share of leaked responses that repeat the greedy response."
-        ),
         index_label="Contaminated model",
         columns=(Column("verdict", "Verdict", align="l"), *columns),
         rows=tuple(rows),
@@ -104,8 +95,6 @@ def extraction_agreement(agreements: Sequence[OwnerAgreement], labels: Labels) -
             section = owner.label if len(agreements) > 1 else ""
             rows.append(Row(strategy, labels.strategy(strategy), tuple(cells), section))
     return Table(
-        label="tab:extraction-agreement",
-        caption="The same responses under every rule of answer extraction, all settings together.",
         index_label="Strategy",
         columns=columns,
         rows=tuple(rows),
@@ -153,13 +142,6 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
     untimed = int(jobs["seconds"].isna().sum())
     note = f"{untimed} job(s) have no timing; the totals leave out their seconds."
     return Table(
-        label="tab:cost",
-        caption=(
-            "Responses, generated tokens (without prompts) and wall-clock seconds of every "
-            "training, decoding and sampling job, and their totals. Jobs that ran at the same time "
-            "each count in full. The preparation of a base model counts in every run that shares "
-            "it."
-        ),
         index_label="Job",
         columns=columns_of(
             {

@@ -10,11 +10,12 @@ from zerogap.reporting.metric_table import MetricTable, ordered
 from zerogap.reporting.render import Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
+    Setting,
     columns_of,
     difference_notes,
     metric_row,
     rows_by_setting,
-    strategy_rows,
+    setting_table,
 )
 
 # Strategies whose sources leave a choice open, each followed by its other choice.
@@ -35,15 +36,6 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
     )
     rows = rows_by_setting(values, labels, columns)
     return Table(
-        label="tab:intervals",
-        caption=(
-            "Metric values with bootstrap intervals over questions. Differences are paired: both "
-            "strategies are evaluated on the same resampled questions; below zero, the strategy "
-            "of the row is better. Corrected: SA-PPG minus the bias due to finitely many "
-            "samples. The second batch of the clean model is the noise floor: the value that a "
-            "perfect restoration would have."
-        ),
-        index_label="",
         columns=columns,
         rows=rows,
         notes=difference_notes(columns, rows),
@@ -68,13 +60,6 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
                 labels.setting(*setting),
             )
     return Table(
-        label="tab:pairs",
-        caption=(
-            "Paired differences in SA-PPG between all pairs of strategies; below zero, the first "
-            "one is closer to the clean model. This pair alone: the interval of one difference. "
-            "Among all pairs: wider intervals that cover all pairs of a setting together, the "
-            "second batch of the clean model included (max-T over the same bootstrap resamples)."
-        ),
         index_label="Pair",
         columns=columns_of({"vs": "This pair alone", "maxt_vs": "Among all pairs"}),
         rows=tuple(rows),
@@ -84,34 +69,18 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
     )
 
 
-def variants(values: MetricTable, labels: Labels, setting: tuple[str, str]) -> Table:
+def variants(values: MetricTable, labels: Labels, setting: Setting) -> Table:
     """Baselines with both choices where their sources leave one open."""
-    columns = columns_of(
-        {
-            "sa_ppg": "SA-PPG",
-            "sa_ppg_vs_identity": "SA-PPG − Identity",
-            "a_ppg": "A-PPG",
-            "delta_plus": "Δ⁺",
-            "delta_minus": "Δ⁻",
-            "share_empty": "No samples",
-        }
-    )
     names = {key: labels.strategy(key) for key in BASELINE_VARIANTS}
-    return Table(
-        label="tab:variants",
-        caption=(
-            f"Baselines with both choices that their sources leave open, on "
-            f"{labels.setting(*setting)}. TED "
-            "counts a question without responses left as unsolved; the variant takes all of its "
-            "responses. No samples: the share of such questions. LNE-blocking rounds the number "
-            "of blocked steps down; the variant rounds to the nearest."
-        ),
-        index_label="",
-        columns=columns,
-        rows=strategy_rows(values, setting, names, columns),
-        decimals=3,
-        intervals=True,
-    )
+    titles = {
+        "sa_ppg": "SA-PPG",
+        "sa_ppg_vs_identity": "SA-PPG − Identity",
+        "a_ppg": "A-PPG",
+        "delta_plus": "Δ⁺",
+        "delta_minus": "Δ⁻",
+        "share_empty": "No samples",
+    }
+    return setting_table(values, labels, setting, names, titles, decimals=3, intervals=True)
 
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
@@ -128,12 +97,6 @@ def subsets(values: MetricTable, labels: Labels) -> Table:
                     labels.setting(*setting),
                 )
     return Table(
-        label="tab:subsets",
-        caption=(
-            "Leaked and unleaked questions separately: mean solve probability, every metric, and "
-            "the components that add up to A-PPG and SA-PPG. Strata are formed within the subset."
-        ),
-        index_label="",
         columns=columns_of(METRICS),
         rows=tuple(rows),
         decimals=3,
@@ -160,14 +123,6 @@ def noise_floor(values: MetricTable, labels: Labels) -> Table:
         cells = [values.get(*setting, "clean_batch2", column.key) for column in columns]
         rows += metric_row("/".join(setting), labels.setting(*setting), cells)
     return Table(
-        label="tab:noise",
-        caption=(
-            "The noise floor: a second batch of the clean model compared with the first. Mean and "
-            "s.d. of G-AP are over every choice of the one response that it uses. Corrected: "
-            "SA-PPG minus the bias due to finitely many samples. Benchmarks with the same clean "
-            "model have the same noise floor."
-        ),
-        index_label="",
         columns=columns,
         rows=tuple(rows),
     )
