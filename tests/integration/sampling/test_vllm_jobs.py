@@ -1,10 +1,14 @@
 """Jobs that decode with vLLM, with a module in its place: part files, resuming, shards."""
 
+import os
+import re
+import subprocess
 import sys
 
 import pandas as pd
 import pytest
 
+from helpers.dry_runs import snakemake
 from helpers.fake_vllm import FakeVllm
 from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import model
@@ -13,6 +17,7 @@ from zerogap.sampling import cell, jobs
 from zerogap.sampling.ranks import step_entropies
 
 QUESTIONS = 6
+STRATEGIES = ("identity", "railcap", "shortcut")
 PARAMETERS = {
     "sampling": SAMPLING | {"max_new_tokens": 5, "batch_size": "auto"},
     "benchmark": BENCHMARK | {"stop": ["Q:"]},
@@ -125,3 +130,32 @@ def test_a_shard_draws_what_the_whole_does(inputs, greedy, tmp_path):
     shard = sample(inputs, greedy, tmp_path / "shard", shard=(1, 3))
     expected = whole[whole.question_id.isin(["test-0001", "test-0004"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(shard, expected)
+
+
+def test_rules_that_decode_with_vllm_run_in_its_environment():
+    process = snakemake(
+        *("-n", "--printshellcmds", "--cores", "1", "--configfile", "profiles/quick/quick.yaml"),
+        *("--config", "decoding={engine: vllm}", "run=dry_run", "--"),
+        *(f"results/dry_run/llama2/gsm8k/cells/{name}/samples.parquet" for name in STRATEGIES),
+    )
+    commands = process.stdout + process.stderr
+    found = re.findall(r"Shell command: (.*python) workflow/scripts/(\w+)\.py", commands)
+    in_environment = {rule for python, rule in found if python.startswith('PATH="${VLLM_PATH-}')}
+    plain = {rule for python, rule in found if python == "python"}
+    assert in_environment == {"decode_greedy", "sample_responses"}
+    assert plain >= {"train_lora", "localise_neurons", "sample_responses"}  # Shortcut's cell
+
+
+def test_the_environment_is_found_before_others(tmp_path):
+    """As the command of a rule does it; `VLLM_PATH` is empty with `--sdm conda`."""
+    (tmp_path / "python").write_text("#!/bin/sh\necho inner\n")
+    (tmp_path / "python").chmod(0o755)
+    for path, expected in ((f"{tmp_path}:", "inner\n"), ("", "")):
+        output = subprocess.run(
+            ["bash", "-c", 'PATH="${VLLM_PATH-}$PATH" python -c ""'],
+            env=os.environ | {"VLLM_PATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert output.stdout == expected

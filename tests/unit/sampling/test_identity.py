@@ -44,18 +44,7 @@ MODELS = {
 @pytest.mark.parametrize("change", MODELS)
 def test_a_model_is_another_if_anything_in_it_changed(change) -> None:
     assert model_identity(edited(MODELS[change])) != model_identity(model("llama"))
-
-
-def test_two_copies_of_a_model_are_the_same() -> None:
     assert model_identity(model("llama")) == model_identity(model("llama"))
-
-
-def test_bfloat16_weights_are_digested() -> None:
-    half = model("llama").bfloat16()
-    before = model_identity(half)
-    with torch.no_grad():
-        half.lm_head.weight[0, 0] += 1
-    assert model_identity(half) != before
 
 
 def test_a_models_identity_includes_the_active_adapter_and_its_scaling():
@@ -130,18 +119,6 @@ def test_a_parameter_that_cannot_be_written_down_is_an_error(value) -> None:
         strategy_identity(Plain(value))
 
 
-def test_a_strategy_is_another_if_its_source_changed(tmp_path, monkeypatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    found = []
-    for number in (1, 1, 2):
-        name = f"outside_{len(found)}"
-        source = f"class Mine:\n    def prepare(self, context):\n        return {number}\n"
-        (tmp_path / f"{name}.py").write_text(source)
-        found.append(source_digest(importlib.import_module(name).Mine))
-    assert found[0] == found[1] != found[2]
-    assert source_digest(Identity) is None  # ours counts by its version
-
-
 def test_a_strategy_is_another_if_a_function_of_its_module_changed(tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     found, rules = [], []
@@ -153,6 +130,7 @@ def test_a_strategy_is_another_if_a_function_of_its_module_changed(tmp_path, mon
         found.append(source_digest(importlib.import_module(name).Mine))
         rules.append(extraction_identity(extraction_rule(f"{name}:extract"))[1])
     assert found[0] != found[1]
+    assert source_digest(Identity) is None  # ours counts by its version
     assert rules == found
     assert extraction_identity(extraction_rule("numeric")) == ["numeric", None]
 

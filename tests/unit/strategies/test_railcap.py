@@ -73,31 +73,20 @@ def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppressio
     assert edited.tolist() == expected
 
 
-def one_row(trajectory, generated, logits, **parameters):
-    """Logits of one row under RailCap, as a list."""
+@pytest.mark.parametrize(
+    ("trajectory", "generated", "logits", "capped"),
+    [
+        ([1, 2, 4], [1, 2], [0.0, 1, 2, 3, 9], [0, 1, 2, 3, 3]),
+        ([1, 2, 0], [1, 2], [0.0, 1, 2, 3, 9], [0, 1, 2, 3, 9]),
+        ([1, 2, 4], [2, 1], [0.0, 1, 2, 3, 9], [0, 1, 2, 3, 9]),
+        ([1, 3, 2, 1, 3, 4], [1, 3], [0.0, 1, 2, 8, 9], [0, 1, 2, 8, 8]),
+    ],
+    ids=["at the runner-up", "below it already", "off the rail", "the last successor counts"],
+)
+def test_railcap_caps_the_rail_token_at_the_runner_up(trajectory, generated, logits, capped):
     rows = Rows(torch.tensor([0]), torch.tensor([len(generated)]), torch.tensor([generated]))
-    return edit_of(RailCap(**parameters), [trajectory])(torch.tensor([logits]), rows)[0].tolist()
-
-
-def test_railcap_caps_the_rail_token_at_the_runner_up():
-    assert one_row([1, 2, 4], [1, 2], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 3]
-
-
-def test_a_rail_token_below_the_runner_up_stays_as_it_is():
-    assert one_row([1, 2, 0], [1, 2], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 9]
-
-
-def test_off_the_rail_the_logits_stay_as_they_are():
-    assert one_row([1, 2, 4], [2, 1], [0.0, 1, 2, 3, 9], n=2) == [0, 1, 2, 3, 9]
-
-
-def test_of_a_window_that_occurs_twice_the_last_successor_counts():
-    assert one_row([1, 3, 1, 4], [1], [0.0, 1, 2, 8, 9], n=1) == [0, 1, 2, 8, 8]
-
-
-def test_the_end_token_of_the_trajectory_is_capped_too():
-    end_token = 4
-    assert one_row([1, 2, end_token], [1, 2], [0.0, 1, 2, 3, 9], n=2)[end_token] == 3
+    edited = edit_of(RailCap(n=2), [trajectory])(torch.tensor([logits]), rows)
+    assert edited[0].tolist() == capped
 
 
 @pytest.mark.parametrize(

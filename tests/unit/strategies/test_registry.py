@@ -1,7 +1,5 @@
 import subprocess
 import sys
-import types
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,50 +12,30 @@ from zerogap.strategies.registry import BUILT_IN
 CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, entry in BUILT_IN.items() if not entry.needs_base_model]
-)
-def test_a_built_in_strategy_is_built_by_its_name(name):
-    assert isinstance(build({"class": name}).prepare(CONTEXT), Intervention)
-
-
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_every_target_names_a_class_that_prepares(name):
-    assert callable(build({"class": name}).prepare)
-
-
-def test_the_registry_knows_which_strategies_filter():
-    for name, entry in BUILT_IN.items():
-        if not entry.needs_base_model:
-            intervention = build({"class": name}).prepare(CONTEXT)
-            assert (intervention.filter_responses is not None) == entry.filters_responses
-
-
-def test_a_strategy_from_outside_is_named_by_module_and_class(monkeypatch):
-    @dataclass
-    class Scale:
-        strength: int
-
-        def prepare(self, context):
-            return Intervention(edit_logits=lambda logits, rows: logits * self.strength)
-
-    module = types.ModuleType("outside")
-    module.Scale = Scale
-    monkeypatch.setitem(sys.modules, "outside", module)
-    strategy = build({"class": "outside:Scale", "parameters": {"strength": 2}})
-    assert strategy.prepare(CONTEXT).edit_logits(3, None) == 6
+def test_a_built_in_strategy_is_what_the_registry_says(name):
+    strategy, entry = build({"class": name}), BUILT_IN[name]
+    if entry.needs_base_model:
+        with pytest.raises(InputError, match="needs the base model"):
+            strategy.prepare(CONTEXT)
+    else:
+        intervention = strategy.prepare(CONTEXT)
+        assert (intervention.filter_responses is not None) == entry.filters_responses
 
 
 def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
     (tmp_path / "next_to_me.py").write_text(
         "from zerogap.strategies.base import Intervention\n"
-        "class Nothing:\n"
+        "class Scale:\n"
+        "    def __init__(self, strength):\n"
+        "        self.strength = strength\n"
         "    def prepare(self, context):\n"
-        "        return Intervention()\n"
+        "        return Intervention(edit_logits=lambda logits, rows: logits * self.strength)\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
-    assert build({"class": "next_to_me:Nothing"}).prepare(CONTEXT) == Intervention()
+    strategy = build({"class": "next_to_me:Scale", "parameters": {"strength": 2}})
+    assert strategy.prepare(CONTEXT).edit_logits(3, None) == 6
 
 
 @pytest.mark.parametrize(
