@@ -1,15 +1,16 @@
 """Files of responses as counts per question, whatever their format and origin.
 
-A file is recognised by its content, not by its name. The result has the columns of a `solve` table
-(see `zerogap.io.parquet`) that the file gives: ``question_id`` (str), ``n_correct`` and
-``n_samples`` (int), then ``first_correct`` (bool) and ``leaked`` (bool) if the file has them; and
-``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the same number.
+A file is recognised by its columns, not by its name: `KINDS` has one reader per kind. The result
+has the columns of a `solve` table (see `zerogap.io.parquet`) that the file gives: ``question_id``
+(str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool) and ``leaked`` (bool) if
+the file has them; and ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the
+same number.
 """
 
 import multiprocessing
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,13 +28,14 @@ from zerogap.scoring.response_file import ResponseFile, read, unknown_kind
 
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}
-ACCEPTED = (
-    "question_id with correct (one row per response), with n_correct and n_samples (one row per "
-    "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
-)
 LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
 PARALLEL_BYTES = 20 * 2**20  # smaller files are read before other processes have started
-_COLUMNS = [*ALIASES.values(), "sample_id", "n_correct", "n_samples", "first_correct", "leaked"]
+_COLUMNS = (
+    *(*ALIASES.values(), *ALIASES),
+    *("sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
+)
+
+Counts = tuple[pd.DataFrame, tuple[str, ...]]  # one row per question, and notes for a reader
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,23 @@ class Loaded:
     kind: str
     notes: tuple[str, ...] = ()
     disagreements: tuple[dict[str, Any], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        name: What results call it.
+        columns: A file that has them is of this kind.
+        aliases: Alternative name of a column → its name.
+        read: The file, what scores its responses, and the filter of lm_eval → counts and notes.
+    """
+
+    name: str
+    columns: set[str]
+    aliases: dict[str, str]
+    read: Callable[[ResponseFile, Grader, str | None], Counts]
 
 
 def load(
@@ -79,39 +98,27 @@ def load(
     """
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
-    file = read(path, [*_COLUMNS, *ALIASES], ACCEPTED)
-    if set(file.rows) >= lm_eval.COLUMNS:
-        responses, doc_hash, notes = lm_eval.read_log(file, lm_eval_filter, grader)
-        counts = _count(file, responses, list(doc_hash.index))
-        counts = counts.assign(doc_hash=doc_hash.to_numpy())
-        return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
-    columns = list(file.rows)
-    file = file.rename(ALIASES)
-    if "question_id" not in file.rows:
-        raise unknown_kind(path, columns, ACCEPTED)
-    ids = file.question_ids("question_id")
-    if set(file.rows) >= {"n_correct", "n_samples"}:
-        return Loaded(path, _read_counts(file, ids), "counts per question")
-    notes = ()
-    if "correct" in file.rows:
-        marks = file.flags("correct", ids, "give true or false for every response")
-        kind = "correctness of each response"
-    elif set(file.rows) >= {"response", "gold"}:
-        marks, kind = _grade(file, ids, grader), "responses with gold answers"
-        notes = (grader.note(path),)
-    elif "response" in file.rows:
+    kind, file = recognised(read(path, _COLUMNS))
+    counts, notes = kind.read(file, grader, lm_eval_filter)
+    return Loaded(path, counts, kind.name, notes, grader.disagreements)
+
+
+def recognised(file: ResponseFile) -> tuple[Kind, ResponseFile]:
+    """The kind of a file, and the file with the names that the kind has for its columns.
+
+    Raises:
+        InputError: It is of no kind.
+    """
+    for kind in KINDS:
+        named = file.rename(kind.aliases)
+        if set(named.rows) >= kind.columns:
+            return kind, named
+    if set(file.rename(ALIASES).rows) >= {"question_id", "response"}:
         raise InputError(
-            f"{path}: has responses but no gold answers to score them against; add a column gold, "
-            "or correct with the marks of your own scoring"
+            f"{file.path}: has responses but no gold answers to score them against; add a column "
+            "gold, or correct with the marks of your own scoring"
         )
-    else:
-        raise unknown_kind(path, columns, ACCEPTED)
-    responses = pd.DataFrame({"question_id": ids, "correct": marks})
-    if "sample_id" in file.rows:
-        responses["sample_id"] = file.counts("sample_id", ids)
-    if "leaked" in file.rows:
-        responses["leaked"] = file.flags("leaked", ids)
-    return Loaded(path, _count(file, responses), kind, notes, grader.disagreements)
+    raise unknown_kind(file.path, list(file.rows))
 
 
 def load_all(
@@ -121,16 +128,7 @@ def load_all(
     *,
     list_disagreements: bool = False,
 ) -> dict[str, Loaded]:
-    """Read several files, large ones in a process per core.
-
-    Args:
-        paths: Name → file.
-        lm_eval_filter: As for :func:`load`.
-        extraction: As for :func:`load`.
-        list_disagreements: As for :func:`load`.
-
-    Returns:
-        Name → counts.
+    """Read several files, large ones in a process per core; see :func:`load`.
 
     Raises:
         InputError: As :func:`load`, for the first file that is not valid.
@@ -170,88 +168,95 @@ def leaked_questions(path: str | Path) -> list[str]:
     return ids
 
 
-def _read_counts(file: ResponseFile, ids: "pd.Series[str]") -> pd.DataFrame:
-    """The counts of a file with one row per question."""
-    _check_duplicates(file, ids.to_frame("question_id"), "give one row per question")
-    table = pd.DataFrame(
-        {
-            "question_id": ids,
-            "n_correct": file.counts("n_correct", ids),
-            "n_samples": file.counts("n_samples", ids),
-        }
-    )
-    invalid = table[table["n_correct"] > table["n_samples"]]
-    if len(invalid):
-        row = invalid.iloc[0]
+def _read_log(file: ResponseFile, grader: Grader, lm_eval_filter: str | None) -> Counts:
+    responses, doc_hash, notes = lm_eval.read_log(file, grader, lm_eval_filter)
+    counts = _count(file, responses, list(doc_hash.index))
+    return counts.assign(doc_hash=doc_hash.to_numpy()), notes
+
+
+def _read_counts(file: ResponseFile, _: Grader, __: str | None) -> Counts:
+    ids = file.question_ids("question_id")
+    file.check_duplicates({"question": ids}, "give one row per question")
+    names = ["n_correct", "n_samples"]
+    table = pd.DataFrame({"question_id": ids, **{name: file.counts(name, ids) for name in names}})
+    for number, row in table[table["n_correct"] > table["n_samples"]].iterrows():
         raise file.error(
-            int(invalid.index[0]),
+            int(str(number)),
             f"question {row['question_id']!r} has {row['n_correct']} correct of "
             f"{row['n_samples']} samples",
         )
     for column in ("first_correct", "leaked"):
         if column in file.rows:
             table[column] = file.flags(column, ids)
-    return table.reset_index(drop=True)
+    return table.reset_index(drop=True), ()
 
 
-def _grade(file: ResponseFile, ids: "pd.Series[str]", grader: Grader) -> "pd.Series[bool]":
-    """Score the responses of a file that has gold answers.
+def _read_marks(file: ResponseFile, _: Grader, __: str | None) -> Counts:
+    ids = file.question_ids("question_id")
+    marks = file.flags("correct", ids, "give true or false for every response")
+    return _count_marks(file, ids, marks), ()
+
+
+def _read_responses(file: ResponseFile, grader: Grader, _: str | None) -> Counts:
+    """Score the responses.
 
     Raises:
         InputError: As `Grader`; also if the rows of a question disagree on its gold answer.
     """
+    ids = file.question_ids("question_id")
     gold = grader.gold_answers(file, "gold")
     expected = gold.groupby(ids).transform("first")
-    differing = gold[gold != expected]
-    if len(differing):
-        number = differing.index[0]
+    for number in gold.index[gold != expected]:
         raise file.error(
             number,
             f"question {ids[number]!r} has gold {gold[number]} here and {expected[number]} "
             "before; a question has one gold answer",
         )
-    responses = file.rows["response"]
-    marks = [
-        grader.grade(file, *row) for row in zip(file.numbers, ids, responses, gold, strict=True)
-    ]
-    return pd.Series(marks, index=responses.index)
+    rows = zip(file.numbers, ids, file.rows["response"], gold, strict=True)
+    marks = [grader.grade(file, *row) for row in rows]
+    counts = _count_marks(file, ids, pd.Series(marks, index=ids.index))
+    return counts, (grader.note(file.path),)
 
 
-def _count(
-    file: ResponseFile, responses: pd.DataFrame, questions: list[str] | None = None
+KINDS = (
+    Kind(LM_EVAL, lm_eval.COLUMNS, {}, _read_log),
+    Kind("counts per question", {"question_id", "n_correct", "n_samples"}, ALIASES, _read_counts),
+    Kind("correctness of each response", {"question_id", "correct"}, ALIASES, _read_marks),
+    Kind(
+        "responses with gold answers", {"question_id", "response", "gold"}, ALIASES, _read_responses
+    ),
+)
+
+
+def _count_marks(
+    file: ResponseFile, ids: "pd.Series[str]", marks: "pd.Series[bool]"
 ) -> pd.DataFrame:
+    """Counts from the marks of the rows, with the file's sample_id and leaked if it has them."""
+    responses = pd.DataFrame({"question_id": ids, "correct": marks})
+    if "sample_id" in file.rows:
+        responses["sample_id"] = file.counts("sample_id", ids)
+    if "leaked" in file.rows:
+        responses["leaked"] = file.flags("leaked", ids)
+    return _count(file, responses, list(ids.unique()))
+
+
+def _count(file: ResponseFile, responses: pd.DataFrame, questions: list[str]) -> pd.DataFrame:
     """Counts from one row per response; the first response is that with the lowest sample_id.
 
-    Without `sample_id`, it is that of the first row. A question without a response is given by
-    `questions`.
+    Without `sample_id`, it is that of the first row. A question may have no response.
     """
-    if questions is None:
-        questions = list(responses["question_id"].unique())
     if "sample_id" in responses:
         responses = responses.sort_values("sample_id", kind="stable")
-        _check_duplicates(file, responses[["question_id", "sample_id"]], "remove one of the two")
+        keys = {"question": responses["question_id"], "sample": responses["sample_id"]}
+        file.check_duplicates(keys, "remove one of the two")
     by_question = responses.groupby("question_id", sort=False)
     counts = by_question["correct"].agg(n_correct="sum", n_samples="size", first_correct="first")
     if "leaked" in responses:
         counts["leaked"] = by_question["leaked"].first()
         expected = responses["question_id"].map(counts["leaked"])
-        differing = responses.index[responses["leaked"] != expected]
-        if len(differing):
-            number = int(differing[0])
+        for number in responses.index[responses["leaked"] != expected]:
             question = responses.loc[number, "question_id"]
             raise file.error(number, f"question {question!r} is leaked in one row, not in another")
     table = pd.DataFrame(counts).reindex(pd.Index(questions, name="question_id"), fill_value=0)
     types = {"n_correct": int, "n_samples": int, "first_correct": bool}
     return table.reset_index().astype(types)
-
-
-def _check_duplicates(file: ResponseFile, keys: pd.DataFrame, fix: str) -> None:
-    duplicates = keys[keys.duplicated()]
-    if len(duplicates):
-        key = duplicates.iloc[0]
-        first = file.place(keys.index[(keys == key).all(axis=1)][0])
-        sample = f", sample {key['sample_id']}" if "sample_id" in key else ""
-        raise file.error(
-            int(duplicates.index[0]),
-            f"duplicate row: question {key['question_id']!r}{sample} (first: {first}); {fix}",
-        )

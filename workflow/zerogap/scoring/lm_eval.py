@@ -14,7 +14,7 @@ NO_FILTER = "none"
 
 
 def read_log(
-    file: ResponseFile, filter_name: str | None, grader: Grader
+    file: ResponseFile, grader: Grader, filter_name: str | None
 ) -> tuple[pd.DataFrame, "pd.Series[str]", tuple[str, ...]]:
     """The responses of a log.
 
@@ -23,8 +23,8 @@ def read_log(
 
     Args:
         file: The log.
-        filter_name: The filter whose records are read; None for the first in the file.
         grader: Scores the responses of a log with repeats.
+        filter_name: The filter whose records are read; None for the first in the file.
 
     Returns:
         One row per response that counts, with `question_id`, `sample_id` and `correct`, indexed as
@@ -44,7 +44,9 @@ def read_log(
         raise InputError(f"{file.path}: no filter {selected!r}; it has {', '.join(names)}")
     log = file.where(filters == selected)
     ids = log.question_ids("doc_id")
-    _check_duplicates(log, ids)
+    log.check_duplicates(
+        {"document": ids}, "lm_eval appends to an existing log: keep the records of one run"
+    )
     doc_hash = pd.Series(log.rows.get("doc_hash", pd.Series(None, log.rows.index, dtype=object)))
     doc_hash.index = pd.Index(ids)
 
@@ -74,18 +76,6 @@ def read_log(
         notes = (f"{file.path}: correct is {metric} under the filter {selected!r}{choice}",)
     table = pd.DataFrame(rows, columns=["number", "question_id", "sample_id", "correct"])
     return table.set_index("number"), doc_hash, notes
-
-
-def _check_duplicates(log: ResponseFile, ids: "pd.Series[str]") -> None:
-    duplicates = ids[ids.duplicated()]
-    if len(duplicates):
-        number, question = duplicates.index[0], duplicates.iloc[0]
-        first = log.place(ids.index[ids == question][0])
-        raise log.error(
-            number,
-            f"duplicate row: document {question} (first: {first}); lm_eval appends to an existing "
-            "log: keep the records of one run",
-        )
 
 
 def _responses(log: ResponseFile, number: int) -> list[object]:

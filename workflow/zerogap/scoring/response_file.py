@@ -8,7 +8,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,10 @@ from zerogap.errors import InputError
 from zerogap.io.parquet import DAMAGE
 from zerogap.io.text_files import json_lines, read_text
 
+ACCEPTED = (
+    "question_id with correct (one row per response), with n_correct and n_samples (one row per "
+    "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
+)
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 _EMPTY = ("", "none", "null", "nan")
@@ -72,7 +76,7 @@ class ResponseFile:
             InputError: An id is neither text nor a whole number.
         """
         ids = self.rows[column].map(_question_id)
-        if (number := _first(ids == "")) is not None:
+        for number in ids.index[ids == ""]:
             value = describe(self.rows[column][number])
             raise self.error(number, f"{column} is {value}; give a text or a whole number")
         return ids
@@ -96,6 +100,19 @@ class ResponseFile:
         """
         return self._parsed(column, _FLAGS.get, ids, fix)
 
+    def check_duplicates(self, keys: Mapping[str, "pd.Series[Any]"], fix: str) -> None:
+        """Check that no two rows have the same values of all keys.
+
+        Raises:
+            InputError: two do; names the keys and both rows, and `fix` ends the message.
+        """
+        table = pd.DataFrame(keys, dtype=object)
+        for number in table.index[table.duplicated()]:
+            key = table.loc[number]
+            first = self.place(table.index[(table == key).all(axis=1)][0])
+            shown = ", ".join(f"{name} {value!r}" for name, value in key.items())
+            raise self.error(number, f"duplicate row: {shown} (first: {first}); {fix}")
+
     def _parsed(
         self, column: str, parse: Callable[[str], Any], ids: "pd.Series[str]", fix: str
     ) -> "pd.Series[Any]":
@@ -105,19 +122,18 @@ class ResponseFile:
         codes, distinct = pd.factorize(texts)
         values = [parse(text.strip().lower()) for text in distinct]
         is_invalid = np.array([value is None for value in values])[codes]
-        if (number := _first(pd.Series(is_invalid, self.rows.index))) is not None:
+        for number in self.rows.index[is_invalid]:
             value = describe(self.rows[column][number])
             raise self.error(number, f"{column} of question {ids[number]!r} is {value}; {fix}")
         return pd.Series(np.array(values)[codes], self.rows.index)
 
 
-def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFile:
+def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
     """Read a file of responses or counts.
 
     Args:
         path: The file.
         known_columns: Columns to read from a Parquet file, if it has them.
-        accepted: What a file may contain, for errors.
 
     Raises:
         InputError: The file is missing, empty or malformed.
@@ -131,23 +147,23 @@ def read(path: Path, known_columns: Iterable[str], accepted: str) -> ResponseFil
     with path.open("rb") as file:
         is_parquet = file.read(4) == b"PAR1"
     if is_parquet:
-        rows, unit = _read_parquet(path, set(known_columns), accepted), "row"
+        rows, unit = _read_parquet(path, set(known_columns)), "row"
     else:
         text, unit = read_text(path), "line"
         if text.lstrip().startswith("["):
             raise InputError(f"{path}: is a JSON array; write one object per line (JSON Lines)")
         rows = _read_json_lines(path, text) if text.lstrip()[:1] == "{" else _read_csv(path, text)
     if rows.empty:
-        raise InputError(f"{path}: has no rows; give {accepted}")
+        raise InputError(f"{path}: has no rows; give {ACCEPTED}")
     return ResponseFile(path, rows, unit)
 
 
-def unknown_kind(path: Path, columns: Iterable[object], accepted: str) -> InputError:
+def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     """The error for a file without the columns of any kind."""
     names = [str(name) for name in columns]
     shown = ", ".join(names[:MAX_SHOWN_COLUMNS]) + (", …" if len(names) > MAX_SHOWN_COLUMNS else "")
     other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
-    fix = "separate the columns by commas" if other_separator else f"give {accepted}"
+    fix = "separate the columns by commas" if other_separator else f"give {ACCEPTED}"
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
 
 
@@ -177,13 +193,7 @@ def _count(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _first(mask: "pd.Series[bool]") -> int | None:
-    """The number of the first row where the mask holds."""
-    positions = np.flatnonzero(mask)
-    return int(mask.index[positions[0]]) if positions.size else None
-
-
-def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.DataFrame:
+def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
     try:
         names = pq.read_schema(path).names
         # Without the long columns that are not needed, such as token_ids.
@@ -194,12 +204,8 @@ def _read_parquet(path: Path, known_columns: set[str], accepted: str) -> pd.Data
             f"{path}: is not a readable Parquet file ({error}); regenerate it"
         ) from error
     if not table.num_columns:
-        raise unknown_kind(path, names, accepted)
-    values = {
-        name: column.to_pylist()
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pd.DataFrame(values, index=range(1, table.num_rows + 1), dtype=object)
+        raise unknown_kind(path, names)
+    return pd.DataFrame(table.to_pydict(), index=range(1, table.num_rows + 1), dtype=object)
 
 
 def _read_json_lines(path: Path, text: str) -> pd.DataFrame:

@@ -1,8 +1,7 @@
 """Score files of responses: the metrics of every strategy against a clean model, as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -77,18 +76,10 @@ def align(
         if name in without_first:
             table["first_correct"] = False
         solve[name] = table.reset_index()
-    single = [file.path for file in files.values() if file.counts["n_samples"].max() <= 1]
-    notes = [
-        *(note for file in files.values() for note in file.notes),
-        *_sample_notes(files),
-        *_one_response_notes(single),
-        *_few_questions_notes(_subset_sizes(solve["clean"])),
-        *_document_notes(files, tables),
-        *_first_response_notes(files, without_first),
-    ]
+    notes = tuple(_notes(files, tables, without_first, _subset_sizes(solve["clean"])))
+    one_response = any(file.counts["n_samples"].max() <= 1 for file in files.values())
     clean_table = solve.pop("clean")
-    known = flags is not None
-    return Aligned(clean_table, solve, known, without_first, bool(single), tuple(notes))
+    return Aligned(clean_table, solve, flags is not None, without_first, one_response, notes)
 
 
 def score(
@@ -146,9 +137,9 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
     labels = _summary_labels(aligned)
-    subsets = list(metrics["subset"].unique())
+    strategies = sorted(aligned.strategies, key=lambda name: name == BATCH2)
     index = pd.MultiIndex.from_product(
-        [subsets, _summary_strategies(aligned), list(labels)], names=keys
+        [list(metrics["subset"].unique()), [*strategies, "clean"], list(labels)], names=keys
     )
     table = values.reindex(index).reset_index()
     table = table[table["metric"].isin(table.loc[table["value"].notna(), "metric"])]
@@ -198,12 +189,6 @@ def _summary_labels(aligned: Aligned) -> dict[str, str]:
     return labels
 
 
-def _summary_strategies(aligned: Aligned) -> list[str]:
-    """The strategies in their order, then the clean model."""
-    names = [name for name in aligned.strategies if name != BATCH2]
-    return [*names, *([BATCH2] if BATCH2 in aligned.strategies else []), "clean"]
-
-
 def _check_questions(expected: pd.Index, questions: pd.Index, file: Loaded, clean: Loaded) -> None:
     missing = expected.difference(questions, sort=False)
     unknown = questions.difference(expected, sort=False)
@@ -249,72 +234,58 @@ def _leaked_flags(
     return flags
 
 
-def _sample_notes(files: Mapping[str, Loaded]) -> list[str]:
-    """Notes on numbers of responses that differ, within a file or between files."""
-    notes, medians = [], {}
-    for name, file in files.items():
-        low, high = file.counts["n_samples"].min(), file.counts["n_samples"].max()
-        if low != high:
-            notes.append(f"{file.path}: {low} to {high} responses per question")
-        medians[name] = int(file.counts["n_samples"].median())
-    if len(set(medians.values())) > 1:
-        shown = ", ".join(f"{name} {median}" for name, median in medians.items())
-        notes.append(
-            f"the number of responses per question differs between the files (medians: {shown}); "
-            "the fewer there are, the more sampling noise adds to |gap|"
-        )
-    return notes
-
-
-def _one_response_notes(paths: Sequence[Path]) -> list[str]:
-    if not paths:
-        return []
-    return [
-        f"{', '.join(map(str, paths))}: one response per question, so a solve probability is 0 or "
-        "1, SA-PPG compares single answers, and no difference is marked †; sample several "
-        "responses (the paper: 50; in lm_eval: the task's `repeats`)"
-    ]
-
-
 def _subset_sizes(clean: pd.DataFrame) -> dict[str, int]:
     leaked = int(clean["leaked"].sum())
     return {"all": len(clean), "leaked": leaked, "unleaked": len(clean) - leaked}
 
 
-def _few_questions_notes(sizes: Mapping[str, int]) -> list[str]:
-    """Notes on subsets without significant differences, or on all questions if they are few."""
-    subsets = sizes if sizes["all"] >= MIN_QUESTIONS else ["all"]
-    return [
-        f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}questions are too few for "
-        "intervals: they can be far too narrow, and nothing is marked as significant"
-        for subset in subsets
-        if 0 < sizes[subset] < MIN_QUESTIONS
-    ]
-
-
-def _document_notes(files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Notes on lm_eval logs whose documents differ from the clean log's."""
-    clean = tables["clean"]
-    notes = []
-    for name, table in tables.items():
-        if name == "clean" or "doc_hash" not in clean or "doc_hash" not in table:
-            continue
-        other = table["doc_hash"].reindex(clean.index)
-        known = other.notna() & clean["doc_hash"].notna()
-        differing = clean.index[known & (other != clean["doc_hash"])]
-        if len(differing):
-            notes.append(
-                f"{files[name].path}: {_some(differing)} with a different document than in "
-                f"{files['clean'].path} (doc_hash); are both from the same task?"
+def _notes(
+    files: Mapping[str, Loaded],
+    tables: Mapping[str, pd.DataFrame],
+    without_first: Set[str],
+    sizes: Mapping[str, int],
+) -> Iterator[str]:
+    """What a reader should know of the files: how they were made, and what they lack."""
+    for file in files.values():
+        yield from file.notes
+    for file in files.values():
+        low, high = file.counts["n_samples"].min(), file.counts["n_samples"].max()
+        if low != high:
+            yield f"{file.path}: {low} to {high} responses per question"
+    medians = {name: int(file.counts["n_samples"].median()) for name, file in files.items()}
+    if len(set(medians.values())) > 1:
+        shown = ", ".join(f"{name} {median}" for name, median in medians.items())
+        yield (
+            f"the number of responses per question differs between the files (medians: {shown}); "
+            "the fewer there are, the more sampling noise adds to |gap|"
+        )
+    single = [str(file.path) for file in files.values() if file.counts["n_samples"].max() <= 1]
+    if single:
+        yield (
+            f"{', '.join(single)}: one response per question, so a solve probability is 0 or 1, "
+            "SA-PPG compares single answers, and no difference is marked †; sample several "
+            "responses (the paper: 50; in lm_eval: the task's `repeats`)"
+        )
+    for subset in sizes if sizes["all"] >= MIN_QUESTIONS else ["all"]:
+        if 0 < sizes[subset] < MIN_QUESTIONS:
+            yield (
+                f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}questions are too few "
+                "for intervals: they can be far too narrow, and nothing is marked as significant"
             )
-    return notes
-
-
-def _first_response_notes(files: Mapping[str, Loaded], without_first: frozenset[str]) -> list[str]:
-    if not without_first:
-        return []
-    paths = ", ".join(str(files[name].path) for name in files if name in without_first)
-    return [f"{paths}: counts without first_correct; G-AP, which needs one response, is left out"]
+    clean = tables["clean"]
+    for name, table in tables.items():
+        if "doc_hash" in clean and "doc_hash" in table:
+            other = table["doc_hash"].reindex(clean.index)
+            known = other.notna() & clean["doc_hash"].notna()
+            differing = clean.index[known & (other != clean["doc_hash"])]
+            if len(differing):
+                yield (
+                    f"{files[name].path}: {_some(differing)} with a different document than in "
+                    f"{files['clean'].path} (doc_hash); are both from the same task?"
+                )
+    if without_first:
+        paths = ", ".join(str(file.path) for name, file in files.items() if name in without_first)
+        yield f"{paths}: counts without first_correct; G-AP, which needs one response, is left out"
 
 
 def _some(questions: pd.Index) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from zerogap.io import parquet
 from zerogap.scoring import lm_eval
-from zerogap.scoring.inputs import ACCEPTED, ALIASES
+from zerogap.scoring.inputs import ALIASES
 from zerogap.scoring.response_file import ResponseFile, read
 from zerogap.strategies.filtering import DROPPED
 
@@ -43,7 +43,7 @@ def read_texts(path: str | Path) -> Texts:
     Raises:
         InputError: As `zerogap.scoring.response_file.read`.
     """
-    file = read(Path(path), _COLUMNS, ACCEPTED)
+    file = read(Path(path), _COLUMNS)
     if set(file.rows) >= lm_eval.COLUMNS:
         return _log_texts(file)
     texts = Texts()
