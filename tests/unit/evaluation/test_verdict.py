@@ -2,9 +2,8 @@ import pandas as pd
 import pytest
 
 from helpers.evaluations import evaluated
-from zerogap.evaluation.comparison import CleanComparison
+from zerogap.evaluation.report import question_table, strategy_table
 from zerogap.evaluation.summary import summarise
-from zerogap.evaluation.tables import question_table, strategy_table
 from zerogap.evaluation.verdict import verdict
 from zerogap.reporting.render import to_markdown
 
@@ -65,7 +64,7 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named():
     ]  # fmt: skip
     metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
     metrics = metrics.assign(subset="all", ci_low=metrics.value - 0.1, ci_high=metrics.value + 0.1)
-    paragraphs = verdict(summary(identity=[4, 2]), CleanComparison(metrics, pd.DataFrame()))
+    paragraphs = verdict(summary(identity=[4, 2]), metrics)
     assert "it solves 0.50 of the questions on average, the model 0.75" in paragraphs[2]
     assert "TED is closest to the clean model with 0.28 [0.18, 0.38]" in paragraphs[2]
     assert "Two batches of the clean model are 0.07 apart" in paragraphs[2]
@@ -77,7 +76,7 @@ def test_a_closest_strategy_that_is_farther_than_identity_is_said_to_be():
     rows += [("identity", "sa_ppg", 0.2), ("railcap", "sa_ppg", 0.42)]
     metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
     metrics = metrics.assign(subset="all", ci_low=metrics.value, ci_high=metrics.value)
-    paragraph = verdict(summary(identity=[4, 2]), CleanComparison(metrics, pd.DataFrame()))[2]
+    paragraph = verdict(summary(identity=[4, 2]), metrics)[2]
     assert "No strategy is closer to the clean model" in paragraph
 
 

@@ -361,10 +361,10 @@ def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--bins", "0", "--bins must be from 1 to 1,000 (got 0)"),
-        ("--bins", "1001", "--bins must be from 1 to 1,000 (got 1001)"),
+        ("--bins", "0", "'--bins': Input should be greater than or equal to 1"),
+        ("--bins", "1001", "'--bins': Input should be less than or equal to 1000"),
         ("--bins", "many", "--bins"),
-        ("--resamples", "99", "--resamples must be from 100 to 100,000 (got 99)"),
+        ("--resamples", "99", "'--resamples': Input should be greater than or equal to 100"),
         ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
         ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
         ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),

@@ -337,7 +337,10 @@ def test_errors_name_the_line_the_value_and_the_fix_in_one_line(case, tmp_path):
 
 
 BAD_LOGS = {
-    "twice": ([record(0, ["18"]), record(0, ["18"])], "line 2: duplicate row: document '0' .*line 1"),
+    "twice": (
+        [record(0, ["18"]), record(0, ["18"])],
+        "line 2: duplicate row: document '0' .*line 1",
+    ),
     "no list": ([record(0, ["18"], resps="18")], "line 1: resps must be a list of lists"),
     "no gold": ([record(0, ["1", "2"], target="Paris")], "line 1: the gold answer is 'Paris'"),
     "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; exact_match is 1"),

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 import zerogap
-from zerogap.cli.evaluate import evaluate
+from zerogap.cli.evaluate import evaluate, sample
 from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
 from zerogap.cli.run import run
-from zerogap.cli.sample import sample
 from zerogap.cli.score import score
 from zerogap.cli.show import show
 from zerogap.errors import InputError

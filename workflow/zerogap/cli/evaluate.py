@@ -1,42 +1,30 @@
-"""The command `zerogap evaluate`."""
+"""The commands `zerogap sample` and `zerogap evaluate`, which have the same options."""
 
+import inspect
 import sys
 import textwrap
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from zerogap.cli import options
+from zerogap.cli import options, output
 from zerogap.cli.options import needed_packages
-from zerogap.cli.sample import collect, load_questions
 
 if TYPE_CHECKING:
-    from zerogap.evaluation.collect import Collected
-    from zerogap.evaluation.comparison import CleanComparison
-    from zerogap.evaluation.question_sets import QuestionSet
-    from zerogap.reporting.render import Table
+    from zerogap.evaluation.collect import Collected, Request
 
 LINE_WIDTH = 100  # of the verdict
-
-Clean = Annotated[
-    str | None,
-    typer.Option(metavar="FOLDER|NAME", help="A clean model, the reference of SA-PPG."),
-]
-CleanBatch2 = Annotated[
-    bool, typer.Option("--clean-batch2", help="Sample the clean model twice: the noise floor.")
-]
+EVALUATED = ["identity", "railcap", "lne_blocking", "ted"]  # strategies, by default
 
 
-def evaluate(
+def _collect(
     model: options.Model,
     benchmark: options.Benchmark,
     output: options.OutputFolder,
     strategies: options.Strategies = None,
     num_samples: options.NumSamples = 50,
     num_questions: options.NumQuestions = None,
-    clean: Clean = None,
-    clean_batch2: CleanBatch2 = False,
+    clean: options.Clean = None,
+    clean_batch2: options.CleanBatch2 = False,
     chat_template: options.ChatTemplate = None,
     extraction: options.Extraction = None,
     temperature: options.Temperature = 0.7,
@@ -45,21 +33,22 @@ def evaluate(
     seed: options.SamplingSeed = 0,
     base_model: options.BaseModel = None,
     neurons: options.Neurons = None,
-) -> None:
-    """Show how far a model's score rests on its own greedy trajectory.
+) -> "tuple[Request, Collected]":
+    """Collect the responses.
 
-    Decodes the model greedily, samples it under the strategies (default: identity, railcap,
-    lne_blocking, ted) and prints solve probabilities, drops from Identity, overlap with the greedy
-    trajectory and a verdict in words. All responses, a plot and the numbers per question are files
-    in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
+    Raises:
+        InputError: Packages are missing, or the request is invalid.
     """
-    question_set = load_questions(benchmark, num_questions, seed, extraction)
-    with needed_packages("evaluate"):  # of the report, before hours of sampling
-        import zerogap.evaluation.report  # noqa: F401
-    collected = collect(
+    with needed_packages("evaluate"):
+        from zerogap.evaluation import question_sets
+    # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
+    question_set = question_sets.load(benchmark, num_questions, seed, extraction)
+    with needed_packages("evaluate"):
+        from zerogap.evaluation import collect as evaluation
+    request = evaluation.Request(
         model=model,
         question_set=question_set,
-        strategies=strategies or options.DEFAULT_STRATEGIES,
+        strategies=strategies or ["identity"],
         output=output,
         num_samples=num_samples,
         clean=clean,
@@ -72,54 +61,52 @@ def evaluate(
         dtype=dtype,
         seed=seed,
     )
-    title = f"{Path(model).name} on {Path(benchmark).name}"
-    _report(question_set, collected, output, title, num_samples)
+    try:
+        return request, evaluation.collect(request)
+    except KeyboardInterrupt:
+        print("\nfinished questions are kept; repeat the command to resume", file=sys.stderr)
+        raise
 
 
-def _report(
-    question_set: "QuestionSet", collected: "Collected", folder: Path, title: str, num_samples: int
-) -> None:
-    """Write the report's files and print it."""
-    from zerogap.evaluation import comparison, report, summary, tables, verdict
+def _with_options_of_collect(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that it passes on to :func:`_collect`."""
+    command.__signature__ = inspect.signature(_collect)  # type: ignore[attr-defined]
+    return command
 
-    numbers = summary.summarise(question_set.questions, collected.greedy, collected.samples)
-    against_clean = comparison.compare_with_clean(collected.files)
-    paragraphs = verdict.verdict(numbers, against_clean)
-    shown = [
-        tables.strategy_table(numbers, title, num_samples),
-        tables.question_table(numbers),
-        *_comparison_tables(against_clean),
-    ]
-    report.write(folder, numbers, against_clean, shown, paragraphs, title)
-    for note in against_clean.notes if against_clean else ():
+
+@_with_options_of_collect
+def sample(**arguments: Any) -> None:
+    """Sample a model's responses under one or several strategies (default: identity).
+
+    The greedy trajectories and the responses under each strategy are Parquet files in --output,
+    which `zerogap score` accepts. An interrupted command resumes when it is repeated. `zerogap
+    evaluate` with the same options continues with these files (docs/evaluate.md).
+    """
+    _, collected = _collect(**arguments)
+    for path in collected.files.values():
+        print(path)
+
+
+@_with_options_of_collect
+def evaluate(**arguments: Any) -> None:
+    """Show how far a model's score rests on its own greedy trajectory.
+
+    Decodes the model greedily, samples it under the strategies (default: identity, railcap,
+    lne_blocking, ted) and prints solve probabilities, drops from Identity, overlap with the greedy
+    trajectory and a verdict in words. All responses, a plot and the numbers per question are files
+    in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
+    """
+    arguments["strategies"] = arguments["strategies"] or EVALUATED
+    request, collected = _collect(**arguments)
+    from zerogap.evaluation.report import write_report
+
+    report = write_report(request, collected)
+    for note in report.notes:
         print(f"note: {note}", file=sys.stderr)
-    _print(shown, paragraphs, folder)
-
-
-def _comparison_tables(against_clean: "CleanComparison | None") -> "list[Table]":
-    """The table of `zerogap score`, if there is a clean model."""
-    from zerogap.cli.tables import score_table
-    from zerogap.evaluation.comparison import BINS, CONFIDENCE_LEVEL
-
-    if against_clean is None:
-        return []
-    return [
-        score_table(
-            against_clean.summary,
-            bins=BINS,
-            confidence_level=CONFIDENCE_LEVEL,
-            resample="questions",
-        )
-    ]
-
-
-def _print(tables: "list[Table]", paragraphs: list[str], folder: Path) -> None:
-    from zerogap.cli import output
-
-    for table in tables:
+    for table in report.tables:
         output.print_table(table, "table")
         print()
     print("Verdict")
-    for paragraph in paragraphs:
+    for paragraph in report.verdict:
         print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")
-    print(f"Responses, questions.csv, questions.png, summary.md and summary.json: {folder}")
+    print(f"Responses, questions.csv, questions.png, summary.md and summary.json: {request.output}")

@@ -9,8 +9,6 @@ import typer
 
 from zerogap.errors import InputError
 
-DEFAULT_STRATEGIES = ["identity", "railcap", "lne_blocking", "ted"]
-
 Model = Annotated[
     str, typer.Option(metavar="FOLDER|NAME", help="The model: a folder, or a name on the hub.")
 ]
@@ -42,6 +40,13 @@ BaseModel = Annotated[
 ]
 Neurons = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The model's neurons.parquet, for shortcut.")
+]
+Clean = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER|NAME", help="A clean model, the reference of SA-PPG."),
+]
+CleanBatch2 = Annotated[
+    bool, typer.Option("--clean-batch2", help="Sample the clean model twice: the noise floor.")
 ]
 ChatTemplate = Annotated[
     Literal["apply", "ignore"] | None,

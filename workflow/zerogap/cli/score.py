@@ -19,17 +19,9 @@ if TYPE_CHECKING:
     from zerogap.scoring import inputs
     from zerogap.scoring.score import Aligned
 
-OUTPUT_SUFFIXES = (".csv", ".parquet")
-DISAGREEMENTS_SUFFIXES = (".jsonl",)
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
-HTML_SUFFIXES = (".html",)
 DEFAULT_RULE = "numeric"
 ALL_MARKED = "every file already marks which responses are correct; omit the option"
 RESERVED_NAMES = ("clean", "clean_batch2")
-# As `metrics.bins` and `metrics.n_resamples` of the configuration; more would fill the memory.
-BINS = (1, 1000)
-RESAMPLES = (100, 100_000)
-
 
 Strategies = Annotated[
     list[str], typer.Argument(metavar="[NAME=]FILE", help="Responses of a strategy.")
@@ -58,8 +50,11 @@ Extraction = Annotated[
         "gsm8k_cot/strict-match, flexible-extract or package.module:function.",
     ),
 ]
-Bins = Annotated[int, typer.Option(metavar="N", help="Number of strata.")]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+# Limits as those of the configuration's `metrics`; more would fill the memory.
+Bins = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Number of strata.")]
+Resamples = Annotated[
+    int, typer.Option(metavar="N", min=100, max=100_000, help="Number of bootstrap resamples.")
+]
 Resample = Annotated[
     Literal["questions", "samples"],
     typer.Option(
@@ -70,7 +65,7 @@ Resample = Annotated[
 ConfidenceLevel = Annotated[
     float, typer.Option(metavar="LEVEL", help="Confidence level of the intervals.")
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the bootstrap.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the bootstrap.")]
 Output = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write all metric values, .csv or .parquet.")
 ]
@@ -114,21 +109,24 @@ def score(
     Files are solve or samples Parquet files, JSON Lines, CSV, or sample logs of
     lm-evaluation-harness, recognised by content (docs/score.md).
     """
-    _check_numbers(bins, resamples, seed, confidence_level)
-    _check_suffix("--output", output, OUTPUT_SUFFIXES)
-    _check_suffix("--disagreements", disagreements, DISAGREEMENTS_SUFFIXES)
-    _check_suffix("--plot", plot, PLOT_SUFFIXES)
-    _check_suffix("--html", html, HTML_SUFFIXES)
-    paths = _named_paths(strategies)
+    if not 0 < confidence_level < 1:
+        raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
+    _check_suffix("--output", output, ".csv", ".parquet")
+    _check_suffix("--disagreements", disagreements, ".jsonl")
+    _check_suffix("--plot", plot, ".png", ".svg", ".pdf")
+    _check_suffix("--html", html, ".html")
+    paths = {"clean": clean, **_named_paths(strategies)}
     # Imported late: pandas takes half a second, which --help does not need.
+    from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
 
     if clean_batch2:
         paths[scoring.BATCH2] = clean_batch2
-    files = _load({"clean": clean, **paths}, filter_name, extraction, bool(disagreements))
+    files = _load(paths, filter_name, extraction, bool(disagreements))
     if disagreements:
         _write_disagreements(disagreements, files.values())
-    aligned = _align(files, leaked)
+    ids = inputs.leaked_questions(leaked) if leaked else None
+    aligned = scoring.align(files["clean"], {name: files[name] for name in list(paths)[1:]}, ids)
     settings: dict[str, Any] = {
         "bins": bins,
         "n_resamples": resamples,
@@ -139,7 +137,7 @@ def score(
     metrics = scoring.score(aligned, clean.name, **settings)
     provenance = {
         "zerogap": zerogap.__version__,
-        "files": {name: str(path) for name, path in {"clean": clean, **paths}.items()},
+        "files": {name: str(path) for name, path in paths.items()},
         "extraction": extraction,
         **settings,
         "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, bins)],
@@ -149,9 +147,9 @@ def score(
     if plot:
         _plot(plot, aligned, bins)
     if html:
-        from zerogap.cli.score_html import write_page
+        from zerogap.reporting import score_page
 
-        write_page(html, metrics, aligned, {"clean": clean, **paths}, provenance)
+        score_page.write(html, metrics, aligned, paths, provenance)
     for note in provenance["notes"]:
         print(f"note: {note}", file=sys.stderr)
     _print(metrics, aligned, provenance, output_format)
@@ -173,14 +171,6 @@ def _load(
     if extraction != DEFAULT_RULE and not _graded(files.values()):
         raise InputError(f"--extraction: {ALL_MARKED}")
     return files
-
-
-def _align(files: dict[str, "inputs.Loaded"], leaked: Path | None) -> "Aligned":
-    from zerogap.scoring import inputs
-    from zerogap.scoring.score import align
-
-    strategies = {name: file for name, file in files.items() if name != "clean"}
-    return align(files["clean"], strategies, inputs.leaked_questions(leaked) if leaked else None)
 
 
 def _graded(files: "Iterable[inputs.Loaded]") -> list[tuple[dict[str, Any], ...]]:
@@ -207,7 +197,7 @@ def _print(
     output_format: OutputFormat,
 ) -> None:
     from zerogap.cli import output
-    from zerogap.cli.tables import score_table
+    from zerogap.reporting.tables.score import score_table
     from zerogap.scoring.score import summary
 
     if output_format == "json":
@@ -222,25 +212,7 @@ def _print(
     output.print_table(table, output_format)
 
 
-def _check_numbers(bins: int, resamples: int, seed: int, confidence_level: float) -> None:
-    """Reject options that would fail after the work is done.
-
-    Raises:
-        InputError: An option has an invalid value.
-    """
-    for option, value, (least, most) in (
-        ("--bins", bins, BINS),
-        ("--resamples", resamples, RESAMPLES),
-    ):
-        if not least <= value <= most:
-            raise InputError(f"{option} must be from {least} to {most:,} (got {value})")
-    if seed < 0:
-        raise InputError(f"--seed must be 0 or greater (got {seed})")
-    if not 0 < confidence_level < 1:
-        raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
-
-
-def _check_suffix(option: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
+def _check_suffix(option: str, path: Path | None, *suffixes: str) -> None:
     """Reject a file to write whose name does not say its format.
 
     Raises:
@@ -289,7 +261,7 @@ def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> N
 
 
 def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
-    from zerogap.cli.tables import strategy_label
+    from zerogap.reporting.tables.score import strategy_label
 
     with needed_packages("reporting", "--plot"):
         from zerogap.reporting.figures.strata import plot_strata

@@ -19,18 +19,17 @@ from zerogap.evaluation import model_folders
 from zerogap.evaluation.model_folders import ChatTemplate
 from zerogap.evaluation.model_run import ModelRun
 from zerogap.evaluation.question_sets import QuestionSet
-from zerogap.evaluation.strategies import IDENTITY, named_strategies
+from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, named_strategies
 from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.sampling.api import sampling_params
 from zerogap.sampling.tables import solve_counts
-from zerogap.strategies.base import Context, Strategy
+from zerogap.strategies.base import Context, Intervention, Strategy
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
 
 SETTINGS = "settings.json"
-CLEAN, CLEAN_BATCH2 = "clean", "clean_batch2"
 # The random streams of the workflow's clean cells, independent of the strategies' (paper, §3).
 CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 
@@ -61,8 +60,8 @@ class Request:
     strategies: Sequence[str]
     output: Path
     num_samples: int
-    clean: str | None = None
-    clean_batch2: bool = False
+    clean: str | None
+    clean_batch2: bool
     base_model: Path | None
     neurons: Path | None
     chat_template: ChatTemplate | None
@@ -109,20 +108,20 @@ def collect(request: Request) -> Collected:
     files = {name: request.output / f"{name}.parquet" for name in strategies}
     samples: dict[str, pd.DataFrame] = {}
     for name, strategy in strategies.items():
-        if response_filter := strategy.prepare(context).filter_responses:
-            trajectories = greedy_trajectories(greedy)
-            samples[name] = filter_samples(samples[IDENTITY], trajectories, response_filter)
+        intervention = strategy.prepare(context)
+        if keep := intervention.filter_responses:
+            samples[name] = filter_samples(samples[IDENTITY], greedy_trajectories(greedy), keep)
             _write_counts(files[name], samples[name], request.question_set, strategy)
         else:
-            samples[name] = run.responses(files[name], strategy, context)
+            samples[name] = run.responses(files[name], strategy, context, intervention)
             memory.release()  # a base model, whose fused layers refer to themselves
     if clean_run is not None:
         del run  # its weights, before the clean model's are loaded
         memory.release()
         for name in (CLEAN, CLEAN_BATCH2)[: 1 + request.clean_batch2]:
             files[name] = request.output / f"{name}.parquet"
-            stream = CLEAN_STREAMS[name]
-            clean_run.responses(files[name], Identity(), Context([], []), stream=stream)
+            nothing = Context([], []), Intervention()
+            clean_run.responses(files[name], Identity(), *nothing, stream=CLEAN_STREAMS[name])
     return Collected(greedy, samples, files)
 
 

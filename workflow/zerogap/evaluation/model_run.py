@@ -88,7 +88,13 @@ class ModelRun:
         return parquet.read(path, "greedy")
 
     def responses(
-        self, path: Path, strategy: Strategy, context: Context, *, stream: str = "strategies"
+        self,
+        path: Path,
+        strategy: Strategy,
+        context: Context,
+        intervention: Intervention,
+        *,
+        stream: str = "strategies",
     ) -> pd.DataFrame:
         """Return the `samples` table under a strategy; sample what the file does not hold yet.
 
@@ -96,6 +102,7 @@ class ModelRun:
             path: the file; its name is shown in front of the progress bar.
             strategy: a strategy that samples, such as Identity.
             context: what the strategy may know.
+            intervention: what it prepared with that.
             stream: name of the random stream.
 
         Raises:
@@ -114,7 +121,7 @@ class ModelRun:
                 "neurons": context.neurons and file_digest(context.neurons),
             }
             with resumable_parts(path, settings) as journal:
-                table = self._sample(path.stem, strategy.prepare(context), sampling, journal)
+                table = self._sample(path.stem, intervention, sampling, journal)
                 made_by = self._provenance(draws, strategy=repr(strategy))
                 parquet.write(path, table, "samples", made_by)
         return parquet.read(path, "samples")

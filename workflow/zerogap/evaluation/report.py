@@ -1,43 +1,162 @@
-"""The files that an evaluation leaves for its reader, next to the responses."""
+"""What an evaluation shows: tables, the verdict, and files for a reader next to the responses."""
 
 import dataclasses
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zerogap.evaluation.collect import SETTINGS
-from zerogap.evaluation.comparison import CleanComparison
-from zerogap.evaluation.strategies import IDENTITY
-from zerogap.evaluation.summary import Summary
-from zerogap.evaluation.tables import LABELS
+import pandas as pd
+
+from zerogap.evaluation.collect import SETTINGS, Collected, Request
+from zerogap.evaluation.strategies import CLEAN, IDENTITY, RAILCAP
+from zerogap.evaluation.summary import COLLAPSE, Interval, Summary, summarise
+from zerogap.evaluation.verdict import LABELS, verdict
 from zerogap.io import atomic
 from zerogap.io.provenance import provenance
 from zerogap.reporting.figures import style
 from zerogap.reporting.figures.drops import plot_drops
-from zerogap.reporting.render import Table, to_markdown
+from zerogap.reporting.render import Cell, Column, Row, Table, optional_float, to_markdown
+from zerogap.reporting.tables.score import score_table
+from zerogap.scoring import inputs
+from zerogap.scoring import score as scoring
 
 QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", "questions.png"
+DECIMALS = 2
+MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
 
 
-def write(
-    folder: Path,
-    summary: Summary,
-    comparison: CleanComparison | None,
-    tables: Sequence[Table],
-    paragraphs: Sequence[str],
-    title: str,
-) -> None:
-    """Write the questions, the summary and the plot.
+@dataclass(frozen=True)
+class Report:
+    """What is printed.
+
+    Attributes:
+        tables: by strategy, by question and, with a clean model, that of `zerogap score`.
+        verdict: its paragraphs.
+        notes: what a reader of the comparison with the clean model should know.
+    """
+
+    tables: list[Table]
+    verdict: list[str]
+    notes: tuple[str, ...]
+
+
+def write_report(request: Request, collected: Collected) -> Report:
+    """Summarise an evaluation; write questions, summary and plot into its folder."""
+    questions = request.question_set.questions
+    summary = summarise(questions, collected.greedy, collected.samples)
+    title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
+    tables = [strategy_table(summary, title, request.num_samples), question_table(summary)]
+    metrics: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    if CLEAN in collected.files:
+        loaded = {name: inputs.load(path) for name, path in collected.files.items()}
+        aligned = scoring.align(loaded.pop(CLEAN), loaded)
+        metrics = scoring.score(aligned, collected.files[CLEAN].name)
+        notes = (*aligned.notes, *scoring.strata_notes(aligned.clean))
+        tables.append(score_table(scoring.summary(metrics, aligned)))
+    report = Report(tables, verdict(summary, metrics), notes)
+    _write(request.output, summary, metrics, report, title)
+    return report
+
+
+def strategy_table(summary: Summary, title: str, num_samples: int) -> Table:
+    """One row per strategy.
 
     Args:
-        folder: of the evaluation.
-        summary: its numbers.
-        comparison: those against the clean model, if there is one.
-        tables: what is printed.
-        paragraphs: the verdict.
+        summary: the numbers.
         title: the setting.
+        num_samples: responses per question.
     """
+    solved_greedily = int(summary.questions.greedy_correct.sum())
+    notes = [
+        f"Drop: Identity's solve probability minus the strategy's. Collapsed: questions that drop "
+        f"by {COLLAPSE} or more, of those that Identity solves with {COLLAPSE} or more.",
+        "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
+        "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
+        f"The greedy responses solve {solved_greedily} of the {len(summary.questions)} questions.",
+    ]
+    if summary.num_cut_off:
+        notes.append(
+            f"{summary.num_cut_off} greedy responses reach the length limit and are cut off; "
+            "if their answers are missing, raise --max-new-tokens."
+        )
+    rows = []
+    for name, row in summary.strategies.items():
+        collapsed = "" if row.drop is None else f"{row.num_collapsed} of {summary.num_solvable}"
+        cells = (
+            _cell(row.solve_mean),
+            _cell(row.drop),
+            Cell(text=collapsed),
+            Cell(optional_float(row.rouge_l)),
+            _cell(row.peakedness),
+        )
+        rows.append(Row(name, LABELS.strategy(name), cells))
+    return Table(
+        label="tab:evaluation",
+        caption=(
+            f"{title}: solve probabilities on {len(summary.questions)} questions, {num_samples} "
+            f"responses each, with 95% bootstrap intervals over questions."
+        ),
+        index_label="Strategy",
+        columns=(
+            Column("solve_mean", "Solved"),
+            Column("drop", "Drop"),
+            Column("collapsed", "Collapsed"),
+            Column("rouge_l", "ROUGE-L"),
+            Column("peakedness", "Peakedness"),
+        ),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        decimals=DECIMALS,
+        intervals=True,
+    )
+
+
+def question_table(summary: Summary) -> Table:
+    """The questions that drop most, under RailCap or else the first strategy after Identity."""
+    others = [name for name in summary.strategies if name != IDENTITY]
+    ranked_by = RAILCAP if RAILCAP in others else (others or [IDENTITY])[0]
+    column = f"drop_{ranked_by}" if others else ranked_by
+    questions = summary.questions.sort_values(column, ascending=False, kind="stable")
+    shown = questions.head(MAX_QUESTIONS)
+    rest = f" {len(shown)} of {len(questions)} questions are shown;" * (len(shown) < len(questions))
+    columns = [
+        *(Column(name, LABELS.strategy(name)) for name in summary.strategies),
+        *(Column("rouge_l", "ROUGE-L"), Column("peakedness", "Peakedness")),
+    ]
+    rows = []
+    for question in shown.to_dict("records"):
+        greedy = Cell(text="right" if question["greedy_correct"] else "wrong")
+        numbers = [Cell(optional_float(question[column.key])) for column in columns]
+        name = question["question_id"]
+        rows.append(Row(name, name, (greedy, *numbers)))
+    return Table(
+        label="tab:questions",
+        caption=(
+            f"Solve probability per question, the largest drop under {LABELS.strategy(ranked_by)} "
+            f"first.{rest} questions.csv has all."
+        ),
+        index_label="Question",
+        columns=(Column("greedy_correct", "Greedy"), *columns),
+        rows=tuple(rows),
+        notes=("ROUGE-L and peakedness are those of Identity's responses.",),
+        decimals=DECIMALS,
+    )
+
+
+def _cell(interval: Interval | None) -> Cell:
+    if interval is None:
+        return Cell()
+    value, low, high = map(optional_float, interval)
+    return Cell(value, low, high)
+
+
+def _write(
+    folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report, title: str
+) -> None:
+    """Write the questions, the summary, the page and the plot."""
     with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.to_csv(path, index=False)
     values: dict[str, Any] = {
@@ -47,22 +166,20 @@ def write(
         "num_peaked": summary.num_peaked,
         "num_both": summary.num_both,
         "num_cut_off": summary.num_cut_off,
-        "verdict": list(paragraphs),
+        "verdict": report.verdict,
         "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),
     }
-    if comparison is not None:
-        values["metrics"] = comparison.metrics.to_dict("records")
-        values["notes"] = list(comparison.notes)
+    if metrics is not None:
+        values |= {"metrics": metrics.to_dict("records"), "notes": report.notes}
     with atomic.replacing(folder / SUMMARY) as path:
         text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
-    notes = comparison.notes if comparison else ()
-    parts = [
+    parts: Sequence[str] = [
         f"# {title}",
-        *(to_markdown(table) for table in tables),
-        *(f"Note: {note}." for note in notes),
+        *(to_markdown(table) for table in report.tables),
+        *(f"Note: {note}." for note in report.notes),
         "## Verdict",
-        *paragraphs,
+        *report.verdict,
     ]
     with atomic.replacing(folder / PAGE) as path:
         path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")

@@ -7,10 +7,11 @@ from zerogap.errors import InputError
 from zerogap.strategies.base import Strategy, build
 from zerogap.strategies.registry import BUILT_IN
 
-IDENTITY = "identity"
+IDENTITY, RAILCAP = "identity", "railcap"
+CLEAN, CLEAN_BATCH2 = "clean", "clean_batch2"
 # Names of other files, and columns of questions.csv.
 RESERVED_NAMES = (
-    *("clean", "clean_batch2", "greedy"),
+    *(CLEAN, CLEAN_BATCH2, "greedy"),
     *("question_id", "question", "gold", "greedy_correct", "rouge_l", "peakedness", "both_signs"),
 )
 

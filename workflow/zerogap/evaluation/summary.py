@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 
 from zerogap.analysis.overlap import peakedness, rouge_l
-from zerogap.evaluation.strategies import IDENTITY
+from zerogap.evaluation.strategies import IDENTITY, RAILCAP
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.strategies.filtering import without_end_token
 
-RAILCAP = "railcap"
 COLLAPSE = 0.5
 PEAKED = 0.5
 N_RESAMPLES = 2000

@@ -5,12 +5,13 @@ responses are peaked around the greedy trajectory, and its solve probability col
 (:mod:`zerogap.evaluation.summary`).
 """
 
-from zerogap.evaluation.collect import CLEAN, CLEAN_BATCH2
-from zerogap.evaluation.comparison import CleanComparison
-from zerogap.evaluation.strategies import IDENTITY
-from zerogap.evaluation.summary import COLLAPSE, PEAKED, RAILCAP, Interval, Summary
-from zerogap.evaluation.tables import LABELS
+import pandas as pd
 
+from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, RAILCAP
+from zerogap.evaluation.summary import COLLAPSE, PEAKED, Interval, Summary
+from zerogap.reporting.labels import Labels
+
+LABELS = Labels()
 MOST = 0.5  # share of the questions that the model solves from which on they are "most"
 
 _WITHOUT_CLEAN = (
@@ -26,17 +27,17 @@ _WITH_CLEAN = (
 )
 
 
-def verdict(summary: Summary, comparison: CleanComparison | None) -> list[str]:
+def verdict(summary: Summary, metrics: pd.DataFrame | None) -> list[str]:
     """Return the paragraphs of the verdict.
 
     Args:
         summary: the numbers.
-        comparison: those against the clean model, if there is one.
+        metrics: the `metrics` table of the strategies against the clean model, if there is one.
     """
     paragraphs = [_seen(summary), _meaning(summary)]
-    if comparison is None:
+    if metrics is None:
         return [*paragraphs, _WITHOUT_CLEAN]
-    return [*paragraphs, _against_clean(comparison), _WITH_CLEAN]
+    return [*paragraphs, _against_clean(metrics), _WITH_CLEAN]
 
 
 def _seen(summary: Summary) -> str:
@@ -97,9 +98,10 @@ def _meaning(summary: Summary) -> str:
     )
 
 
-def _against_clean(comparison: CleanComparison) -> str:
-    values = comparison.metrics[comparison.metrics.subset == "all"]
-    values = values.set_index(["strategy", "metric"])[["value", "ci_low", "ci_high"]]
+def _against_clean(metrics: pd.DataFrame) -> str:
+    values = metrics[metrics.subset == "all"].set_index(["strategy", "metric"])[
+        ["value", "ci_low", "ci_high"]
+    ]
     solved = values.xs("solve_mean", level="metric").value
     distances = values.xs("sa_ppg", level="metric")
     sentences = [

@@ -1,7 +1,7 @@
 """One self-contained page of what `zerogap score` found: table, plots, every question, texts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,72 +9,64 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.analysis.strata import Ranges
+from zerogap.io import atomic
 from zerogap.metrics import gaps
 from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.reporting.tables.score import score_table, strategy_label
 from zerogap.reporting.templates import render_template
-from zerogap.scoring.texts import Texts
+from zerogap.scoring.score import Aligned, summary
+from zerogap.scoring.texts import Texts, read_texts
 
 TITLE = "Distance from the clean model"
 MAX_CHARACTERS = 600  # of a text that is shown
 WIDTH, HEIGHT = 300, 150  # of the plot over the strata, in units of its SVG
 
 
-@dataclass(frozen=True)
-class Scored:
-    """What was scored.
-
-    Attributes:
-        clean: `solve` table of the reference.
-        strategies: Name to show → `solve` table of the same questions in the same order.
-        texts: Name to show → texts of the strategy's file.
-        clean_texts: Texts of the clean file.
-        leaked_known: Whether the leaked questions are known.
-        bins: Number of strata.
-    """
-
-    clean: pd.DataFrame
-    strategies: Mapping[str, pd.DataFrame]
-    texts: Mapping[str, Texts]
-    clean_texts: Texts
-    leaked_known: bool
-    bins: int
-
-
-def to_html(
-    scored: Scored, table: Table, clean_name: str, notes: Sequence[str], footer: str
-) -> str:
-    """The page; everything from the user's files is escaped.
+def write(
+    path: Path,
+    metrics: pd.DataFrame,
+    aligned: Aligned,
+    files: Mapping[str, Path],
+    provenance: Mapping[str, Any],
+) -> None:
+    """Write the page; everything from the user's files is escaped.
 
     Args:
-        scored: The counts and texts.
-        table: The main metrics, one section per subset.
-        clean_name: Name of the clean file.
-        notes: What a reader of the results should know.
-        footer: Last line of the page.
+        path: The page.
+        metrics: The table of `zerogap.scoring.score.score`.
+        aligned: The tables that were aligned.
+        files: Name → file, of ``clean`` and every strategy.
+        provenance: Version, options and notes; the same as in the other outputs.
     """
-    return render_template(
+    options = {name: provenance[name] for name in ("bins", "confidence_level", "resample")}
+    shown = ("zerogap", "extraction", *options, "n_resamples", "seed")
+    page = render_template(
         "score.html.j2",
         title=TITLE,
-        clean_name=clean_name,
-        table=table,
-        notes=notes,
-        footer=footer,
-        leaked_known=scored.leaked_known,
-        strata=_strata_plot(scored),
-        panels=_panels(scored),
-        questions=_questions_table(scored),
-        data=_data(scored),
+        clean_name=files["clean"].name,
+        table=score_table(summary(metrics, aligned), **options),
+        notes=provenance["notes"],
+        footer=" · ".join(f"{name} {provenance[name]}" for name in shown),
+        leaked_known=aligned.leaked_known,
+        strata=_strata_plot(aligned, provenance["bins"]),
+        panels=_panels(aligned),
+        questions=_questions_table(aligned),
+        data=_data(aligned, {name: read_texts(file) for name, file in files.items()}),
     )
+    with atomic.replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
 
 
 def _solve(table: pd.DataFrame) -> NDArray[np.float64]:
     return gaps.solve_probability(table["n_correct"], table["n_samples"])
 
 
-def _strata_plot(scored: Scored) -> dict[str, Any]:
+def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
     """The curves in units of the SVG, whose y axis points down."""
-    ranges = Ranges.of(scored.clean, scored.bins)
-    curves = {name: ranges.mean_gaps(solve) for name, solve in scored.strategies.items()}
+    ranges = Ranges.of(aligned.clean, bins)
+    curves = {
+        strategy_label(name): ranges.mean_gaps(solve) for name, solve in aligned.strategies.items()
+    }
     highest = max(float(np.nanmax(means)) for means, _ in curves.values())
     top = max(0.1, np.ceil(10 * highest) / 10)
     x = WIDTH * ranges.centres
@@ -102,37 +94,37 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, str]:
     return {"path": "".join(line), "dots": "".join(dots)}
 
 
-def _panels(scored: Scored) -> list[dict[str, Any]]:
+def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     """One scatter plot per strategy, in units of 1/100; the jitter is the same in every panel."""
-    half_step = 50 / scored.clean["n_samples"].max()
-    shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(scored.clean)))
-    x = (100 * _solve(scored.clean) + shift[0]).round(1)
-    leaked = scored.clean["leaked"]
+    half_step = 50 / aligned.clean["n_samples"].max()
+    shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
+    x = (100 * _solve(aligned.clean) + shift[0]).round(1)
+    leaked = aligned.clean["leaked"]
     kinds = leaked.map({True: ("dot", "leaked"), False: ("triangle", "unleaked")})
-    marks = list(kinds) if scored.leaked_known else [("dot", "question")] * len(leaked)
+    marks = list(kinds) if aligned.leaked_known else [("dot", "question")] * len(leaked)
     panels = []
-    for index, (name, solve) in enumerate(scored.strategies.items()):
+    for index, (name, solve) in enumerate(aligned.strategies.items()):
         y = (100 - 100 * _solve(solve) + shift[1]).round(1)
         points = [
             {"x": left, "y": down, "symbol": symbol, "kind": kind}
             for left, down, (symbol, kind) in zip(x, y, marks, strict=True)
         ]
-        panels.append({"name": name, "index": index, "points": points})
+        panels.append({"name": strategy_label(name), "index": index, "points": points})
     return panels
 
 
-def _questions_table(scored: Scored) -> Table:
+def _questions_table(aligned: Aligned) -> Table:
     """The solve probability of every question, and its gap as a mark behind the number."""
-    clean = _solve(scored.clean)
+    clean = _solve(aligned.clean)
     columns = {"clean": [Cell(float(value)) for value in clean]}
-    for name, table in scored.strategies.items():
+    for name, table in aligned.strategies.items():
         solve = _solve(table)
-        columns[name] = [
+        columns[strategy_label(name)] = [
             Cell(float(value), mark=f" ({gap:+.2f})".replace("-", "−"))
             for value, gap in zip(solve, solve - clean, strict=True)
         ]
     cells = zip(*columns.values(), strict=True)
-    ids = scored.clean["question_id"]
+    ids = aligned.clean["question_id"]
     return Table(
         label="questions",
         caption="",
@@ -143,14 +135,14 @@ def _questions_table(scored: Scored) -> Table:
     )
 
 
-def _data(scored: Scored) -> dict[str, Any]:
+def _data(aligned: Aligned, texts: Mapping[str, Texts]) -> dict[str, Any]:
     """What the page's script shows of a question."""
     questions: dict[str, str] = {}
-    for texts in (*scored.texts.values(), scored.clean_texts):
-        questions |= texts.questions
-    ids = list(scored.clean["question_id"])
-    clean = _solve(scored.clean).round(3).tolist()
-    leaked = scored.clean["leaked"].tolist()
+    for name in (*aligned.strategies, "clean"):
+        questions |= texts[name].questions
+    ids = list(aligned.clean["question_id"])
+    clean = _solve(aligned.clean).round(3).tolist()
+    leaked = aligned.clean["leaked"].tolist()
     return {
         "questions": [
             {"id": key, "text": _shortened(questions.get(key, "")), "clean": p, "leaked": is_leaked}
@@ -158,14 +150,13 @@ def _data(scored: Scored) -> dict[str, Any]:
         ],
         "strategies": [
             {
-                "name": name,
+                "name": strategy_label(name),
                 "solve": _solve(solve).round(3).tolist(),
                 "responses": [
-                    [_shortened(text) for text in scored.texts[name].responses.get(key, [])]
-                    for key in ids
+                    [_shortened(text) for text in texts[name].responses.get(key, [])] for key in ids
                 ],
             }
-            for name, solve in scored.strategies.items()
+            for name, solve in aligned.strategies.items()
         ],
     }
 

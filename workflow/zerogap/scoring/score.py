@@ -86,10 +86,10 @@ def score(
     aligned: Aligned,
     benchmark: str,
     *,
-    bins: int,
-    n_resamples: int,
-    confidence_level: float,
-    seed: int,
+    bins: int = 50,
+    n_resamples: int = 2000,
+    confidence_level: float = 0.95,
+    seed: int = 0,
     resample: str = "questions",
 ) -> pd.DataFrame:
     """A `metrics` table of every strategy (see `zerogap.metrics.evaluate.evaluate`).
@@ -160,7 +160,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
-def strata_notes(clean: pd.DataFrame, bins: int) -> list[str]:
+def strata_notes(clean: pd.DataFrame, bins: int = 50) -> list[str]:
     """A note if most strata are nearly empty, so that a few questions decide SA-PPG.
 
     Args:

@@ -19,7 +19,11 @@ def strategy_label(name: str) -> str:
 
 
 def score_table(
-    summary: pd.DataFrame, *, bins: int, confidence_level: float, resample: str
+    summary: pd.DataFrame,
+    *,
+    bins: int = 50,
+    confidence_level: float = 0.95,
+    resample: str = "questions",
 ) -> Table:
     """The main metrics with intervals, one row per strategy and one section per subset.
 
