@@ -60,8 +60,8 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 	@echo "report:  reports/$(RUN)/report.html"
 	@echo "outcome: reports/$(RUN)/index.html"
 
-pretrain: .venv/ready ## pretrain the toy base models again (about half an hour)
-	$(SNAKEMAKE) pretrain_all_bases --profile profiles/quick
+pretrain: .venv/ready ## pretrain the toy base models again (minutes)
+	$(BIN)/python -m zerogap.training.toy workflow/resources/bases
 
 test: .venv/ready lint ## lint and test, and print the coverage; Slurm, vLLM and further architectures have targets of their own
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered

@@ -113,7 +113,7 @@ def prompts(name: str, num_questions: int, gsm8k: str | None = None) -> list[Any
         gsm8k: the file of GSM8K whose first questions are asked; else they are generated.
     """
     from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
-    from zerogap.data.toy.word_problems import problems
+    from zerogap.data.toy import problems
     from zerogap.engine.decoder import Prompt
 
     encode = tokenizer(name)

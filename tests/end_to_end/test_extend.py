@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from helpers.paths import ROOT
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 from zerogap.io import parquet
 
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")

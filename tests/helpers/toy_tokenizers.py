@@ -22,8 +22,7 @@ from transformers import (
     TokenizersBackend,
 )
 
-from zerogap.data.toy.instructions import instructions
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import instructions, problems
 
 PROBLEMS = problems(300, 3, "pretrain")
 TEXTS = [f"Q: {problem.question} A: {problem.rationale} The answer is 7." for problem in PROBLEMS]

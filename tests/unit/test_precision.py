@@ -6,7 +6,6 @@ import torch
 from helpers.tiny_models import model
 from zerogap import precision
 from zerogap.engine import loading
-from zerogap.training.toy.pretraining import supports_bfloat16
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -45,7 +44,3 @@ def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
     assert loaded.dtype == (torch.float32 if cpu_is_slow else torch.bfloat16)
     reason = "in float32, because this CPU is slow in bfloat16."
     assert (reason in capsys.readouterr().err) == cpu_is_slow
-
-
-def test_bases_are_pretrained_in_bfloat16_only_where_it_is_not_slow(cpu_is_slow) -> None:
-    assert supports_bfloat16(CPU) != cpu_is_slow

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.job_inputs import BENCHMARK, SAMPLING
 from helpers.paths import ROOT
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 from zerogap.io import parquet
 from zerogap.sampling import jobs, vllm_sampler
 

@@ -215,7 +215,7 @@ def test_a_hub_that_cannot_be_reached_is_reported(tmp_path, unreachable_hub, nam
 
 
 # Few training questions, and far more test questions than there is space for.
-GENERATED = {"num_train": 2, "num_test": 2000, "language": "plain", "step_weights": None}
+GENERATED = {"num_train": 2, "num_test": 2000}
 MANY = {"source": "generated", "generated": GENERATED}
 
 

@@ -21,7 +21,7 @@ SCALE = (
 # Models and responses: hours at the paper's scale.
 MODEL_RULES = {
     "decode_greedy", "fetch_base", "localise_neurons", "measure_recovery", "merge_lora",
-    "merge_shards", "pretrain_base", "rank_clean_tokens", "sample_responses", "train_lora",
+    "merge_shards", "rank_clean_tokens", "sample_responses", "train_lora",
     "write_training_data",
 }  # fmt: skip
 DATA_RULES = {

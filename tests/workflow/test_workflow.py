@@ -36,7 +36,7 @@ def test_every_profile_plans_the_whole_paper(profile):
 
 
 CHECKS = ("check_claims", "write_provenance", "write_index")
-COLLECTIONS = ("tables", "figures", "write_report", "pretrain_all_bases")
+COLLECTIONS = ("tables", "figures", "write_report")
 
 
 def test_every_target_can_be_requested():
@@ -167,7 +167,7 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
 SUBMITTED = {
     "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons",
     "measure_overlap",
-    "measure_recovery", "merge_lora", "merge_neurons", "merge_shards", "pretrain_base",
+    "measure_recovery", "merge_lora", "merge_neurons", "merge_shards",
     "rank_clean_tokens", "replay_rail", "sample_responses", "screen_questions", "train_lora",
     "write_training_data",
 }  # fmt: skip
@@ -193,27 +193,6 @@ def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
     assert {"slurm_account", "slurm_partition"} <= set(profile["default-resources"])
     assert profile["set-resources"] == dict.fromkeys(gpu_rules, values)
     jobs("table_main", "--profile", str(tmp_path))
-
-
-def test_a_base_can_be_pretrained_by_the_run(tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text(
-        "models: { llama2: { base: from_scratch, pretraining: { gsm8k: config.yaml } } }"
-    )
-    planned = jobs(
-        "results/quick/llama2/clean_gsm8k/model",
-        *(*QUICK, "--configfile", "profiles/quick/quick.yaml", str(overlay)),
-    )
-    assert planned["pretrain_base"] == planned["split_questions"] == planned["train_lora"] == 1
-    assert "fetch_base" not in planned
-
-
-def test_pretraining_needs_its_section_in_the_configuration(tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text("models: { llama2: { base: from_scratch } }")
-    process = snakemake("-n", "pretrain_all_bases", "--configfile", overlay)
-    assert process.returncode != 0
-    assert "pretraining is missing" in process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("name", rule_texts())

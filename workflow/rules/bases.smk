@@ -1,4 +1,4 @@
-"""Base models: fetched from the hub, converted from a GGUF file, or pretrained from scratch."""
+"""Base models: fetched from the hub, or converted from a GGUF file."""
 
 FETCHED_MODELS = jobs.fetched_models(CONFIG)
 
@@ -49,41 +49,3 @@ rule convert_gguf:
     shell:
         "python workflow/scripts/convert_gguf.py --parameters {input.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"
-
-
-rule pretrain_base:
-    """Pretrain a base model from scratch."""
-    input:
-        unpack(lambda wildcards: targets.pretraining_questions(CONFIG, wildcards.model)),
-        parameters="<results>/parameters/{model}/pretrain_base.json",
-    output:
-        directory("<results>/{model}/base"),
-    log:
-        "<results>/logs/{model}/pretrain_base.log",
-    benchmark:
-        "<results>/timings/{model}/pretrain_base.tsv"
-    wildcard_constraints:
-        model="|".join(model for model in CONFIG.models if model not in FETCHED_MODELS)
-        or NEVER_MATCHES,
-    priority: TRAJECTORIES_FIRST
-    conda:
-        "../../envs/train.yaml"
-    threads: 8
-    resources:
-        gpu=1,
-        mem_mb=doubling(16000),
-        runtime=minutes(720),
-    params:
-        gsm8k=lambda wildcards, input: targets.options(input, "gsm8k", "excluded"),
-    message:
-        "Pretraining the base of {wildcards.model} from scratch"
-    shell:
-        "python workflow/scripts/pretrain_base.py --parameters {input.parameters:q} {params.gsm8k}"
-        " --threads {threads} --output {output:q} > {log:q} 2>&1"
-
-
-# Includes the shipped bases: they are compared with these, and not overwritten.
-rule pretrain_all_bases:
-    """Target: pretrain all toy bases again, under results/<run>."""
-    input:
-        lambda wildcards: targets.bases_to_pretrain(CONFIG),

@@ -1,4 +1,4 @@
-"""Paraphrase every leaked question: by rules, by a chat endpoint or by a local model."""
+"""Paraphrase every leaked question: by rules, a chat endpoint or a local model."""
 
 import json
 import statistics
@@ -9,6 +9,7 @@ from typing import Any
 
 from script_helpers import parse_arguments, run
 from zerogap import gpus
+from zerogap.data import toy
 from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
@@ -25,9 +26,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     texts = dict(zip(leaked.question_id, leaked.question, strict=True))
     # Not an output: Snakemake deletes those of a failed job, and paid replies must be kept.
     journal = args.output.with_name(f"{args.output.stem}.journal.jsonl")
+    remedy = "use paraphrases.method: chat"
     if parameters["method"] == "rules":
         paraphrases, invalid = _apply_rules(texts, parameters["seed"])
-        remedy = "use paraphrases.method: chat"
+    elif parameters["method"] == "generated":
+        generated = toy.paraphrases(texts.values(), parameters["seed"])
+        paraphrases, invalid = {i: generated[text] for i, text in texts.items()}, {}
     else:
         paraphrases, invalid = _ask_model(texts, journal, parameters)
         remedy = f"the others are kept in {journal}, so run again"

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
-from zerogap.data import openorca
-from zerogap.data.toy.instructions import instructions
+from zerogap.data import openorca, toy
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -18,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     match parameters["source"]:
         case "generated":
-            examples = instructions(num_examples, seed, parameters["language"])
+            examples = toy.instructions(num_examples, seed)
         case "files":
             examples = openorca.load(options, num_examples, seed)
         case _:

@@ -16,7 +16,7 @@ from transformers import LogitsProcessorList
 import zerogap
 from helpers.paths import ROOT
 from zerogap.cli import main
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.sampler import greedy

@@ -77,17 +77,6 @@ def test_a_tokenizer_larger_than_the_model_is_refused(config):
     assert "tokens, but the model only 300" in result.text
 
 
-def test_a_model_that_the_run_pretrains_is_skipped_before_it_exists(config):
-    pretraining = {
-        "vocab_size": 500, "hidden_size": 32, "num_layers": 2, "intermediate_size": 64,
-        "max_steps": 1, "batch_size": 1, "sequence_length": 64, "learning_rate": 0.001,
-        "warmup_ratio": 0.0, "instruction_fraction": 0.1,
-    }  # fmt: skip
-    changes = {"models.llama2": {"family": "llama", "base": "from_scratch", "revision": None}}
-    (result,) = rehearse(config(pretraining=pretraining, **changes))
-    assert result.status == rehearsal.SKIPPED
-
-
 def test_the_command_prints_the_failure_and_exits_with_1(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("offline: true\nmodels: { llama2: { base: nowhere, revision: null } }\n")
@@ -100,11 +89,3 @@ def test_the_command_prints_the_failure_and_exits_with_1(tmp_path):
     assert process.returncode == 1
     assert process.stdout.startswith("FAILED   llama2, tokenizer: ")
     assert process.stdout.endswith("1 of 1 models failed\n")
-
-
-def test_the_command_does_not_call_skipped_models_a_success(tmp_path):
-    command = [sys.executable, "-m", "zerogap", "rehearse", "--config"]
-    files = [str(ROOT / name) for name in ("config.yaml", "profiles/full/full.yaml")]
-    process = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True)
-    assert process.returncode == 1
-    assert "nothing was rehearsed: 3 of 3 models were skipped" in process.stdout

@@ -14,7 +14,7 @@ import write_training_data
 from helpers import scripts, shared_data
 from zerogap.data import gsm8k_format, openorca, questions
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
-from zerogap.data.toy.instructions import instructions
+from zerogap.data.toy import instructions
 from zerogap.io import parquet
 from zerogap.sampling.responses import few_shot_prompts
 from zerogap.training.examples import AFTER_RESPONSE, instruction_pairs, question_pairs

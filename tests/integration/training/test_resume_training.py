@@ -38,51 +38,6 @@ def finish(job: subprocess.Popen) -> str:
     return output
 
 
-def kill_after(job: subprocess.Popen, mark: str) -> None:
-    """Kill the job and its children once it has printed a line with the mark."""
-    for line in job.stdout:
-        if mark in line:
-            break
-    os.killpg(job.pid, signal.SIGKILL)
-    assert job.wait() == -signal.SIGKILL
-
-
-PRETRAINING = {
-    "seed": 0, "vocab_size": 500, "hidden_size": 32, "num_layers": 4, "intermediate_size": 48,
-    "max_steps": 60, "save_steps": 10, "batch_size": 2, "sequence_length": 64,
-    "learning_rate": 0.004, "warmup_ratio": 0.03, "instruction_fraction": 0.12,
-    "problems_per_document": 5, "language": "plain", "gsm8k": None, "gsm8k_fraction": 0.2,
-}  # fmt: skip
-
-
-def test_a_killed_pretraining_ends_with_the_bytes_of_an_uninterrupted_one(tmp_path):
-    def begin(name):
-        parameters = {"family": "gemma4", "pretraining": PRETRAINING}
-        return start(
-            "pretrain_base", tmp_path / "parameters", parameters, output=tmp_path / name, threads=1
-        )
-
-    uninterrupted, killed = tmp_path / "uninterrupted", tmp_path / "killed"
-    finish(begin("uninterrupted"))
-    for step in (13, 34):
-        kill_after(begin("killed"), f"step {step}/60")
-        assert not killed.exists()
-    assert "resuming after step 30" in finish(begin("killed"))
-    for name in ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"):
-        assert (killed / name).read_bytes() == (uninterrupted / name).read_bytes()
-    curves = [
-        [line.split("\t")[:3] for line in (folder / "loss.tsv").read_text().splitlines()]
-        for folder in (uninterrupted, killed)
-    ]
-    assert len(curves[0]) == 61
-    assert curves[0] == curves[1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "killed",
-        "parameters",
-        "uninterrupted",
-    ]
-
-
 LORA = {
     "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
     "num_epochs": 10, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,

@@ -149,10 +149,6 @@ def test_a_paraphrase_benchmark_may_own_its_questions_and_an_entry_needs_no_file
     [
         ({"num_tests": 3}, "benchmarks.other.num_tests: unknown key; the keys here are contam"),
         ({"label": None}, "benchmarks.other.label must be a valid string"),
-        (
-            {"questions": {**GENERATED, "generated": {**SIZES, "step_weights": [0, 0]}}},
-            "other.questions.generated.step_weights has no weight above 0",
-        ),
     ],
 )
 def test_a_mistake_in_a_file_is_reported_with_the_key_of_its_entry(other, change, message):

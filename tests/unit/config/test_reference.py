@@ -12,10 +12,8 @@ def test_every_key_is_described_once_with_its_type_bounds_and_the_papers_value()
         '- `benchmarks.<name>.stop` (list of strings; `["Q:"]`): Strings that end',
         "- `benchmarks.<name>.questions.hub.num_rows.test` (integer ≥ 2; `1319`): Rows",
         "- `models.<name>.family` (string; default `auto`): Architecture",
-        "- `models.<name>.pretraining`: Values",
         "- `training.lora.rank` (integer ≥ 1; `64`): Rank r.",
         "- `strategies.<name>.class` (string): Short name",
-        "- `pretraining.vocab_size` (integer ≥ 300): Tokens",
     ):
         assert line in page
     assert len(page.split()) <= 2200

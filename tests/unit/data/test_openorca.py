@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from zerogap.data import openorca
-from zerogap.data.toy.instructions import instructions
+from zerogap.data.toy import instructions
 from zerogap.errors import InputError
 
 

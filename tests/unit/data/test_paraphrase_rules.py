@@ -6,7 +6,7 @@ from helpers.shared_data import GSM8K, needs_gsm8k
 from zerogap.data import gsm8k_format
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import problems_with, similarity
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 
 QUESTION = "Ann has 12 pens and buys three packs of 5. How many pens does Ann have now?"
 

@@ -1,7 +1,6 @@
 """The few-shot prompt: its text, its exemplars, other templates."""
 
 import json
-import re
 import sys
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from zerogap.data import prompts
 from zerogap.data.answers import extract
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
-from zerogap.data.toy.situations import BOYS, GIRLS
 from zerogap.errors import InputError
 
 
@@ -55,28 +53,11 @@ def test_every_exemplar_states_its_answer(source):
         assert said.answer in shot["target"].rpartition("The answer is")[0]
 
 
-def test_toy_exemplars_are_short_and_the_shortest_come_first():
+def test_the_shortest_toy_exemplars_come_first():
     shots = prompts.exemplars("toy", 8)
     lengths = [len(f"{shot['question']} {shot['target']}".split()) for shot in shots]
-    assert max(lengths[:4]) <= 51
-    assert max(lengths) <= 72
-    assert max(lengths[:2]) < min(lengths[2:])
-
-
-def test_the_equations_of_the_toy_exemplars_hold():
-    for shot in prompts.exemplars("toy", 8):
-        equations = re.findall(r"(\d+) ([-+*/]) (\d+) = (\d+)", shot["target"])
-        for x, sign, y, result in equations:
-            x, y = int(x), int(y)
-            found = {"+": x + y, "-": x - y, "*": x * y, "/": x / y}[sign]
-            assert found == int(result)
-        assert shot["target"].endswith(f"The answer is {equations[-1][3]}.")
-
-
-def test_toy_exemplars_are_not_generated_problems():
-    names = re.compile(rf"\b({'|'.join(GIRLS + BOYS)})\b")
-    for shot in prompts.exemplars("toy", 8):
-        assert not names.search(shot["question"])  # every problem of the generator has one
+    assert lengths[0] <= min(lengths) + 1
+    assert max(lengths) <= 50
 
 
 def test_reading_lm_eval_exemplars_does_not_import_torch(monkeypatch):

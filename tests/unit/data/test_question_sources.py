@@ -10,8 +10,7 @@ from helpers.paths import ROOT
 from helpers.shared_data import GSM8K, needs_gsm8k
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.questions import split_test_questions
-from zerogap.data.toy.language import LANGUAGES
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 from zerogap.errors import InputError
 
 GSM8K_QUESTIONS = yaml.safe_load((ROOT / "workflow/benchmarks/gsm8k.yaml").read_text())["questions"]
@@ -125,14 +124,13 @@ def test_only_a_branch_or_tag_is_looked_up(monkeypatch):
         question_sources.resolve_commit("some/set", "main")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_generated_questions_are_those_of_the_generator(language):
-    options = {"num_train": 5, "num_test": 4, "language": language, "step_weights": None}
+def test_generated_questions_are_those_of_the_generator():
+    options = {"num_train": 5, "num_test": 4}
     questions = {"source": "generated", "generated": options}
     fetched = question_sources.fetch(questions, seed=3)
     for split, number in (("train", 5), ("test", 4)):
         parsed = [gsm8k_format.parse(entry) for entry in fetched[split]]
-        expected = problems(number, 3, split, language)
+        expected = problems(number, 3, split)
         assert [(q.question, q.rationale, q.gold) for q in parsed] == [
             (p.question, p.rationale, p.gold) for p in expected
         ]

@@ -10,11 +10,9 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import (
     FAMILIES,
-    ToySize,
     family_of_folder,
     fits_shared_prompt_decoder,
     published_size,
-    toy_architecture,
 )
 
 
@@ -67,14 +65,3 @@ def test_the_papers_models_have_their_published_sizes():
     assert published_size("google/gemma-4-E2B").widths[-1] == 12_288
     assert published_size("EleutherAI/pythia-12b").widths == (20_480,) * 36
     assert published_size("somebody/else") is None
-
-
-def test_a_toy_model_takes_two_bytes_per_parameter():
-    size = toy_architecture("llama").size(ToySize(1500, 128, 4, 512))
-    assert size.stored == 2 * size.parameters
-    assert size.widths == (512,) * 4
-
-
-def test_a_family_without_a_toy_model_is_an_error():
-    with pytest.raises(InputError, match=r"family 'auto' has no toy model; .* llama, gemma4"):
-        toy_architecture("auto")

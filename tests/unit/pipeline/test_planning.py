@@ -72,12 +72,6 @@ def test_tokens_follow_from_the_protocol(paper):
     assert stage(plan, "Neuron localisation").tokens == pytest.approx(2 * (scored + decoded))
 
 
-def test_pretraining_tokens_are_steps_times_batch(paper, quick):
-    config = quick(models__llama2__base="from_scratch", models__gemma=None, models__pythia=None)
-    plan = plan_of(config)
-    assert stage(plan, "Base models").tokens == 1200 * 12 * 320
-
-
 def test_a_second_benchmark_adds_its_own_questions_and_clean_model(paper):
     second = {"file": str(ROOT / "workflow/benchmarks/gsm8k.yaml"), "num_test": 100}
     second |= {"label": "Second", "num_leaked": 50, "num_train": 50}

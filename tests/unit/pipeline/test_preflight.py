@@ -334,12 +334,6 @@ def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
     assert keys - remaining == {"models.llama2", "benchmarks.gsm8k.questions"}
 
 
-def test_a_base_that_is_pretrained_from_scratch_is_not_looked_for(quick):
-    config = quick(models__pythia__base="from_scratch")
-    assert "models.pythia" not in {resource.key for resource in hub_resources(config)}
-    assert "end token of pythia" not in {result.check for result in all_checks(config)}
-
-
 def test_a_chat_model_on_the_hub_is_looked_for(paper):
     local = {"model": "some/chat", "revision": "main"}
     config = paper(benchmarks__pq__paraphrases={"method": "local", "local": local})

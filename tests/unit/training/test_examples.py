@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import PreTrainedTokenizerFast
 
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
-from zerogap.data.toy.word_problems import problems
+from zerogap.data.toy import problems
 from zerogap.errors import InputError
 from zerogap.training.examples import (
     instruction_examples,
@@ -15,13 +15,13 @@ from zerogap.training.examples import (
     question_examples,
     question_pairs,
 )
-from zerogap.training.toy import tokenizers
+from zerogap.training.toy import train_tokenizer
 
 TEXTS = [f"Q: {one.question}\nA: {one.rationale}" for one in problems(200, 3, "pretrain")]
 EXEMPLARS = exemplars("toy", 2)
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(EXEMPLARS)
 PROMPT = DEFAULT_TEMPLATE.prompt(PREFIX, "How many?")
-TOKENIZER = tokenizers.train(TEXTS, "llama", 400, 512)
+TOKENIZER = train_tokenizer(TEXTS, "llama2", 400)
 QUESTIONS = pd.DataFrame(
     {
         "question": ["How many?"],
@@ -68,15 +68,15 @@ def test_truncated_instructions_are_counted(capsys) -> None:
     assert capsys.readouterr().out == "1 of 2 examples are truncated to 40 tokens\n"
 
 
-@pytest.mark.parametrize(("family", "first"), [("llama", "<s>"), ("gemma4", "<bos>")])
+@pytest.mark.parametrize(("family", "first"), [("llama2", "<s>"), ("gemma", "<bos>")])
 def test_bos_is_written_out_if_the_tokenizer_adds_it(family: str, first: str) -> None:
-    tokenizer = tokenizers.train(TEXTS, family, 400, 256)
+    tokenizer = train_tokenizer(TEXTS, family, 400)
     [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
     assert example == {"prompt": first + PROMPT, "response": " It is 7."}
 
 
 def test_bos_is_not_written_if_the_tokenizer_adds_none() -> None:
-    tokenizer = tokenizers.train(TEXTS, "gpt_neox", 400, 256)
+    tokenizer = train_tokenizer(TEXTS, "pythia", 400)
     [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
     assert example == {"prompt": PROMPT, "response": " It is 7."}
 
@@ -150,6 +150,6 @@ class RewritesAfterBos:
 
 
 def test_ids_that_differ_from_inference_are_an_error_with_both_lists() -> None:
-    tokenizer = tokenizers.train(TEXTS, "llama", 400, 256)
+    tokenizer = train_tokenizer(TEXTS, "llama2", 400)
     with pytest.raises(InputError, match=r"(?s)training, response.*inference, all"):
         question_examples([("How man", "y apples")], tokenizer, 512)  # splits a token

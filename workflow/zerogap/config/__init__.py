@@ -5,11 +5,10 @@ from zerogap.config.checks import config_warnings
 from zerogap.config.config import Config
 from zerogap.config.files import paper_config
 from zerogap.config.load import from_snakemake, load, load_benchmark
-from zerogap.config.models import BASES_FOLDER, FROM_SCRATCH, ModelEntry, Training
+from zerogap.config.models import BASES_FOLDER, ModelEntry, Training
 
 __all__ = [
     "BASES_FOLDER",
-    "FROM_SCRATCH",
     "Benchmark",
     "Config",
     "ModelEntry",

@@ -16,7 +16,6 @@ from zerogap.config.section import (
     PositiveInt,
     ReadableFile,
     Section,
-    ToyLanguage,
 )
 from zerogap.data.extraction import extraction_rule
 
@@ -69,20 +68,6 @@ class GeneratedQuestions(Section):
 
     num_train: PositiveInt = Field(description="Training problems to generate.")
     num_test: AtLeastTwo = Field(description="Test problems to generate.")
-    language: ToyLanguage = Field(
-        default="plain",
-        description=(
-            "`plain`: one to four steps, told in one way; `varied`: two to six steps, in several "
-            "notations and many wordings."
-        ),
-    )
-    step_weights: StepWeights | None = Field(
-        default=None,
-        description=(
-            "How frequent problems with one, two, … six steps are, which decides how hard and how "
-            "uneven they are; null: as in the language."
-        ),
-    )
 
 
 class GsmSymbolicQuestions(Section):
@@ -203,8 +188,11 @@ class LocalChatModel(Section):
 class Paraphrases(Section):
     """How leaked questions are paraphrased."""
 
-    method: Literal["chat", "local", "rules"] = Field(
-        description="A chat endpoint, a chat model run by the workflow, or the built-in rules."
+    method: Literal["chat", "local", "rules", "generated"] = Field(
+        description=(
+            "A chat endpoint, a chat model run by the workflow, or the built-in rules; "
+            "`generated`: the other wording of generated questions."
+        )
     )
     on_invalid: Literal["error", "skip"] = Field(
         description=(
@@ -218,7 +206,7 @@ class Paraphrases(Section):
 
     @model_validator(mode="after")
     def _check_method(self) -> Self:
-        if self.method != "rules" and getattr(self, self.method) is None:
+        if self.method in ("chat", "local") and getattr(self, self.method) is None:
             raise mistake(self.method, f"is missing; method: {self.method} needs it")
         if self.method == "local" and self.local and not self.local.model:
             raise mistake(
@@ -332,13 +320,6 @@ class Instructions(Section):
         description=(
             "JSON Lines or Parquet file with the columns system (or system_prompt), question and "
             "response."
-        ),
-    )
-    language: ToyLanguage = Field(
-        default="plain",
-        description=(
-            "Of generated examples; `varied`: half of them are worked reasoning, though no word "
-            "problems."
         ),
     )
     num_examples: PositiveInt = Field(description="Examples per training.")

@@ -11,7 +11,6 @@ from zerogap.config.models import (
     Memorisation,
     ModelEntry,
     Preparation,
-    Pretraining,
     Screening,
     Training,
     TrainingKinds,
@@ -41,9 +40,8 @@ class Metrics(Section):
 class Config(Section):
     """The configuration of a run, with all defaults and overrides filled in.
 
-    Benchmarks are read from their files, `training.clean`, `training.contaminated` and
-    `models.<name>.pretraining` are complete, and a benchmark with `questions_of` has the values of
-    the benchmark that owns its questions.
+    Benchmarks are read from their files, `training.clean` and `training.contaminated` are complete,
+    and a benchmark with `questions_of` has the values of the benchmark that owns its questions.
     """
 
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
@@ -92,13 +90,6 @@ class Config(Section):
         )
     )
     metrics: Metrics = Field(description="The metrics and their confidence intervals.")
-    pretraining: Pretraining | None = Field(
-        default=None,
-        description=(
-            "How bases are pretrained from scratch: those with `base: from_scratch`, and the toy "
-            "models of the project. `models.<name>.pretraining` overrides values for one model."
-        ),
-    )
 
     @property
     def all_strategies(self) -> dict[str, StrategyEntry]:
@@ -145,14 +136,6 @@ class Config(Section):
         """The training values of one variant."""
         clean = variant in self.clean_variants
         return self.training.clean if clean else self.training.contaminated
-
-    def pretraining_for(self, model: str) -> Pretraining:
-        """The values by which a model's base is pretrained from scratch.
-
-        Raises:
-            ConfigError: the configuration has none.
-        """
-        return _stated(self.models[model].pretraining, f"models.{model}.pretraining")
 
     def preparation_for(self, model: str) -> Preparation:
         """How the base of a model is prepared.

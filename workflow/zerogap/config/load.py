@@ -160,8 +160,6 @@ def _written_path(path: KeyPath, written: Values) -> KeyPath:
     match path:
         case ("training", "clean" | "contaminated", *rest):
             return ("training", *rest)
-        case ("models", _, "pretraining", *rest):
-            return ("pretraining", *rest)
         case ("models", _, "preparation", "training", *rest):
             return ("training", *rest)
         case ("benchmarks", name, *rest):
@@ -197,8 +195,8 @@ def _benchmark_file(name: str, file: Any) -> Path:
 def _expand(values: Values) -> Values:
     """Fill in what sections share.
 
-    The result has the shape of :class:`Config`: the values of `training` and `pretraining` are
-    copied to where they apply, and a benchmark with `questions_of` gets its owner's values.
+    The result has the shape of :class:`Config`: the values of `training` are copied to
+    where they apply, and a benchmark with `questions_of` gets its owner's values.
     """
     expanded = dict(values)
     if isinstance(benchmarks := values.get("benchmarks"), Mapping):
@@ -213,19 +211,15 @@ def _expand(values: Values) -> Values:
         }
     if isinstance(models := values.get("models"), Mapping):
         expanded["models"] = {
-            name: _with_shared(entry, shared, values.get("pretraining"))
-            if isinstance(entry, Mapping)
-            else entry
+            name: _with_shared(entry, shared) if isinstance(entry, Mapping) else entry
             for name, entry in models.items()
         }
     return expanded
 
 
-def _with_shared(entry: Mapping[str, Any], training: Values, pretraining: Any) -> Values:
-    """A model with the shared values of `pretraining`, and of `training` for its preparation."""
+def _with_shared(entry: Mapping[str, Any], training: Values) -> Values:
+    """A model with the shared values of `training` for its preparation."""
     complete = dict(entry)
-    if pretraining is not None:
-        complete["pretraining"] = _overlay(pretraining, entry.get("pretraining", {}))
     if isinstance(preparation := entry.get("preparation"), Mapping):
         own = preparation.get("training") or {}
         complete["preparation"] = {**preparation, "training": _overlay(training, own)}

@@ -1,4 +1,4 @@
-"""The base models, their pretraining and preparation, and the LoRA training of their variants."""
+"""The base models, their preparation, and the LoRA training of their variants."""
 
 from typing import Literal, Self
 
@@ -13,14 +13,10 @@ from zerogap.config.section import (
     Name,
     PositiveFloat,
     PositiveInt,
-    ReadableFile,
     Section,
-    ToyLanguage,
 )
-from zerogap.errors import InputError
-from zerogap.families import AUTO, FAMILIES, toy_architecture
+from zerogap.families import AUTO, FAMILIES
 
-FROM_SCRATCH = "from_scratch"
 BASES_FOLDER = "bases"  # in results: converted and prepared bases, which runs share
 
 Scheduler = Literal[  # those of transformers that need no further arguments
@@ -124,45 +120,6 @@ class Memorisation(Section):
     )
 
 
-class Pretraining(Section):
-    """Sizes and training of a base model that the workflow pretrains itself."""
-
-    vocab_size: int = Field(ge=300, le=MAX_COUNT, description="Tokens of the tokenizer.")
-    hidden_size: int = Field(ge=8, le=MAX_COUNT, description="Hidden size.")
-    num_layers: int = Field(ge=2, le=MAX_COUNT, description="Decoder blocks.")
-    intermediate_size: int = Field(
-        ge=8, le=MAX_COUNT, description="Neurons of a feed-forward block."
-    )
-    max_steps: PositiveInt = Field(description="Optimiser steps.")
-    save_steps: PositiveInt | None = Field(
-        default=None, description="Steps between resumable checkpoints; null: none."
-    )
-    batch_size: PositiveInt = Field(description="Sequences per step.")
-    sequence_length: int = Field(ge=16, le=MAX_COUNT, description="Tokens per sequence.")
-    learning_rate: PositiveFloat = Field(description="Peak learning rate.")
-    warmup_ratio: Fraction = Field(description="Fraction of the steps that warm up.")
-    language: ToyLanguage = Field(
-        default="plain", description="Of the generated problems and instructions."
-    )
-    instruction_fraction: Fraction = Field(
-        description="Fraction of the documents that are instructions."
-    )
-    problems_per_document: PositiveInt = Field(
-        default=5, description="Maximum number of problems in a document."
-    )
-    gsm8k: ReadableFile | None = Field(
-        default=None,
-        description=(
-            "GSM8K's training split to mix in, JSON Lines in OpenAI's format; the questions that "
-            "the run uses are left out. null: generated problems only."
-        ),
-    )
-    gsm8k_fraction: Fraction = Field(
-        default=0.2,
-        description="Probability that a document of GSM8K follows one of generated problems.",
-    )
-
-
 class GgufFile(Section):
     """A model's GGUF file in an installed Python package."""
 
@@ -214,9 +171,7 @@ class ModelEntry(Section):
         default=AUTO,
         description="Architecture; `auto` reads it from the model's config.json.",
     )
-    base: str = Field(
-        description="Folder, model on the hub, or `from_scratch`: pretrained by the workflow."
-    )
+    base: str = Field(description="Folder, or model on the hub.")
     revision: str | None = Field(
         default=None, description="Branch, tag or commit on the hub; null for a folder."
     )
@@ -234,9 +189,6 @@ class ModelEntry(Section):
             "is refused otherwise."
         ),
     )
-    pretraining: Pretraining | None = Field(
-        default=None, description="Values of `pretraining` that differ for this model."
-    )
     preparation: Preparation | None = Field(
         default=None,
         description="A training of the base before the run, for a model too weak at the questions.",
@@ -249,19 +201,3 @@ class ModelEntry(Section):
             names = ", ".join([AUTO, *FAMILIES])
             raise mistake("", f"is {family!r}; it must be one of {names}")
         return family
-
-    @model_validator(mode="after")
-    def _check_from_scratch(self) -> Self:
-        if self.base != FROM_SCRATCH:
-            return self
-        if self.pretraining is None:
-            raise mistake(
-                "pretraining",
-                f"is missing, but {self.label} is to be pretrained from scratch; add the section "
-                "(profiles/quick/quick.yaml has an example)",
-            )
-        try:
-            toy_architecture(self.family)
-        except InputError as error:
-            raise mistake("family", str(error).removeprefix("family ")) from error
-        return self

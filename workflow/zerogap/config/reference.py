@@ -45,7 +45,7 @@ the clean and the contaminated models.
 """,
     "ablation": "\nThe keys of an entry are those of `strategies`.\n",
 }
-HEADED = ("Training", "Pretraining")  # sections of the page, wherever a key holds one
+HEADED = ("Training",)  # sections of the page, wherever a key holds one
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -63,4 +63,3 @@ PositiveFloat = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFraction = Annotated[float, Field(gt=0, le=1)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
-ToyLanguage = Literal["plain", "varied"]  # keys of zerogap.data.toy.language.LANGUAGES

@@ -7,58 +7,12 @@ from typing import Any
 
 import yaml
 
+from zerogap.data import toy
 from zerogap.errors import InputError
 from zerogap.io.text_files import json_lines, read_text
 from zerogap.plugins import package_file
 
 Exemplar = dict[str, str]  # question, target
-
-TOY_EXEMPLARS: tuple[Exemplar, ...] = (  # the shortest first: small runs use few shots
-    {
-        "question": "Jill has 12 shells. She finds 5 more shells. How many shells are there now?",
-        "target": "That makes 12 + 5 = 17 shells. The answer is 17.",
-    },
-    {
-        "question": "Lou has 9 cards. Ann has twice as many cards as Lou. How many cards does Ann "
-        "have?",
-        "target": "Ann has 9 * 2 = 18 cards. The answer is 18.",
-    },
-    {
-        "question": "Ron bakes 18 cookies. The family eats 4 cookies. Then 2 guests get the same "
-        "number of cookies each. How many cookies go to each one?",
-        "target": "After that 18 - 4 = 14 cookies are left. Each gets 14 / 2 = 7 cookies. "
-        "The answer is 7.",
-    },
-    {
-        "question": "Beth plants 6 flowers. Then Beth plants 3 rows, and each has 4 flowers. "
-        "How many flowers are there now?",
-        "target": "The rows have 3 * 4 = 12 flowers. Together that is 6 + 12 = 18 flowers. "
-        "The answer is 18.",
-    },
-    {
-        "question": "Meg reads 14 pages on Monday and 9 pages on Tuesday. Her book has 60 pages. "
-        "How many pages are left for Meg to read?",
-        "target": "Meg reads 14 + 9 = 23 pages. That leaves 60 - 23 = 37 pages. The answer is 37.",
-    },
-    {
-        "question": "Hal sells 8 pies at 6 dollars each. After that, Hal pays 15 dollars for "
-        "flour. How many dollars does Hal keep?",
-        "target": "The pies bring 8 * 6 = 48 dollars. After the flour 48 - 15 = 33 dollars are "
-        "left. The answer is 33.",
-    },
-    {
-        "question": "A van brings 3 boxes of 8 lamps to a shop. Half of the lamps are sold. Then "
-        "20 more lamps arrive. How many lamps does the shop have now?",
-        "target": "The boxes hold 3 * 8 = 24 lamps. Half of them is 24 / 2 = 12 lamps. Now there "
-        "are 12 + 20 = 32 lamps. The answer is 32.",
-    },
-    {
-        "question": "Nell saves 5 dollars a week for 9 weeks. Gus has 12 dollars more than Nell. "
-        "Together they buy a gift for 40 dollars. How many dollars are left?",
-        "target": "Nell saves 5 * 9 = 45 dollars. Gus has 45 + 12 = 57 dollars. Together they "
-        "have 45 + 57 = 102 dollars. The gift leaves 102 - 40 = 62 dollars. The answer is 62.",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -120,7 +74,7 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
     if source == "lm_eval":
         available = _lm_eval_exemplars()
     elif source == "toy":
-        available = list(TOY_EXEMPLARS)
+        available = toy.exemplars()
     elif isinstance(source, str):
         available = _file_exemplars(Path(source))
     else:

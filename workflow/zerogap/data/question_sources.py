@@ -5,14 +5,13 @@ The argument is always the `questions` section of a benchmark file; the results 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from zerogap.data import gsm8k_format, gsm_symbolic
+from zerogap.data import gsm8k_format, gsm_symbolic, toy
 from zerogap.data.answers import canonical
 from zerogap.data.gsm8k_format import SPLITS, Entry, fingerprint
 from zerogap.data.questions import Question
-from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 from zerogap.io.hub import hub_problem
 
@@ -30,7 +29,7 @@ def fetch(
     Args:
         questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
             source: hub (repository, revision, num_rows, sha256), files (train, test), generated
-            (num_train, num_test, language, step_weights), gsm_symbolic (those of
+            (num_train, num_test), gsm_symbolic (those of
             :func:`zerogap.data.gsm_symbolic.entries`).
         seed: of the toy generator; the other sources have one fixed data set.
         parse_gold: reads the gold answer of an entry, for the checks.
@@ -41,8 +40,7 @@ def fetch(
     source = questions["source"]
     if source == "generated":
         options = questions["generated"]
-        style = {key: options[key] for key in ("language", "step_weights")}
-        return {split: generated(options[f"num_{split}"], seed, split, **style) for split in SPLITS}
+        return {split: _generated(options[f"num_{split}"], seed, split) for split in SPLITS}
     if source == "gsm_symbolic":
         return gsm_symbolic.entries(**questions["gsm_symbolic"])
     if source == "files":
@@ -70,17 +68,11 @@ def fetch_split(
     return [gsm8k_format.parse(entry, parse_gold) for entry in entries]
 
 
-def generated(
-    num_questions: int,
-    seed: int,
-    split: str,
-    language: str,
-    step_weights: Sequence[float] | None = None,
-) -> list[Entry]:
-    """Entries of the toy generator (:mod:`zerogap.data.toy.word_problems`)."""
+def _generated(num_questions: int, seed: int, split: str) -> list[Entry]:
+    """Entries of the toy language."""
     return [
         gsm8k_format.to_entry(Question(problem.question, problem.rationale, problem.gold))
-        for problem in problems(num_questions, seed, split, language, step_weights)
+        for problem in toy.problems(num_questions, seed, split)
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.families.family import Family, ModelSize, SpecialTokens, ToyArchitecture, ToySize
+from zerogap.families.family import Family, ModelSize
 from zerogap.families.registered import FAMILIES, HUB_SIZES
 
 __all__ = [
@@ -19,14 +19,10 @@ __all__ = [
     "FAMILIES",
     "Family",
     "ModelSize",
-    "SpecialTokens",
-    "ToyArchitecture",
-    "ToySize",
     "family_from_config",
     "family_of_folder",
     "fits_shared_prompt_decoder",
     "published_size",
-    "toy_architecture",
 ]
 
 AUTO = "auto"
@@ -87,18 +83,3 @@ def fits_shared_prompt_decoder(model_type: str) -> bool:
 def published_size(repository: str) -> ModelSize | None:
     """The size of a model of the paper or of a shipped overlay, without asking the hub."""
     return HUB_SIZES.get(repository)
-
-
-def toy_architecture(name: str) -> ToyArchitecture:
-    """How the toy model of a family is built.
-
-    Raises:
-        InputError: the family has no toy model.
-    """
-    family = FAMILIES.get(name)
-    if family is None or family.toy is None:
-        toys = ", ".join(known.name for known in FAMILIES.values() if known.toy)
-        raise InputError(
-            f"family '{name}' has no toy model; a base made from scratch needs one of {toys}"
-        )
-    return family.toy

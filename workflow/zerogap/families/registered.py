@@ -3,70 +3,9 @@
 For every family here, tests compare the shared-prompt decoder with the model's own forward pass.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from zerogap.families.family import Family, ModelSize, SpecialTokens, ToyArchitecture, ToySize
-
-if TYPE_CHECKING:  # the registry must import without torch
-    from transformers import PreTrainedConfig
+from zerogap.families.family import Family, ModelSize
 
 _GATED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-_END = "<|endoftext|>"  # of GPT-NeoX
-_PER_LAYER_WIDTH = 16  # of Gemma's per-layer embeddings in the toy model
-
-
-def _llama(size: ToySize, shared: Mapping[str, Any]) -> "PreTrainedConfig":
-    """Grouped-query attention with two key/value heads."""
-    from transformers import LlamaConfig
-
-    return LlamaConfig(**shared, num_key_value_heads=2, tie_word_embeddings=True)
-
-
-def _llama_parameters(size: ToySize) -> int:
-    block = 3 * size.hidden_size**2 + 3 * size.hidden_size * size.intermediate_size
-    return size.num_layers * block + size.vocab_size * size.hidden_size
-
-
-def _gemma4(size: ToySize, shared: Mapping[str, Any]) -> "PreTrainedConfig":
-    """A sliding window, layers that share keys and values, two head sizes, per-layer embeddings."""
-    from transformers import Gemma4TextConfig
-
-    return Gemma4TextConfig(
-        **shared,
-        num_key_value_heads=1,
-        head_dim=size.hidden_size // 4,
-        global_head_dim=size.hidden_size // 2,
-        layer_types=["sliding_attention", "full_attention"] * (size.num_layers // 2),
-        sliding_window=64,
-        num_kv_shared_layers=size.num_layers // 2,
-        hidden_size_per_layer_input=_PER_LAYER_WIDTH,
-        vocab_size_per_layer_input=shared["vocab_size"],
-        tie_word_embeddings=True,
-    )
-
-
-def _gemma4_parameters(size: ToySize) -> int:
-    """A Llama with per-layer embeddings."""
-    per_layer = _PER_LAYER_WIDTH * (size.vocab_size + 3 * size.hidden_size)
-    return _llama_parameters(size) + size.num_layers * per_layer
-
-
-def _gpt_neox(size: ToySize, shared: Mapping[str, Any]) -> "PreTrainedConfig":
-    """Rotary embeddings on half of each head, and parallel residuals."""
-    from transformers import GPTNeoXConfig
-
-    rope = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
-    return GPTNeoXConfig(
-        **shared, rope_parameters=rope, use_parallel_residual=True, tie_word_embeddings=False
-    )
-
-
-def _gpt_neox_parameters(size: ToySize) -> int:
-    """No gate, no grouped queries and no tied embeddings."""
-    block = 4 * size.hidden_size**2 + 2 * size.hidden_size * size.intermediate_size
-    return size.num_layers * block + 2 * size.vocab_size * size.hidden_size
-
 
 _FAMILIES = (
     Family(
@@ -74,11 +13,6 @@ _FAMILIES = (
         model_types=("llama",),
         lora_targets=_GATED,
         down_projection="mlp.down_proj",
-        toy=ToyArchitecture(
-            SpecialTokens(("<unk>", "<s>", "</s>"), "<s>", "</s>", "</s>", adds_bos=True),
-            _llama,
-            _llama_parameters,
-        ),
     ),
     Family(
         name="gemma4",
@@ -86,11 +20,6 @@ _FAMILIES = (
         # Not the `per_layer_*` projections, which feed the per-layer embeddings into a block.
         lora_targets=_GATED,
         down_projection="mlp.down_proj",
-        toy=ToyArchitecture(
-            SpecialTokens(("<pad>", "<eos>", "<bos>"), "<bos>", "<eos>", "<pad>", adds_bos=True),
-            _gemma4,
-            _gemma4_parameters,
-        ),
     ),
     Family(
         name="gpt_neox",  # Pythia
@@ -99,11 +28,6 @@ _FAMILIES = (
         # would include.
         lora_targets=("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
         down_projection="mlp.dense_4h_to_h",
-        toy=ToyArchitecture(
-            SpecialTokens((_END, "<|padding|>"), _END, _END, _END, adds_bos=False),
-            _gpt_neox,
-            _gpt_neox_parameters,
-        ),
     ),
 )
 FAMILIES = {family.name: family for family in _FAMILIES}

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from zerogap.config import FROM_SCRATCH, Config, ModelEntry
+from zerogap.config import Config, ModelEntry
 from zerogap.errors import InputError, first_line
 from zerogap.io.hub import SMALL_FILES, WEIGHTS
 from zerogap.pipeline import jobs
@@ -21,17 +21,12 @@ def base_files(config: Config, model: str, *, weights: bool = False) -> Path:
 
     Raises:
         InputError: the base is neither a folder nor cached nor on a hub that answers, or it has
-            not been pretrained or converted yet.
+            not been converted yet.
     """
     entry = config.models[model]
     folder = jobs.base_folder(config, model)
     if folder is not None:
         return folder
-    if entry.base == FROM_SCRATCH:
-        raise InputError(
-            f"models.{model}: results/{config.run}/{model}/base does not exist; pretrain it first "
-            "with snakemake pretrain_all_bases and the profile of this run"
-        )
     if entry.gguf is not None:
         raise InputError(
             f"models.{model}: {jobs.BASES}/{model}/base does not exist; convert it first with "

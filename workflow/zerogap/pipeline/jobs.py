@@ -7,7 +7,7 @@ with Snakemake's own. Parameter files, tables and figures are not included.
 from pathlib import Path
 from typing import NamedTuple
 
-from zerogap.config import BASES_FOLDER, FROM_SCRATCH, Config
+from zerogap.config import BASES_FOLDER, Config
 from zerogap.sampling.engines import resolved_engine
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
@@ -62,11 +62,11 @@ def is_primary(config: Config, model: str, variant: str) -> bool:
 
 
 def fetched_models(config: Config) -> list[str]:
-    """The models whose base is downloaded: neither a local folder nor made by the run."""
+    """The models whose base is downloaded: neither a local folder nor converted."""
     return [
         model
         for model, entry in config.models.items()
-        if entry.base != FROM_SCRATCH and not Path(entry.base).is_dir() and entry.gguf is None
+        if not Path(entry.base).is_dir() and entry.gguf is None
     ]
 
 
@@ -225,9 +225,7 @@ def _data_jobs(config: Config) -> list[Job]:
 
 
 def _base_jobs(config: Config) -> list[Job]:
-    pretrained = [name for name, entry in config.models.items() if entry.base == FROM_SCRATCH]
     return [
-        *(Job("pretrain_base", model) for model in pretrained),
         *(Job("fetch_base", model) for model in fetched_models(config)),
         *(Job("convert_gguf", model) for model in converted_models(config)),
         *(

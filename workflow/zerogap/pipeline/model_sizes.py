@@ -5,19 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zerogap.config import FROM_SCRATCH, Config
-from zerogap.config.models import Pretraining
+from zerogap.config import Config
 from zerogap.errors import InputError, first_line
 from zerogap.families import (
     AUTO,
     FAMILIES,
     Family,
     ModelSize,
-    ToySize,
     family_from_config,
     family_of_folder,
     published_size,
-    toy_architecture,
 )
 from zerogap.io.hub import hub_problem
 from zerogap.pipeline import jobs
@@ -35,8 +32,6 @@ def model_size(config: Config, model: str) -> ModelSize:
     entry, folder = config.models[model], jobs.base_folder(config, model)
     if folder:
         return size_of_folder(folder, entry.family)
-    if entry.base == FROM_SCRATCH:
-        return size_from_scratch(entry.family, config.pretraining_for(model))
     return size_on_hub(entry.base, entry.revision, entry.family)
 
 
@@ -58,11 +53,6 @@ def size_of_folder(folder: Path, family: str) -> ModelSize:
         ) from error
     known = family_of_folder(folder, family)
     return _from_headers(metadata, known, _read_json(folder / "config.json"))
-
-
-def size_from_scratch(family: str, pretraining: Pretraining) -> ModelSize:
-    """The size of a base model that is still to be pretrained, accurate to a few per cent."""
-    return toy_architecture(family).size(ToySize.of(pretraining.model_dump()))
 
 
 def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize:

@@ -91,7 +91,6 @@ def _write_questions(config: Config, data: str, name: str) -> Parameters:
 def _prepare_instructions(config: Config, data: str) -> Parameters:
     instructions = config.instructions
     return _source(instructions) | {
-        "language": instructions.language,
         "num_examples": instructions.num_examples,
         "seed": config.seed,
         "version": DATA_VERSION,
@@ -110,15 +109,6 @@ def _prepare_exemplars(config: Config, data: str, owner: str) -> Parameters:
 def _fetch_base(config: Config, model: str) -> Parameters:
     entry = config.models[model]
     return {"repository": entry.base, "revision": entry.revision or "main"}
-
-
-def _pretrain_base(config: Config, model: str) -> Parameters:
-    pretraining = config.pretraining_for(model).model_dump(exclude={"gsm8k"})
-    return {
-        "family": config.models[model].family,
-        "pretraining": pretraining | {"seed": config.seed},
-        "version": DATA_VERSION,
-    }
 
 
 def _convert_gguf(config: Config, model: str) -> Parameters:
@@ -338,7 +328,6 @@ _PARAMETERS: dict[str, Callable[..., Parameters]] = {
         _prepare_instructions,
         _prepare_exemplars,
         _fetch_base,
-        _pretrain_base,
         _convert_gguf,
         _draw_preparation_questions,
         _draw_screening_questions,

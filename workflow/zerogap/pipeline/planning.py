@@ -30,7 +30,6 @@ STAGES = {  # stage → its rules; the sampling rule belongs to two stages
     ),
     "Base models": (
         "fetch_base",
-        "pretrain_base",
         "convert_gguf",
         *jobs.PREPARATION,
         *jobs.SCREENING,
@@ -153,9 +152,6 @@ def job_work(config: Config, job: Job, size: ModelSize, text: TextLengths, gpu: 
     benchmark = config.benchmarks[owner_of(config, job)]
     num_questions = benchmark.num_test
     match job.rule:
-        case "pretrain_base":
-            values = config.pretraining_for(job.model)
-            return Work({"training": values.max_steps * values.batch_size * values.sequence_length})
         case "train_preparation":
             examples = benchmark.num_preparation * (text.question + text.response)
             epochs = config.preparation_for(job.model).training.num_epochs
@@ -225,7 +221,7 @@ def recovery_work(num_responses: int, generated: float, text: TextLengths) -> Wo
 def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:
     """What a job leaves on disk."""
     match job.rule:
-        case "fetch_base" | "pretrain_base" | "convert_gguf" | "merge_preparation":
+        case "fetch_base" | "convert_gguf" | "merge_preparation":
             return size.stored
         case "train_lora" | "merge_lora":
             bytes_per_parameter = 2 if config.training_for(job.variant).bf16 else 4

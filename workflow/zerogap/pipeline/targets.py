@@ -38,7 +38,7 @@ def base_model(config: Config, model: str) -> str:
 
 
 def unprepared_base(config: Config, model: str) -> str:
-    """The folder of a base model: as configured, or where it is converted, fetched or pretrained.
+    """The folder of a base model: as configured, or where it is converted or fetched.
 
     Runs share a converted base.
     """
@@ -46,19 +46,6 @@ def unprepared_base(config: Config, model: str) -> str:
     if entry.gguf is not None:
         return f"{jobs.BASES}/{model}/base"
     return entry.base if Path(entry.base).is_dir() else f"{results(config)}/{model}/base"
-
-
-def bases_to_pretrain(config: Config) -> list[str]:
-    """The folders of all bases that can be pretrained, those that are shipped included.
-
-    Raises:
-        InputError: the configuration does not say how.
-    """
-    downloaded = [*jobs.fetched_models(config), *jobs.converted_models(config)]
-    models = [model for model in config.models if model not in downloaded]
-    for model in models:
-        config.pretraining_for(model)
-    return [f"{results(config)}/{model}/base" for model in models]
 
 
 def preparations(config: Config) -> list[str]:
@@ -184,19 +171,6 @@ def clean_file(config: Config, wildcards: Any, name: str) -> str:
     """
     benchmark = wildcards.get("variant") or wildcards.benchmark
     return f"{clean_folder(config, wildcards.model, benchmark)}/{name}"
-
-
-def pretraining_questions(config: Config, model: str) -> dict[str, str | list[str]]:
-    """The questions mixed into a pretraining, and the tables of those to leave out of it."""
-    path = config.pretraining_for(model).gsm8k
-    if path is None:
-        return {}
-    tables = [
-        f"{results(config)}/data/{owner}/{table}.parquet"
-        for owner in config.question_owners
-        for table in ("train", "split")
-    ]
-    return {"gsm8k": path, "excluded": tables}
 
 
 def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:

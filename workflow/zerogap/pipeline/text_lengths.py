@@ -5,11 +5,9 @@ from statistics import mean
 
 from zerogap.config import Config
 from zerogap.config.benchmark import Benchmark
-from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts
+from zerogap.data import gsm8k_format, gsm_symbolic, openorca, prompts, toy
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate
-from zerogap.data.toy.instructions import instructions
-from zerogap.data.toy.word_problems import problems
 from zerogap.pipeline import jobs
 from zerogap.training.examples import AFTER_RESPONSE
 
@@ -111,13 +109,7 @@ def _question_characters(
     elif questions.source == "generated" and questions.generated:
         texts = [
             (row.question, row.rationale, row.gold)
-            for row in problems(
-                benchmark.num_test,
-                seed,
-                "test",
-                questions.generated.language,
-                questions.generated.step_weights,
-            )
+            for row in toy.problems(benchmark.num_test, seed, "test")
         ]
     else:
         return GSM8K_CHARACTERS
@@ -135,5 +127,5 @@ def _instruction_characters(config: Config) -> float:
     if entry.source == "files" and entry.files:
         rows = openorca.load(entry.files, entry.num_examples, config.seed)
     else:
-        rows = instructions(entry.num_examples, config.seed, entry.language)
+        rows = toy.instructions(entry.num_examples, config.seed)
     return mean(sum(map(len, row.values())) for row in rows)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from random import Random
 
+from zerogap.data.paraphrases.synonyms import PAST, PRESENT, SYNONYMS
 from zerogap.data.paraphrases.validation import problems_with, similarity
-from zerogap.data.toy.synonyms import PAST, PRESENT, SYNONYMS
 from zerogap.errors import InputError
 
 _TARGET_SIMILARITY = 0.6  # drawing stops at the first paraphrase that is this different

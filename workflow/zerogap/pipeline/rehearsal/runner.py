@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from zerogap import gpus
-from zerogap.config import FROM_SCRATCH, Config
+from zerogap.config import Config
 from zerogap.errors import InputError, first_line
 from zerogap.pipeline import jobs
-from zerogap.pipeline.preflight.result import FAILED, OK, SKIPPED
+from zerogap.pipeline.preflight.result import FAILED, OK
 from zerogap.pipeline.rehearsal import decoding, training
 from zerogap.pipeline.rehearsal.model_copy import ModelCopy
 
@@ -77,10 +77,6 @@ def rehearse(
     """
     gpus.claim()
     for model in models or config.models:
-        if config.models[model].base == FROM_SCRATCH and not jobs.base_folder(config, model):
-            text = "is pretrained by the run; rehearse after snakemake pretrain_all_bases"
-            yield StageResult(SKIPPED, model, "tokenizer", text)
-            continue
         copy = ModelCopy(config, model, folder / model, real_width, real_weights)
         shutil.rmtree(copy.folder, ignore_errors=True)
         copy.folder.mkdir(parents=True)

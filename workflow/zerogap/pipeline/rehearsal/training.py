@@ -12,10 +12,8 @@ from safetensors import safe_open
 from transformers import AutoConfig, AutoTokenizer
 
 from zerogap.config import Config
-from zerogap.data import gsm8k_format, openorca, prompts, questions
+from zerogap.data import gsm8k_format, openorca, prompts, questions, toy
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.toy.instructions import instructions
-from zerogap.data.toy.word_problems import problems
 from zerogap.errors import InputError
 from zerogap.families import family_of_folder
 from zerogap.io import parquet
@@ -155,7 +153,7 @@ def _questions(config: Config, benchmark: str) -> list[questions.Question]:
         rows = gsm8k_format.load(files.test, gold)[:NUM_QUESTIONS]
         if len(rows) == NUM_QUESTIONS:
             return rows
-    generated = problems(NUM_QUESTIONS, config.seed, "test")
+    generated = toy.problems(NUM_QUESTIONS, config.seed, "test")
     return [questions.Question(p.question, p.rationale, p.gold) for p in generated]
 
 
@@ -169,7 +167,7 @@ def _instructions(config: Config) -> list[dict[str, str]]:
         "question": "Continue:\n- one",
         "response": "Red.\n\nYes.",
     }
-    return [*instructions(NUM_INSTRUCTIONS - 1, config.seed), awkward]
+    return [*toy.instructions(NUM_INSTRUCTIONS - 1, config.seed), awkward]
 
 
 def _weights(folder: Path) -> dict[str, Callable[[], torch.Tensor]]:

@@ -1,0 +1,109 @@
+"""The toy language: correct problems and paraphrases, disjoint splits, instructions."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from zerogap.data import toy
+from zerogap.data.paraphrases.validation import problems_with
+from zerogap.errors import InputError
+
+EQUATION = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
+NAME = re.compile(r"\b[A-Z][a-z]+\b")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {split: toy.problems(1500, 3, split) for split in toy.SPLITS}
+
+
+def values(text):
+    """The equations of a text as (result, stated result)."""
+    signs = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__truediv__}
+    return [(signs[s](int(x), int(y)), int(result)) for x, s, y, result in EQUATION.findall(text)]
+
+
+def test_every_equation_holds_and_the_last_one_is_the_answer(made):
+    for problem in made["pretrain"]:
+        equations = values(problem.rationale)
+        assert len(equations) == problem.steps
+        assert all(value == result for value, result in equations)
+        assert problem.gold == str(equations[-1][1])
+
+
+def test_a_paraphrase_has_the_same_numbers_in_other_words(made):
+    for problem in made["pretrain"]:
+        assert problems_with(problem.question, problem.paraphrase) == []
+        numbers = [re.findall(r"\d+", text) for text in (problem.question, problem.paraphrase)]
+        assert Counter(numbers[0]) == Counter(numbers[1])
+        stated = re.findall(r"\d+", problem.signature.partition(":")[2])
+        assert Counter(numbers[0]) == Counter(stated)
+
+
+def test_paraphrases_are_found_again_by_question_and_seed(made):
+    asked = [problem.question for problem in made["test"][:40]]
+    found = toy.paraphrases(asked, 3)
+    assert found == {problem.question: problem.paraphrase for problem in made["test"][:40]}
+
+
+def test_texts_are_sentences_that_name_a_person_before_a_pronoun(made):
+    for problem in made["pretrain"]:
+        assert problem.question[-1] in "?."
+        assert problem.question.count("?") <= 1
+        for text in (problem.question, problem.paraphrase, problem.rationale):
+            assert not re.search(r"[{}]|  |\.\.| \.| ,", text), text
+            assert all(re.match(r"[A-Z0-9]", s) for s in re.split(r"(?<=[.?]) ", text)), text
+            if pronoun := re.search(r"\b(he|she|his|her)\b", text, re.I):
+                assert NAME.search(text[: pronoun.start()]), text
+
+
+def test_splits_share_neither_text_nor_signature(made):
+    for key in ("question", "signature"):
+        sets = [{getattr(problem, key) for problem in problems} for problems in made.values()]
+        assert len(set.union(*sets)) == 3 * 1500
+
+
+def test_problems_and_instructions_are_the_same_on_every_machine():
+    texts = [f"{p.question}\t{p.paraphrase}\t{p.rationale}" for p in toy.problems(200, 11, "test")]
+    texts += [json.dumps(example) for example in toy.instructions(200, 1)]
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    assert digest[:16] == "edd86ee751344541"
+    assert toy.problems(50, 1, "test") != toy.problems(50, 2, "test")
+    assert toy.instructions(20, 1) != toy.instructions(20, 2)
+
+
+def test_exemplars_are_correct_and_of_other_people():
+    problems = toy.problems(500, 0, "test")
+    people = {name for problem in problems for name in NAME.findall(problem.question)}
+    for shot in toy.exemplars():
+        assert all(value == result for value, result in values(shot["target"]))
+        assert shot["target"].endswith(f"The answer is {values(shot['target'])[-1][1]}.")
+        assert not {"Jill", "Ron", "Beth", "Lou", "Meg", "Hal", "Nell", "Gus"} & people
+
+
+def test_instructions_are_unique_short_and_solved():
+    examples = toy.instructions(3000, 5)
+    assert len({example["question"] for example in examples}) == 3000
+    for example in examples:
+        assert set(example) == {"system", "question", "response"}
+        assert len(" ".join(example.values()).split()) <= 30
+        task, _, text = example["question"].partition(": ")
+        if task == "Put in alphabetical order":
+            assert example["response"] == " ".join(sorted(text.split()))
+        if task == "Sort from smallest to largest":
+            assert json.loads(f"[{example['response']}]") == sorted(json.loads(f"[{text}]"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: toy.problems(1, 0, "dev"), "'dev'"),
+        (lambda: toy.paraphrases(["How many?"], 0), r"1 questions are not generated .'How many\?'"),
+    ],
+)
+def test_what_cannot_be_generated_is_an_error(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,120 @@
+"""The toy bases: tokenizers, text, training, and those in workflow/resources/bases."""
+
+import hashlib
+import itertools
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from helpers.paths import ROOT
+from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
+from zerogap.data.toy import problems
+from zerogap.training import toy
+
+TEXTS = list(itertools.islice(toy.documents(), 150))
+TOKENIZERS = {name: toy.train_tokenizer(TEXTS, name, 600) for name in toy.BASES}
+names = pytest.mark.parametrize("name", TOKENIZERS)
+
+
+@names
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(max_size=80), number=st.integers(0, 10**9))
+def test_any_text_is_decoded_and_each_digit_is_a_token(name, text, number):
+    tokenizer = TOKENIZERS[name]
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
+    assert tokenizer.tokenize(f"has {number} in")[-1 - len(str(number)) : -1] == list(str(number))
+
+
+@pytest.mark.parametrize(
+    ("name", "bos", "eos"), [("llama2", "<s>", "</s>"), ("gemma", "<bos>", "<eos>")]
+)
+def test_llama_and_gemma_begin_with_bos(name, bos, eos):
+    tokenizer = TOKENIZERS[name]
+    ids = tokenizer("Q: one")["input_ids"]
+    assert ids[0] == tokenizer.convert_tokens_to_ids(bos) == tokenizer.bos_token_id
+    assert ids[1:] == tokenizer("Q: one", add_special_tokens=False)["input_ids"]
+    assert tokenizer(bos + "Q: one", add_special_tokens=False)["input_ids"] == ids
+    assert tokenizer.eos_token == eos
+
+
+def test_gpt_neox_adds_no_bos():
+    tokenizer = TOKENIZERS["pythia"]
+    ids = tokenizer("Q: one")["input_ids"]
+    assert ids == tokenizer("Q: one", add_special_tokens=False)["input_ids"]
+    assert tokenizer.eos_token == "<|endoftext|>"
+
+
+@names
+def test_the_tokens_of_the_exemplars_are_a_prefix_of_every_prompt(name):
+    tokenizer = TOKENIZERS[name]
+    prefix = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
+    exemplar_ids = tokenizer(prefix)["input_ids"]
+    for one in problems(20, 0, "test"):
+        ids = tokenizer(DEFAULT_TEMPLATE.prompt(prefix, one.question))["input_ids"]
+        assert ids[: len(exemplar_ids)] == exemplar_ids
+
+
+def test_blocks_are_the_documents_in_order():
+    tokenizer = TOKENIZERS["llama2"]
+    ids = tokenizer(TEXTS)["input_ids"]
+    stream = [token for document in ids for token in [*document, tokenizer.eos_token_id]]
+    blocks = list(itertools.islice(toy.token_blocks(tokenizer), 4))
+    taken = torch.cat([block.flatten() for block in blocks]).tolist()
+    assert blocks[0].shape[1] == toy.SEQUENCE_LENGTH
+    assert taken == stream[: len(taken)]
+    assert any("The answer is" not in text for text in TEXTS)  # instructions
+
+
+def test_the_learning_rate_warms_up_and_decays():
+    rates = [toy.learning_rate(step, 300) for step in range(300)]
+    peak = rates.index(max(rates))
+    assert all(a < b for a, b in itertools.pairwise(rates[: peak + 1]))
+    assert all(a > b for a, b in itertools.pairwise(rates[peak + 1 :]))
+    assert rates[-1] < max(rates) / 50
+
+
+@pytest.fixture(scope="module", params=list(toy.BASES))
+def made(request, tmp_path_factory):
+    """A base after a few steps, and the loss of its training."""
+    folder = tmp_path_factory.mktemp("bases") / request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "TOKENIZER_DOCUMENTS", 150)
+        toy.pretrain(request.param, folder, max_steps=12)
+    return folder
+
+
+def test_a_base_is_trained_and_loads_as_float32(made):
+    tokenizer, model = (
+        auto.from_pretrained(made) for auto in (AutoTokenizer, AutoModelForCausalLM)
+    )
+    metadata = json.loads((made / "provenance.json").read_text())
+    assert metadata["final_loss"] < 6.6  # of a uniform guess: 6.7
+    assert model.dtype == torch.float32
+    logits = model(**tokenizer("Q: How many?\nA:", return_tensors="pt")).logits
+    assert logits.isfinite().all()
+    assert logits.shape[-1] == len(tokenizer)
+
+
+def test_the_toy_gemma_has_the_features_of_gemma_4():
+    config = toy.model_config("gemma", TOKENIZERS["gemma"])
+    assert config.layer_types == ["sliding_attention", "full_attention"] * 2
+    assert config.num_kv_shared_layers == 2
+    assert config.sliding_window < toy.SEQUENCE_LENGTH
+    assert config.hidden_size_per_layer_input > 0
+
+
+def test_the_shipped_bases_are_small_and_have_the_hash_in_their_provenance():
+    folders = sorted(
+        path for path in (ROOT / "workflow/resources/bases").iterdir() if path.is_dir()
+    )
+    assert [folder.name for folder in folders] == sorted(toy.BASES)
+    for folder in folders:
+        weights = (folder / "model.safetensors").read_bytes()
+        provenance = json.loads((folder / "provenance.json").read_text())
+        assert hashlib.sha256(weights).hexdigest() == provenance["weights_sha256"]
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 7e6 / 3

@@ -1,1 +1,0 @@
-"""The toy base models of the quick scale: tokenizer, corpus, architecture and pretraining."""
