@@ -10,7 +10,6 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/parameters.smk"
 include: "workflow/rules/preflight.smk"
 include: "workflow/rules/failures.smk"
 include: "workflow/rules/data.smk"

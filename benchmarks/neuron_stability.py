@@ -3,7 +3,7 @@
 python benchmarks/neuron_stability.py --contaminated results/quick/llama2/gsm8k
     --clean results/quick/llama2/clean_gsm8k --base workflow/resources/bases/llama2
     --data results/quick/data/gsm8k
-    --parameters results/quick/parameters/llama2/gsm8k/localise_neurons.json
+    --scale profiles/quick/quick.yaml
 
 Patches every neuron group of a finished run's models and notes which of all leaked questions are
 solved. Then neurons are selected twice, from two disjoint random subsets of these questions, as two
@@ -20,9 +20,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zerogap.config import load
 from zerogap.engine import loading
 from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
+from zerogap.pipeline.parameters import job_parameters
 from zerogap.sampling.localisation import GreedyPasses
 from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.neuron_localisation import (
@@ -117,10 +119,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for option in ("contaminated", "clean", "base", "data", "parameters"):
+    for option in ("contaminated", "clean", "base", "data", "scale"):
         parser.add_argument(f"--{option}", type=Path, required=True)
     args = parser.parse_args()
-    parameters = json.loads(args.parameters.read_text())
+    place = {"model": args.contaminated.parent.name, "variant": args.contaminated.name}
+    config = load(["config.yaml", args.scale])
+    parameters = json.loads(job_parameters(config, "localise_neurons", place))
     neurons = parquet.read(args.contaminated / "neurons.parquet", "neurons")
     comparative = [rows.comparative.to_numpy() for _, rows in neurons.groupby("layer")]
     solved = solved_questions(args, parameters)

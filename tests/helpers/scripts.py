@@ -34,8 +34,8 @@ def command_line(
 
     Args:
         name: the script.
-        folder: where its parameter file is written.
-        parameters: the content of that file; None for a script without one.
+        folder: made, for what the script writes.
+        parameters: its values; None for a script without any.
         paths: the other options; a list for those with several values.
     """
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), *options(folder, parameters, **paths)]
@@ -46,10 +46,8 @@ def options(folder: Path, parameters: Mapping[str, Any] | None, **paths: Any) ->
     """The options of such a script, as for its `main`."""
     words: list[Any] = []
     if parameters is not None:
-        path = folder / "parameters.json"
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(parameters))
-        words += ["--parameters", path]
+        words += ["--parameters", json.dumps(parameters)]
     for key, value in paths.items():
         words.append(f"--{key.replace('_', '-')}")
         words += value if isinstance(value, list | tuple) else [value]

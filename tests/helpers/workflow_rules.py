@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from helpers.paths import ROOT
 
 _START = re.compile(r"(?m)^ *(?=(?:use )?rule \w+)")
-_RUNS = re.compile(r"(?m)^ +(shell|script|template_engine):")
+_RUNS = re.compile(r"(?m)^ +(shell|script):")
 
 
 def rule_texts() -> dict[str, str]:

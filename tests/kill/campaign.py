@@ -29,7 +29,9 @@ SCALE = (
     *("--profile", "profiles/quick"),
     *("--configfile", "profiles/quick/quick.yaml", "tests/end_to_end/micro.yaml"),
 )
-JOB = re.compile(r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py(?: --parameters (\S+))?")
+JOB = re.compile(  # a script and the last file that it makes
+    r"(?:scripts/|\.snakemake/scripts/tmp\w+\.)(\w+)\.py(?:.* (results/micro/(?!logs/)\S+))?"
+)
 MEASURED = re.compile(
     r"results/micro/(logs|timings)/|preflight\.txt|/tables/cost|/checks/provenance"
     r"|adapter/(all_results|train_results|trainer_state)\.json|adapter/trainer_log\.jsonl"

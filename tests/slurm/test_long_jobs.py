@@ -20,7 +20,7 @@ LOSS, ADAPTER = f"{CLEAN}/loss.tsv", f"{CLEAN}/training/adapter/adapter_model.sa
 SAMPLES, SOLVE = (f"{CONTAMINATED}/cells/identity/{name}.parquet" for name in ("samples", "solve"))
 NEURONS = f"{CONTAMINATED}/neurons.parquet"
 RULES = [
-    "write_parameters", "fetch_questions", "split_questions", "write_questions",
+    "fetch_questions", "split_questions", "write_questions",
     "prepare_exemplars", "prepare_instructions", "write_training_data", "train_lora",
     "decode_greedy", "localise_neurons", "sample_responses", "merge_shards",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """A pretrained language model on two cores: what its scales share, and the jobs of a dry run."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,9 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
 from zerogap.pipeline import parameters, targets
-from zerogap.pipeline.jobs import PREPARATION, SCREENING
-from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
-from zerogap.pipeline.preflight.result import FAILED
 from zerogap.pipeline.report.sources import JOB_COSTS
 
 PROFILE = ROOT / "profiles/smollm2"
-PREPARED = "results/bases/smollm2/{}/model"
 
 
 @pytest.fixture
@@ -38,7 +35,8 @@ def scales(tmp_path):
 def test_the_clean_model_and_shortcut_start_from_the_prepared_base(scales, source):
     scale = config.load([ROOT / "config.yaml", *scales[source]])
     [owner] = scale.question_owners
-    prepared = PREPARED.format(source)
+    prepared = targets.base_model(scale, "smollm2")
+    assert re.fullmatch(rf"results/bases/smollm2/{source}-[0-9a-f]{{8}}/model", prepared)
     assert targets.starting_model(scale, "smollm2", f"clean_{owner}") == prepared
     shortcut = targets.strategy_inputs(scale, "smollm2", owner, "shortcut")
     assert shortcut["base_model"] == prepared
@@ -73,50 +71,23 @@ def test_another_seed_shares_the_prepared_base(scales, tmp_path):
     assert parameters.job_parameters(first, split) != parameters.job_parameters(second, split)
 
 
-def test_a_run_does_not_change_the_prepared_base_of_another_run(scales, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    longer, other_name = tmp_path / "longer.yaml", tmp_path / "name.yaml"
-    longer.write_text("training: { cutoff_len: 999 }")
-    other_name.write_text("models: { smollm2: { preparation: { name: mine } } }")
-    files = [ROOT / "config.yaml", *scales["gsm_symbolic"]]
-    first, second = config.load(files), config.load([*files, longer])
-    (tmp_path / PREPARED.format("gsm_symbolic")).mkdir(parents=True)
-    for rule in PREPARATION:
-        path = Path("results/bases/parameters/smollm2/gsm_symbolic", f"{rule}.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            json.dumps(parameters.job_parameters(first, f"smollm2/gsm_symbolic/{rule}"))
-        )
-    assert check_prepared_bases(first) == []
-    [result] = check_prepared_bases(second)
-    assert result.status == FAILED
-    assert "was made with another cutoff_len, training.cutoff_len; restore" in result.text
-    assert check_prepared_bases(config.load([*files, longer, other_name])) == []
-
-
-def test_a_run_does_not_change_the_screening_of_another_run(scales, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    ("overlay", "is_shared"),
+    [
+        ("training: { cutoff_len: 999 }", False),
+        ("sampling: { temperature: 0.9 }", False),
+        ("models: { smollm2: { preparation: { screening: { num_samples: 6 } } } }", False),
+        ("sampling: { batch_size: 100, num_samples: 30 }", True),
+        ("metrics: { bins: 5 }", True),
+        ("seed: 3", True),
+    ],
+)
+def test_runs_share_a_prepared_base_if_its_values_are_equal(scales, tmp_path, overlay, is_shared):
     files = [ROOT / "config.yaml", *scales["gsm8k"]]
-    first = config.load(files)
-    screening = Path(*targets.screening(first, "gsm8k"))
-    for rule in SCREENING:
-        path = Path(f"results/bases/parameters/smollm2/gsm8k/{rule}.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(parameters.job_parameters(first, f"smollm2/gsm8k/{rule}")))
-
-    def changed(text):
-        overlay = tmp_path / "overlay.yaml"
-        overlay.write_text(text)
-        return check_prepared_bases(config.load([*files, overlay]))
-
-    assert changed("sampling: { temperature: 0.9 }") == []  # nothing to overwrite yet
-    screening.parent.mkdir(parents=True)
-    screening.touch()
-    [result] = changed("sampling: { temperature: 0.9 }")
-    assert result.status == FAILED
-    assert f"{screening} was made with another sampling.temperature; restore" in result.text
-    assert changed("sampling: { batch_size: 100, num_samples: 30 }") == []
-    assert changed("models: { smollm2: { preparation: { screening: null } } }") == []
+    path = tmp_path / "overlay.yaml"
+    path.write_text(overlay)
+    bases = {targets.base_model(config.load(some), "smollm2") for some in (files, [*files, path])}
+    assert len(bases) == (1 if is_shared else 2)
 
 
 @pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])
@@ -132,8 +103,10 @@ def test_one_command_converts_prepares_and_makes_every_table(scales, source, tmp
 
 def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scales):
     scale = config.load([ROOT / "config.yaml", *scales["gsm8k"]])
-    assert targets.screening(scale, "gsm8k") == ["results/bases/smollm2/gsm8k/screening.parquet"]
-    values = parameters.job_parameters(scale, "smollm2/gsm8k/screen_questions")
+    folder = Path(targets.base_model(scale, "smollm2")).parent
+    assert targets.screening(scale, "gsm8k") == [f"{folder}/screening.parquet"]
+    place = {"model": "smollm2", "preparation": folder.name}
+    values = json.loads(parameters.job_parameters(scale, "screen_questions", place))
     assert values["sampling"]["num_samples"] == 5
     assert values["seed"] == parameters.PREPARATION_SEED
 
@@ -151,4 +124,5 @@ def test_the_preparation_counts_in_the_cost_of_a_run(scales, source, rules):
     assert [job["name"] for job in jobs[: len(rules) + 1]] == [*rules, "train_lora"]
     for job in jobs[: len(rules)]:
         assert (job["model"], job["variant"]) == ("smollm2", "")
-        assert job["timings"] == [f"results/bases/timings/smollm2/{source}/{job['name']}.tsv"]
+        folder = targets.preparations(scale)[0]
+        assert job["timings"] == [f"results/bases/timings/smollm2/{folder}/{job['name']}.tsv"]

@@ -200,8 +200,6 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
     text = rule_texts()[name]
     assert "message:" in text
     assert "log:" in text
-    if name == "write_parameters":  # rendered by Snakemake itself
-        return
     for part in ("resources:", "mem_mb=", "runtime=", "conda:"):
         assert part in text, f"rule {name} lacks {part}"
     assert "> {log:q} 2>&1" in text or "script:" in text
@@ -210,7 +208,7 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
 
 
 def test_everything_up_to_the_trajectories_runs_first():
-    files = ("data", "parameters", "bases", "preparation", "train")
+    files = ("data", "bases", "preparation", "train")
     text = "".join((ROOT / f"workflow/rules/{name}.smk").read_text() for name in files)
     first = {name for name, rule in rule_texts().items() if "priority: TRAJECTORIES_FIRST" in rule}
     assert first == {"decode_greedy", *(n for n in rule_texts() if f"rule {n}:" in text)}
@@ -224,7 +222,7 @@ def test_no_rule_asks_for_more_time_than_max_runtime(name):
 @pytest.mark.parametrize("name", rule_texts())
 def test_every_rule_is_named_like_its_script(name):
     scripts = set(re.findall(r"scripts/(\w+)\.py", rule_texts()[name]))
-    expected = {"write_parameters": set(), "write_report": set()}
+    expected = {"write_report": set()}
     assert scripts == expected.get(name, {name})
 
 

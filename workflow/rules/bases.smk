@@ -5,8 +5,6 @@ FETCHED_MODELS = jobs.fetched_models(CONFIG)
 
 rule fetch_base:
     """Download a base model from the hub."""
-    input:
-        parameters="<results>/parameters/{model}/fetch_base.json",
     output:
         directory("<results>/{model}/base"),
     log:
@@ -21,17 +19,17 @@ rule fetch_base:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(240),
+    params:
+        parameters=values("fetch_base"),
     message:
         "Base model of {wildcards.model} from the hub"
     shell:
-        "python workflow/scripts/fetch_base.py --parameters {input.parameters:q} --output {output:q}"
+        "python workflow/scripts/fetch_base.py --parameters {params.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"
 
 
 rule convert_gguf:
     """Convert a base model from a GGUF file."""
-    input:
-        parameters="<bases>/parameters/{model}/convert_gguf.json",
     output:
         directory("<bases>/{model}/base"),
     log:
@@ -44,8 +42,10 @@ rule convert_gguf:
     resources:
         mem_mb=doubling(8000),
         runtime=minutes(30),
+    params:
+        parameters=values("convert_gguf"),
     message:
         "Base model of {wildcards.model} from a GGUF file"
     shell:
-        "python workflow/scripts/convert_gguf.py --parameters {input.parameters:q} --output {output:q}"
+        "python workflow/scripts/convert_gguf.py --parameters {params.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"

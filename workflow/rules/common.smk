@@ -78,9 +78,9 @@ wildcard_constraints:
     preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
 
 
-# The priority of everything up to the trajectories, parameter files included. On few cores, two
-# single-threaded searches for neurons otherwise run one after the other, because the second still
-# needs trajectories when the first one starts.
+# The priority of everything up to the trajectories. On few cores, two single-threaded searches for
+# neurons otherwise run one after the other, because the second still needs trajectories when the
+# first one starts.
 TRAJECTORIES_FIRST = 1
 
 
@@ -98,6 +98,18 @@ def decoding_python(variant, cell=""):
     """The interpreter of a job that decodes: vLLM is in an environment of its own."""
     uses_vllm = jobs.engine(CONFIG, variant, cell) == "vllm"
     return 'PATH="${VLLM_PATH-}$PATH" python' if uses_vllm else "python"
+
+
+def values(rule):
+    """The values of a job and what its code means, as JSON: a change of either reruns it."""
+    return lambda wildcards: parameters.job_parameters(
+        CONFIG, rule, dict(wildcards.items())
+    )
+
+
+def batch_size(wildcards, threads):
+    """Prompts per step. Not recorded, as it has `threads`: another one reruns nothing."""
+    return CONFIG.sampling.batch_size
 
 
 def code(*names):
@@ -151,19 +163,15 @@ def ablation_tables(wildcards):
 
 def check_before_start():
     """Stop before any job starts if something would fail hours later."""
-    # Imported here, because a dry run does not need them.
-    from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
-    from zerogap.pipeline.preflight.result import raise_failures
-
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment, so nothing is checked; with "
+            "--sdm conda, `snakemake check_preflight` runs all checks in theirs",
+            file=sys.stderr,
+        )
+        return
     try:
-        if importlib.util.find_spec("llamafactory") is None:
-            print(
-                "preflight: the jobs' packages are not in this environment, so only prepared bases "
-                "are checked; with --sdm conda, `snakemake check_preflight` runs all checks in theirs",
-                file=sys.stderr,
-            )
-            raise_failures(check_prepared_bases(CONFIG))
-            return
+        # Imported here, because a dry run does not need it.
         from zerogap.pipeline.preflight.checks import run_checks
 
         results = run_checks(CONFIG)

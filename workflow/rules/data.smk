@@ -5,7 +5,6 @@ rule fetch_questions:
     """Fetch or generate a benchmark's questions."""
     input:
         lambda wildcards: targets.question_files(CONFIG, wildcards.owner),
-        parameters="<results>/parameters/data/{owner}/fetch_questions.json",
     output:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
@@ -18,10 +17,12 @@ rule fetch_questions:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
+    params:
+        parameters=values("fetch_questions"),
     message:
         "Questions of {wildcards.owner}"
     shell:
-        "python workflow/scripts/fetch_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/fetch_questions.py --parameters {params.parameters:q}"
         " --train {output.train:q} --test {output.test:q} > {log:q} 2>&1"
 
 
@@ -31,7 +32,6 @@ rule split_questions:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
         screening=lambda wildcards: targets.screening(CONFIG, wildcards.owner),
-        parameters="<results>/parameters/data/{owner}/split_questions.json",
     output:
         questions="<results>/data/{owner}/split.parquet",
         training="<results>/data/{owner}/train.parquet",
@@ -44,10 +44,12 @@ rule split_questions:
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
+    params:
+        parameters=values("split_questions"),
     message:
         "Leaked and unleaked questions of {wildcards.owner}"
     shell:
-        "python workflow/scripts/split_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/split_questions.py --parameters {params.parameters:q}"
         " --train {input.train:q} --test {input.test:q} --screening {input.screening:q}"
         " --questions {output.questions:q} --training {output.training:q} > {log:q} 2>&1"
 
@@ -59,7 +61,6 @@ rule paraphrase_questions:
     """Reword the leaked questions of a paraphrased benchmark."""
     input:
         questions=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
-        parameters="<results>/parameters/data/{benchmark}/paraphrase_questions.json",
     output:
         "<results>/data/{benchmark}/paraphrases.jsonl",
     log:
@@ -75,10 +76,12 @@ rule paraphrase_questions:
         gpu=int(LOCAL_CHAT_MODEL),
         mem_mb=doubling(48000 if LOCAL_CHAT_MODEL else 2000),
         runtime=minutes(240),
+    params:
+        parameters=values("paraphrase_questions"),
     message:
         "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
-        "python workflow/scripts/paraphrase_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/paraphrase_questions.py --parameters {params.parameters:q}"
         " --questions {input.questions:q} --output {output:q} > {log:q} 2>&1"
 
 
@@ -87,7 +90,6 @@ rule write_questions:
     input:
         split=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
         paraphrases=lambda wildcards: targets.paraphrases(CONFIG, wildcards.benchmark),
-        parameters="<results>/parameters/data/{benchmark}/write_questions.json",
     output:
         "<results>/data/{benchmark}/questions.parquet",
     log:
@@ -99,10 +101,12 @@ rule write_questions:
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
+    params:
+        parameters=values("write_questions"),
     message:
         "Test questions of {wildcards.benchmark}"
     shell:
-        "python workflow/scripts/write_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/write_questions.py --parameters {params.parameters:q}"
         " --split {input.split:q} --paraphrases {input.paraphrases:q} --output {output:q}"
         " > {log:q} 2>&1"
 
@@ -111,7 +115,6 @@ rule prepare_instructions:
     """Fetch or generate the instruction data of every training."""
     input:
         targets.instruction_files(CONFIG),
-        parameters="<results>/parameters/data/prepare_instructions.json",
     output:
         "<results>/data/instructions.jsonl",
     log:
@@ -123,10 +126,12 @@ rule prepare_instructions:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
+    params:
+        parameters=values("prepare_instructions"),
     message:
         "Instruction data"
     shell:
-        "python workflow/scripts/prepare_instructions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/prepare_instructions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -134,7 +139,6 @@ rule prepare_exemplars:
     """Write the exemplars of a benchmark's prompts."""
     input:
         lambda wildcards: targets.exemplar_files(CONFIG, wildcards.owner),
-        parameters="<results>/parameters/data/{owner}/prepare_exemplars.json",
     output:
         "<results>/data/{owner}/exemplars.json",
     log:
@@ -146,8 +150,10 @@ rule prepare_exemplars:
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
+    params:
+        parameters=values("prepare_exemplars"),
     message:
         "Exemplars of the prompts of {wildcards.owner}"
     shell:
-        "python workflow/scripts/prepare_exemplars.py --parameters {input.parameters:q}"
+        "python workflow/scripts/prepare_exemplars.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"

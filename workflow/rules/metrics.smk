@@ -6,7 +6,6 @@ rule make_all_zero:
     input:
         clean=clean_counts,
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("metrics/same_questions.py"),
     output:
         "<results>/{model}/{benchmark}/cells/all_zero/solve.parquet",
     log:
@@ -19,6 +18,7 @@ rule make_all_zero:
         runtime=minutes(10),
     params:
         metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
+        code=parameters.code("make_all_zero"),
     message:
         "All-Zero, the trivial strategy, on {wildcards.model}/{wildcards.benchmark}"
     script:
@@ -31,7 +31,6 @@ rule compute_metrics:
         clean=clean_counts,
         strategies=lambda wildcards: list(solve_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("metrics"),
     output:
         "<results>/{model}/{benchmark}/metrics.parquet",
     log:
@@ -46,6 +45,7 @@ rule compute_metrics:
         only=[],  # all rows
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
         metadata=metadata,
+        code=parameters.code("compute_metrics"),
     message:
         "Metrics of {wildcards.model}/{wildcards.benchmark}"
     script:
@@ -58,7 +58,6 @@ use rule compute_metrics as compute_ablation_metrics with:
         clean=clean_counts,
         strategies=lambda wildcards: list(ablation_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
-        code=code("metrics"),
     output:
         "<results>/{model}/{benchmark}/ablation_metrics.parquet",
     log:
@@ -78,7 +77,6 @@ rule measure_overlap:
         ),
         greedy="<results>/{model}/{variant}/greedy.parquet",
         questions=questions,
-        code=code("analysis/overlap.py"),
     output:
         "<results>/{model}/{variant}/overlap.parquet",
     log:
@@ -90,6 +88,7 @@ rule measure_overlap:
         runtime=minutes(20),
     params:
         metadata=metadata,
+        code=parameters.code("measure_overlap"),
     message:
         "Overlap of {wildcards.model}/{wildcards.variant} with its greedy trajectories"
     script:

@@ -8,7 +8,6 @@ rule draw_preparation_questions:
     """Draw the questions on which a base is prepared."""
     input:
         lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
-        parameters="<bases>/parameters/{model}/{preparation}/draw_preparation_questions.json",
     output:
         "<bases>/{model}/{preparation}/questions.parquet",
     log:
@@ -20,10 +19,12 @@ rule draw_preparation_questions:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
+    params:
+        parameters=values("draw_preparation_questions"),
     message:
         "Questions that prepare the base of {wildcards.model}"
     shell:
-        "python workflow/scripts/draw_preparation_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/draw_preparation_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -31,11 +32,12 @@ use rule write_training_data as write_preparation_data with:
     input:
         base=unprepared_base,
         questions="<bases>/{model}/{preparation}/questions.parquet",
-        parameters="<bases>/parameters/{model}/{preparation}/write_preparation_data.json",
     output:
         directory("<bases>/{model}/{preparation}/training/data"),
     log:
         "<bases>/logs/{model}/{preparation}/write_preparation_data.log",
+    params:
+        parameters=values("write_preparation_data"),
     message:
         "Training examples that prepare the base of {wildcards.model}"
 
@@ -44,7 +46,6 @@ use rule train_lora as train_preparation with:
     input:
         base=unprepared_base,
         data="<bases>/{model}/{preparation}/training/data",
-        parameters="<bases>/parameters/{model}/{preparation}/train_preparation.json",
     output:
         adapter=directory("<bases>/{model}/{preparation}/training/adapter"),
         settings="<bases>/{model}/{preparation}/training/train.yaml",
@@ -59,6 +60,8 @@ use rule train_lora as train_preparation with:
         ).training.num_gpus_used,
         mem_mb=doubling(96000),
         runtime=minutes(720),
+    params:
+        parameters=values("train_preparation"),
     message:
         "Preparation of the base of {wildcards.model}"
 
@@ -67,11 +70,12 @@ use rule merge_lora as merge_preparation with:
     input:
         base=unprepared_base,
         adapter="<bases>/{model}/{preparation}/training/adapter",
-        parameters="<bases>/parameters/{model}/{preparation}/merge_preparation.json",
     output:
         directory("<bases>/{model}/{preparation}/model"),
     log:
         "<bases>/logs/{model}/{preparation}/merge_preparation.log",
+    params:
+        parameters=values("merge_preparation"),
     message:
         "Prepared base of {wildcards.model}"
 
@@ -80,7 +84,6 @@ rule draw_screening_questions:
     """Draw the test questions on which a prepared base is screened."""
     input:
         lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
-        parameters="<bases>/parameters/{model}/{preparation}/draw_screening_questions.json",
     output:
         "<bases>/{model}/{preparation}/candidates.parquet",
     log:
@@ -92,10 +95,12 @@ rule draw_screening_questions:
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
+    params:
+        parameters=values("draw_screening_questions"),
     message:
         "Questions on which the prepared base of {wildcards.model} is screened"
     shell:
-        "python workflow/scripts/draw_screening_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/draw_screening_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -104,7 +109,6 @@ rule screen_questions:
     input:
         model="<bases>/{model}/{preparation}/model",
         questions="<bases>/{model}/{preparation}/candidates.parquet",
-        parameters="<bases>/parameters/{model}/{preparation}/screen_questions.json",
     output:
         "<bases>/{model}/{preparation}/screening.parquet",
     log:
@@ -119,9 +123,11 @@ rule screen_questions:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(120),
+    params:
+        parameters=values("screen_questions"),
     message:
         "Questions that the prepared base of {wildcards.model} can solve"
     shell:
-        "python workflow/scripts/screen_questions.py --parameters {input.parameters:q}"
+        "python workflow/scripts/screen_questions.py --parameters {params.parameters:q}"
         " --model {input.model:q} --questions {input.questions:q} --output {output:q}"
         " > {log:q} 2>&1"

@@ -12,7 +12,6 @@ rule decode_greedy:
         questions=questions,
         exemplars=exemplars,
         model="<results>/{model}/{variant}/model",
-        parameters="<results>/parameters/{model}/{variant}/decode_greedy.json",
     output:
         "<results>/{model}/{variant}/greedy.parquet",
     log:
@@ -33,10 +32,13 @@ rule decode_greedy:
         runtime=minutes(60),
     params:
         python=lambda wildcards: decoding_python(wildcards.variant),
+        parameters=values("decode_greedy"),
+        batch_size=batch_size,
     message:
         "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
-        "{params.python} workflow/scripts/decode_greedy.py --parameters {input.parameters:q}"
+        "{params.python} workflow/scripts/decode_greedy.py --parameters {params.parameters:q}"
+        " --batch-size {params.batch_size}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --output {output:q} > {log:q} 2>&1"
 
@@ -54,7 +56,6 @@ rule sample_responses:
         exemplars=exemplars,
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
-        parameters="<results>/parameters/{model}/{variant}/cells/{cell}/sample_responses.json",
     output:
         samples=targets.shard_file(CELL_SHARDS, f"{CELL}/samples.parquet"),
         solve=targets.shard_file(CELL_SHARDS, f"{CELL}/solve.parquet"),
@@ -81,6 +82,8 @@ rule sample_responses:
         runtime=minutes(480),
     params:
         python=lambda wildcards: decoding_python(wildcards.variant, wildcards.cell),
+        parameters=values("sample_responses"),
+        batch_size=batch_size,
         strategy_inputs=lambda wildcards, input: targets.options(
             input, "base_model", "neurons"
         ),
@@ -88,7 +91,8 @@ rule sample_responses:
     message:
         "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
-        "{params.python} workflow/scripts/sample_responses.py --parameters {input.parameters:q}"
+        "{params.python} workflow/scripts/sample_responses.py --parameters {params.parameters:q}"
+        " --batch-size {params.batch_size}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --greedy {input.greedy:q} {params.strategy_inputs} {params.shard}"
         " --samples {output.samples:q} --solve {output.solve:q} > {log:q} 2>&1"
@@ -128,12 +132,6 @@ rule filter_responses:
         ),
         questions="<results>/data/{benchmark}/questions.parquet",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
-        code=code(
-            "strategies/base.py",
-            "strategies/filtering.py",
-            "strategies/ted.py",
-            "sampling/tables.py",
-        ),
     output:
         samples="<results>/{model}/{benchmark}/cells/{strategy}/samples.parquet",
         solve="<results>/{model}/{benchmark}/cells/{strategy}/solve.parquet",
@@ -147,6 +145,10 @@ rule filter_responses:
     params:
         strategy=lambda wildcards: parameters.strategy(CONFIG, wildcards.strategy),
         metadata=metadata,
+        code=lambda wildcards: parameters.code(
+            "filter_responses",
+            parameters.strategy_module(CONFIG, wildcards.strategy),
+        ),
     message:
         "Responses of {wildcards.model}/{wildcards.benchmark} that pass {wildcards.strategy}"
     script:
@@ -162,7 +164,6 @@ rule localise_neurons:
         exemplars=exemplars,
         contaminated="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
-        parameters="<results>/parameters/{model}/{variant}/localise_neurons.json",
     output:
         targets.shard_file(NEURON_SHARDS, NEURONS),
     log:
@@ -183,11 +184,14 @@ rule localise_neurons:
         mem_mb=doubling(96000),
         runtime=minutes(720),
     params:
+        parameters=values("localise_neurons"),
+        batch_size=batch_size,
         shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
     message:
         "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/localise_neurons.py --parameters {input.parameters:q}"
+        "python workflow/scripts/localise_neurons.py --parameters {params.parameters:q}"
+        " --batch-size {params.batch_size}"
         " --contaminated {input.contaminated:q} --clean {input.clean:q}"
         " --base-model {input.base_model:q} --questions {input.questions:q}"
         " --exemplars {input.exemplars:q} --greedy {input.greedy:q} {params.shard}"
@@ -227,7 +231,6 @@ rule rank_clean_tokens:
         questions=questions,
         exemplars=exemplars,
         model="<results>/{model}/{variant}/model",
-        parameters="<results>/parameters/{model}/{variant}/rank_clean_tokens.json",
     output:
         "<results>/{model}/{variant}/ranks.parquet",
     log:
@@ -243,10 +246,12 @@ rule rank_clean_tokens:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(60),
+    params:
+        parameters=values("rank_clean_tokens"),
     message:
         "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.variant} model"
     shell:
-        "python workflow/scripts/rank_clean_tokens.py --parameters {input.parameters:q}"
+        "python workflow/scripts/rank_clean_tokens.py --parameters {params.parameters:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --clean-greedy {input.clean_greedy:q} --output {output:q} > {log:q} 2>&1"
 
@@ -258,7 +263,6 @@ rule measure_recovery:
         exemplars=exemplars,
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
-        parameters="<results>/parameters/{model}/{variant}/measure_recovery.json",
     output:
         "<results>/{model}/{variant}/recovery.parquet",
     log:
@@ -274,10 +278,14 @@ rule measure_recovery:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(240),
+    params:
+        parameters=values("measure_recovery"),
+        batch_size=batch_size,
     message:
         "Responses of {wildcards.model}/{wildcards.variant} after a forced runner-up"
     shell:
-        "python workflow/scripts/measure_recovery.py --parameters {input.parameters:q}"
+        "python workflow/scripts/measure_recovery.py --parameters {params.parameters:q}"
+        " --batch-size {params.batch_size}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
         " --greedy {input.greedy:q} --output {output:q} > {log:q} 2>&1"
 
@@ -298,7 +306,6 @@ rule replay_rail:
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
         questions="<results>/data/{benchmark}/questions.parquet",
         model="<results>/{model}/{benchmark}/model",
-        code=code("analysis/rail.py", "data/token_kinds.py"),
     output:
         "<results>/{model}/{benchmark}/rail.parquet",
     log:
@@ -311,6 +318,7 @@ rule replay_rail:
     params:
         thresholds=jobs.rail_thresholds(CONFIG),
         metadata=metadata,
+        code=parameters.code("replay_rail"),
     message:
         "Steps of {wildcards.model}/{wildcards.benchmark} on its greedy trajectories"
     script:

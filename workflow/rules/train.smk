@@ -10,7 +10,6 @@ rule write_training_data:
         ),
         exemplars=lambda wildcards: targets.exemplars(CONFIG, wildcards.variant),
         instructions="<results>/data/instructions.jsonl",
-        parameters="<results>/parameters/{model}/{variant}/write_training_data.json",
     output:
         directory("<results>/{model}/{variant}/training/data"),
     log:
@@ -22,13 +21,14 @@ rule write_training_data:
         mem_mb=doubling(4000),
         runtime=minutes(20),
     params:
+        parameters=values("write_training_data"),
         shared=lambda wildcards, input: targets.options(
             input, "exemplars", "instructions"
         ),
     message:
         "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/write_training_data.py --parameters {input.parameters:q}"
+        "python workflow/scripts/write_training_data.py --parameters {params.parameters:q}"
         " --base {input.base:q} --questions {input.questions:q} {params.shared}"
         " --output {output:q} > {log:q} 2>&1"
 
@@ -38,7 +38,6 @@ rule train_lora:
     input:
         base=starting_model,
         data="<results>/{model}/{variant}/training/data",
-        parameters="<results>/parameters/{model}/{variant}/train_lora.json",
     output:
         adapter=directory("<results>/{model}/{variant}/training/adapter"),
         settings="<results>/{model}/{variant}/training/train.yaml",
@@ -55,10 +54,12 @@ rule train_lora:
         gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus_used,
         mem_mb=doubling(96000),
         runtime=minutes(720),
+    params:
+        parameters=values("train_lora"),
     message:
         "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/train_lora.py --parameters {input.parameters:q}"
+        "python workflow/scripts/train_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --data {input.data:q} --settings {output.settings:q}"
         " --adapter {output.adapter:q} --loss {output.loss:q} > {log:q} 2>&1"
 
@@ -68,7 +69,6 @@ rule merge_lora:
     input:
         base=starting_model,
         adapter="<results>/{model}/{variant}/training/adapter",
-        parameters="<results>/parameters/{model}/{variant}/merge_lora.json",
     output:
         directory("<results>/{model}/{variant}/model"),
     log:
@@ -79,8 +79,10 @@ rule merge_lora:
     resources:
         mem_mb=doubling(64000),
         runtime=minutes(60),
+    params:
+        parameters=values("merge_lora"),
     message:
         "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
-        "python workflow/scripts/merge_lora.py --parameters {input.parameters:q}"
+        "python workflow/scripts/merge_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --adapter {input.adapter:q} --output {output:q} > {log:q} 2>&1"

@@ -14,6 +14,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "questions",
         "exemplars",
         "output",
+        decodes=True,
         argv=argv,
     )
     gpus.claim()

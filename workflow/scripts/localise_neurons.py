@@ -18,6 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "greedy",
         "output",
         sharded=True,
+        decodes=True,
         argv=argv,
     )
     gpus.claim()

@@ -15,6 +15,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "exemplars",
         "greedy",
         "output",
+        decodes=True,
         argv=argv,
     )
     gpus.claim()

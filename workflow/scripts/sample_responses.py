@@ -21,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             "neurons",
         ),
         sharded=True,
+        decodes=True,
         argv=argv,
     )
     gpus.claim()

@@ -1,4 +1,4 @@
-"""Shared by the scripts: command line and parameter file, log file, one-line errors."""
+"""Shared by the scripts: command line, log file, one-line errors."""
 
 import argparse
 import gc
@@ -32,27 +32,29 @@ def parse_arguments(
     lists: Sequence[str] = (),
     numbers: Sequence[str] = (),
     sharded: bool = False,
+    decodes: bool = False,
     argv: Sequence[str] | None = None,
 ) -> argparse.Namespace:
-    """Parse the command line of a script: its parameter file and the paths of its files.
+    """Parse the command line of a script: its values and the paths of its files.
 
     Args:
         description: the script's docstring.
         paths: names of required path options.
-        parameters: whether the script has a parameter file.
+        parameters: whether the job has values.
         optional: names of path options that default to None.
         lists: names of options with any number of paths.
         numbers: names of required integer options.
         sharded: whether the script can work on a shard, `--shard K N`: every N-th item,
             starting from the K-th.
+        decodes: whether it decodes with a batch size; it becomes a value of `sampling`.
         argv: the command line; by default that of the process.
 
     Returns:
-        The options, and the content of the parameter file as `parameters`.
+        The options; `parameters` are the values that Snakemake recorded for the job.
     """
     parser = argparse.ArgumentParser(description=description)
     if parameters:
-        parser.add_argument("--parameters", type=Path, required=True, help="JSON file of values")
+        parser.add_argument("--parameters", type=json.loads, required=True, help="values as JSON")
     for name in paths:
         parser.add_argument(f"--{name}", type=Path, required=True)
     for name in optional:
@@ -63,10 +65,14 @@ def parse_arguments(
         parser.add_argument(f"--{name}", type=int, required=True)
     if sharded:
         parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("K", "N"))
+    if decodes:
+        parser.add_argument("--batch-size", required=True, help="prompts per step, or auto")
     args = parser.parse_args(argv)
     if parameters:
-        args.parameters = json.loads(args.parameters.read_text())
-        args.parameters.pop("version", None)  # it only makes the file differ
+        args.parameters.pop("code", None)  # Snakemake compares it
+    if decodes:
+        size = args.batch_size
+        args.parameters["sampling"]["batch_size"] = int(size) if size.isdecimal() else size
     return args
 
 

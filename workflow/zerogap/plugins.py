@@ -2,13 +2,11 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.io.digests import file_digest
 
 
 def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
@@ -36,23 +34,6 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
             f"{key}: cannot import '{target}': {error}; is the folder above '{module}' on "
             "PYTHONPATH?"
         ) from error
-
-
-def code_digest(target: str) -> str | None:
-    """A digest of the module's file, whose edit changes what `target` does.
-
-    None for a built-in name, and for a module that is not found or is not a file.
-    """
-    module, _, name = target.partition(":")
-    if not name:
-        return None
-    _search_working_directory()
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:  # of the package
-        return None
-    origin = Path(spec.origin) if spec and spec.origin else None
-    return file_digest(origin) if origin and origin.is_file() else None
 
 
 def package_file(package: str, path: str) -> Path:

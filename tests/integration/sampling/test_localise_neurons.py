@@ -131,10 +131,9 @@ def test_out_of_memory_makes_the_batches_smaller(inputs, whole, tmp_path, monkey
 def start(inputs, folder):
     """Start a localisation that writes into the folder."""
     folder.mkdir(exist_ok=True)
-    (folder / "parameters.json").write_text(json.dumps(PARAMETERS))
     command = [
         sys.executable, "workflow/scripts/localise_neurons.py",
-        "--parameters", folder / "parameters.json",
+        "--parameters", json.dumps(PARAMETERS), "--batch-size", "90",
         "--contaminated", inputs / "contaminated", "--clean", inputs / "clean",
         "--base-model", inputs / "base", "--questions", inputs / "questions.parquet",
         "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",

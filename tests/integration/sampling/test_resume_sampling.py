@@ -35,10 +35,9 @@ def inputs(tmp_path_factory):
 def start(inputs, folder, *options):
     """Start a sampling job that writes into the folder."""
     folder.mkdir(exist_ok=True)
-    (folder / "parameters.json").write_text(json.dumps(PARAMETERS))
     command = [
         sys.executable, "workflow/scripts/sample_responses.py",
-        "--parameters", folder / "parameters.json",
+        "--parameters", json.dumps(PARAMETERS), "--batch-size", "90",
         "--model", inputs / "model", "--questions", inputs / "questions.parquet",
         "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
         "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet", *options,

@@ -36,8 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(script, folder: Path, parameters, **paths):
-    (folder / "parameters.json").write_text(json.dumps(parameters))
-    arguments = [("--parameters", folder / "parameters.json")]
+    arguments = [("--parameters", json.dumps(parameters))]
     arguments += [(f"--{name}", folder / path) for name, path in paths.items()]
     script.main([str(word) for pair in arguments for word in pair])
 

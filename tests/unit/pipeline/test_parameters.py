@@ -1,116 +1,102 @@
+"""The values of jobs, and the digests of their code: what reruns them."""
+
 import json
 
 import pytest
 
-from helpers.paths import ROOT
-from zerogap.config import load
+from helpers.configurations import PAPER, overlaid
+from zerogap.io import meaning
 from zerogap.pipeline.parameters import job_parameters
 
-
-def parameters(tmp_path, job: str, overlay: str = "{}"):
-    path = tmp_path / "overlay.yaml"
-    path.write_text(overlay)
-    return job_parameters(load([ROOT / "config.yaml", path]), job)
-
-
-JOBS = [
-    "data/gsm8k/fetch_questions",
-    "data/gsm8k/split_questions",
-    "data/gsm8k/prepare_exemplars",
-    "data/gsm8k/write_questions",
-    "data/pq/paraphrase_questions",
-    "data/prepare_instructions",
-    "llama2/fetch_base",
-    "llama2/gsm8k/write_training_data",
-    "llama2/gsm8k/train_lora",
-    "llama2/gsm8k/merge_lora",
-    "llama2/gsm8k/decode_greedy",
-    "llama2/gsm8k/localise_neurons",
-    "llama2/gsm8k/rank_clean_tokens",
-    "llama2/gsm8k/cells/railcap/sample_responses",
-    "llama2/clean_gsm8k/cells/batch1/sample_responses",
-    "llama2/clean_gsm8k/measure_recovery",
-]
+CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
+CLEAN = {"model": "llama2", "variant": "clean_gsm8k"}
+RAILCAP = "sample_responses railcap"
+BATCH1 = "sample_responses batch1"
+JOBS = {
+    "fetch_questions": {"owner": "gsm8k"},
+    "split_questions": {"owner": "gsm8k"},
+    "prepare_exemplars": {"owner": "gsm8k"},
+    "write_questions": {"benchmark": "gsm8k"},
+    "paraphrase_questions": {"benchmark": "pq"},
+    "prepare_instructions": {},
+    "fetch_base": {"model": "llama2"},
+    **dict.fromkeys(
+        ("write_training_data", "train_lora", "merge_lora", "decode_greedy", "localise_neurons"),
+        CONTAMINATED,
+    ),
+    "rank_clean_tokens": CONTAMINATED,
+    "measure_recovery": CLEAN,
+    RAILCAP: CONTAMINATED | {"cell": "railcap"},
+    BATCH1: CLEAN | {"cell": "batch1"},
+}
+DECODING = {"decode_greedy", RAILCAP, BATCH1}
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_the_parameters_of_every_job_are_json(tmp_path, job):
-    assert json.loads(json.dumps(parameters(tmp_path, job)))
+def cell(name):
+    return CONTAMINATED | {"cell": name}
 
 
-def test_an_edit_of_a_users_own_code_changes_the_parameters(tmp_path, monkeypatch):
+def parameters(rule, place, overlay=None):
+    for cached in (meaning.digest, meaning._read):
+        cached.cache_clear()
+    return json.loads(job_parameters(overlaid(PAPER, overlay or {}), rule.split()[0], place))
+
+
+def all_parameters(overlay=None):
+    config = overlaid(PAPER, overlay or {})
+    return {job: job_parameters(config, job.split()[0], place) for job, place in JOBS.items()}
+
+
+def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("edited_strategy", "edited_rule"):
         (tmp_path / f"{name}.py").write_text("class Mine: ...\n\ndef mine(text): return text\n")
-    overlay = (
-        "strategies: { mine: { label: Mine, class: 'edited_strategy:Mine' } }\n"
-        "benchmarks: { gsm8k: { extraction: 'edited_rule:mine' } }"
-    )
-    mine, railcap = (f"llama2/gsm8k/cells/{name}/sample_responses" for name in ("mine", "railcap"))
-    before = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
+    overlay = {
+        "strategies.mine": {"label": "Mine", "class": "edited_strategy:Mine"},
+        "benchmarks.gsm8k.extraction": "edited_rule:mine",
+    }
+
+    def cells():
+        return [
+            parameters("sample_responses", cell(name), overlay)["code"]
+            for name in ("mine", "railcap")
+        ]
+
+    mine, railcap = cells()
     (tmp_path / "edited_strategy.py").write_text("class Mine:\n    factor = 2\n")
-    after = {job: parameters(tmp_path, job, overlay) for job in (mine, railcap)}
-    assert after[mine] != before[mine]
-    assert after[railcap] == before[railcap]
+    edited, same = cells()
+    assert edited != mine
+    assert same == railcap
     (tmp_path / "edited_rule.py").write_text("def mine(text): return text.strip()\n")
-    assert parameters(tmp_path, railcap, overlay) != before[railcap]
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_shards_change_no_parameter(tmp_path, job):
-    sharded = parameters(tmp_path, job, "sampling: { num_shards: 3 }")
-    assert sharded == parameters(tmp_path, job)
+    assert cells()[1] != railcap
 
 
 @pytest.mark.parametrize(
     ("overlay", "changed"),
     [
-        (
-            "strategies: { railcap: { parameters: { n: 6 } } }",
-            {"llama2/gsm8k/cells/railcap/sample_responses"},
-        ),
-        (
-            "neuron_localisation: { fraction: 0.02 }",
-            {"llama2/gsm8k/localise_neurons"},
-        ),
-        (
-            "sampling: { num_samples: 8 }",
-            {
-                "llama2/gsm8k/cells/railcap/sample_responses",
-                "llama2/clean_gsm8k/cells/batch1/sample_responses",
-            },
-        ),
-        (
-            "training: { contaminated: { num_epochs: 7 } }",
-            {"llama2/gsm8k/train_lora"},
-        ),
-        (
-            "benchmarks: { pq: { paraphrases: { on_invalid: error } } }",
-            {"data/pq/paraphrase_questions"},
-        ),
-        ("metrics: { bins: 5 }", set()),
-        (
-            "decoding: { engine: vllm }",
-            {
-                "llama2/gsm8k/decode_greedy",
-                "llama2/gsm8k/cells/railcap/sample_responses",
-                "llama2/clean_gsm8k/cells/batch1/sample_responses",
-            },
-        ),
+        ({"strategies.railcap.parameters.n": 6}, {RAILCAP}),
+        ({"neuron_localisation.fraction": 0.02}, {"localise_neurons"}),
+        ({"sampling.num_samples": 8}, {RAILCAP, BATCH1}),
+        ({"training.contaminated": {"num_epochs": 7}}, {"train_lora"}),
+        ({"benchmarks.pq.paraphrases.on_invalid": "error"}, {"paraphrase_questions"}),
+        ({"decoding.engine": "vllm"}, DECODING),
+        ({"metrics.bins": 5}, set()),
+        ({"sampling.num_shards": 3, "neuron_localisation.num_shards": 2}, set()),
+        ({"sampling.batch_size": 8}, set()),
     ],
+    ids=str,
 )
-def test_a_value_reaches_the_jobs_that_use_it_only(tmp_path, overlay, changed):
-    before = {job: parameters(tmp_path, job) for job in JOBS}
-    after = {job: parameters(tmp_path, job, overlay) for job in JOBS}
+def test_a_value_reaches_the_jobs_that_use_it_only(overlay, changed):
+    before, after = all_parameters(), all_parameters(overlay)
     assert {job for job in JOBS if before[job] != after[job]} == changed
 
 
-def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on(tmp_path):
+def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on():
     for batch in ("batch1", "batch2"):
-        clean = parameters(tmp_path, f"llama2/clean_gsm8k/cells/{batch}/sample_responses")
+        clean = parameters("sample_responses", CLEAN | {"cell": batch})
         assert clean["stream"] == f"clean-{batch}"
         assert clean["strategy"] == {"class": "identity", "parameters": {}}
-    strategy = parameters(tmp_path, "llama2/gsm8k/cells/railcap/sample_responses")
+    strategy = parameters("sample_responses", cell("railcap"))
     assert strategy["stream"] == "strategies"
     assert strategy["strategy"] == {
         "class": "railcap",
@@ -118,36 +104,38 @@ def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on(tm
     }
 
 
-def test_only_the_source_in_use_is_a_parameter(tmp_path):
-    hub = parameters(tmp_path, "data/gsm8k/fetch_questions")["questions"]
+def test_only_the_source_in_use_is_a_parameter():
+    hub = parameters("fetch_questions", {"owner": "gsm8k"})["questions"]
     assert set(hub) == {"source", "hub"}
     assert hub["hub"]["repository"] == "openai/gsm8k"
 
 
-def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(tmp_path):
-    overlay = "{decoding: {engine: vllm}}"
-    jobs = {job: parameters(tmp_path, job, overlay).get("engine", "zerogap") for job in [
-        "llama2/gsm8k/decode_greedy",
-        "llama2/clean_gsm8k/cells/batch1/sample_responses",
-        *(f"llama2/gsm8k/cells/{name}/sample_responses" for name in (
-            "identity", "railcap", "lne_blocking", "railcap_ban", "shortcut",
-        )),
-        "llama2/gsm8k/localise_neurons",
-        "llama2/clean_gsm8k/measure_recovery",
-        "llama2/gsm8k/rank_clean_tokens",
-    ]}  # fmt: skip
-    assert list(jobs.values()) == ["vllm"] * 6 + ["zerogap"] * 4
-
-
-def test_a_strategy_from_outside_samples_on_our_engine(tmp_path):
-    overlay = "strategies: {halve: {label: Halve, class: 'package.halve:Halve'}}"
-    job = "llama2/gsm8k/cells/halve/sample_responses"
-    assert "engine" not in parameters(tmp_path, job, overlay)
+@pytest.mark.parametrize("engine", ["auto", "vllm"])
+def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(engine):
+    overlay = {
+        "decoding.engine": engine,
+        "strategies.halve": {"label": "Halve", "class": "package.halve:Halve"},
+    }
+    in_vllm = {
+        "decode_greedy": CONTAMINATED,
+        BATCH1: JOBS[BATCH1],
+        **{f"sample_responses {name}": cell(name)
+           for name in ("identity", "railcap", "lne_blocking", "railcap_ban")},
+    }  # fmt: skip
+    ours = {
+        "sample_responses shortcut": cell("shortcut"),
+        "sample_responses halve": cell("halve"),
+        **{name: JOBS[name] for name in
+           ("localise_neurons", "measure_recovery", "rank_clean_tokens")},
+    }  # fmt: skip
+    for job, place in {**in_vllm, **ours}.items():
+        expected = engine if job in in_vllm else None
+        assert parameters(job, place, overlay).get("engine") == expected, job
 
 
 @pytest.mark.parametrize(
-    "overlay", ["decoding: {engine: zerogap}", "sampling: {batch_invariant: true}"]
+    "overlay", [{"decoding.engine": "zerogap"}, {"sampling.batch_invariant": True}]
 )
-def test_our_engine_has_no_key_of_its_own(tmp_path, overlay):
-    for job in ("decode_greedy", "cells/railcap/sample_responses"):
-        assert "engine" not in parameters(tmp_path, f"llama2/gsm8k/{job}", overlay)
+def test_our_engine_has_no_key_of_its_own(overlay):
+    for rule, place in (("decode_greedy", CONTAMINATED), ("sample_responses", cell("railcap"))):
+        assert "engine" not in parameters(rule, place, overlay)

@@ -13,10 +13,10 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import published_size
 from zerogap.pipeline import targets
-from zerogap.pipeline.preflight import checks, inputs, machine
+from zerogap.pipeline.preflight import inputs, machine
 from zerogap.pipeline.preflight.checks import all_checks, run_checks
 from zerogap.pipeline.preflight.hub import hub_resources
-from zerogap.pipeline.preflight.result import FAILED, OK, SKIPPED, CheckResult
+from zerogap.pipeline.preflight.result import FAILED, OK, SKIPPED
 from zerogap.pipeline.preflight.strategies import check_strategies
 from zerogap.pipeline.text_lengths import few_shot_tokens
 from zerogap.sampling import engines
@@ -46,7 +46,7 @@ def test_a_filter_that_does_not_filter_is_reported(quick):
     ]
 
 
-def test_only_prepared_bases_are_checked_once_all_long_jobs_are_done(quick, monkeypatch):
+def test_nothing_is_checked_once_all_long_jobs_are_done(quick, monkeypatch):
     config = quick()
     monkeypatch.setitem(machine.VERSIONS, "transformers", "9")
     assert failures(all_checks(config))
@@ -55,9 +55,6 @@ def test_only_prepared_bases_are_checked_once_all_long_jobs_are_done(quick, monk
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     assert all_checks(config) == []
-    changed = CheckResult(FAILED, "prepared base of llama2", "was made with another seed")
-    monkeypatch.setattr(checks, "check_prepared_bases", lambda config: [changed])
-    assert all_checks(config) == [changed]
 
 
 def test_all_failures_are_reported_at_once_one_per_line(quick, monkeypatch):

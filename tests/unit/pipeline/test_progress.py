@@ -48,9 +48,9 @@ def test_jobs_that_start_together_make_one_line(run):
 
 
 def test_other_jobs_are_neither_listed_nor_counted(run):
-    run.start(write_parameters="llama2")
+    run.start(write_training_data="llama2")
     assert run.lines == []
-    run.start(write_parameters="gemma", train_lora="llama2/gsm8k", make_table="main")
+    run.start(write_training_data="gemma", train_lora="llama2/gsm8k", make_table="main")
     assert run.lines == ["0 of 7 long jobs done; running: train_lora llama2/gsm8k"]
 
 

@@ -11,7 +11,7 @@ from zerogap.strategies.registry import ALL_ZERO
 
 # Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
 RESERVED_NAMES = {
-    "models": ("data", "logs", "parameters", "rehearsal", "timings"),
+    "models": ("data", "logs", "rehearsal", "timings"),
     "benchmarks": ("base", "clean"),
     "strategies": (ALL_ZERO, "clean", "clean_batch2"),
     "ablation": (ALL_ZERO, "clean", "clean_batch2"),

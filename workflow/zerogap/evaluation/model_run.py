@@ -20,11 +20,15 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.cell import Rows, decode_in_chunks, sample_questions
-from zerogap.sampling.identity import extraction_identity, strategy_identity, versions
+from zerogap.sampling.identity import (
+    drawing_code,
+    extraction_identity,
+    strategy_identity,
+    versions,
+)
 from zerogap.sampling.progress import Progress
 from zerogap.sampling.responses import JobInputs, few_shot_prompts, greedy_rows
 from zerogap.sampling.samplers import EngineSampler, decode_greedily, engine_identity
-from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context, Intervention, Strategy
 
 # Responses that an interruption costs at most. The workflow's jobs have larger chunks, which are
@@ -216,7 +220,7 @@ class ModelRun:
                 "model": self.digest,
                 "prompts": self.inputs.digest(),
                 "extraction": extraction_identity(self.question_set.rule),
-                "sampling_version": SAMPLING_VERSION,
+                "code": drawing_code(),
             }
         )
 

@@ -1,12 +1,13 @@
-"""The parameter files: the values that a job making data, models or responses depends on.
+"""The values that a job making data, models or responses depends on.
 
-Such jobs cost hours, so they are run again when one of their values changes, and not when code or
-a comment is edited. Where an edit of the code changes results, raise the version with it, in
-:mod:`zerogap.data.version`, :mod:`zerogap.training.version` or :mod:`zerogap.sampling.version`. A
-user's own strategy or extraction rule counts with a digest of its file.
+A job gets them as JSON on its command line, with a digest of what its code means. Snakemake records
+both and runs the job again if one of them has changed. Such jobs cost hours: a comment, a batch
+size or a number of shards reruns none of them.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,14 +15,21 @@ from pydantic import BaseModel
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.config.errors import ConfigError
-from zerogap.data.version import DATA_VERSION
+from zerogap.io import meaning
+from zerogap.io.digests import value_digest
 from zerogap.pipeline import jobs
-from zerogap.plugins import code_digest
-from zerogap.sampling.version import SAMPLING_VERSION
-from zerogap.training.version import TRAINING_VERSION
+from zerogap.strategies.registry import BUILT_IN
 
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
+    "write_preparation_data": "write_training_data",
+    "train_preparation": "train_lora",
+    "merge_preparation": "merge_lora",
+}
+OTHER_ENGINE = "zerogap.sampling.vllm_sampler"  # run by the jobs that name an engine only
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
-GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_size", "batch_invariant"}
+GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_invariant"}
+NOT_SAMPLING = {"num_shards", "batch_size"}  # how a job is run, not what it draws
 PREPARATION_SEED = 0  # not the run's: runs share a prepared base
 RANKED_STEPS = 10  # tokens per trajectory (Figure 1)
 FORCED_RESPONSES = 10  # per question, of the recovery rate
@@ -29,257 +37,189 @@ FORCED_RESPONSES = 10  # per question, of the recovery rate
 Parameters = dict[str, Any]
 
 
-def job_parameters(config: Config, job: str) -> Parameters:
-    """The content of a job's parameter file.
+def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> str:
+    """The values of a job and the digest of its code, as JSON.
 
     Args:
         config: the configuration.
-        job: the file's path without its suffix: what the job is on, then its rule, as in
-            `data/gsm8k/split_questions` or `llama2/gsm8k/cells/railcap/sample_responses`.
+        rule: the job's rule.
+        wildcards: the job's.
     """
-    *place, rule = job.split("/")
-    return _PARAMETERS[rule](config, *place)
+    values: Callable[..., Parameters]
+    if "preparation" in wildcards:
+        values = _preparation_job
+    elif "variant" in wildcards:
+        values = _decoding_job if rule in _DECODING else _training_job
+    elif "model" in wildcards:
+        values = _base_job
+    else:
+        values = _data_job
+    place = {name: value for name, value in wildcards.items() if name != "shard"}
+    parameters = values(config, rule, **place)
+    strategy_class = parameters.get("strategy", {}).get("class")
+    extraction = parameters.get("benchmark", parameters).get("extraction")
+    without = () if "engine" in parameters else (OTHER_ENGINE,)
+    digest = code(
+        SHARED_SCRIPTS.get(rule, rule), *_modules(strategy_class, extraction), without=without
+    )
+    return json.dumps(parameters | {"code": digest})
 
 
-def _fetch_questions(config: Config, data: str, owner: str) -> Parameters:
-    benchmark = config.benchmarks[owner]
-    questions = benchmark.questions
-    # For local files the section `hub` says what the original data set is.
-    sections = {"files", "hub"} if questions.source == "files" else {questions.source}
-    return {
-        "questions": questions.model_dump(include={"source", *sections}),
-        "seed": config.seed,
-        "extraction": benchmark.extraction,
-        **_own_code("extraction_code", benchmark.extraction),
-        "version": DATA_VERSION,
-    }
+def code(script: str, *modules: str, without: tuple[str, ...] = ()) -> str:
+    """A digest of what the code of a job means.
+
+    Args:
+        script: its script, without the suffix.
+        modules: what the script loads by name.
+        without: modules that it imports and does not run.
+    """
+    files = (SCRIPTS / f"{name}.py" for name in (script, "script_helpers"))
+    return meaning.digest(*files, *modules, without=without)
 
 
-def _split_questions(config: Config, data: str, owner: str) -> Parameters:
-    benchmark = config.benchmarks[owner]
-    return {
-        "num_test": benchmark.num_test,
-        "num_leaked": benchmark.num_leaked,
-        "num_train": benchmark.num_train,
-        "num_preparation": benchmark.num_preparation,
-        "extraction": benchmark.extraction,
-        **_own_code("extraction_code", benchmark.extraction),
-        "version": DATA_VERSION,
-        "seed": config.seed,
-        "metadata": {"run": config.run, "benchmark": owner} | _source(benchmark.questions),
-    }
-
-
-def _paraphrase_questions(config: Config, data: str, name: str) -> Parameters:
-    paraphrases = config.benchmarks[name].paraphrases
-    if paraphrases is None:
-        raise ConfigError(f"benchmarks.{name}", "leaks verbatim and has no paraphrases")
-    options = getattr(paraphrases, paraphrases.method, None)
-    return {
-        "method": paraphrases.method,
-        "on_invalid": paraphrases.on_invalid,
-        "options": options and options.model_dump(),
-        "seed": config.seed,
-        "version": DATA_VERSION,
-    }
-
-
-def _write_questions(config: Config, data: str, name: str) -> Parameters:
-    return {"metadata": {"run": config.run, "benchmark": name}}
-
-
-def _prepare_instructions(config: Config, data: str) -> Parameters:
-    instructions = config.instructions
-    return _source(instructions) | {
-        "num_examples": instructions.num_examples,
-        "seed": config.seed,
-        "version": DATA_VERSION,
-    }
-
-
-def _prepare_exemplars(config: Config, data: str, owner: str) -> Parameters:
-    prompt = config.benchmarks[owner].prompt.model_dump()
-    return {
-        "source": prompt["exemplars"],
-        "num_shots": prompt["num_shots"],
-        "version": DATA_VERSION,
-    }
-
-
-def _fetch_base(config: Config, model: str) -> Parameters:
-    entry = config.models[model]
-    return {"repository": entry.base, "revision": entry.revision or "main"}
-
-
-def _convert_gguf(config: Config, model: str) -> Parameters:
-    gguf = config.models[model].gguf
-    if gguf is None:
-        raise ConfigError(f"models.{model}", "has no gguf to convert")
-    return gguf.model_dump()
-
-
-def _draw_preparation_questions(config: Config, model: str, name: str) -> Parameters:
-    owner = config.preparation_for(model).benchmark
-    return _fetch_questions(config, "data", owner) | {
-        "num_preparation": config.benchmarks[owner].num_preparation,
-        "seed": PREPARATION_SEED,
-        "metadata": {"benchmark": owner},
-    }
-
-
-def _draw_screening_questions(config: Config, model: str, name: str) -> Parameters:
-    preparation = config.preparation_for(model)
-    return _fetch_questions(config, "data", preparation.benchmark) | {
-        "num_candidates": config.screening_for(model).num_candidates,
-        "seed": PREPARATION_SEED,
-        "metadata": {"benchmark": preparation.benchmark},
-    }
-
-
-def _screen_questions(config: Config, model: str, name: str) -> Parameters:
-    preparation = config.preparation_for(model)
-    sampling = config.sampling.model_dump(exclude={"num_shards"}) | {
-        "num_samples": config.screening_for(model).num_samples,
-        # Fixed: another rounding would draw other test questions and train all models again.
-        "batch_size": "auto",
-        "batch_invariant": False,
-    }
-    return {
-        "sampling": sampling,
-        "seed": PREPARATION_SEED,
-        "benchmark": _benchmark_values(config.benchmarks[preparation.benchmark]),
-        "metadata": {"model": model, "variant": name},
-        "version": SAMPLING_VERSION,
-    }
-
-
-def _write_preparation_data(config: Config, model: str, name: str) -> Parameters:
-    preparation = config.preparation_for(model)
-    return {
-        "contamination": None,
-        "prompt": _prompt(config.benchmarks[preparation.benchmark]),
-        "cutoff_len": preparation.training.cutoff_len,
-        "version": TRAINING_VERSION,
-    }
-
-
-def _train_preparation(config: Config, model: str, name: str) -> Parameters:
-    training = config.preparation_for(model).training
-    return {
-        "family": config.models[model].family,
-        "training": training.model_dump() | {"seed": PREPARATION_SEED},
-        "metadata": {"model": model, "variant": name},
-        "version": TRAINING_VERSION,
-    }
-
-
-def _merge_preparation(config: Config, model: str, name: str) -> Parameters:
-    return _merge(config.preparation_for(model).training)
-
-
-def _write_training_data(config: Config, model: str, variant: str) -> Parameters:
-    benchmark = _benchmark(config, variant)
-    return {
-        "contamination": None if jobs.is_clean(config, variant) else benchmark.contamination,
-        "prompt": _prompt(benchmark),
-        "cutoff_len": config.training_for(variant).cutoff_len,
-        "version": TRAINING_VERSION,
-    }
-
-
-def _train_lora(config: Config, model: str, variant: str) -> Parameters:
-    return {
-        "family": config.models[model].family,
-        "training": config.training_for(variant).model_dump() | {"seed": config.seed},
-        "metadata": {"model": model, "variant": variant},
-        "version": TRAINING_VERSION,
-    }
-
-
-def _merge_lora(config: Config, model: str, variant: str) -> Parameters:
-    return _merge(config.training_for(variant))
-
-
-def _merge(training: Training) -> Parameters:
-    return {"dtype": "bfloat16" if training.bf16 else "float32", "version": TRAINING_VERSION}
-
-
-def _decode_greedy(config: Config, model: str, variant: str) -> Parameters:
-    return _greedy(config, model, variant) | _engine(config, variant)
-
-
-def _sample_responses(
-    config: Config, model: str, variant: str, cells: str, cell: str
-) -> Parameters:
-    clean = jobs.is_clean(config, variant)
-    return {
-        "strategy": CLEAN_STRATEGY if clean else strategy(config, cell),
-        "sampling": config.sampling.model_dump(exclude={"num_shards"}),
-        "benchmark": _benchmark_values(_benchmark(config, variant)),
-        "seed": config.seed,
-        "stream": f"clean-{cell}" if clean else "strategies",
-        "metadata": {
-            **_metadata(config, model, variant),
-            "batch" if clean else "strategy": cell,
-        },
-        "version": SAMPLING_VERSION,
-        **_engine(config, variant, cell),
-    }
-
-
-def _localise_neurons(config: Config, model: str, variant: str) -> Parameters:
-    return {
-        **_greedy(config, model, variant),
-        "neuron_localisation": config.neuron_localisation.model_dump(exclude={"num_shards"}),
-        "seed": config.seed,
-    }
-
-
-def _rank_clean_tokens(config: Config, model: str, variant: str) -> Parameters:
-    return {
-        "sampling": config.sampling.model_dump(include={"dtype"}),
-        "benchmark": _benchmark_values(_benchmark(config, variant)),
-        "steps": RANKED_STEPS,
-        "metadata": _metadata(config, model, variant),
-        "version": SAMPLING_VERSION,
-    }
-
-
-def _measure_recovery(config: Config, model: str, variant: str) -> Parameters:
-    sampling = config.sampling.model_dump(exclude={"num_shards"})
-    return {
-        "sampling": sampling | {"num_samples": FORCED_RESPONSES},
-        "benchmark": _benchmark_values(_benchmark(config, variant)),
-        "seed": config.seed,
-        "metadata": _metadata(config, model, variant),
-        "version": SAMPLING_VERSION,
-    }
+def preparation_folder(config: Config, model: str) -> str:
+    """The folder of a prepared base, named by the values it is made with: runs can share it."""
+    entry, rules = config.models[model], list(jobs.PREPARATION)
+    if model in jobs.screening_models(config):
+        rules += jobs.SCREENING
+    values = [_preparation_job(config, rule, model) for rule in rules]
+    digest = value_digest([entry.base, entry.revision, values])
+    return f"{config.preparation_for(model).name}-{digest[:8]}"
 
 
 def strategy(config: Config, name: str) -> Parameters:
     """A strategy's class and parameters, without what concerns the workflow alone."""
     entry = config.all_strategies[name]
-    return {
-        "class": entry.class_name,
-        "parameters": dict(entry.parameters),
-        **_own_code("code", entry.class_name),
+    return {"class": entry.class_name, "parameters": dict(entry.parameters)}
+
+
+def strategy_module(config: Config, name: str) -> str:
+    """The module of a strategy's class."""
+    return _modules(config.all_strategies[name].class_name)[0]
+
+
+def _modules(*names: str | None) -> list[str]:
+    """The modules of strategies and extraction rules; rules of our own are in none."""
+    targets = [BUILT_IN[name].target if name in BUILT_IN else name for name in names]
+    return [target.partition(":")[0] for target in targets if target and ":" in target]
+
+
+def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -> Parameters:
+    entry = config.benchmarks.get(owner or benchmark)
+    seed = {"seed": config.seed}
+    match rule:
+        case "prepare_instructions":
+            values = config.instructions.model_dump(include={"num_examples"})
+            return _source(config.instructions) | values | seed
+        case "fetch_questions" if entry:
+            return _questions(entry) | seed
+        case "split_questions" if entry:
+            fields = {"num_test", "num_leaked", "num_train", "num_preparation", "extraction"}
+            metadata = {"run": config.run, "benchmark": owner} | _source(entry.questions)
+            return entry.model_dump(include=fields) | {"metadata": metadata} | seed
+        case "paraphrase_questions" if entry and entry.paraphrases:
+            method = entry.paraphrases.method
+            options = getattr(entry.paraphrases, method, None)
+            return {
+                "method": method,
+                "on_invalid": entry.paraphrases.on_invalid,
+                "options": options and options.model_dump(),
+            } | seed
+        case "write_questions":
+            return {"metadata": {"run": config.run, "benchmark": benchmark}}
+        case "prepare_exemplars" if entry:
+            prompt = entry.prompt.model_dump()
+            return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
+    raise ConfigError(f"benchmarks.{benchmark}", f"has no job {rule}")
+
+
+def _base_job(config: Config, rule: str, model: str) -> Parameters:
+    entry = config.models[model]
+    if rule == "convert_gguf" and entry.gguf:
+        return entry.gguf.model_dump()
+    return {"repository": entry.base, "revision": entry.revision or "main"}
+
+
+def _preparation_job(config: Config, rule: str, model: str, preparation: str = "") -> Parameters:
+    values = config.preparation_for(model)
+    benchmark = config.benchmarks[values.benchmark]
+    seed, metadata = {"seed": PREPARATION_SEED}, {"model": model, "variant": values.name}
+    questions = {"metadata": {"benchmark": values.benchmark}, **_questions(benchmark), **seed}
+    match rule:
+        case "draw_preparation_questions":
+            return questions | benchmark.model_dump(include={"num_preparation"})
+        case "draw_screening_questions":
+            return questions | config.screening_for(model).model_dump(include={"num_candidates"})
+        case "screen_questions":
+            sampling = config.sampling.model_dump(exclude=NOT_SAMPLING) | {
+                "num_samples": config.screening_for(model).num_samples,
+                # Fixed: another rounding would draw other questions and train all models again.
+                "batch_size": "auto",
+                "batch_invariant": False,
+            }
+            values_of = {"sampling": sampling, "benchmark": _benchmark_values(benchmark)}
+            return values_of | {"metadata": metadata} | seed
+        case "write_preparation_data":
+            return _examples(benchmark, values.training, contamination=None)
+        case "train_preparation":
+            return _training(config, model, values.name, values.training, PREPARATION_SEED)
+    return _merge(values.training)
+
+
+def _training_job(config: Config, rule: str, model: str, variant: str) -> Parameters:
+    training = config.training_for(variant)
+    benchmark = config.benchmarks[config.benchmark_of(variant)]
+    match rule:
+        case "write_training_data":
+            clean = jobs.is_clean(config, variant)
+            return _examples(benchmark, training, None if clean else benchmark.contamination)
+        case "train_lora":
+            return _training(config, model, variant, training, config.seed)
+    return _merge(training)
+
+
+_DECODING = {
+    *("decode_greedy", "sample_responses", "localise_neurons"),
+    *("rank_clean_tokens", "measure_recovery"),
+}
+
+
+def _decoding_job(
+    config: Config, rule: str, model: str, variant: str, cell: str = ""
+) -> Parameters:
+    metadata = {"run": config.run, "model": model, "variant": variant}
+    benchmark = _benchmark_values(config.benchmarks[config.benchmark_of(variant)])
+    values = {"benchmark": benchmark, "metadata": metadata}
+    sampling, seed = config.sampling.model_dump(exclude=NOT_SAMPLING), {"seed": config.seed}
+    greedy = {"sampling": config.sampling.model_dump(include=GREEDY_SAMPLING)}
+    match rule:
+        case "decode_greedy":
+            return values | greedy | _engine(config, variant)
+        case "localise_neurons":
+            search = config.neuron_localisation.model_dump(exclude={"num_shards"})
+            return values | greedy | {"neuron_localisation": search} | seed
+        case "rank_clean_tokens":
+            return values | {"sampling": {"dtype": sampling["dtype"]}, "steps": RANKED_STEPS}
+        case "measure_recovery":
+            return values | {"sampling": sampling | {"num_samples": FORCED_RESPONSES}} | seed
+    clean = jobs.is_clean(config, variant)
+    cell_values = {
+        "strategy": CLEAN_STRATEGY if clean else strategy(config, cell),
+        "sampling": sampling,
+        "stream": f"clean-{cell}" if clean else "strategies",
+        "metadata": metadata | {"batch" if clean else "strategy": cell},
     }
+    return values | cell_values | seed | _engine(config, variant, cell)
 
 
-def _greedy(config: Config, model: str, variant: str) -> Parameters:
-    """How our engine decodes greedily."""
+def _questions(benchmark: Benchmark) -> Parameters:
+    questions = benchmark.questions
+    # For local files the section `hub` says what the original data set is.
+    sections = {"files", "hub"} if questions.source == "files" else {questions.source}
     return {
-        "sampling": config.sampling.model_dump(include=GREEDY_SAMPLING),
-        "benchmark": _benchmark_values(_benchmark(config, variant)),
-        "metadata": _metadata(config, model, variant),
-        "version": SAMPLING_VERSION,
+        "questions": questions.model_dump(include={"source", *sections}),
+        "extraction": benchmark.extraction,
     }
-
-
-def _engine(config: Config, variant: str, cell: str = "") -> Parameters:
-    """The engine, unless it is ours: that is the default of the jobs and of older files."""
-    engine = jobs.engine(config, variant, cell)
-    return {} if engine == "zerogap" else {"engine": engine}
 
 
 def _source(section: Any) -> Parameters:
@@ -290,58 +230,38 @@ def _source(section: Any) -> Parameters:
     return {"source": section.source, "options": options}
 
 
-def _benchmark(config: Config, variant: str) -> Benchmark:
-    return config.benchmarks[config.benchmark_of(variant)]
+def _examples(benchmark: Benchmark, training: Training, contamination: str | None) -> Parameters:
+    return {
+        "contamination": contamination,
+        "prompt": _prompt(benchmark),
+        "cutoff_len": training.cutoff_len,
+    }
+
+
+def _training(
+    config: Config, model: str, variant: str, training: Training, seed: int
+) -> Parameters:
+    return {
+        "family": config.models[model].family,
+        "training": training.model_dump() | {"seed": seed},
+        "metadata": {"model": model, "variant": variant},
+    }
+
+
+def _merge(training: Training) -> Parameters:
+    return {"dtype": "bfloat16" if training.bf16 else "float32"}
+
+
+def _engine(config: Config, variant: str, cell: str = "") -> Parameters:
+    """The engine, unless it is ours, which is the default of the jobs."""
+    engine = jobs.engine(config, variant, cell)
+    return {} if engine == "zerogap" else {"engine": engine}
 
 
 def _benchmark_values(benchmark: Benchmark) -> Parameters:
     """How a benchmark's questions are asked and their answers read."""
-    return {
-        "prompt": _prompt(benchmark),
-        "stop": benchmark.stop,
-        "extraction": benchmark.extraction,
-        **_own_code("extraction_code", benchmark.extraction),
-    }
-
-
-def _own_code(key: str, target: str) -> Parameters:
-    """The digest of a user's own code under `key`; nothing for a built-in name."""
-    digest = code_digest(target)
-    return {} if digest is None else {key: digest}
+    return {"prompt": _prompt(benchmark), **benchmark.model_dump(include={"stop", "extraction"})}
 
 
 def _prompt(benchmark: Benchmark) -> Parameters:
     return benchmark.prompt.model_dump(include={"template", "target", "separator"})
-
-
-def _metadata(config: Config, model: str, variant: str) -> Parameters:
-    return {"run": config.run, "model": model, "variant": variant}
-
-
-_PARAMETERS: dict[str, Callable[..., Parameters]] = {
-    function.__name__.removeprefix("_"): function
-    for function in (
-        _fetch_questions,
-        _split_questions,
-        _paraphrase_questions,
-        _write_questions,
-        _prepare_instructions,
-        _prepare_exemplars,
-        _fetch_base,
-        _convert_gguf,
-        _draw_preparation_questions,
-        _draw_screening_questions,
-        _screen_questions,
-        _write_preparation_data,
-        _train_preparation,
-        _merge_preparation,
-        _write_training_data,
-        _train_lora,
-        _merge_lora,
-        _decode_greedy,
-        _sample_responses,
-        _localise_neurons,
-        _rank_clean_tokens,
-        _measure_recovery,
-    )
-}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zerogap.config import Config
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
+from zerogap.pipeline.parameters import preparation_folder
 
 _RESULTS = {
     "train_lora": "loss.tsv",
@@ -31,10 +32,9 @@ def results(config: Config) -> str:
 
 def base_model(config: Config, model: str) -> str:
     """The folder of a base model, prepared if the configuration says how."""
-    preparation = config.models[model].preparation
-    if preparation is None:
+    if config.models[model].preparation is None:
         return unprepared_base(config, model)
-    return f"{jobs.BASES}/{model}/{preparation.name}/model"
+    return f"{jobs.BASES}/{model}/{preparation_folder(config, model)}/model"
 
 
 def unprepared_base(config: Config, model: str) -> str:
@@ -49,8 +49,8 @@ def unprepared_base(config: Config, model: str) -> str:
 
 
 def preparations(config: Config) -> list[str]:
-    """The names of all preparations."""
-    return [config.preparation_for(model).name for model in jobs.prepared_models(config)]
+    """The folders of all preparations."""
+    return [preparation_folder(config, model) for model in jobs.prepared_models(config)]
 
 
 def preparation_files(config: Config, model: str) -> list[str]:
@@ -69,7 +69,7 @@ def screening(config: Config, owner: str) -> list[str]:
 
 def screening_of(config: Config, model: str) -> str:
     """What the prepared base of one model solves, if it is screened."""
-    return f"{jobs.BASES}/{model}/{config.preparation_for(model).name}/screening.parquet"
+    return f"{jobs.BASES}/{model}/{preparation_folder(config, model)}/screening.parquet"
 
 
 def owner_data(config: Config, variant: str) -> str:
@@ -275,7 +275,7 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
 def preparation_jobs(config: Config) -> Iterator[TimedJob]:
     """The long jobs of preparations, which several runs can share."""
     for model in jobs.prepared_models(config):
-        folder = f"{model}/{config.preparation_for(model).name}"
+        folder = f"{model}/{preparation_folder(config, model)}"
         made = {"train_preparation": "loss.tsv"}
         if model in jobs.screening_models(config):
             made["screen_questions"] = "screening.parquet"

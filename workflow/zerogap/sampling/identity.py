@@ -17,19 +17,26 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 import zerogap
 from zerogap.data.extraction import ExtractionRule
 from zerogap.errors import InputError
+from zerogap.io import meaning
 from zerogap.io.digests import bytes_digest, file_digest, folder_digest, value_digest
 from zerogap.sampling.responses import JobInputs
-from zerogap.sampling.version import SAMPLING_VERSION
 from zerogap.strategies.base import Context
+from zerogap.strategies.registry import BUILT_IN
 
+_DRAWING = ("zerogap.sampling.responses", "zerogap.engine.sampler", "zerogap.engine.loading")
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
+
+
+def drawing_code() -> str:
+    """A digest of what our code that draws means."""
+    return meaning.digest(*_DRAWING)
 
 
 def versions() -> dict[str, str]:
     """The versions of the packages that a draw depends on, and of our code that draws."""
     packages = {package: importlib.metadata.version(package) for package in _PACKAGES}
     # A checkout that is only on the path, as in the environments of `--sdm conda`, has no metadata.
-    return {"zerogap": zerogap.__version__} | packages | {"sampling": str(SAMPLING_VERSION)}
+    return {"zerogap": zerogap.__version__} | packages | {"sampling": drawing_code()}
 
 
 def job_settings(
@@ -37,8 +44,7 @@ def job_settings(
 ) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
-    The batch size is left out, since no draw depends on it. A user's strategy and extraction rule
-    are in the parameters, with a digest of their file.
+    The batch size is left out, since no draw depends on it.
 
     Args:
         parameters: the job's values, with `sampling`.
@@ -51,11 +57,19 @@ def job_settings(
         **parameters,
         "sampling": {k: v for k, v in parameters["sampling"].items() if k != "batch_size"},
         "versions": versions(),
+        "code": _loaded_code(parameters),
         "models": [folder_digest(folder) for folder in folders],
         "prompts": inputs.digest(),
         "greedy": value_digest([context.trajectories, context.entropies]),
         "neurons": context.neurons and file_digest(context.neurons),
     }
+
+
+def _loaded_code(parameters: Mapping[str, Any]) -> list[str]:
+    """Digests of the modules of the strategy and of a user's own extraction rule."""
+    names = [parameters.get("strategy", {}).get("class"), parameters.get("extraction")]
+    targets = [BUILT_IN[name].target if name in BUILT_IN else str(name) for name in names]
+    return [meaning.digest(target.partition(":")[0]) for target in targets if ":" in target]
 
 
 def model_identity(model: PreTrainedModel) -> dict[str, Any]:
@@ -121,12 +135,11 @@ def source_digest(code: object) -> str | None:
     """Digest of the source of a user's class or function; None if it has none (an interpreter).
 
     It is that of the whole module, whose other functions it may call. A script, which may change
-    for other reasons, counts with the class or function alone. The code of zerogap itself counts by
-    :data:`~zerogap.sampling.version.SAMPLING_VERSION`.
+    for other reasons, counts with the class or function alone.
     """
     name = getattr(code, "__module__", "")
     if name.partition(".")[0] == "zerogap":
-        return None
+        return meaning.digest(name)
     source = code if name == "__main__" else sys.modules.get(name)
     try:
         return value_digest(inspect.getsource(source))  # type: ignore[arg-type]

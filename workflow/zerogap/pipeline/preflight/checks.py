@@ -7,7 +7,6 @@ from zerogap.families import ModelSize, published_size
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.model_sizes import model_size
 from zerogap.pipeline.preflight import hub, inputs, machine, strategies
-from zerogap.pipeline.preflight.prepared_bases import check_prepared_bases
 from zerogap.pipeline.preflight.result import (
     FAILED,
     CheckResult,
@@ -28,14 +27,12 @@ def run_checks(config: Config) -> list[CheckResult]:
 
 
 def all_checks(config: Config) -> list[CheckResult]:
-    """The results of all checks; once all long jobs are done, only failures of prepared bases."""
-    changed_bases = check_prepared_bases(config)
+    """The results of all checks; none once all long jobs are done."""
     if all(Path(job.output).exists() for job in targets.timed_jobs(config)):
-        return changed_bases
+        return []
     resources = hub.hub_resources(config)
     results = hub.check_hub_access(resources, config.offline)
     results += [
-        *changed_bases,
         *inputs.check_data_files(config),
         *inputs.check_gguf_files(config),
         *inputs.check_api_keys(config),

@@ -1,5 +1,6 @@
 """The small copy of one configured model, and where the files of its rehearsal are."""
 
+import json
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -52,10 +53,12 @@ class ModelCopy:
         self, job: str, variant_of: Callable[[str], str] = lambda benchmark: benchmark
     ) -> dict[str, Any]:
         """The parameters of a job as in the run, with fewer samples and on our engine."""
-        place = f"{self.model}/{variant_of(self.benchmark)}"
-        parameters = job_parameters(self.config, f"{place}/{job}")
-        parameters.pop("version", None)  # it only makes the parameter file differ
-        parameters.pop("engine", None)
+        place = {"model": self.model, "variant": variant_of(self.benchmark)}
+        if job.startswith("cells/"):
+            _, place["cell"], job = job.split("/")
+        parameters: dict[str, Any] = json.loads(job_parameters(self.config, job, place))
+        for name in ("code", "engine"):
+            parameters.pop(name, None)
         if "sampling" in parameters:
             sampling = parameters["sampling"]
             sampling["max_new_tokens"] = min(MAX_NEW_TOKENS, sampling["max_new_tokens"])

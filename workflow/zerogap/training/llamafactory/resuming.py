@@ -10,9 +10,9 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from zerogap.io import meaning
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.training.llamafactory.precision import trains_in_bf16
-from zerogap.training.version import TRAINING_VERSION
 
 _PACKAGES = ("llamafactory", "transformers", "peft", "torch")
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -37,7 +37,7 @@ def training_fingerprint(
         "data": value_digest([path.read_text() for path in sorted(data.glob("*.json"))]),
         "model": folder_digest(model),
         "versions": [importlib.metadata.version(package) for package in _PACKAGES],
-        "training_version": TRAINING_VERSION,
+        "code": meaning.digest("zerogap.training.llamafactory.settings"),
     }
 
 

@@ -1,0 +1,107 @@
+"""The digest of what code means."""
+
+import itertools
+
+import pytest
+
+from zerogap.io import meaning
+
+MODULE = '''"""A module."""
+from typing import TYPE_CHECKING
+
+from outside.helper import half
+from . import sibling
+
+if TYPE_CHECKING:
+    from outside.types import Number
+
+
+class Mine:
+    """A strategy."""
+
+    def keep(self, value: "Number") -> "Number":
+        """Keep half."""
+        from outside import lazy
+
+        return half(value)  # of it
+'''
+FILES = {
+    "__init__.py": "",
+    "mine.py": MODULE,
+    "helper.py": "def half(value):\n    return value / 2\n",
+    "sibling.py": "",
+    "lazy.py": "",
+    "types.py": "Number = float\n",
+    "unused.py": "",
+}
+
+
+@pytest.fixture
+def digest(tmp_path, monkeypatch):
+    """The digest of `outside.mine` after replacing a text in one of its package's files."""
+    monkeypatch.chdir(tmp_path)
+    counter = itertools.count()
+
+    def digest_after(name="mine.py", old="", new="", **options):
+        package = tmp_path / f"copy{next(counter)}" / "outside"
+        package.mkdir(parents=True)
+        for file, text in FILES.items():
+            (package / file).write_text(text)
+        text = (package / name).read_text()
+        assert old in text
+        (package / name).write_text(text.replace(old, new, 1))
+        monkeypatch.chdir(package.parent)
+        for cached in (meaning.digest, meaning._home):
+            cached.cache_clear()
+        return meaning.digest("outside.mine", **options)
+
+    return digest_after
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("mine.py", "# of it", "# half of it"),
+        ("mine.py", "Keep half", "Keep one half"),
+        ("mine.py", '"""A module."""', ""),
+        ("mine.py", "half(value)", "half(\n            value\n        )"),
+        ("types.py", "float", "int"),
+        ("unused.py", "", "x = 1"),
+    ],
+)
+def test_comments_layout_types_and_other_modules_mean_nothing(digest, name, old, new):
+    assert digest(name, old, new) == digest()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("mine.py", "half(value)", "half(value) + 1"),
+        ("helper.py", "/ 2", "/ 3"),
+        ("sibling.py", "", "x = 1"),
+        ("lazy.py", "", "x = 1"),
+        ("__init__.py", "", "x = 1"),
+    ],
+)
+def test_what_a_module_does_and_imports_counts(digest, name, old, new):
+    assert digest(name, old, new) != digest()
+
+
+def test_a_module_that_is_not_run_can_be_left_out(digest):
+    without = ("outside.helper",)
+    assert digest("helper.py", "/ 2", "/ 3", without=without) == digest(without=without)
+
+
+def test_a_script_counts_with_what_it_imports_of_the_package(tmp_path):
+    script = tmp_path / "script.py"
+    digests = set()
+    for text in ("", "import zerogap.strategies.ted", "import torch"):
+        script.write_text(text)
+        for cached in (meaning.digest, meaning._read):
+            cached.cache_clear()
+        digests.add(meaning.digest(script))
+    assert len(digests) == 3
+
+
+def test_a_missing_module_is_no_error():
+    assert meaning.digest("no_such_module") == meaning.digest("no_such_package.module")

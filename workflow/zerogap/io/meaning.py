@@ -1,0 +1,98 @@
+"""A digest of what code means: a result is made again when its code changes, not for a comment.
+
+It covers modules and everything of their package and of zerogap that they import, also within
+functions. Of each file the syntax tree counts, without comments, docstrings, layout and imports for
+the type checker only. What a module loads by a name in a string is not seen: name it as a start.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import os
+from collections.abc import Collection
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@functools.cache
+def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
+    """Digest the meaning of code (SHA-256, in hexadecimal).
+
+    It is calculated once per process.
+
+    Args:
+        starts: modules by their names, and scripts by their paths.
+        without: modules of zerogap that are imported and not run, in a tuple or frozenset; what
+            only they import is left out too.
+    """
+    packages = {"zerogap", *(_top(start) for start in starts if isinstance(start, str))}
+    meanings: dict[str, str] = {}
+    pending = list(starts)
+    while pending:
+        start = pending.pop()
+        path = _module_file(start) if isinstance(start, str) else start
+        if path is None or str(start) in meanings:
+            continue
+        meanings[str(start)], names = _read(path)
+        package = str(start) if path.name == "__init__.py" else str(start).rpartition(".")[0]
+        imported = {part for name in names for part in _modules(name, package)}
+        pending += [name for name in imported if _top(name) in packages and name not in without]
+    named = sorted((Path(name).name, meaning) for name, meaning in meanings.items())
+    return hashlib.sha256(repr(named).encode()).hexdigest()
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@functools.cache
+def _read(path: Path) -> tuple[str, frozenset[str]]:
+    """A file as text without comments and docstrings, and what it imports."""
+    tree = ast.parse(path.read_bytes())
+    names: set[str] = set()
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                node.body = [ast.Pass()]
+            case ast.Import() | ast.ImportFrom():
+                names.update(_imported(node))
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        pending.extend(ast.iter_child_nodes(node))
+    return ast.unparse(tree), frozenset(names)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """What an import names: modules, or objects in them; with leading dots if it is relative."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.Import):
+        return names
+    dots, module = "." * node.level, f"{node.module}." if node.module else ""
+    return [f"{dots}{module}{name}" for name in names]
+
+
+def _modules(name: str, package: str) -> list[str]:
+    """The modules that the import of a name runs, its packages included."""
+    parts = importlib.util.resolve_name(name, package).split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _module_file(module: str) -> Path | None:
+    """The file of a module; None if it has none, or if the name is not a module's."""
+    home = _home(_top(module))
+    stem = home and home.joinpath(*module.split("."))
+    files = [stem.with_suffix(".py"), stem / "__init__.py"] if stem else []
+    return next((path for path in files if path.is_file()), None)
+
+
+@functools.cache
+def _home(package: str) -> Path | None:
+    """The folder that a package or module is in: installed, or the working directory."""
+    spec = importlib.util.find_spec(package) or PathFinder.find_spec(package, [os.getcwd()])
+    where = spec and (next(iter(spec.submodule_search_locations or []), None) or spec.origin)
+    return Path(where).parent if where else None
