@@ -11,7 +11,6 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/preflight.smk"
-include: "workflow/rules/failures.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/bases.smk"
 include: "workflow/rules/train.smk"
@@ -35,6 +34,4 @@ rule all:
 # After `all`, whose inputs it needs.
 include: "workflow/rules/html_report.smk"
 # After all rules.
-include: "workflow/rules/target_names.smk"
-include: "workflow/rules/dry_run.smk"
-include: "workflow/rules/progress.smk"
+include: "workflow/rules/terminal.smk"

@@ -12,7 +12,7 @@ from helpers.dry_runs import link_checkout, snakemake
 from helpers.fuzzing import outcome_of_call, outcome_of_process
 from helpers.paths import ROOT
 from zerogap.config import load
-from zerogap.pipeline.preflight.checks import run_checks
+from zerogap.pipeline.preflight import run_checks
 
 NAN, INFINITE = float("nan"), float("inf")
 COUNT = [0, -1, 2.5, "many", 10**30, NAN, INFINITE, True, [1], {"a": 1}]

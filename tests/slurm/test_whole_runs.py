@@ -9,7 +9,7 @@ from helpers import published_models
 from helpers.shared_data import TOKENIZERS
 from helpers.slurm_run import Run, allocated, requests, rule
 from zerogap.io import parquet
-from zerogap.pipeline.rehearsal.shrinking import write_random_model
+from zerogap.pipeline.rehearse import write_random_model
 from zerogap.pipeline.report.tables import TABLES
 
 TOKENIZER_MODELS = ("llama2", "smollm2", "pythia")
@@ -69,7 +69,7 @@ def random_models(cluster, tmp_path_factory) -> Run:
     for name in TOKENIZER_MODELS:
         published, base = run.folder / "published" / name, run.folder / "bases" / name
         published_models.write_folder(name, published)
-        write_random_model(published, base, seed=0, real_width=False)
+        write_random_model(published, base, seed=0)
     return run
 
 

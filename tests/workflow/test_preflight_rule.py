@@ -54,7 +54,7 @@ def test_the_checks_can_be_run_alone(checkout):
     for _ in range(2):
         code, text = quick(checkout, "check_preflight")
         assert code == 0, text
-        assert "ok       end token of pythia: '<|endoftext|>'" in text
+        assert "ok       tokenizer of pythia: ends responses with '<|endoftext|>'" in text
         assert re.search(r"ok       disk space: .*0\.\d GB.* results/quick", text)
     code, text = quick(checkout, "--no-hooks", "check_preflight", *ON_HUB)
     assert code != 0

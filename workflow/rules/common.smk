@@ -112,15 +112,6 @@ def batch_size(wildcards, threads):
     return CONFIG.sampling.batch_size
 
 
-def code(*names):
-    """Parts of the package whose edit reruns a cheap rule; Snakemake tracks the script itself."""
-    files = []
-    for name in names:
-        path = PACKAGE.joinpath("zerogap", name)
-        files += path.rglob("*.py") if path.is_dir() else [path]
-    return sorted(str(path.relative_to(workflow.basedir)) for path in files)
-
-
 def metadata(wildcards):
     """What is recorded about an artefact, in addition to versions and commit."""
     return {"run": CONFIG.run, **wildcards}
@@ -172,7 +163,7 @@ def check_before_start():
         return
     try:
         # Imported here, because a dry run does not need it.
-        from zerogap.pipeline.preflight.checks import run_checks
+        from zerogap.pipeline.preflight import run_checks
 
         results = run_checks(CONFIG)
     except InputError as error:

@@ -1,6 +1,6 @@
 """The run as one HTML document, made by Snakemake itself."""
 
-from zerogap.pipeline.commands import snakemake_command
+from zerogap.pipeline.terminal import snakemake_command
 
 
 rule write_report:

@@ -6,16 +6,7 @@ from zerogap.pipeline.report.protocol import scale_sentence
 from zerogap.pipeline.report.tables import TABLES
 
 SCALE = scale_sentence(CONFIG)
-# What the scripts run and render with: an edit makes tables, figures and checks again.
-REPORT_CODE = code(
-    "analysis",
-    "data",
-    "metrics",
-    "pipeline/report",
-    "reporting",
-    "published.py",
-    "strategies/registry.py",
-) + sorted(
+ASSETS = sorted(
     str(path.relative_to(workflow.basedir))
     for path in PACKAGE.joinpath("zerogap/reporting/assets").iterdir()
 )
@@ -34,7 +25,7 @@ rule make_table:
     input:
         lambda wildcards: TABLES[wildcards.table].source.files(CONFIG),
         published="workflow/resources/published.csv",
-        code=REPORT_CODE,
+        assets=ASSETS,
     output:
         multiext("<reports>/tables/{table}", ".csv", ".md", ".tex"),
         html=report(
@@ -60,6 +51,7 @@ rule make_table:
         ),
         runtime=minutes(30),
     params:
+        code=parameters.code("make_table"),
         prefix=subpath(output.html, strip_suffix=".html"),
         source=lambda wildcards: TABLES[wildcards.table].source.located(CONFIG),
         caption=lambda wildcards: TABLES[wildcards.table].rst("Table"),
@@ -76,7 +68,7 @@ rule make_figure:
     """Make one figure in all formats."""
     input:
         lambda wildcards: FIGURES[wildcards.figure].source.files(CONFIG),
-        code=REPORT_CODE,
+        assets=ASSETS,
     output:
         multiext("<reports>/figures/{figure}", ".pdf", ".svg"),
         png=report(
@@ -102,6 +94,7 @@ rule make_figure:
         ),
         runtime=minutes(10),
     params:
+        code=parameters.code("make_figure"),
         prefix=subpath(output.png, strip_suffix=".png"),
         source=lambda wildcards: FIGURES[wildcards.figure].source.located(CONFIG),
         caption=lambda wildcards: FIGURES[wildcards.figure].rst("Figure"),
@@ -115,7 +108,7 @@ rule check_claims:
     """Target: which claims of the paper the run supports."""
     input:
         sources.RESULTS.files(CONFIG),
-        code=REPORT_CODE,
+        assets=ASSETS,
     output:
         multiext("<reports>/claims", ".md", ".csv"),
         html=report(
@@ -136,6 +129,7 @@ rule check_claims:
         mem_mb=doubling(2000),
         runtime=minutes(10),
     params:
+        code=parameters.code("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
         source=sources.RESULTS.located(CONFIG),
         scale_note=CONFIG.scale_note,
@@ -156,7 +150,7 @@ rule write_provenance:
             "<results>/data/{benchmark}/questions.parquet",
             benchmark=CONFIG.benchmarks,
         ),
-        code=REPORT_CODE,
+        assets=ASSETS,
     output:
         "<reports>/checks/provenance.json",
         html=report(
@@ -177,6 +171,7 @@ rule write_provenance:
         mem_mb=doubling(2000),
         runtime=minutes(10),
     params:
+        code=parameters.code("write_provenance"),
         prefix=subpath(output.html, strip_suffix=".html"),
         config=CONFIG.model_dump(mode="json", by_alias=True),
         scale=SCALE,
@@ -194,7 +189,7 @@ rule write_index:
         TABLES["main"].source.files(CONFIG),
         claims="<reports>/claims.csv",
         figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE),
-        code=REPORT_CODE,
+        assets=ASSETS,
     output:
         index=report(
             "<reports>/index.html",
@@ -212,6 +207,7 @@ rule write_index:
         mem_mb=doubling(2000),
         runtime=minutes(10),
     params:
+        code=parameters.code("write_index"),
         source=TABLES["main"].source.located(CONFIG),
         scale_note=CONFIG.scale_note,
         scale=SCALE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from zerogap.config import from_snakemake
 from zerogap.errors import InputError
-from zerogap.pipeline.preflight.checks import run_checks
+from zerogap.pipeline.preflight import run_checks
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake

@@ -28,7 +28,7 @@ def loaded_modules(code):
 
 def test_planning_loads_no_deep_learning_library():
     modules = loaded_modules(PLAN)
-    assert "zerogap.pipeline.planning" in modules
+    assert "zerogap.pipeline.plan" in modules
     assert not modules & HEAVY
 
 

@@ -18,7 +18,7 @@ RUN_CHECKS = """
 import sys
 from zerogap.config import load
 from zerogap.errors import InputError
-from zerogap.pipeline.preflight.checks import run_checks
+from zerogap.pipeline.preflight import run_checks
 
 try:
     print(*run_checks(load(sys.argv[1:])), sep="\\n")
@@ -120,7 +120,7 @@ def test_access_licence_and_revision_are_checked(preflight, hub):
         "models.old: 'someone/old' at 'main' has no safetensors weights",
         "benchmarks.gsm8k.questions: 'openai/gsm8k' has no revision 'lost'",
         "instructions: 'someone/gone' is neither a local folder nor on the hub",
-        "end token of pythia: the tokenizer has none",
+        "tokenizer of pythia: it has no end token",
         "weights of far: far/away: its size cannot be read from the hub",
         "API key: DEEPSEEK_API_KEY",
     ):

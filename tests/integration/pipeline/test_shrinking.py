@@ -6,7 +6,7 @@ from transformers import AutoModelForCausalLM
 
 from helpers import published_models
 from zerogap.families import structure
-from zerogap.pipeline.rehearsal.shrinking import shrunk
+from zerogap.pipeline.rehearse import shrunk
 
 NAMES = list(published_models.CONFIGS)
 
@@ -69,12 +69,6 @@ def test_shared_keys_and_values_and_both_head_sizes_of_gemma_4_are_kept():
     small = text(shrunk(published_models.config("gemma4")))
     assert 0 < small.num_kv_shared_layers < small.num_hidden_layers
     assert small.global_head_dim == 2 * small.head_dim
-
-
-def test_real_width_reduces_the_layers_only():
-    config = published_models.config("mistral")
-    expected = config.to_dict() | {"num_hidden_layers": 2}
-    assert shrunk(config, real_width=True).to_dict() == expected
 
 
 def test_long_context_rotary_factors_fit_the_smaller_heads():

@@ -85,7 +85,7 @@ def test_the_benchmark_is_checked_before_torch_is_imported(command, without, cap
 
 
 def test_rehearse_checks_the_names_of_models_before_it_imports_torch(without, capsys):
-    without("zerogap.pipeline.rehearsal")
+    without("zerogap.pipeline.rehearse")
     assert main(["rehearse", "--models", "nobody"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: --models: 'nobody' is not a model of the configuration (llama2")

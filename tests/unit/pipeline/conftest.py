@@ -15,7 +15,7 @@ def in_empty_checkout(tmp_path, monkeypatch):
     """The working directory is empty except for the workflow; there is no GPU, key or login."""
     (tmp_path / "workflow").symlink_to(ROOT / "workflow")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("zerogap.pipeline.preflight.machine.gpu_memories", list)
+    monkeypatch.setattr("zerogap.pipeline.preflight.gpu_memories", list)
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     return tmp_path
 

@@ -5,7 +5,6 @@ import pytest
 from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.data import gsm8k_format
-from zerogap.pipeline.commands import snakemake_command
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.protocol import (
     PRIMARY_PROTOCOL_DIFFERENCES,
@@ -14,6 +13,7 @@ from zerogap.pipeline.report.protocol import (
 )
 from zerogap.pipeline.report.source import made_of, value
 from zerogap.pipeline.report.tables import TABLES
+from zerogap.pipeline.terminal import snakemake_command
 
 RUN = "results/paper"
 

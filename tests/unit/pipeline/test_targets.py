@@ -1,10 +1,11 @@
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
 from helpers.paths import ROOT
 from zerogap.config import load
-from zerogap.pipeline import targets
+from zerogap.pipeline import jobs, targets
 
 TWO_OWNERS = """
 benchmarks:
@@ -103,3 +104,30 @@ def test_long_jobs_have_a_timing_per_shard(two_owners):
         f"results/paper/timings/llama2/riddles/cells/railcap.shard-{shard}-of-3.tsv"
         for shard in range(3)
     ]
+
+
+def test_a_localisation_in_shards_is_that_many_jobs_and_a_merge(paper):
+    whole, sharded = (
+        Counter(job.rule for job in jobs.all_jobs(config))
+        for config in (paper(neuron_localisation__num_shards=1), paper())
+    )
+    assert (whole["localise_neurons"], whole["merge_neurons"]) == (6, 0)
+    assert (sharded["localise_neurons"], sharded["merge_neurons"]) == (24, 6)
+    assert whole["sample_responses"] == sharded["sample_responses"]
+
+
+def test_the_time_of_a_localisation_is_that_of_its_shards(paper):
+    config = paper(neuron_localisation__num_shards=2)
+    timed = next(timed for timed in targets.timed_jobs(config) if timed.job.rule == jobs.LOCALISE)
+    assert timed.timings == [
+        f"results/paper/timings/llama2/gsm8k/localise_neurons.shard-{shard}-of-2.tsv"
+        for shard in range(2)
+    ]
+
+
+def test_a_time_limit_doubles_with_every_attempt_up_to_max_runtime(paper):
+    limits = [jobs.time_limit(paper(), 480, attempt) for attempt in (1, 2, 3, 4)]
+    assert limits == [480, 960, 1440, 1440]
+    limits = [jobs.time_limit(paper(max_runtime=600), 480, attempt) for attempt in (1, 2, 3)]
+    assert limits == [480, 600, 600]
+    assert jobs.time_limit(paper(max_runtime=60), 1440, 1) == 60

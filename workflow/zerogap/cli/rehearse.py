@@ -1,60 +1,54 @@
 """The command `zerogap rehearse`."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from zerogap.cli.options import needed_packages
-from zerogap.cli.plan import Config, check_models
+from zerogap.cli.plan import Config
 from zerogap.errors import InputError
 
 Models = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME...", help="Models of the configuration; default: all."),
 ]
-RealWidth = Annotated[
-    bool, typer.Option("--real-width", help="Reduce the number of layers only (more memory).")
-]
-RealWeights = Annotated[
-    bool,
-    typer.Option(
-        "--real-weights", help="Use the models as they are; those on the hub are downloaded."
-    ),
-]
 
 
 @needed_packages("evaluate,training,workflow")
-def rehearse(
-    config: Config = None,
-    models: Models = None,
-    real_width: RealWidth = False,
-    real_weights: RealWeights = False,
-) -> int:
-    """Run every stage of a run on small copies of its models, in minutes.
+def rehearse(config: Config = None, models: Models = None) -> int:
+    """Run the workflow up to the metrics on small copies of the models, in minutes.
 
-    The copies have the real tokenizers and architectures, few layers and random weights. One line
-    per stage; exit status 1 if one failed or every model was skipped (docs/planning.md).
+    The copies have the real tokenizers and architectures and random weights (docs/reproduce.md).
+    The results are in results/RUN_rehearsal; the exit status is Snakemake's.
     """
-    if real_width and real_weights:
-        raise InputError("--real-width and --real-weights cannot be combined; give one of them")
     from zerogap import config as configuration
 
-    settings = configuration.load(config or [configuration.paper_config()])
-    check_models("--models", models or [], settings.models)
-    from zerogap.pipeline import rehearsal, targets  # imported late: torch takes seconds
+    files = config or [configuration.paper_config()]
+    settings = configuration.load(files)
+    for name in models or []:
+        if name not in settings.models:
+            known = ", ".join(settings.models)
+            raise InputError(f"--models: '{name}' is not a model of the configuration ({known})")
+    if not Path("Snakefile").is_file():
+        raise InputError("the folder has no Snakefile; run the command in a checkout")
+    from zerogap.pipeline import rehearse as rehearsal  # imported late: torch takes seconds
 
-    folder = Path(targets.rehearsal(settings))
-    results = []
-    for result in rehearsal.rehearse(
-        settings, folder, models or [], real_width=real_width, real_weights=real_weights
-    ):
-        print(result, flush=True)
-        results.append(result)
-    failed = [result for result in results if result.status == rehearsal.FAILED]
-    num_models = len({result.model for result in results})
-    if all(result.status == rehearsal.SKIPPED for result in results):
-        print(f"nothing was rehearsed: {num_models} of {num_models} models were skipped")
-        return 1
-    print(f"{len(failed)} of {num_models} models failed" if failed else "the rehearsal passed")
-    return 1 if failed else 0
+    results = Path("results", rehearsal.run_name(settings))
+    shutil.rmtree(results, ignore_errors=True)
+    chosen = models or list(settings.models)
+    overlay, targets = rehearsal.prepare(settings, chosen, results / "rehearsal")
+    command = [sys.executable, "-m", "snakemake", "--cores", "--configfile", *files, overlay]
+    # The jobs call programs of this environment, which may not be activated.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    status = subprocess.run(  # noqa: S603
+        [*map(str, command), "--quiet", "rules", "host", "--", *targets],
+        env=os.environ | {"PATH": path},
+        check=False,
+    ).returncode
+    print("the rehearsal failed" if status else "the rehearsal passed")
+    return status

@@ -20,11 +20,6 @@ _RESULTS = {
 }
 
 
-def rehearsal(config: Config) -> str:
-    """The folder of `zerogap rehearse`."""
-    return f"{results(config)}/rehearsal"
-
-
 def results(config: Config) -> str:
     """The folder of a run's data and models."""
     return f"results/{config.run}"
@@ -156,11 +151,6 @@ def cell_folder(config: Config, model: str, variant: str, cell: str) -> str:
     return f"{results(config)}/{model}/{variant}/cells/{cell}"
 
 
-def timing_name(job: Job) -> str:
-    """The name of a long job's benchmark files in the folder of its model's timings."""
-    return f"cells/{job.cell}" if job.cell else job.rule
-
-
 def clean_file(config: Config, wildcards: Any, name: str) -> str:
     """A file of the clean model that a contaminated model is compared with.
 
@@ -266,10 +256,11 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
     """The long jobs with what they make and the files that have their times."""
     for job in jobs.model_jobs(config):
         folder = f"{job.model}/{job.variant}"
-        name = f"cells/{job.cell}/samples.parquet" if job.cell else _RESULTS[job.rule]
-        timing = f"{results(config)}/timings/{folder}/{timing_name(job)}.tsv"
+        name = f"cells/{job.cell}" if job.cell else job.rule
+        timing = f"{results(config)}/timings/{folder}/{name}.tsv"
         timings = shard_files(jobs.num_shards(config, job), timing)
-        yield TimedJob(job, f"{results(config)}/{folder}/{name}", timings)
+        made = f"{name}/samples.parquet" if job.cell else _RESULTS[job.rule]
+        yield TimedJob(job, f"{results(config)}/{folder}/{made}", timings)
 
 
 def preparation_jobs(config: Config) -> Iterator[TimedJob]:

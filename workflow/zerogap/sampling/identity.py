@@ -67,7 +67,7 @@ def job_settings(
 
 def _loaded_code(parameters: Mapping[str, Any]) -> list[str]:
     """Digests of the modules of the strategy and of a user's own extraction rule."""
-    names = [parameters.get("strategy", {}).get("class"), parameters.get("extraction")]
+    names = [parameters.get("strategy_parameters", {}).get("class"), parameters.get("extraction")]
     targets = [BUILT_IN[name].target if name in BUILT_IN else str(name) for name in names]
     return [meaning.digest(target.partition(":")[0]) for target in targets if ":" in target]
 

@@ -1,13 +1,103 @@
-"""How far a run is: one line when long jobs start, with those that run and the time left."""
+"""What a run says in the terminal: misspelt targets, counts, progress and failures."""
 
+import difflib
 import logging
 import math
+import os
+import shlex
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-MAX_LISTED = 4
+from zerogap.errors import InputError
+
+LAST_LINES = 5  # of the log of a failed job
+MAX_LISTED = 4  # running jobs in a line on the progress
+
+
+def snakemake_command(
+    snakefile: str | Path, configfiles: Sequence[str | Path], config_args: Sequence[str]
+) -> str:
+    """The command that calls Snakemake again with the configuration of this run.
+
+    This run holds the lock of the directory; the call within it only reads.
+
+    Args:
+        snakefile: The main Snakefile.
+        configfiles: Those given on the command line.
+        config_args: ``KEY=VALUE`` pairs given on the command line.
+    """
+    command = ["python", "-m", "snakemake", "--nolock", "--snakefile", os.path.relpath(snakefile)]
+    if configfiles:
+        command += ["--configfile", *map(os.path.relpath, configfiles)]
+    if config_args:
+        command += ["--config", *config_args]
+    return shlex.join(command)
+
+
+def check_targets(requested: Iterable[str], targets: Collection[str]) -> None:
+    """Check that every requested target exists, or may be a file.
+
+    Args:
+        requested: names of targets, and files; all files of a run are in folders.
+        targets: the names of all targets.
+
+    Raises:
+        InputError: one of them is neither; the message has the nearest names.
+    """
+    for name in requested:
+        if "/" not in name and name not in targets:
+            nearest = difflib.get_close_matches(name, targets)
+            hint = f"did you mean {', '.join(nearest)}? " if nearest else ""
+            raise InputError(f"'{name}' is not a target; {hint}docs/workflow.md#targets lists all")
+
+
+class CountsOnce(logging.Filter):
+    """Drops what Snakemake adds to the job counts, for a dry run that does not list the jobs.
+
+    It repeats the counts after the list, and then names all rules again, by the reasons of their
+    jobs.
+    """
+
+    def __init__(self) -> None:
+        """Let the first counts through."""
+        super().__init__()
+        self._counted = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message of Snakemake is printed."""
+        counts = vars(record).get("event") == "run_info"
+        repeats = counts and self._counted
+        self._counted |= counts
+        return not repeats and not str(record.msg).startswith("Reasons:")
+
+
+class FailedJob(NamedTuple):
+    """A job that failed in its last attempt."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    logs: Sequence[str]
+
+
+def describe_failures(jobs: Iterable[FailedJob]) -> str:
+    """The failed jobs with the ends of their logs, in the order of the rules' names."""
+    jobs = sorted(jobs, key=lambda job: (job.rule, sorted(job.wildcards.items())))
+    blocks = [f"{len(jobs)} job{'s' * (len(jobs) != 1)} failed:"]
+    for job in jobs:
+        blocks.append(" ".join([job.rule, *(f"{k}={v}" for k, v in job.wildcards.items())]))
+        for log in job.logs:
+            blocks += [f"  log: {log}", *(f"  | {line}" for line in _last_lines(Path(log)))]
+    return "\n".join(blocks)
+
+
+def _last_lines(log: Path) -> list[str]:
+    if not log.is_file():
+        return ["(the job was stopped before it wrote its log)"]
+    lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+    return lines[-LAST_LINES:] or ["(the log is empty)"]
 
 
 class Progress(logging.Handler):

@@ -7,8 +7,7 @@ from safetensors import safe_open
 
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
-from zerogap.pipeline import model_sizes
-from zerogap.pipeline.model_sizes import model_size, size_on_hub
+from zerogap.pipeline.models import model_size, size_of_folder, size_on_hub
 
 ENDS = re.compile(r"(down_proj|dense_4h_to_h)\.weight$")
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -50,4 +49,4 @@ def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
 
 def test_a_folder_without_weights_is_an_error_with_its_remedy(tmp_path):
     with pytest.raises(InputError, match=r"no readable safetensors files .*save_pretrained"):
-        model_sizes.size_of_folder(tmp_path, "llama")
+        size_of_folder(tmp_path, "llama")

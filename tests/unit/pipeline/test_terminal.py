@@ -1,10 +1,77 @@
-"""The line on long jobs: what is done, what runs, how much time is left."""
+"""What a run says in the terminal: targets, counts, failures and the line on long jobs."""
 
 import logging
 
 import pytest
 
-from zerogap.pipeline.progress import Progress
+from zerogap.errors import InputError
+from zerogap.pipeline.terminal import (
+    CountsOnce,
+    FailedJob,
+    Progress,
+    check_targets,
+    describe_failures,
+)
+
+TARGETS = ["all", "table_main", "table_variants", "figure_loss"]
+
+
+def test_targets_and_files_are_accepted():
+    check_targets(["all", "table_main", "results/quick/llama2/base"], TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tabel_main", "'tabel_main' is not a target; did you mean table_main, table_variants? "),
+        ("nonsense", "'nonsense' is not a target; docs/workflow.md#targets lists all"),
+    ],
+)
+def test_an_unknown_target_is_answered_with_the_nearest_names(name, message):
+    with pytest.raises(InputError) as caught:
+        check_targets(["all", name], TARGETS)
+    assert str(caught.value).startswith(message)
+
+
+RECORDS = [
+    {"msg": "Building DAG of jobs..."},
+    {"msg": "Job stats: 3", "event": "run_info"},
+    {"msg": "Job stats: 3", "event": "run_info"},
+    {"msg": "Reasons:\n    output files have to be generated: train_lora"},
+    {"msg": "This was a dry-run"},
+]
+
+
+def test_the_counts_are_printed_once_and_the_reasons_not_at_all():
+    counts_once = CountsOnce()
+    printed = [r["msg"] for r in RECORDS if counts_once.filter(logging.makeLogRecord(r))]
+    assert printed == ["Building DAG of jobs...", "Job stats: 3", "This was a dry-run"]
+
+
+def test_failed_jobs_are_listed_with_the_ends_of_their_logs(tmp_path):
+    log, empty = tmp_path / "train.log", tmp_path / "empty.log"
+    log.write_text("".join(f"line {k}\n" for k in range(9)) + "error: the disk is full\n\n")
+    empty.touch()
+    text = describe_failures(
+        [
+            FailedJob("train_lora", {"model": "llama2", "variant": "pq"}, [str(log)]),
+            FailedJob("make_table", {"table": "main"}, [str(empty)]),
+            FailedJob("merge_lora", {}, [str(tmp_path / "none.log")]),
+        ]
+    )
+    assert text.splitlines() == [
+        "3 jobs failed:",
+        "make_table table=main",
+        f"  log: {empty}",
+        "  | (the log is empty)",
+        "merge_lora",
+        f"  log: {tmp_path / 'none.log'}",
+        "  | (the job was stopped before it wrote its log)",
+        "train_lora model=llama2 variant=pq",
+        f"  log: {log}",
+        *(f"  | line {k}" for k in range(5, 9)),
+        "  | error: the disk is full",
+    ]
 
 
 class Run:

@@ -1,4 +1,4 @@
-"""How large a model is, read from the headers of its files without loading it."""
+"""What is known of a base model before a job loads it: its small files and its size."""
 
 import json
 from collections.abc import Mapping
@@ -16,11 +16,64 @@ from zerogap.families import (
     family_of_folder,
     published_size,
 )
-from zerogap.io.hub import hub_problem
+from zerogap.io.hub import SMALL_FILES, hub_problem
 from zerogap.pipeline import jobs
 
 if TYPE_CHECKING:
     from huggingface_hub.utils._safetensors import SafetensorsRepoMetadata
+
+
+def base_files(config: Config, model: str) -> Path:
+    """A folder with the configuration and tokenizer of a base model: local, cached or fetched.
+
+    Raises:
+        InputError: the base is neither a folder nor cached nor on a hub that answers, or it has
+            not been converted yet.
+    """
+    entry = config.models[model]
+    folder = jobs.base_folder(config, model)
+    if folder is not None:
+        return folder
+    if entry.gguf is not None:
+        raise InputError(
+            f"models.{model}: {jobs.BASES}/{model}/base does not exist; convert it first with "
+            f"snakemake {jobs.BASES}/{model}/base and the profile of this run"
+        )
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot = snapshot_download(
+            entry.base,
+            revision=entry.revision,
+            allow_patterns=list(SMALL_FILES),
+            local_files_only=config.offline,
+        )
+    except Exception as error:  # offline, not found, gated: the hub's libraries raise many types
+        raise InputError(
+            f"models.{model}.base: '{entry.base}' is not a local folder, not in the hub's cache "
+            f"and cannot be downloaded ({first_line(error)}); correct the name, or log in with "
+            "`hf auth login` if it is gated, or give a folder"
+        ) from error
+    if not Path(snapshot, "config.json").is_file():
+        raise InputError(
+            f"models.{model}.base: '{entry.base}' has no config.json in the hub's cache; download "
+            "it once with a network, or give a folder"
+        )
+    return Path(snapshot)
+
+
+def small_file(config: Config, model: str, name: str) -> Path | None:
+    """A file of a base model, downloaded if the model is on the hub; None if there is none."""
+    entry, folder = config.models[model], jobs.base_folder(config, model)
+    if folder is not None:
+        return folder / name if (folder / name).is_file() else None
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(entry.base, name, revision=entry.revision))
+    except EntryNotFoundError:
+        return None
 
 
 def model_size(config: Config, model: str) -> ModelSize:

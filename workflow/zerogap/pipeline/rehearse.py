@@ -1,11 +1,12 @@
-"""A small model with the architecture of a real one and random weights.
+"""A dress rehearsal: the real workflow, with small random copies of the configured models.
 
-The vocabulary, the order of the layer types, sliding windows, tied embeddings and positions stay as
-they are. The numbers of layers and attention heads and the widths shrink in proportion.
+The copies have the real tokenizers and architectures. An overlay over the configuration replaces
+the models by them and leaves a few questions, samples and training steps.
 """
 
 import json
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
+from zerogap.config import Config
+from zerogap.pipeline.models import base_files
+
+NUM_QUESTIONS, NUM_LEAKED, NUM_INSTRUCTIONS = 8, 4, 4
+TRAINING = {
+    "num_epochs": 1, "global_batch_size": 4, "per_device_batch_size": 2, "num_gpus": 1,
+    "learning_rate": 0.01, "group_by_length": False, "save_steps": None,
+}  # fmt: skip
 HEAD_SIZE = 16  # of a shrunk attention head
 _HEADS, _GROUPED_KEYS = 4, 2  # query heads without grouping; key heads with grouping
 _PROPORTIONAL = ("intermediate_size", "ffn_dim", "n_inner", "hidden_size_per_layer_input")
@@ -24,50 +33,132 @@ _SCALE = 4.0  # of the initial weights, which are so small that attention ignore
 Values = dict[str, Any]
 
 
-def write_random_model(source: Path, output: Path, seed: int, *, real_width: bool) -> None:
+def run_name(config: Config) -> str:
+    """The run whose folders in results/ and reports/ a rehearsal uses."""
+    return f"{config.run}_rehearsal"
+
+
+def prepare(config: Config, models: Collection[str], folder: Path) -> tuple[Path, list[str]]:
+    """Write the small models and the overlay.
+
+    Args:
+        config: the configuration.
+        models: those to rehearse.
+        folder: where the small models and the overlay are written.
+
+    Returns:
+        The overlay and the files to make: those of every stage up to the metrics.
+
+    Raises:
+        InputError: the configuration or tokenizer of a model is not available.
+    """
+    overlay = _overlay(config, models)
+    for model in models:
+        base = folder / model
+        write_random_model(base_files(config, model), base, config.seed)
+        overlay["models"][model] = {
+            "base": str(base), "revision": None, "gguf": None, "preparation": None,
+        }  # fmt: skip
+    path = folder / "overlay.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(overlay, indent=1))
+    clean = config.clean_variant(config.primary_setting.benchmark)
+    made = {clean: ["recovery"], config.primary_setting.benchmark: ["metrics", "overlap", "rail"]}
+    results = Path("results", run_name(config))
+    return path, [
+        str(results / model / variant / f"{name}.parquet")
+        for model in models
+        for variant, names in made.items()
+        for name in names
+    ]
+
+
+def _overlay(config: Config, models: Collection[str]) -> Values:
+    primary = config.primary_setting.benchmark
+    kept = {primary, config.owner_of(primary)}
+    has_gpu = torch.cuda.is_available()
+    trainings = {"clean": config.training.clean, "contaminated": config.training.contaminated}
+    return {
+        "run": run_name(config),
+        "models": dict.fromkeys(config.models),
+        "benchmarks": {
+            name: _benchmark(config, name) if name in kept else None for name in config.benchmarks
+        },
+        "primary_setting": {"model": next(iter(models))},
+        "ablation": dict.fromkeys(config.ablation),
+        "instructions": {"source": "generated", "num_examples": NUM_INSTRUCTIONS},
+        "training": {
+            kind: TRAINING | {"bf16": training.bf16 and has_gpu}
+            for kind, training in trainings.items()
+        },
+        "sampling": {"num_samples": 5, "max_new_tokens": 12, "num_shards": 1},
+        "decoding": {"engine": "zerogap"},
+        "neuron_localisation": {"group_size": 64, "num_questions": 2, "num_shards": 1},
+        "metrics": {"bins": 5, "n_resamples": 20},
+    }
+
+
+def _benchmark(config: Config, name: str) -> Values:
+    """A few questions: of the user's files, or generated ones."""
+    entry = config.benchmarks[name]
+    values: Values = {}
+    if entry.questions_of is None:
+        values = {
+            "num_test": NUM_QUESTIONS,
+            "num_leaked": NUM_LEAKED,
+            "num_train": NUM_QUESTIONS,
+            "num_preparation": 0,
+        }
+        if entry.questions.source != "files":
+            sizes = {"num_train": NUM_QUESTIONS, "num_test": NUM_QUESTIONS}
+            values["questions"] = {"source": "generated", "generated": sizes}
+    if entry.paraphrases is not None:
+        values["paraphrases"] = {"method": "rules", "on_invalid": "skip"}
+    return values
+
+
+def write_random_model(source: Path, output: Path, seed: int) -> None:
     """Write a small random model with the configuration and tokenizer files of a real one.
+
+    The vocabulary, the order of the layer types, sliding windows, tied embeddings and positions
+    stay as they are. The numbers of layers and attention heads and the widths shrink in proportion.
 
     Args:
         source: folder with `config.json` and tokenizer files.
         output: folder of the small model.
         seed: of the weights.
-        real_width: reduce the number of layers only; the weights are stored in bfloat16 then.
     """
-    config = shrunk(AutoConfig.from_pretrained(source), real_width=real_width)
+    config = shrunk(AutoConfig.from_pretrained(source))
     torch.manual_seed(seed)
     model = _new_model(config)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:
                 parameter.mul_(_SCALE)
-    model.to(torch.bfloat16 if real_width else torch.float32).save_pretrained(output)
+    model.to(torch.float32).save_pretrained(output)
     for pattern in _TOKENIZER_FILES:
         for path in source.glob(pattern):
             if path.name != "config.json" and not path.name.endswith(".index.json"):
                 shutil.copyfile(path, output / path.name)
 
 
-def shrunk(config: PreTrainedConfig, *, real_width: bool = False) -> PreTrainedConfig:
+def shrunk(config: PreTrainedConfig) -> PreTrainedConfig:
     """The configuration of a small model of the same architecture.
 
     Other modalities' towers keep their width and lose layers.
-
-    Args:
-        config: of the real model.
-        real_width: reduce the number of layers only.
     """
     values = config.to_dict()
     text = config.get_text_config()
     for name in config.sub_configs:
         part = getattr(config, name, None)
         if part is not None:
-            values[name] = _shrunk_values(part, real_width or part is not text)
+            values[name] = _shrunk_values(part, keep_width=part is not text)
     if text is config:
-        values = _shrunk_values(config, real_width)
+        values = _shrunk_values(config, keep_width=False)
     return type(config).from_dict(values)
 
 
-def _shrunk_values(config: PreTrainedConfig, real_width: bool) -> Values:
+def _shrunk_values(config: PreTrainedConfig, keep_width: bool) -> Values:
     values: Values = config.to_dict()
     own_names = config.attribute_map
     num_layers = getattr(config, "num_hidden_layers", None)
@@ -81,7 +172,7 @@ def _shrunk_values(config: PreTrainedConfig, real_width: bool) -> Values:
         values[own_names.get("num_hidden_layers", "num_hidden_layers")] = len(kept)
         if shared := values.get("num_kv_shared_layers"):  # the last layers reuse keys and values
             values["num_kv_shared_layers"] = sum(layer >= num_layers - shared for layer in kept)
-    if not real_width:
+    if not keep_width:
         _shrink_widths(config, values)
     return values
 

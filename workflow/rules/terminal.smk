@@ -1,0 +1,35 @@
+"""What a run says in the terminal; included last, since it looks at all rules."""
+
+from snakemake.cli import get_argument_parser
+from snakemake.settings.enums import Quietness
+
+from zerogap.pipeline import terminal
+
+if workflow.is_main_process:
+    # Snakemake takes a misspelt target for a file.
+    try:
+        terminal.check_targets(
+            get_argument_parser().parse_args(sys.argv[1:]).targets,
+            [rule.name for rule in workflow.rules if not rule.has_wildcards()],
+        )
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    # One line when long jobs start, which are those with a timing.
+    long_rules = [rule.name for rule in workflow.rules if rule.benchmark]
+    logger.addHandler(terminal.Progress(long_rules, logger.info))
+
+# A dry run fits a screen; with `--quiet host` it lists the jobs and why they run.
+if workflow.output_settings.dryrun and Quietness.RULES in (
+    workflow.output_settings.quiet or ()
+):
+    logger.addFilter(terminal.CountsOnce())
+
+
+# The last lines that a run prints, whatever the profile hides.
+onerror:
+    logger.error(
+        terminal.describe_failures(
+            terminal.FailedJob(job.rule.name, job.wildcards_dict, [*job.log])
+            for job in workflow.scheduler.failed
+        )
+    )

@@ -1,0 +1,246 @@
+"""What a run will cost: jobs × tokens ÷ rates, and the disk space of what it makes.
+
+Jobs are counted, not estimated (:mod:`zerogap.pipeline.jobs`). All texts are taken to be as long as
+those of GSM8K and OpenOrca under Llama-2's tokenizer; a question's prompt is read once for all its
+responses and does not count in sampling. A rate is given, measured in a finished run or assumed
+(docs/reproduce.md says where the assumed rates come from).
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from zerogap.config import Config
+from zerogap.errors import InputError
+from zerogap.families import ModelSize
+from zerogap.pipeline import jobs, targets
+from zerogap.pipeline.jobs import Job
+from zerogap.pipeline.parameters import FORCED_RESPONSES, RANKED_STEPS
+from zerogap.reporting.render import Cell, Column, Row, Table
+
+QUESTION, RESPONSE, INSTRUCTION = 90, 100, 570  # tokens; an instruction with its response
+GIVEN, MEASURED, ASSUMED = "given", "measured", "assumed"
+# Tokens per second of a 7B model in bfloat16 on one A100 with 80 GB: training and prefill by the
+# number of operations, the others as measured on an H200 and scaled by the memory bandwidth.
+ASSUMED_RATES = {
+    "training": 3000,
+    "sampling": 8000,
+    "greedy": 5000,
+    "search": 1400,  # of neurons: twenty rows at once
+    "prefill": 10_000,
+}
+COMPUTE_BOUND = ("training", "prefill")
+REFERENCE_PARAMETERS = 7e9
+MIN_PARAMETERS = 4e8  # below, fixed costs per step dominate and no rate is assumed
+GPUS = {  # memory bandwidth and dense bfloat16 operations relative to the A100's, by data sheet
+    "a100-80gb": (1.0, 1.0),
+    "a100-40gb": (0.76, 1.0),
+    "h100-80gb": (1.64, 3.17),
+    "h200-141gb": (2.35, 3.17),
+    "rtx-4090": (0.49, 0.53),
+    "rtx-3090": (0.46, 0.23),
+}
+BYTES_PER_TOKEN = 3  # of responses as compressed Parquet: ids and text
+ADAPTER_FRACTION = 0.1  # of a model's bytes
+COLUMNS = ["rule", "model", "tokens", "rate", "source", "hours", "bytes"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Tokens per second on one device.
+
+    Attributes:
+        given: by "KIND" for all models or "MODEL.KIND"; the kinds are those of `ASSUMED_RATES`.
+        measured: (rule, model) → rate in a finished run (:func:`measured_rates`).
+        gpu: a key of `GPUS`, of the assumed rates.
+    """
+
+    given: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    gpu: str = "a100-80gb"
+
+    def of(self, job: Job, kind: str, size: ModelSize) -> tuple[float, str]:
+        """The rate of a job, NaN if none is known, and where it comes from."""
+        for key in (f"{job.model}.{kind}", kind):
+            if key in self.given:
+                return self.given[key], GIVEN
+        if (job.rule, job.model) in self.measured:
+            return self.measured[job.rule, job.model], MEASURED
+        if size.parameters < MIN_PARAMETERS:
+            return math.nan, ""
+        bandwidth, operations = GPUS[self.gpu]
+        factor = operations if kind in COMPUTE_BOUND else bandwidth
+        return factor * ASSUMED_RATES[kind] * REFERENCE_PARAMETERS / size.parameters, ASSUMED
+
+
+def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.DataFrame:
+    """Every job of a run of which nothing exists yet.
+
+    Args:
+        config: the configuration.
+        sizes: the size of every model of the configuration.
+        rates: tokens per second.
+
+    Returns:
+        One row per job with the columns rule, model ("" for jobs on data), tokens (generated,
+        trained on or read), rate (per second; NaN if unknown or not needed), source (of the rate),
+        hours (of one device; NaN if the rate is unknown) and bytes (kept on disk).
+    """
+    rows = []
+    for job in jobs.all_jobs(config):
+        kind, tokens = work(config, job, sizes[job.model]) if job.model else ("", 0.0)
+        tokens /= jobs.num_shards(config, job)
+        rate, source = rates.of(job, kind, sizes[job.model]) if tokens else (math.nan, "")
+        stored = _stored_bytes(config, job, sizes[job.model], tokens) if job.model else 0.0
+        hours = tokens / rate / 3600 if tokens else 0.0
+        rows.append((job.rule, job.model, tokens, rate, source, hours, stored))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str, str], float]:
+    """(rule, model) → tokens per second of the jobs of a finished run.
+
+    Its tokens are those of its plan, so that an error in the length of the texts cancels out.
+
+    Args:
+        run: the run's folder, results/RUN; its configuration is in reports/RUN.
+        sizes: the size of every model that is planned; others of the run are left out.
+
+    Raises:
+        InputError: the run is not finished, or has no timing of one of the models.
+    """
+    root = run.absolute().parents[1]
+    path = root / "reports" / run.name / "checks/provenance.json"
+    if not path.is_file():
+        raise InputError(f"--from {run}: is no finished run: {path} does not exist")
+    config = Config.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
+    tokens, seconds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
+    for timed in targets.timed_jobs(config):
+        job, time = timed.job, targets.seconds(root / timing for timing in timed.timings)
+        if job.model in sizes and time > 0:
+            key = job.rule, job.model
+            tokens[key] = tokens.get(key, 0) + work(config, job, sizes[job.model])[1]
+            seconds[key] = seconds.get(key, 0) + time
+    if not tokens:
+        raise InputError(f"--from {run}: has no timings of {', '.join(sizes)}")
+    return {key: tokens[key] / seconds[key] for key in tokens}
+
+
+def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
+    """The kind of rate of a job on a model, and its tokens; of a cell if the job is a shard."""
+    owner = config.owner_of(config.benchmark_of(job.variant)) if job.variant else ""
+    benchmark = config.benchmarks[owner or config.question_owners[0]]
+    prompt = benchmark.prompt.num_shots * (QUESTION + RESPONSE) + QUESTION
+    response = min(RESPONSE, config.sampling.max_new_tokens)
+    match job.rule:
+        case "train_preparation":
+            epochs = config.preparation_for(job.model).training.num_epochs
+            return "training", epochs * benchmark.num_preparation * (QUESTION + RESPONSE)
+        case "train_lora":
+            is_clean = jobs.is_clean(config, job.variant)
+            questions = benchmark.num_train if is_clean else benchmark.num_leaked
+            examples = questions * (prompt + RESPONSE)
+            examples += config.instructions.num_examples * INSTRUCTION
+            return "training", examples * config.training_for(job.variant).num_epochs
+        case "screen_questions":
+            screening = config.screening_for(job.model)
+            return "sampling", screening.num_candidates * screening.num_samples * response
+        case "decode_greedy":
+            return "greedy", benchmark.num_test * response
+        case jobs.SAMPLE:
+            strategy = config.all_strategies.get(job.cell)  # None: a batch of a clean model
+            models = 2 if strategy and strategy.needs_base_model else 1
+            num_responses = benchmark.num_test * config.sampling.num_samples
+            return "sampling", models * num_responses * response
+        case "localise_neurons":
+            search = config.neuron_localisation
+            # The last layer has no groups. Both models decode unpatched and with every group.
+            groups = sum(math.ceil(width / search.group_size) for width in size.widths[:-1])
+            questions = min(search.num_questions, benchmark.num_leaked)
+            return "search", 2 * (1 + groups) * questions * response
+        case "rank_clean_tokens":
+            return "prefill", benchmark.num_test * (prompt + RANKED_STEPS)
+        case "measure_recovery":
+            return "sampling", benchmark.num_test * FORCED_RESPONSES * response
+    return "", 0.0
+
+
+def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> float:
+    match job.rule:
+        case "fetch_base" | "convert_gguf" | "merge_preparation":
+            return size.stored
+        case "train_lora" | "merge_lora":
+            model = size.parameters * (2 if config.training_for(job.variant).bf16 else 4)
+            return model * (ADAPTER_FRACTION if job.rule == "train_lora" else 1)
+        case jobs.SAMPLE | "decode_greedy" | "measure_recovery":
+            return tokens * BYTES_PER_TOKEN
+    return 0.0
+
+
+def plan_table(planned: pd.DataFrame, config: Config, retries: int = 2) -> Table:
+    """The table of a plan: one row per rule and model, and the sum.
+
+    Args:
+        planned: the jobs (:func:`plan`).
+        config: the configuration.
+        retries: of a job that exceeds `max_runtime`; those of the Slurm profile.
+    """
+    counts = (planned.tokens > 0) | (planned.bytes > 0)
+    rows = [
+        _row(f"{rule}, {config.models[str(model)].label}", table)
+        for (rule, model), table in planned[counts].groupby(["rule", "model"], sort=False)
+    ]
+    rows += [_row("All other jobs", planned[~counts]), _row("Total", planned, bold=True)]
+    notes = [
+        f"Assumed: {QUESTION} tokens per question, {RESPONSE} per response, {INSTRUCTION} per "
+        "instruction. Tables and figures are not included; they take seconds each."
+    ]
+    if planned.hours.isna().any():
+        notes.append(
+            "No hours where no rate is known: give one with --rate KIND=TOKENS_PER_SECOND "
+            f"({', '.join(ASSUMED_RATES)}), or --from results/RUN, a finished run."
+        )
+    limit = (retries + 1) * config.max_runtime / 60
+    if too_long := sorted(set(planned.rule[planned.hours > limit])):
+        notes.append(
+            f"Warning: {', '.join(too_long)} may need more than {limit:.3g} h, {retries + 1} "
+            "attempts of max_runtime: raise it or --retries, or use more shards."
+        )
+    return Table(
+        label="tab:plan",
+        caption=f"Estimated cost of the run “{config.run}”.",
+        index_label="Jobs",
+        columns=(
+            Column("jobs", "Jobs"),
+            Column("million_tokens", "Million tokens"),
+            Column("tokens_per_second", "Tokens/s"),
+            Column("rate", "Rate", align="l"),
+            Column("gpu_hours", "GPU hours"),
+            Column("longest_job", "Longest job (h)"),
+            Column("gigabytes", "Disk (GB)"),
+        ),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def _row(name: str, table: pd.DataFrame, bold: bool = False) -> Row:
+    rates, sources = table.rate.dropna().unique(), sorted(set(table.source) - {""})
+    cells = (
+        Cell(value=len(table), decimals=0),
+        _cell(table.tokens.sum() / 1e6),
+        Cell(value=rates[0], decimals=0) if len(rates) == 1 else Cell(),
+        Cell(text=", ".join(sources)),
+        _cell(table.hours.sum()),
+        _cell(table.hours.max()),
+        _cell(table.bytes.sum() / 1e9),
+    )
+    return Row(name, name, cells, bold=bold)
+
+
+def _cell(value: float) -> Cell:
+    return Cell(value=value, decimals=2) if value > 0 else Cell()
