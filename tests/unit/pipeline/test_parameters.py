@@ -110,10 +110,9 @@ def test_only_the_source_in_use_is_a_parameter():
     assert hub["hub"]["repository"] == "openai/gsm8k"
 
 
-@pytest.mark.parametrize("engine", ["auto", "vllm"])
-def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(engine):
+def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample():
     overlay = {
-        "decoding.engine": engine,
+        "decoding.engine": "vllm",
         "strategies.halve": {"label": "Halve", "class": "package.halve:Halve"},
     }
     in_vllm = {
@@ -129,7 +128,7 @@ def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample(engine):
            ("localise_neurons", "measure_recovery", "rank_clean_tokens")},
     }  # fmt: skip
     for job, place in {**in_vllm, **ours}.items():
-        expected = engine if job in in_vllm else None
+        expected = "vllm" if job in in_vllm else None
         assert parameters(job, place, overlay).get("engine") == expected, job
 
 

@@ -13,6 +13,7 @@ import zerogap
 from helpers.tiny_models import model, tokenizer
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
+from zerogap.io import meaning
 from zerogap.sampling.identity import (
     extraction_identity,
     model_identity,
@@ -117,6 +118,18 @@ def test_equal_strategies_are_the_same() -> None:
 def test_a_parameter_that_cannot_be_written_down_is_an_error(value) -> None:
     with pytest.raises(InputError, match=r"strategy Plain: .* make it a dataclass of plain values"):
         strategy_identity(Plain(value))
+
+
+def test_a_strategy_is_another_if_its_source_changed(tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for number in (1, 1, 2):
+        name = f"outside_{len(found)}"
+        source = f"class Mine:\n    def prepare(self, context):\n        return {number}\n"
+        (tmp_path / f"{name}.py").write_text(source)
+        found.append(source_digest(importlib.import_module(name).Mine))
+    assert found[0] == found[1] != found[2]
+    assert source_digest(Identity) == meaning.digest("zerogap.strategies.identity")
 
 
 def test_a_strategy_is_another_if_a_function_of_its_module_changed(tmp_path, monkeypatch) -> None:

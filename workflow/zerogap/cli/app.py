@@ -18,10 +18,7 @@ from zerogap.cli.show import show
 from zerogap.errors import InputError
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
-MULTIPLE_VALUES = (
-    *("--config", "--training", "--sampling", "--greedy", "--prefill", "--models"),
-    *("--strategies", "--with"),
-)
+MULTIPLE_VALUES = ("--config", "--rate", "--models", "--strategies", "--with")
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 RESUMES = "130 interrupted (repeat the command to resume)"
 # Command → an example, and its exit statuses other than 0 for success and 2 for invalid input.
