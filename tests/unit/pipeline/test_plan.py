@@ -81,7 +81,7 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     (tmp_path / "workflow").symlink_to(ROOT / "workflow")
     run = Path("results", config.run)
     run.mkdir(parents=True)
-    with pytest.raises(InputError, match="is no finished run"):
+    with pytest.raises(InputError, match="is not a finished run"):
         planning.measured_rates(run, sizes(config))
     provenance = Path("reports", config.run, "checks/provenance.json")
     provenance.parent.mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_a_job_longer_than_all_its_attempts_is_a_warning(tmp_path, capsys):
         (["--rate", "speed=3"], "--rate speed=3: the kind must be one of training, sampling"),
         (["--rate", "nobody.greedy=3"], "'nobody' is not a model of the configuration (llama2, "),
         (["--gpu", "tpu"], "--gpu must be one of a100-80gb, "),
-        (["--from", "results/none"], "--from results/none: is no finished run: "),
+        (["--from", "results/none"], "--from results/none: is not a finished run: "),
     ],
 )
 def test_a_mistake_is_one_line(capsys, arguments, message):

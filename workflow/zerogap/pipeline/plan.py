@@ -116,7 +116,7 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
     root = run.absolute().parents[1]
     path = root / "reports" / run.name / "checks/provenance.json"
     if not path.is_file():
-        raise InputError(f"--from {run}: is no finished run: {path} does not exist")
+        raise InputError(f"--from {run}: is not a finished run: {path} does not exist")
     config = Config.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
     tokens, seconds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
     for timed in targets.timed_jobs(config):
