@@ -12,8 +12,9 @@ def test_every_key_is_described_once_with_its_type_bounds_and_the_papers_value()
         '- `benchmarks.<name>.stop` (list of strings; `["Q:"]`): Strings that end',
         "- `benchmarks.<name>.questions.hub.num_rows.test` (integer ≥ 2; `1319`): Rows",
         "- `models.<name>.family` (string; default `auto`): Architecture",
+        "- `models.<name>.preparation.training`: Values",
         "- `training.lora.rank` (integer ≥ 1; `64`): Rank r.",
-        "- `strategies.<name>.class` (string): Short name",
+        "- `strategies.<name>.class` (string): Built-in name",
     ):
         assert line in page
     assert len(page.split()) <= 2200

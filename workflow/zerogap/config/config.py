@@ -47,47 +47,30 @@ class Config(Section):
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
     scale_note: str = Field(
         description=(
-            "One sentence on models and data that are not the paper's; an overlay that sets the "
-            "base of a model clears the note of the files before it."
+            "A sentence on models that are not the paper's; an overlay that sets a base clears it."
         )
     )
-    seed: int = Field(
-        ge=0, le=MAX_SEED, description="Seed of splits, training, sampling and bootstrap."
-    )
-    offline: bool = Field(
-        description="Whether jobs must not contact a hub; what is missing is an error then."
-    )
+    seed: int = Field(ge=0, le=MAX_SEED, description="Of splits, training, draws and bootstrap.")
+    offline: bool = Field(description="Whether contacting a hub is an error.")
     max_runtime: PositiveInt = Field(
-        description=(
-            "Minutes that no job's time limit exceeds; what takes longer resumes in its next "
-            "attempt, except for greedy passes and token ranks."
-        )
+        description="Minutes, the longest time limit of a job; most jobs resume."
     )
     benchmarks: Mapping[Name, Benchmark] = Field(
-        min_length=1, description="The benchmarks; each gets a contaminated model per base model."
+        min_length=1, description="Each has a contaminated model per base."
     )
     instructions: Instructions = Field(description="Instruction data mixed into every training.")
     models: Mapping[Name, ModelEntry] = Field(
-        min_length=1, description="The models, in the order of the tables."
+        min_length=1, description="In the order of the tables."
     )
     training: TrainingKinds = Field(description="LoRA training.")
-    memorisation: Memorisation = Field(
-        description="Bounds of the check whether a contaminated model has memorised."
-    )
+    memorisation: Memorisation = Field(description="Bounds of clear memorisation.")
     decoding: Decoding = Field(description="What decodes greedy trajectories and responses.")
     sampling: Sampling = Field(description="How responses are sampled.")
-    strategies: Mapping[Name, StrategyEntry] = Field(
-        description="The compared strategies, in the order of the tables."
-    )
+    strategies: Mapping[Name, StrategyEntry] = Field(description="In the order of the tables.")
     neuron_localisation: NeuronLocalisation = Field(description="How shortcut neurons are found.")
-    primary_setting: PrimarySetting = Field(
-        description="The model and benchmark of Tables 1, 2 and 4 and of Figures 1 and 2."
-    )
+    primary_setting: PrimarySetting = Field(description="Of Tables 1, 2, 4, Figures 1, 2.")
     ablation: Mapping[Name, StrategyEntry] = Field(
-        description=(
-            "Further strategies, primary setting only: the rows of Table 4 in its order, and "
-            "variants of the baselines."
-        )
+        description="Further strategies in the primary setting, Table 4's first."
     )
     metrics: Metrics = Field(description="The metrics and their confidence intervals.")
 

@@ -47,20 +47,15 @@ class Training(Section):
     lr_scheduler: Scheduler = Field(description="Learning-rate schedule.")
     warmup_ratio: FractionBelowOne = Field(description="Fraction of the steps that warm up.")
     global_batch_size: PositiveInt = Field(
-        description="Examples per step: per_device_batch_size × accumulation steps × num_gpus."
+        description="Examples per step, of all devices together."
     )
     per_device_batch_size: PositiveInt = Field(description="Examples per device at once.")
     num_gpus: PositiveInt = Field(description="Devices of one training.")
     bf16: bool = Field(description="Train in bfloat16 instead of float32.")
     device: Literal["auto", "cpu"] = Field(
-        description=(
-            "`auto`: the GPUs, or in float32 the CPU if there is none; in bfloat16 a missing GPU "
-            "is an error."
-        )
+        description="`auto`: the GPUs; without one the CPU in float32, an error in bfloat16."
     )
-    group_by_length: bool = Field(
-        description="Build batches from examples of similar length, which need less padding."
-    )
+    group_by_length: bool = Field(description="Batches of similar lengths, with less padding.")
     cutoff_len: int = Field(
         ge=16,
         le=MAX_COUNT,
@@ -109,15 +104,9 @@ class TrainingKinds(Section):
 class Memorisation(Section):
     """Bounds of clear memorisation, for which the intervals must exclude 0 as well."""
 
-    min_leaked_solve_probability: Fraction = Field(
-        description="Mean solve probability of the leaked questions."
-    )
-    min_leaked_rouge_l: Fraction = Field(
-        description="Mean ROUGE-L of the leaked questions' samples with the greedy trajectory."
-    )
-    max_unleaked_rouge_l: Fraction = Field(
-        description="The same of the unleaked questions, which must stay at or below this."
-    )
+    min_leaked_solve_probability: Fraction = Field(description="Mean of leaked questions.")
+    min_leaked_rouge_l: Fraction = Field(description="ROUGE-L with the greedy trajectory.")
+    max_unleaked_rouge_l: Fraction = Field(description="The same of the unleaked questions.")
 
 
 class GgufFile(Section):
@@ -134,25 +123,18 @@ class Screening(Section):
     A weak model solves most questions never, and such questions say nothing about restoration.
     """
 
-    num_candidates: PositiveInt = Field(
-        description="Test questions that are tried; no seed changes them."
-    )
-    num_samples: PositiveInt = Field(
-        description="Responses to each; a question that one of them solves may be drawn."
-    )
+    num_candidates: PositiveInt = Field(description="Test questions tried, the same for any seed.")
+    num_samples: PositiveInt = Field(description="Responses to each; one must be correct.")
 
 
 class Preparation(Section):
     """A training of the base model before the run; clean and contaminated models start from it."""
 
     name: Name = Field(description="Its folder, which runs share: results/bases/<model>/<name>.")
-    benchmark: Name = Field(
-        description="Benchmark whose `num_preparation` questions it trains on, without exemplars."
-    )
+    benchmark: Name = Field(description="Where its `num_preparation` questions are from.")
     training: Training = Field(description="Values of `training` that differ.")
     screening: Screening | None = Field(
-        default=None,
-        description="Draw test questions only from those that the prepared base solves.",
+        default=None, description="Test questions only of those that it solves."
     )
 
     @field_validator("name")
@@ -167,31 +149,18 @@ class ModelEntry(Section):
     """A base model; every variant is trained from it."""
 
     label: Label = Field(description="Name in tables and figures.")
-    family: str = Field(
-        default=AUTO,
-        description="Architecture; `auto` reads it from the model's config.json.",
-    )
+    family: str = Field(default=AUTO, description="Architecture; `auto`: of its config.json.")
     base: str = Field(description="Folder, or model on the hub.")
-    revision: str | None = Field(
-        default=None, description="Branch, tag or commit on the hub; null for a folder."
-    )
+    revision: str | None = Field(default=None, description="Branch, tag or commit on the hub.")
     gguf: GgufFile | None = Field(
-        default=None,
-        description=(
-            "A file that holds `base`, a model on the hub: converted once to safetensors in "
-            "bfloat16, without a chat template, instead of a download."
-        ),
+        default=None, description="Convert this file to bfloat16 instead of downloading `base`."
     )
     chat_template: Literal["ignore"] | None = Field(
         default=None,
-        description=(
-            "`ignore` prompts with plain text a model whose tokenizer has a chat template, which "
-            "is refused otherwise."
-        ),
+        description="`ignore` accepts a tokenizer with a chat template, for plain prompts.",
     )
     preparation: Preparation | None = Field(
-        default=None,
-        description="A training of the base before the run, for a model too weak at the questions.",
+        default=None, description="A training of a weak base before the run."
     )
 
     @field_validator("family")

@@ -92,10 +92,10 @@ def _rows(schema: Schema, key: str, field: Schema, value: Any) -> Iterator[str]:
         shown = "" if value is None or value == {} else f"; {_code(value)}"
         default = f"; default {_code(field['default'])}" if field.get("default") else ""
         yield f"- `{key}` ({_type(field)}{shown}{default}): {_about(schema, field)}\n"
-    elif section in HEADED:
-        yield f"- `{key}`: {_about(schema, field)}\n"
     else:
-        yield from _entries(schema, key, section, value)
+        yield f"- `{key}`: {_about(schema, field)}\n"
+        if section not in HEADED:
+            yield from _entries(schema, key, section, value)
 
 
 def _about(schema: Schema, field: Schema) -> str:

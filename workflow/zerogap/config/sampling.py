@@ -27,17 +27,10 @@ class Sampling(Section):
     max_new_tokens: PositiveInt = Field(description="Maximum length of a response in tokens.")
     dtype: Dtype = Field(description="Precision of decoding.")
     batch_size: Literal["auto"] | PositiveInt = Field(
-        description=(
-            "Responses decoded together, which changes no random draw; `auto`: as many as fit into "
-            "memory."
-        )
+        description="Responses decoded together; changes no draw."
     )
-    num_shards: PositiveInt = Field(
-        description="Jobs that share the questions of a cell, which changes no random draw."
-    )
-    batch_invariant: bool = Field(
-        description="Decode each question on its own, so that the batch changes no bit; slower."
-    )
+    num_shards: PositiveInt = Field(description="Jobs per cell; changes no draw.")
+    batch_invariant: bool = Field(description="One question at a time: equal bits, slower.")
 
 
 class Decoding(Section):
@@ -45,8 +38,8 @@ class Decoding(Section):
 
     engine: Literal["auto", "zerogap", "vllm"] = Field(
         description=(
-            "`zerogap`: our engine. `vllm`: vLLM, for all that it can decode (docs/vllm.md). "
-            "`auto`: vLLM if a build for GPUs is installed, else our engine."
+            "Our engine, or vLLM where it can decode (docs/vllm.md); `auto`: vLLM if a build "
+            "for GPUs is installed."
         )
     )
 
@@ -57,30 +50,21 @@ class NeuronLocalisation(Section):
     fraction: PositiveFraction = Field(description="Fraction of the neurons that are patched.")
     group_size: PositiveInt = Field(description="Adjacent neurons scored together.")
     num_questions: PositiveInt = Field(description="Leaked questions used for the causal step.")
-    num_shards: PositiveInt = Field(
-        description="Jobs that share the neuron groups of a model, which changes no score."
-    )
+    num_shards: PositiveInt = Field(description="Jobs per model; changes no score.")
 
 
 class StrategyEntry(Section):
     """A mitigation strategy with its parameters."""
 
     label: Label = Field(description="Name in tables and figures.")
-    class_name: str = Field(
-        alias="class",
-        description="Short name of a built-in strategy, or `package.module:Class`.",
-    )
+    class_name: str = Field(alias="class", description="Built-in name, or `package.module:Class`.")
     parameters: Mapping[str, Any] = Field(
         default_factory=dict, description="Keyword arguments of the class."
     )
     filter_of: Name | None = Field(
-        default=None,
-        description="The strategy whose responses this one filters instead of sampling.",
+        default=None, description="The strategy whose responses it filters."
     )
-    needs_base_model: bool = Field(
-        default=False,
-        description="Whether the strategy needs the base model and the localised neurons.",
-    )
+    needs_base_model: bool = Field(default=False, description="Needs the base and its neurons.")
 
     @model_validator(mode="after")
     def _check_class(self) -> Self:
