@@ -3,7 +3,7 @@
 from string import Formatter
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from zerogap.config.errors import mistake
 from zerogap.config.section import (
@@ -19,18 +19,6 @@ from zerogap.config.section import (
 )
 from zerogap.data.extraction import extraction_rule
 
-
-def _has_a_weight(weights: tuple[float, ...]) -> tuple[float, ...]:
-    if not any(weights):
-        raise mistake("", "has no weight above 0")
-    return weights
-
-
-StepWeights = Annotated[
-    tuple[Annotated[float, Field(ge=0)], ...],
-    Field(strict=False, min_length=1, max_length=6),
-    AfterValidator(_has_a_weight),
-]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -83,17 +71,11 @@ class GsmSymbolicQuestions(Section):
 class Questions(Section):
     """Where a benchmark's questions come from."""
 
-    source: Literal["hub", "files", "generated", "gsm_symbolic"] = Field(
-        description="Which of the sources is used."
-    )
+    source: Literal["hub", "files", "generated", "gsm_symbolic"] = Field(description="The source.")
     hub: HubQuestions | None = Field(default=None, description="Data set on the hub.")
     files: QuestionFiles | None = Field(default=None, description="Local files.")
-    generated: GeneratedQuestions | None = Field(
-        default=None, description="Generated word problems."
-    )
-    gsm_symbolic: GsmSymbolicQuestions | None = Field(
-        default=None, description="Templates of reasoning-gym."
-    )
+    generated: GeneratedQuestions | None = Field(default=None, description="Word problems.")
+    gsm_symbolic: GsmSymbolicQuestions | None = Field(default=None, description="Templates.")
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:

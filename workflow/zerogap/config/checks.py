@@ -1,12 +1,11 @@
 """Checks across the sections of a configuration; a section's own validators check the section."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from zerogap.config.benchmark import Benchmark
 from zerogap.config.config import CLEAN_PREFIX, Config
 from zerogap.config.errors import ConfigError
-from zerogap.config.models import BASES_FOLDER, ModelEntry, Preparation
-from zerogap.config.sampling import StrategyEntry
+from zerogap.config.models import BASES_FOLDER, Preparation
 from zerogap.strategies.registry import ALL_ZERO
 
 # Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
@@ -25,12 +24,8 @@ def check(config: Config) -> None:
         ConfigError: names the key and the remedy.
     """
     _check_names(config)
-    _check_labels({f"models.{name}": entry for name, entry in config.models.items()})
-    _check_labels({f"benchmarks.{name}": entry for name, entry in config.benchmarks.items()})
-    _check_labels(
-        {f"strategies.{name}": entry for name, entry in config.strategies.items()}
-        | {f"ablation.{name}": entry for name, entry in config.ablation.items()}
-    )
+    for sections in (("models",), ("benchmarks",), ("strategies", "ablation")):
+        _check_labels({section: getattr(config, section) for section in sections})
     for name, model in config.models.items():
         if model.preparation is not None:
             _check_preparation(f"models.{name}.preparation", model.preparation, config)
@@ -76,14 +71,15 @@ def _check_names(config: Config) -> None:
             )
 
 
-def _check_labels(entries: Mapping[str, ModelEntry | Benchmark | StrategyEntry]) -> None:
+def _check_labels(sections: Mapping[str, Mapping[str, Any]]) -> None:
     owners: dict[str, str] = {}
-    for key, entry in entries.items():
-        owner = owners.setdefault(entry.label, key)
-        if owner != key:
-            raise ConfigError(
-                key, f"has the label of {owner} ('{entry.label}'); give it a label of its own"
-            )
+    for section, entries in sections.items():
+        for name, entry in entries.items():
+            key = f"{section}.{name}"
+            if (owner := owners.setdefault(entry.label, key)) != key:
+                raise ConfigError(
+                    key, f"has the label of {owner} ('{entry.label}'); give it a label of its own"
+                )
 
 
 def _check_preparation(key: str, preparation: Preparation, config: Config) -> None:
