@@ -50,49 +50,40 @@ def arguments(tmp_path, monkeypatch) -> dict[str, Any]:
     }
 
 
-def edited(change: Callable[[Any], object]):
+def saved_base(folder):
+    model("llama", 3).save_pretrained(folder)
+    return {"base_model": folder}
+
+
+def with_edited_head():
     net = model("llama")
     with torch.no_grad():
-        change(net)
+        net.lm_head.weight[3].neg_()
     return net
 
 
-def shift(value: float) -> Shift:
-    return Shift(torch.arange(300) * value)
-
-
-CHANGES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "another base model": lambda folder: {"base_model": other_base(folder)},
-    "a base model edited in place": lambda folder: edit_base(folder),
-    "other neurons": lambda folder: {"neurons": neurons(folder / "other.parquet", layer=2)},
-    "other neurons under the same name": lambda folder: {
-        "neurons": neurons(folder / "neurons.parquet", layer=2)
-    },
-    "an edited LM head": lambda _: {"model": edited(lambda net: net.lm_head.weight[3].neg_())},
-    "another dtype": lambda _: {"model": model("llama").bfloat16()},
-    "another rope_theta": lambda _: {"model": rotated()},
-    "another strategy": lambda _: {"strategy": zerogap.RailCap(n=1)},
-    "another temperature": lambda _: {"temperature": 0.9},
-    "another seed": lambda _: {"seed": 1},
-}
-
-
-def other_base(folder):
-    model("llama", 3).save_pretrained(folder / "other")
-    return folder / "other"
-
-
-def edit_base(folder):
-    model("llama", 3).save_pretrained(folder / "base")
-    return {}
-
-
-def rotated():
+def with_other_rope_theta():
     changed = model("llama")
     changed.config.rope_parameters["rope_theta"] = 100.0
     rebuilt = type(changed)(changed.config).double().eval()
     rebuilt.load_state_dict(changed.state_dict())
     return rebuilt
+
+
+CHANGES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "another base model": lambda folder: saved_base(folder / "other"),
+    "a base model edited in place": lambda folder: saved_base(folder / "base"),
+    "other neurons": lambda folder: {"neurons": neurons(folder / "other.parquet", layer=2)},
+    "other neurons under the same name": lambda folder: {
+        "neurons": neurons(folder / "neurons.parquet", layer=2)
+    },
+    "an edited LM head": lambda _: {"model": with_edited_head()},
+    "another dtype": lambda _: {"model": model("llama").bfloat16()},
+    "another rope_theta": lambda _: {"model": with_other_rope_theta()},
+    "another strategy": lambda _: {"strategy": zerogap.RailCap(n=1)},
+    "another temperature": lambda _: {"temperature": 0.9},
+    "another seed": lambda _: {"seed": 1},
+}
 
 
 def interrupt_after_first_part(monkeypatch, arguments, output) -> None:
@@ -120,8 +111,9 @@ def test_an_interrupted_call_is_not_mixed_with(change, arguments, tmp_path, monk
 def test_another_state_of_the_same_strategy_is_not_mixed(arguments, tmp_path, monkeypatch):
     output = tmp_path / "samples.parquet"
     del arguments["base_model"], arguments["neurons"]
-    interrupt_after_first_part(monkeypatch, arguments | {"strategy": shift(0.001)}, output)
-    changed = arguments | {"strategy": shift(0.02)}
+    steps = torch.arange(300)
+    interrupt_after_first_part(monkeypatch, arguments | {"strategy": Shift(steps * 0.001)}, output)
+    changed = arguments | {"strategy": Shift(steps * 0.02)}
     pd.testing.assert_frame_equal(
         zerogap.sample(**changed, output=output), zerogap.sample(**changed)
     )
