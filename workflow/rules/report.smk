@@ -34,7 +34,7 @@ rule make_table:
             category=TABLE,
             subcategory=lambda wildcards: TABLES[wildcards.table].section,
             labels=lambda wildcards: {
-                "table": TABLES[wildcards.table].label,
+                "table": TABLES[wildcards.table].number or wildcards.table,
                 "shows": TABLES[wildcards.table].shows,
             },
         ),
@@ -77,7 +77,7 @@ rule make_figure:
             category=FIGURE,
             subcategory=lambda wildcards: FIGURES[wildcards.figure].section,
             labels=lambda wildcards: {
-                "figure": FIGURES[wildcards.figure].label,
+                "figure": FIGURES[wildcards.figure].number or wildcards.figure,
                 "shows": FIGURES[wildcards.figure].shows,
             },
         ),
@@ -232,7 +232,7 @@ for kind, make, entries in (
                 collect(make.output, **{kind: name}),
 
         workflow.get_rule(f"{kind}_{name}").docstring = (
-            f"Target: {kind} {entry.label}, {entry.shows}."
+            f"Target: {kind} {entry.number or name}, {entry.shows}."
         )
 
 

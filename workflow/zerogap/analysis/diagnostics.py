@@ -75,15 +75,13 @@ def diagnostics(
             groups.append((str(responses), "unleaked", ~leaked, ratios))
     solved = (clean["n_correct"] > 0).to_numpy()
     groups.append((CLEAN, ALL, solved, _recovery_ratios(recovery, batch2.loc[clean.index])))
-    rows = [
-        (
-            *(responses, subset, measure, kind),
-            *_estimate(draws[:, mask], *sums, confidence_level, BOUNDS.get(measure, POSITIVE)),
-        )
-        for responses, subset, mask, ratios in groups
-        for (measure, kind), (numerator, denominator) in ratios.items()
-        for sums in [(numerator.to_numpy()[mask], denominator.to_numpy()[mask])]
-    ]
+    rows = []
+    for responses, subset, mask, ratios in groups:
+        for (measure, kind), sums in ratios.items():
+            above, below = (part.to_numpy()[mask] for part in sums)
+            bounds = BOUNDS.get(measure, POSITIVE)
+            values = _estimate(draws[:, mask], above, below, confidence_level, bounds)
+            rows.append((responses, subset, measure, kind, *values))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -89,12 +89,10 @@ def inline_numbers(
 
     values = _clean_values(clean, solve["clean_batch2"], draws, stratified)
     if ranks is not None:
-        values["share_runner_up"] = _runner_up_share(ranks, clean.index, draws, of_leaked=True)
-        values["share_runner_up_unleaked"] = _runner_up_share(
-            ranks, clean.index, draws, of_leaked=False
-        )
-    values |= _strategy_ratios(clean, solve, draws, stratified)
-    values |= _strategy_differences(clean, solve, draws, stratified)
+        for key, of_leaked in (("share_runner_up", True), ("share_runner_up_unleaked", False)):
+            of_subset = ranks[ranks["leaked"] == of_leaked]
+            values[key] = _runner_up_share(of_subset, clean.index, draws)
+    values |= _strategy_values(clean, solve, draws, stratified)
     rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -115,54 +113,35 @@ def _clean_values(
     }
 
 
-def _strategy_ratios(
+def _strategy_values(
     clean: pd.DataFrame,
     solve: Mapping[str, pd.DataFrame],
     draws: Array,
     stratified: StratifiedMean,
 ) -> dict[str, Values]:
-    """The ratios of LNE-blocking and RailCap, in each resample, if their tables are there."""
-    if "lne_blocking" not in solve:
-        return {}
-    plain = plain_weights(draws)
-    p = _solve_probability(clean)
-    lne = _solve_probability(solve["lne_blocking"]) - p
-    lne_g_app = np.abs(plain @ lne)
-    ratios = {"verdict_factor_lne": _ratio(stratified(np.abs(lne)), lne_g_app)}
-    if "railcap" in solve:
-        railcap = _solve_probability(solve["railcap"]) - p
+    """The quantities of LNE-blocking and RailCap, in each resample, if their tables are there."""
+    plain, p = plain_weights(draws), _solve_probability(clean)
+    gaps = {name: _solve_probability(table) - p for name, table in solve.items()}
+    values = {}
+    if "lne_blocking" in gaps:
+        lne = gaps["lne_blocking"]
+        g_app = np.abs(plain @ lne)
+        marks = [t["first_correct"].to_numpy(np.float64) for t in (solve["lne_blocking"], clean)]
+        values["verdict_factor_lne"] = _ratio(stratified(np.abs(lne)), g_app)
+        values["g_app_minus_g_ap_lne"] = g_app - np.abs(plain @ (marks[0] - marks[1]))
+    if "railcap" in gaps:
+        railcap = gaps["railcap"]
+        values["s_delta_difference_railcap"] = stratified(railcap)
+    if gaps.keys() >= {"lne_blocking", "railcap"}:
         damage, railcap_damage = (plain @ np.maximum(-gap, 0) for gap in (lne, railcap))
-        ratios["delta_minus_ratio_lne_railcap"] = _ratio(damage, railcap_damage)
-        ratios["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ railcap), lne_g_app)
-    return ratios
+        values["delta_minus_ratio_lne_railcap"] = _ratio(damage, railcap_damage)
+        values["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ railcap), g_app)
+    return values
 
 
-def _strategy_differences(
-    clean: pd.DataFrame,
-    solve: Mapping[str, pd.DataFrame],
-    draws: Array,
-    stratified: StratifiedMean,
-) -> dict[str, Values]:
-    """Differences of two metrics of one strategy, in each resample."""
-    differences = {}
-    if "lne_blocking" in solve:
-        lne, plain = solve["lne_blocking"], plain_weights(draws)
-        gap = _solve_probability(lne) - _solve_probability(clean)
-        marks = [table["first_correct"].to_numpy(dtype=np.float64) for table in (lne, clean)]
-        g_ap = np.abs(plain @ (marks[0] - marks[1]))
-        differences["g_app_minus_g_ap_lne"] = np.abs(plain @ gap) - g_ap
-    if "railcap" in solve:
-        gap = _solve_probability(solve["railcap"]) - _solve_probability(clean)
-        differences["s_delta_difference_railcap"] = stratified(gap)
-    return differences
-
-
-def _runner_up_share(
-    ranks: pd.DataFrame, questions: pd.Index, draws: Array, *, of_leaked: bool
-) -> Values:
+def _runner_up_share(ranks: pd.DataFrame, questions: pd.Index, draws: Array) -> Values:
     """Share of rank 2 among the first steps at which the models disagree, in each resample."""
-    is_disagreement = (ranks["rank"] > 1) & (ranks["step"] <= MAX_RANK_STEP)
-    rows = ranks[(ranks["leaked"] == of_leaked) & is_disagreement]
+    rows = ranks[(ranks["rank"] > 1) & (ranks["step"] <= MAX_RANK_STEP)]
     steps = _count_by_question(rows, questions)
     return _ratio(draws @ _count_by_question(rows[rows["rank"] == 2], questions), draws @ steps)
 

@@ -81,11 +81,7 @@ def memorisation(
 
     draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
-    for name, values in _estimates(questions, leaked, draws).items():
-        value = float(values[0])
-        bounds = UNBOUNDED if name in DIFFERENCES else SHARE
-        low, high = interval(values[1:], value, confidence_level, bounds)
-        row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
+    row |= _with_intervals(_estimates(questions, leaked, draws), confidence_level)
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     inflated = row["identity_leaked"] >= min_leaked_solve_probability
     collapsed = row["rouge_leaked"] >= min_leaked_rouge_l
@@ -144,6 +140,16 @@ def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str
         "clean_rouge_unleaked": mean(clean_rouge, ~leaked),
         "excess": mean(rouge - clean_rouge, ~leaked),
     }
+
+
+def _with_intervals(estimates: dict[str, Values], confidence_level: float) -> dict[str, float]:
+    columns: dict[str, float] = {}
+    for name, values in estimates.items():
+        value = float(values[0])
+        bounds = UNBOUNDED if name in DIFFERENCES else SHARE
+        low, high = interval(values[1:], value, confidence_level, bounds)
+        columns |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
+    return columns
 
 
 def _sign(difference_low: float, *, clear: bool) -> str:

@@ -18,24 +18,24 @@ class Entry(Generic[T]):
 
     Attributes:
         source: What builds it from the files of a run.
-        section: Heading in the report's overview.
-        label: Number in the paper, or a short name.
         shows: What it shows, in the report's overview.
         caption: What it shows and how to read it, plain text with the paper's symbols.
+        number: Its number in the paper, if it has one.
+        section: Heading in the report's overview.
         mem_mb: Memory of the job.
     """
 
     source: Source[T]
-    section: str
-    label: str
     shows: str
     caption: str
+    number: str = ""
+    section: str = BEYOND
     mem_mb: int = 2000
 
     def title(self, kind: str) -> str:
         """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""
         shows = self.shows[0].upper() + self.shows[1:]
-        return f"{kind} {self.label}: {shows}" if self.label.isdigit() else shows
+        return f"{kind} {self.number}: {shows}" if self.number else shows
 
     @property
     def text(self) -> str:

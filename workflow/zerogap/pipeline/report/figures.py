@@ -7,7 +7,7 @@ from the entry.
 from typing import TYPE_CHECKING
 
 from zerogap.pipeline.report import sources
-from zerogap.pipeline.report.entry import BEYOND, PAPER, Entry
+from zerogap.pipeline.report.entry import PAPER, Entry
 from zerogap.pipeline.report.source import made_of
 from zerogap.pipeline.report.sources import CLEAN, LABELS, TITLE
 from zerogap.reporting.figures.diagnostics import plot_diagnostics
@@ -27,8 +27,6 @@ FIRST_PAGE = ("mechanism", "readout_variance")  # Figures 1 and 2
 FIGURES: dict[str, Entry["Figure"]] = {
     "mechanism": Entry(
         made_of(plot_mechanism, sources.OVERLAP, sources.RANKS, TITLE),
-        PAPER,
-        "1",
         "overlap with the greedy trajectory, token ranks",
         """
         Left: ROUGE-L between each sampled response and the model's own greedy response to the same
@@ -39,11 +37,11 @@ FIGURES: dict[str, Entry["Figure"]] = {
         (their number is above the bar). RailCap relies on both: returning to the greedy trajectory
         reveals memorisation, and the runner-up is often the clean model's token.
         """,
+        number="1",
+        section=PAPER,
     ),
     "readout_variance": Entry(
         made_of(plot_readout_variance, CLEAN, sources.CLEAN_BATCH2, TITLE),
-        PAPER,
-        "2",
         "0/1 readout and solve probability of two batches",
         """
         Two batches of responses of one clean model, with the questions sorted by the first batch.
@@ -52,11 +50,11 @@ FIGURES: dict[str, Entry["Figure"]] = {
         correct responses; the second batch should follow the first within sampling noise. The note
         in each panel gives the mean distance between the two batches per question.
         """,
+        number="2",
+        section=PAPER,
     ),
     "scatter": Entry(
         made_of(plot_scatter, CLEAN, sources.STRATEGIES, TITLE),
-        BEYOND,
-        "scatter",
         "every question, clean model and strategy",
         """
         One point per question: how often the clean model solves it, and how often the contaminated
@@ -69,8 +67,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
     ),
     "strata": Entry(
         made_of(plot_strata, CLEAN, sources.STRATEGIES_AND_ALL_ZERO, TITLE, sources.BINS),
-        BEYOND,
-        "strata",
         "gaps by the clean model's solve probability",
         """
         The mean distance to the clean model against the clean model's own solve probability;
@@ -82,8 +78,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
     ),
     "sensitivity": Entry(
         made_of(plot_sensitivity, sources.SENSITIVITY, TITLE),
-        BEYOND,
-        "sensitivity",
         "SA-PPG against B and m",
         """
         Left: SA-PPG with fewer and more strata than in the protocol, with all samples; B = 1 is
@@ -94,8 +88,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
     ),
     "diagnostics": Entry(
         made_of(plot_diagnostics, sources.DIAGNOSTICS, LABELS),
-        BEYOND,
-        "diagnostics",
         "steps on the rail, interventions, recovery rate",
         """
         One row of panels per setting. Left: steps per response at which the last n tokens occur in
@@ -112,8 +104,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
     ),
     "loss": Entry(
         made_of(plot_loss, sources.LOSSES, LABELS),
-        BEYOND,
-        "loss",
         "training loss",
         """
         One panel per model: the clean model, and the contaminated models, which are trained further

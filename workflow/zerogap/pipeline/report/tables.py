@@ -5,7 +5,7 @@ follows from the entry.
 """
 
 from zerogap.pipeline.report import sources
-from zerogap.pipeline.report.entry import BEYOND, CHECKS, PAPER, VS_PAPER, Entry
+from zerogap.pipeline.report.entry import CHECKS, PAPER, VS_PAPER, Entry
 from zerogap.pipeline.report.protocol import PRIMARY_PROTOCOL_DIFFERENCES, PROTOCOL_DIFFERENCES
 from zerogap.pipeline.report.source import made_of
 from zerogap.pipeline.report.sources import (
@@ -31,8 +31,6 @@ _VS_PAPER_CAPTION = """
 TABLES: dict[str, Entry[Table]] = {
     "main": Entry(
         made_of(paper.main, METRICS, LABELS),
-        PAPER,
-        "3",
         "SA-PPG in every setting",
         """
         SA-PPG of each strategy in every setting (benchmark × model); reference: the clean model
@@ -40,11 +38,11 @@ TABLES: dict[str, Entry[Table]] = {
         interval of their paired difference in the table “intervals”, not at whether their own
         intervals overlap.
         """,
+        number="3",
+        section=PAPER,
     ),
     "reversal": Entry(
         made_of(paper.reversal, PRIMARY_METRICS, LABELS, PRIMARY_SETTING),
-        PAPER,
-        "1",
         "G-AP and SA-PPG of the same responses",
         """
         G-AP compares two accuracies, with one 0/1 mark per question; SA-PPG compares the solve
@@ -52,11 +50,11 @@ TABLES: dict[str, Entry[Table]] = {
         model's solve probability the same weight. A strategy that is best only under G-AP has
         errors that cancel. Reference: the clean model M_cl.
         """,
+        number="1",
+        section=PAPER,
     ),
     "decomposition": Entry(
         made_of(paper.decomposition, PRIMARY_METRICS, LABELS, PRIMARY_SETTING),
-        PAPER,
-        "2",
         "the metrics and their components",
         """
         The aggregates and their components. Δ⁺: under-suppression (remaining contamination), Δ⁻:
@@ -65,11 +63,11 @@ TABLES: dict[str, Entry[Table]] = {
         fails every question: if the clean model is weak, it does well under equal weights (A-PPG),
         which SA-PPG is designed to expose.
         """,
+        number="2",
+        section=PAPER,
     ),
     "ablation": Entry(
         made_of(paper.ablation, PRIMARY_METRICS_AND_ABLATION, LABELS, PRIMARY_SETTING),
-        PAPER,
-        "4",
         "ablation of RailCap",
         """
         The n-gram threshold n, with the cap at the runner-up, and a hard ban of the rail token
@@ -78,21 +76,20 @@ TABLES: dict[str, Entry[Table]] = {
         tokens for a return to the greedy trajectory and intervenes often. Bold row name: the
         configuration of the other tables.
         """,
+        number="4",
+        section=PAPER,
     ),
     "inline_numbers": Entry(
         made_of(paper.inline_numbers, sources.INLINE_NUMBERS),
-        PAPER,
-        "text",
         "numbers quoted in the text",
         """
         The numbers quoted in the paper's text, with bootstrap intervals over questions, next to the
         published values. A ratio whose denominator is close to 0 has a wide interval.
         """,
+        section=PAPER,
     ),
     "intervals": Entry(
         made_of(supplementary.intervals, METRICS_AND_ABLATION, LABELS),
-        BEYOND,
-        "intervals",
         "metric values with intervals, paired differences",
         """
         Metric values with bootstrap intervals over questions. Differences are paired: both
@@ -104,8 +101,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "pairs": Entry(
         made_of(supplementary.pairs, METRICS, LABELS),
-        BEYOND,
-        "pairs",
         "differences between all pairs of strategies",
         """
         Paired differences in SA-PPG between all pairs of strategies; below zero, the first one is
@@ -119,8 +114,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "variants": Entry(
         made_of(supplementary.variants, PRIMARY_METRICS_AND_ABLATION, LABELS, PRIMARY_SETTING),
-        BEYOND,
-        "variants",
         "TED and LNE-blocking with both choices that their sources leave open",
         """
         Baselines with both choices that their sources leave open. TED counts a question without
@@ -131,8 +124,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "subsets": Entry(
         made_of(supplementary.subsets, METRICS_AND_ABLATION, LABELS),
-        BEYOND,
-        "subsets",
         "leaked and unleaked questions separately",
         """
         Leaked and unleaked questions separately: mean solve probability, every metric, and the
@@ -143,8 +134,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "noise_floor": Entry(
         made_of(supplementary.noise_floor, METRICS, LABELS),
-        BEYOND,
-        "noise floor",
         "two batches of the clean model",
         """
         A second batch of the clean model, evaluated as if it were a strategy: a strategy at this
@@ -155,8 +144,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "diagnostics": Entry(
         made_of(diagnostics, sources.DIAGNOSTICS, LABELS),
-        BEYOND,
-        "diagnostics",
         "steps on the rail, interventions, recovery rate",
         """
         How responses relate to the greedy trajectory. A response is on the rail where its last n
@@ -174,8 +161,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "extraction_agreement": Entry(
         made_of(run.extraction_agreement, sources.EXTRACTION, LABELS),
-        BEYOND,
-        "extraction",
         "the same responses under every extraction rule",
         """
         The same responses under every rule of answer extraction, all settings together: how many
@@ -188,8 +173,6 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "cost": Entry(
         made_of(run.cost, sources.JOB_COSTS, LABELS),
-        BEYOND,
-        "cost",
         "tokens and seconds of trainings, decoding and samples",
         """
         Responses, generated tokens (without prompts) and wall-clock seconds, loading included, of
@@ -202,54 +185,33 @@ TABLES: dict[str, Entry[Table]] = {
     ),
     "main_vs_paper": Entry(
         made_of(main_vs_paper, METRICS, LABELS, PROTOCOL_DIFFERENCES),
-        VS_PAPER,
-        "3",
         "SA-PPG: the paper and this run",
         _VS_PAPER_CAPTION,
+        number="3",
+        section=VS_PAPER,
     ),
-    "reversal_vs_paper": Entry(
-        made_of(
-            of_one_setting(paper.reversal, "Table 1"),
-            PRIMARY_METRICS,
-            LABELS,
-            PRIMARY_SETTING,
-            PRIMARY_PROTOCOL_DIFFERENCES,
-        ),
-        VS_PAPER,
-        "1",
-        "G-AP and SA-PPG: the paper and this run",
-        _VS_PAPER_CAPTION,
-    ),
-    "decomposition_vs_paper": Entry(
-        made_of(
-            of_one_setting(paper.decomposition, "Table 2"),
-            PRIMARY_METRICS,
-            LABELS,
-            PRIMARY_SETTING,
-            PRIMARY_PROTOCOL_DIFFERENCES,
-        ),
-        VS_PAPER,
-        "2",
-        "metrics and components: the paper and this run",
-        _VS_PAPER_CAPTION,
-    ),
-    "ablation_vs_paper": Entry(
-        made_of(
-            of_one_setting(paper.ablation, "Table 4"),
-            PRIMARY_METRICS_AND_ABLATION,
-            LABELS,
-            PRIMARY_SETTING,
-            PRIMARY_PROTOCOL_DIFFERENCES,
-        ),
-        VS_PAPER,
-        "4",
-        "ablation of RailCap: the paper and this run",
-        _VS_PAPER_CAPTION,
-    ),
+    **{
+        f"{name}_vs_paper": Entry(
+            made_of(
+                of_one_setting(build, f"Table {number}"),
+                metrics,
+                LABELS,
+                PRIMARY_SETTING,
+                PRIMARY_PROTOCOL_DIFFERENCES,
+            ),
+            f"{shows}: the paper and this run",
+            _VS_PAPER_CAPTION,
+            number=number,
+            section=VS_PAPER,
+        )
+        for name, build, metrics, number, shows in (
+            ("reversal", paper.reversal, PRIMARY_METRICS, "1", "G-AP and SA-PPG"),
+            ("decomposition", paper.decomposition, PRIMARY_METRICS, "2", "metrics and components"),
+            ("ablation", paper.ablation, PRIMARY_METRICS_AND_ABLATION, "4", "ablation of RailCap"),
+        )
+    },
     "memorisation": Entry(
         made_of(run.memorisation, sources.MEMORISATION, LABELS),
-        CHECKS,
-        "memorisation",
         "whether the models memorised the leaked questions",
         """
         Did the contaminated models memorise the leaked questions? Solved: mean solve probability.
@@ -260,5 +222,6 @@ TABLES: dict[str, Entry[Table]] = {
         that repeat the greedy response. Where neither inflation nor collapse is present, the
         results of the strategies say nothing about mitigation.
         """,
+        section=CHECKS,
     ),
 }

@@ -24,7 +24,7 @@ from zerogap.reporting.render import Cell
 Where = Literal["primary", "all", "verbatim", "paraphrase"]
 
 # 95 % intervals of differences in damage miss in up to 9.8 % of simulated runs, and in at most
-# 4.6 % if they are a third wider (docs/metric-study.md).
+# 4.6 % if they are a third wider (docs/metric.md).
 DAMAGE_METRICS = ("delta_minus", "s_delta_minus")
 DAMAGE_WIDENING = 4 / 3
 JUDGED_THRESHOLDS = ("railcap_n3", "railcap", "railcap_n5", "railcap_n7")  # the best may be n=1

@@ -28,7 +28,7 @@ RULE = (
     "with several comparisons needs all of them, so chance makes 'supported' harder to reach and "
     "'not supported' easier. The criteria are part of the code, not of the run, and the paper's "
     "own numbers meet them; bounds that the paper does not give were set when the first toy-scale "
-    "runs were known. With the simulated questions of docs/metric-study.md, intervals of SA-PPG "
+    "runs were known. With the simulated questions of docs/metric.md, intervals of SA-PPG "
     "exclude 0 for 4 to 6 % of pairs of equal strategies (for 2.5 to 4.7 % if the clean model's "
     "mean solve probability is .1), those of the other metrics for at most 6.8 %. Differences in "
     "damage (Δ⁻, S-Δ⁻) are judged on intervals that are a third wider."
