@@ -21,15 +21,11 @@ def test_version_is_the_same_everywhere() -> None:
     assert PROJECT["version"] == zerogap.__version__ == CITATION["version"]
 
 
-def test_licence_is_the_same_everywhere() -> None:
+def test_licence_and_paper_are_stated() -> None:
     assert PROJECT["license"] == CITATION["license"] == "MIT"
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
-
-
-def test_citation_prefers_the_paper() -> None:
-    paper = CITATION["preferred-citation"]
-    assert paper["title"].startswith("Zero Gap Is Not Restoration: Stratified Per-Question")
-    assert [author["family-names"] for author in paper["authors"]] == ["Hou", "Jiao", "Wang", "Li"]
+    authors = CITATION["preferred-citation"]["authors"]
+    assert [author["family-names"] for author in authors] == ["Hou", "Jiao", "Wang", "Li"]
 
 
 def test_package_is_marked_as_typed() -> None:
@@ -67,9 +63,8 @@ def test_every_extra_is_described_on_the_installation_page() -> None:
 
 def test_every_profile_is_described() -> None:
     page = (ROOT / "docs/workflow.md").read_text()
-    folders = [file.parent.name for file in (ROOT / "profiles").glob("*/config.yaml")]
-    assert folders
-    assert all(f"`{folder}`" in page for folder in folders)
+    for file in (ROOT / "profiles").glob("*/config.yaml"):
+        assert f"`{file.parent.name}`" in page
 
 
 def test_make_targets_of_the_continuous_integration_exist() -> None:
@@ -78,9 +73,3 @@ def test_make_targets_of_the_continuous_integration_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in targets:
         assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
-
-
-def test_changelog_has_the_headings_of_keep_a_changelog() -> None:
-    headings = re.findall(r"^#+ (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert headings[:2] == ["Changelog", "[Unreleased]"]
-    assert set(headings[2:]) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
