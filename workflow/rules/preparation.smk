@@ -24,7 +24,7 @@ rule draw_preparation_questions:
     message:
         "Questions that prepare the base of {wildcards.model}"
     shell:
-        "python workflow/scripts/draw_preparation_questions.py --parameters {params.parameters:q}"
+        "python workflow/scripts/draw_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -80,28 +80,15 @@ use rule merge_lora as merge_preparation with:
         "Prepared base of {wildcards.model}"
 
 
-rule draw_screening_questions:
-    """Draw the test questions on which a prepared base is screened."""
-    input:
-        lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
+use rule draw_preparation_questions as draw_screening_questions with:
     output:
         "<bases>/{model}/{preparation}/candidates.parquet",
     log:
         "<bases>/logs/{model}/{preparation}/draw_screening_questions.log",
-    priority: TRAJECTORIES_FIRST
-    localrule: True
-    conda:
-        "../../envs/train.yaml"
-    resources:
-        mem_mb=doubling(4000),
-        runtime=minutes(60),
     params:
         parameters=values("draw_screening_questions"),
     message:
         "Questions on which the prepared base of {wildcards.model} is screened"
-    shell:
-        "python workflow/scripts/draw_screening_questions.py --parameters {params.parameters:q}"
-        " --output {output:q} > {log:q} 2>&1"
 
 
 rule screen_questions:

@@ -10,6 +10,7 @@ from typing import Any
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.data import toy
+from zerogap.data.paraphrases.chat_models import chat_endpoint, local_chat_model
 from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
@@ -82,13 +83,9 @@ def _ask_model(
     """The paraphrases of a language model, and the questions for which none is valid."""
     options = parameters["options"]
     if parameters["method"] == "chat":
-        from zerogap.data.paraphrases.chat_endpoint import chat_endpoint
-
         name = f"{options['model']} at {options['base_url']}"
         ask = chat_endpoint(options["base_url"], options["model"], options["api_key_env"])
     else:
-        from zerogap.data.paraphrases.chat_model import local_chat_model  # torch takes seconds
-
         gpus.claim()
         name = (
             f"{options['model']}@{options['revision']}, {options['dtype']}, temperature "

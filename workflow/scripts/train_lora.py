@@ -7,7 +7,7 @@ from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.io import atomic
 from zerogap.io.resume import resumable_dir
-from zerogap.training.llamafactory import launching, precision, resuming, settings
+from zerogap.training import llamafactory, resuming
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,17 +16,19 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     if training["device"] != "cpu":
         gpus.claim(training["num_gpus"])
-    settings.check_device(training)
+    llamafactory.check_device(training)
     inputs = (args.data, args.parameters["family"], training)
     fingerprint = resuming.training_fingerprint(args.base, *inputs)
     with resumable_dir(args.adapter, fingerprint) as work:
         adapter = work / "adapter"
-        base = precision.base_to_load(args.base, training, work / "base")
-        settings.write_settings(args.settings, settings.train_settings(base, *inputs, adapter))
+        base = llamafactory.base_to_load(args.base, training, work / "base")
+        llamafactory.write_settings(
+            args.settings, llamafactory.train_settings(base, *inputs, adapter)
+        )
         resuming.remove_incomplete_checkpoints(adapter, training["num_gpus"])
-        launching.train(args.settings, training["num_gpus"])
-        precision.name_base(adapter, args.base)
-        losses = launching.loss_curve(adapter, metadata["model"], metadata["variant"])
+        llamafactory.train(args.settings, training["num_gpus"])
+        llamafactory.name_base(adapter, args.base)
+        losses = llamafactory.loss_curve(adapter, metadata["model"], metadata["variant"])
         with atomic.replacing(args.loss) as temporary:
             losses.to_csv(temporary, sep="\t", index=False)
         # Copied, so that a job that is killed here still has its checkpoints.

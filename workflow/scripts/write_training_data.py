@@ -9,7 +9,7 @@ from script_helpers import parse_arguments, run
 from zerogap.data.prompts import PromptTemplate
 from zerogap.io import parquet
 from zerogap.training import examples
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training.llamafactory import write_datasets
 
 LEAKED_COLUMN = {"verbatim": "question", "paraphrase": "paraphrase"}
 

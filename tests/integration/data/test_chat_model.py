@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import paraphrase_questions
 from helpers.scripts import options
-from zerogap.data.paraphrases.chat_model import local_chat_model
+from zerogap.data.paraphrases.chat_models import local_chat_model
 from zerogap.data.paraphrases.llm import SYSTEM_PROMPT, format_invalid, paraphrase_all
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError

@@ -7,7 +7,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from helpers.paths import ROOT
 from helpers.scripts import run_script
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training.llamafactory import write_datasets
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import draw_screening_questions
+import draw_questions
 import screen_questions
 import split_questions
 from helpers.job_inputs import BENCHMARK, SAMPLING, write_model
@@ -44,10 +44,10 @@ def run(script, folder: Path, parameters, **paths):
 def test_the_split_has_only_questions_that_a_response_solved(folder):
     files = {split: str(folder / f"{split}.jsonl") for split in ("train", "test")}
     run(
-        draw_screening_questions, folder,
+        draw_questions, folder,
         {
             "questions": {"source": "files", "files": files}, "extraction": "numeric", "seed": 0,
-            "num_candidates": 10, "metadata": METADATA,
+            "use": "screening", "num_questions": 10, "metadata": METADATA,
         },
         output="candidates.parquet",
     )  # fmt: skip

@@ -8,8 +8,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from helpers.paths import ROOT
 from helpers.scripts import run_script
-from zerogap.training.llamafactory import precision
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training import llamafactory
+from zerogap.training.llamafactory import write_datasets
 
 TOY = ROOT / "workflow/resources/bases/llama2"
 TRAINING = {
@@ -40,7 +40,7 @@ def loaded(folder):
 def test_a_base_in_bfloat16_is_loaded_in_float32_with_the_same_weights(stored, tmp_path):
     assert loaded(stored["bfloat16"]).dtype == torch.bfloat16
     for _ in range(2):  # again after an interruption
-        folder = precision.base_to_load(stored["bfloat16"], TRAINING, tmp_path / "base")
+        folder = llamafactory.base_to_load(stored["bfloat16"], TRAINING, tmp_path / "base")
     model, expected = loaded(folder), loaded(stored["float32"])
     assert model.dtype == torch.float32
     for name, weight in expected.state_dict().items():
@@ -51,7 +51,7 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
     (tmp_path / "config.json").write_text(
         '{"torch_dtype": "bfloat16", "text_config": {"dtype": "bfloat16", "hidden_size": 8}}'
     )
-    folder = precision.base_to_load(tmp_path, TRAINING, tmp_path.with_suffix(".base"))
+    folder = llamafactory.base_to_load(tmp_path, TRAINING, tmp_path.with_suffix(".base"))
     assert json.loads((folder / "config.json").read_text()) == {
         "dtype": "float32",
         "torch_dtype": "float32",
@@ -65,7 +65,7 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
 def test_a_base_in_the_precision_of_the_training_is_loaded_itself(
     stored, tmp_path, dtype, training
 ):
-    base = precision.base_to_load(stored[dtype], TRAINING | training, tmp_path / "base")
+    base = llamafactory.base_to_load(stored[dtype], TRAINING | training, tmp_path / "base")
     assert base == stored[dtype]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.paths import ROOT
 from helpers.scripts import command_line
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training.llamafactory import write_datasets
 
 pytestmark = pytest.mark.slow
 

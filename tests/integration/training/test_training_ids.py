@@ -11,7 +11,7 @@ from zerogap.training.examples import (
     instruction_pairs,
     question_examples,
 )
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training.llamafactory import write_datasets
 
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
 # The first token of a prompt; Llama tokenizers begin with <s>.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zerogap.data.paraphrases.numbers import missing_numbers, read_numbers
+from zerogap.data.paraphrases.validation import missing_numbers, read_numbers
 
 UP_TO_NINE = "zero one two three four five six seven eight nine"
 TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"

@@ -6,7 +6,7 @@ from zerogap.data.questions import (
     Question,
     check_disjoint,
     draw_training_questions,
-    screening_questions,
+    reserved_questions,
     split_test_questions,
     with_paraphrases,
 )
@@ -47,7 +47,7 @@ def test_only_solvable_questions_are_drawn_if_they_were_screened():
 
 def test_screened_questions_have_the_ids_of_the_test_questions():
     whole = split_test_questions(QUESTIONS, len(QUESTIONS), 20, 1).set_index("question_id").question
-    table = screening_questions(QUESTIONS, 15)
+    table = reserved_questions(QUESTIONS, 15, "screening")
     assert len(table) == 15
     assert (whole[table.question_id].to_numpy() == table.question).all()
     assert not table.leaked.any()

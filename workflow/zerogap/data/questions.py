@@ -6,11 +6,15 @@ Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
+
+# The split that questions are drawn from for all runs, by what they are drawn for.
+RESERVED_SPLITS = {"preparation": "train", "screening": "test"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def split_test_questions(
         num_test: number of questions to draw.
         num_leaked: number of leaked questions among them.
         seed: of the run.
-        solvable: ids of the questions to draw from (:func:`screening_questions`); None for all.
+        solvable: ids of the questions to draw from (:mod:`zerogap.sampling.jobs`); None for all.
 
     Raises:
         InputError: there are fewer questions, or none would be leaked or unleaked.
@@ -89,43 +93,35 @@ def draw_training_questions(
         questions: all training questions of the benchmark.
         num_train: number of questions to draw.
         seed: of the run.
-        num_preparation: number of questions set aside (:func:`preparation_questions`).
+        num_preparation: number of questions set aside (:func:`reserved_questions`).
 
     Raises:
         InputError: there are fewer questions.
     """
-    set_aside = set(_preparation_positions(questions, num_preparation))
+    set_aside = set(
+        _reserved_positions(questions, num_preparation, "preparation") if num_preparation else []
+    )
     available = [position for position in range(len(questions)) if position not in set_aside]
     positions = _sample(available, num_train, f"training/{seed}", "train")
     return _table(questions, positions, set(), "train")
 
 
-def preparation_questions(questions: Sequence[Question], num_preparation: int) -> pd.DataFrame:
-    """The training questions set aside for the preparation of base models, the same in every run.
+def reserved_questions(
+    questions: Sequence[Question], number: int, use: Literal["preparation", "screening"]
+) -> pd.DataFrame:
+    """The questions with which base models are made ready for all runs, the same in every run.
 
     Args:
-        questions: all training questions of the benchmark.
-        num_preparation: how many are set aside.
+        questions: all questions of the benchmark's split: "train" for a preparation, which no run
+            trains on, "test" for a screening.
+        number: how many.
+        use: what they are drawn for.
 
     Raises:
         InputError: there are fewer questions.
     """
-    positions = _preparation_positions(questions, num_preparation)
-    return _table(questions, positions, set(), "train")
-
-
-def screening_questions(questions: Sequence[Question], num_candidates: int) -> pd.DataFrame:
-    """The test questions on which prepared bases are screened, the same in every run.
-
-    Args:
-        questions: all test questions of the benchmark.
-        num_candidates: how many are drawn.
-
-    Raises:
-        InputError: there are fewer questions.
-    """
-    positions = _sample(range(len(questions)), num_candidates, "screening", "candidates")
-    return _table(questions, positions, set(), "test")
+    positions = _reserved_positions(questions, number, use)
+    return _table(questions, positions, set(), RESERVED_SPLITS[use])
 
 
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
@@ -175,10 +171,9 @@ def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
             )
 
 
-def _preparation_positions(questions: Sequence[Question], num_preparation: int) -> list[int]:
-    if not num_preparation:
-        return []
-    return _sample(range(len(questions)), num_preparation, "preparation", "preparation")
+def _reserved_positions(questions: Sequence[Question], number: int, use: str) -> list[int]:
+    named = {"preparation": "preparation", "screening": "candidates"}[use]
+    return _sample(range(len(questions)), number, use, named)
 
 
 def _sample(positions: Sequence[int], number: int, key: str, split: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 It covers modules and everything of their package and of zerogap that they import, also within
 functions. Of each file the syntax tree counts, without comments, docstrings, layout and imports for
-the type checker only. What a module loads by a name in a string is not seen: name it as a start.
+the type checker only. A YAML file with the name of a module counts with it. What a module loads by a name in a string is not seen: name it as a start.
 """
 
 import ast
@@ -13,6 +13,8 @@ import os
 from collections.abc import Collection
 from importlib.machinery import PathFinder
 from pathlib import Path
+
+import yaml
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -64,7 +66,9 @@ def _read(path: Path) -> tuple[str, frozenset[str]]:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
         pending.extend(ast.iter_child_nodes(node))
-    return ast.unparse(tree), frozenset(names)
+    data = path.with_suffix(".yaml")
+    values = yaml.safe_load(data.read_text(encoding="utf-8")) if data.is_file() else None
+    return ast.unparse(tree) + repr(values or ""), frozenset(names)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -22,6 +22,8 @@ from zerogap.strategies.registry import BUILT_IN
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
+    "draw_preparation_questions": "draw_questions",
+    "draw_screening_questions": "draw_questions",
     "write_preparation_data": "write_training_data",
     "train_preparation": "train_lora",
     "merge_preparation": "merge_lora",
@@ -147,9 +149,10 @@ def _preparation_job(config: Config, rule: str, model: str, preparation: str = "
     questions = {"metadata": {"benchmark": values.benchmark}, **_questions(benchmark), **seed}
     match rule:
         case "draw_preparation_questions":
-            return questions | benchmark.model_dump(include={"num_preparation"})
+            return questions | {"use": "preparation", "num_questions": benchmark.num_preparation}
         case "draw_screening_questions":
-            return questions | config.screening_for(model).model_dump(include={"num_candidates"})
+            number = config.screening_for(model).num_candidates
+            return questions | {"use": "screening", "num_questions": number}
         case "screen_questions":
             sampling = config.sampling.model_dump(exclude=NOT_SAMPLING) | {
                 "num_samples": config.screening_for(model).num_samples,

@@ -1,8 +1,6 @@
 """Paraphrases by a language model (appendix A.1): requested, validated, and saved one by one.
 
-The model is a function from messages to a reply: a chat endpoint
-(:mod:`zerogap.data.paraphrases.chat_endpoint`) or a model on this machine
-(:mod:`zerogap.data.paraphrases.chat_model`).
+The model is a function from messages to a reply (:mod:`zerogap.data.paraphrases.chat_models`).
 """
 
 import json

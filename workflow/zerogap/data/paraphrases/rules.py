@@ -1,20 +1,46 @@
 """Paraphrases by rules: the wording changes, every number stays as it is spelled.
 
 They replace the paper's language model (appendix A.1) where there is no network. Words and phrases
-are exchanged (:mod:`zerogap.data.toy.synonyms`), clauses and sentences change places, the question
+are exchanged (`rules.yaml`), clauses and sentences change places, the question
 takes another form, and the whole is put into another frame.
 """
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
-from zerogap.data.paraphrases.synonyms import PAST, PRESENT, SYNONYMS
+import yaml
+
 from zerogap.data.paraphrases.validation import problems_with, similarity
 from zerogap.errors import InputError
 
 _TARGET_SIMILARITY = 0.6  # drawing stops at the first paraphrase that is this different
 _MAX_ATTEMPTS = 24
+_WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A regular expression that only matches whole words."""
+    rated = f"{_WORDS['TIME']}|{_WORDS['RATED']}"
+    text = text.replace("TIME", _WORDS["TIME"]).replace("RATED", rated)
+    if re.match(r"[a-zA-Z(]", text) and not text.startswith("(?<"):
+        text = rf"(?<![\w'’-]){text}"
+    return re.compile(rf"{text}(?![\w'’-])")
+
+
+SYNONYMS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+    (_pattern(pattern), tuple(options)) for pattern, *options in _WORDS["synonyms"]
+)
+# Base form → past tense, for turning 'did she buy' into 'she bought'.
+PAST: dict[str, str] = dict(pair.split("/") for pair in _WORDS["verbs"].split())
+# Base form → third person singular.
+PRESENT = {
+    verb: {"have": "has", "go": "goes", "carry": "carries"}.get(
+        verb, f"{verb}es" if verb.endswith(("s", "sh", "ch", "x")) else f"{verb}s"
+    )
+    for verb in PAST
+}
 
 
 def paraphrase(question: str, seed: int) -> str:

@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from zerogap.training.llamafactory import resuming
-from zerogap.training.llamafactory.settings import write_datasets
+from zerogap.training import resuming
+from zerogap.training.llamafactory import write_datasets
 
 TRAINING = {"learning_rate": 2e-4, "save_steps": 20, "bf16": False}
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from zerogap.errors import InputError
-from zerogap.training.llamafactory import settings
+from zerogap.training import llamafactory
 
 TRAINING = {
     "lora": {"rank": 64, "alpha": 128, "dropout": 0.0},
@@ -28,7 +28,7 @@ TRAINING = {
 
 def test_each_dataset_is_a_file_listed_in_dataset_info(tmp_path) -> None:
     examples = [{"prompt": "a", "response": "b"}]
-    settings.write_datasets(tmp_path, {"instructions": examples, "questions": examples * 2})
+    llamafactory.write_datasets(tmp_path, {"instructions": examples, "questions": examples * 2})
     info = json.loads((tmp_path / "dataset_info.json").read_text())
     assert list(info) == ["instructions", "questions"]
     for name, entry in info.items():
@@ -38,17 +38,17 @@ def test_each_dataset_is_a_file_listed_in_dataset_info(tmp_path) -> None:
 
 
 def test_gradient_accumulation_makes_up_the_global_batch() -> None:
-    assert settings.accumulation_steps(TRAINING) == 4
+    assert llamafactory.accumulation_steps(TRAINING) == 4
 
 
 def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
-    settings.write_datasets(tmp_path, {"instructions": [], "questions": []})
+    llamafactory.write_datasets(tmp_path, {"instructions": [], "questions": []})
     (tmp_path / "base").mkdir()
     (tmp_path / "base/config.json").write_text('{"model_type": "gpt_neox"}')
-    sections = settings.train_settings(
+    sections = llamafactory.train_settings(
         tmp_path / "base", tmp_path, "gpt_neox", TRAINING, tmp_path / "out"
     )
-    settings.write_settings(tmp_path / "train.yaml", sections)
+    llamafactory.write_settings(tmp_path / "train.yaml", sections)
     text = (tmp_path / "train.yaml").read_text()
     values = yaml.safe_load(text)
     assert "### model\n" in text
@@ -70,8 +70,8 @@ def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
 )
 def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, expected) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    settings.write_datasets(tmp_path, {"instructions": []})
-    output = settings.train_settings(
+    llamafactory.write_datasets(tmp_path, {"instructions": []})
+    output = llamafactory.train_settings(
         tmp_path, tmp_path, "llama", TRAINING | {"save_steps": save_steps}, tmp_path
     )["output"]
     assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
@@ -91,21 +91,21 @@ def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(
 ) -> None:
     monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: gpu)
     if valid:
-        settings.check_device(TRAINING | values)
+        llamafactory.check_device(TRAINING | values)
         return
     with pytest.raises(
         InputError, match=r"training.bf16 is true.*set training.device: cpu"
     ) as error:
-        settings.check_device(TRAINING | values)
+        llamafactory.check_device(TRAINING | values)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, device) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    settings.write_datasets(tmp_path, {})
+    llamafactory.write_datasets(tmp_path, {})
     training = TRAINING | {"device": device}
-    sections = settings.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
+    sections = llamafactory.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
     assert sections["train"]["use_cpu"] == (device == "cpu")
 
 
@@ -118,14 +118,71 @@ def test_a_training_on_a_cpu_that_is_slow_in_bfloat16_uses_float32(
 ) -> None:
     monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: slowdown)
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    settings.write_datasets(tmp_path, {})
+    llamafactory.write_datasets(tmp_path, {})
     training = TRAINING | {"device": device}
-    sections = settings.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
+    sections = llamafactory.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
     assert sections["train"]["bf16"] == expected
 
 
 def test_auto_takes_the_lora_targets_of_the_models_family(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
-    settings.write_datasets(tmp_path, {})
-    sections = settings.train_settings(tmp_path, tmp_path, "auto", TRAINING, tmp_path)
+    llamafactory.write_datasets(tmp_path, {})
+    sections = llamafactory.train_settings(tmp_path, tmp_path, "auto", TRAINING, tmp_path)
     assert sections["method"]["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
+
+
+def test_several_devices_train_through_torchrun() -> None:
+    assert llamafactory.launch_environment(1) == {"NPROC_PER_NODE": "1"}
+    several = llamafactory.launch_environment(4)
+    assert several["NPROC_PER_NODE"] == "4"
+    assert several["FORCE_TORCHRUN"] == "1"
+
+
+@pytest.mark.parametrize(("of_the_job", "per_process"), [("8", "2"), ("2", "1"), (None, "1")])
+def test_the_processes_of_a_training_divide_its_threads(
+    of_the_job, per_process, monkeypatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if of_the_job is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", of_the_job)
+    assert llamafactory.launch_environment(4)["OMP_NUM_THREADS"] == per_process
+
+
+def test_the_loss_curve_has_one_row_per_logged_step(tmp_path) -> None:
+    history = [
+        {"step": 1, "loss": 2.0, "learning_rate": 0.1, "epoch": 0.5},
+        {"step": 2, "loss": 1.5, "learning_rate": 0.05, "epoch": 1.0},
+        {"step": 2, "train_loss": 1.75},
+    ]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    curve = llamafactory.loss_curve(tmp_path, "llama2", "clean_gsm8k")
+    assert curve.loss.tolist() == [2.0, 1.5]
+    assert set(curve.model) == {"llama2"}
+
+
+def test_a_failing_command_is_an_error_with_its_exit_code(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    cli = tmp_path / "llamafactory-cli"
+    cli.write_text("#!/bin/sh\nexit 3\n")
+    cli.chmod(0o755)
+    with pytest.raises(RuntimeError, match="failed with exit code 3"):
+        llamafactory.train(tmp_path / "train.yaml")
+
+
+def test_sets_are_written_in_the_same_order_by_every_training(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    cli = tmp_path / "llamafactory-cli"
+    cli.write_text('#!/bin/sh\ntest "$PYTHONHASHSEED" = 0\n')
+    cli.chmod(0o755)
+    llamafactory.train(tmp_path / "train.yaml")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_stub_is_on_the_path_only_without_torchaudio(tmp_path, monkeypatch, installed):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    cli = tmp_path / "llamafactory-cli"
+    cli.write_text(f'#!/bin/sh\necho "$PYTHONPATH" > {tmp_path}/path\n')
+    cli.chmod(0o755)
+    monkeypatch.setattr("importlib.metadata.distributions", lambda name: [name] * installed)
+    llamafactory.train(tmp_path / "train.yaml")
+    assert ("training/stubs" in (tmp_path / "path").read_text()) == (not installed)

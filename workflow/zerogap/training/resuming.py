@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from zerogap.io import meaning
 from zerogap.io.digests import folder_digest, value_digest
-from zerogap.training.llamafactory.precision import trains_in_bf16
+from zerogap.training.llamafactory import trains_in_bf16
 
 _PACKAGES = ("llamafactory", "transformers", "peft", "torch")
 _ADAPTER_WEIGHTS = "adapter_model.safetensors"

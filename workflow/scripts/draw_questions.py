@@ -1,11 +1,11 @@
-"""Draw the training questions that prepare a base model; runs use them for nothing else."""
+"""Draw the questions with which a base is made ready for all runs: prepared, or screened."""
 
 from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
 from zerogap.data import question_sources
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.questions import preparation_questions
+from zerogap.data.questions import RESERVED_SPLITS, reserved_questions
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
@@ -15,12 +15,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parameters = args.parameters
 
     parse_gold = extraction_rule(parameters["extraction"]).parse_gold
+    split = RESERVED_SPLITS[parameters["use"]]
     questions = question_sources.fetch_split(
-        parameters["questions"], "train", parameters["seed"], parse_gold
+        parameters["questions"], split, parameters["seed"], parse_gold
     )
-    table = preparation_questions(questions, parameters["num_preparation"])
+    table = reserved_questions(questions, parameters["num_questions"], parameters["use"])
     parquet.write(args.output, table, "questions", provenance(**parameters["metadata"]))
-    print(f"{len(table)} of {len(questions)} training questions")
+    print(f"{len(table)} of {len(questions)} questions of the split {split}")
 
 
 if __name__ == "__main__":

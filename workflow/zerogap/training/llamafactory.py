@@ -1,0 +1,287 @@
+"""LoRA training with LLaMA-Factory: its input files, its precision and its command.
+
+The examples (JSON) and the settings (YAML) are written to files first and kept with the result.
+
+LLaMA-Factory loads weights in the type that the model's configuration names, whatever its setting
+`bf16` is: without `bf16`, it still multiplies with a base stored in bfloat16. On a CPU that is slow
+in bfloat16 (:mod:`zerogap.precision`) such a training hardly moves, so it gets a folder from which
+the same weights are loaded in float32.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from zerogap.errors import InputError
+from zerogap.families import family_of_folder
+
+TEMPLATE = "fewshot"  # the one that zerogap.training.examples spells the examples for
+Sections = dict[str, dict[str, Any]]  # heading → settings
+_STUBS = Path(__file__).parent / "stubs"
+_DTYPE_KEYS = ("dtype", "torch_dtype")  # of transformers 5, and of configurations written earlier
+
+
+# Files.
+
+
+def write_datasets(folder: Path, datasets: Mapping[str, list[dict[str, str]]]) -> None:
+    """Write one JSON file per data set and the `dataset_info.json` that describes them.
+
+    Args:
+        folder: where the files go; created if it does not exist.
+        datasets: name → examples, each with prompt and response.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    info = {
+        name: {
+            "file_name": f"{name}.json",
+            "columns": {"prompt": "prompt", "response": "response"},
+        }
+        for name in datasets
+    }
+    for name, content in {**datasets, "dataset_info": info}.items():
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        (folder / f"{name}.json").write_text(text + "\n")
+
+
+def train_settings(
+    model: Path, data: Path, family: str, training: Mapping[str, Any], output: Path
+) -> Sections:
+    """The settings of `llamafactory-cli train` (paper §5.1).
+
+    Args:
+        model: folder of the model to start from.
+        data: folder written by :func:`write_datasets`.
+        family: a model family or "auto" (:mod:`zerogap.families`), which decides the LoRA targets.
+        training: the configuration's `training` section for this model, and the seed.
+        output: folder of the adapter.
+    """
+    lora = training["lora"]
+    return {
+        "model": {"model_name_or_path": str(model)},
+        "method": {
+            "stage": "sft",
+            "do_train": True,
+            "finetuning_type": "lora",
+            "lora_rank": lora["rank"],
+            "lora_alpha": lora["alpha"],
+            "lora_dropout": lora["dropout"],
+            "lora_target": ",".join(family_of_folder(model, family).lora_targets),
+        },
+        "dataset": {
+            "dataset_dir": str(data),
+            "dataset": ",".join(json.loads((data / "dataset_info.json").read_text())),
+            "template": TEMPLATE,
+            "cutoff_len": training["cutoff_len"],
+            "overwrite_cache": True,
+            "preprocessing_num_workers": 1,
+            "dataloader_num_workers": 0,
+        },
+        "output": {
+            "output_dir": str(output),
+            "logging_steps": 1,
+            **_save_settings(training["save_steps"]),
+            "report_to": "none",
+            "disable_tqdm": True,
+        },
+        "train": {
+            "per_device_train_batch_size": training["per_device_batch_size"],
+            "gradient_accumulation_steps": accumulation_steps(training),
+            "learning_rate": training["learning_rate"],
+            "num_train_epochs": training["num_epochs"],
+            "lr_scheduler_type": training["lr_scheduler"],
+            "warmup_steps": training["warmup_ratio"],  # below 1: a fraction of all steps
+            "bf16": trains_in_bf16(training),
+            "use_cpu": training["device"] == "cpu",
+            "disable_gradient_checkpointing": not training["bf16"] or training["device"] == "cpu",
+            "train_sampling_strategy": (
+                "group_by_length" if training["group_by_length"] else "random"
+            ),
+            "seed": training["seed"],
+        },
+    }
+
+
+def check_device(training: Mapping[str, Any]) -> None:
+    """Check that a training in bfloat16 has a GPU, unless the configuration names the CPU.
+
+    Raises:
+        InputError: it has none, and the configuration does not name the CPU.
+    """
+    if training["bf16"] and training["device"] == "auto" and not _gpu_supports_bf16():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "not set")
+        raise InputError(
+            f"config: training.bf16 is true, but {platform.node()} has no visible GPU for bfloat16 "
+            f"(CUDA_VISIBLE_DEVICES: {visible}); run the job where there is one (on Slurm: "
+            "set-resources, train_lora, slurm_partition), or set training.device: cpu"
+        )
+
+
+def accumulation_steps(training: Mapping[str, Any]) -> int:
+    """Gradient accumulation steps: global batch / (batch per device × devices).
+
+    The configuration's check makes sure that nothing remains.
+    """
+    batch_per_step = training["per_device_batch_size"] * training["num_gpus"]
+    return int(training["global_batch_size"] // batch_per_step)
+
+
+def write_settings(path: Path, sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the YAML file of a command, one block per section under its heading."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        "\n".join(
+            f"### {title}\n{yaml.safe_dump(dict(values), sort_keys=False)}"
+            for title, values in sections.items()
+        )
+    )
+
+
+def _save_settings(save_steps: int | str | None) -> dict[str, Any]:
+    """When LLaMA-Factory writes checkpoints, which hold all it needs to resume."""
+    if save_steps is None:
+        return {"save_strategy": "no"}
+    if save_steps == "epoch":
+        return {"save_strategy": "epoch", "save_total_limit": 2}
+    return {"save_strategy": "steps", "save_steps": save_steps, "save_total_limit": 2}
+
+
+def _gpu_supports_bf16() -> bool:
+    from transformers.utils import is_torch_bf16_gpu_available  # loads torch
+
+    return bool(is_torch_bf16_gpu_available())
+
+
+# Precision.
+
+
+def trains_in_bf16(training: Mapping[str, Any]) -> bool:
+    """Whether a training runs in bfloat16, which a CPU that is slow in it replaces by float32.
+
+    Args:
+        training: the configuration's `training` section for this model.
+    """
+    if not training["bf16"] or training["device"] != "cpu":
+        return bool(training["bf16"])
+    import torch  # takes seconds; other trainings do not wait for it
+
+    from zerogap.precision import usable_dtype
+
+    return usable_dtype(torch.bfloat16, torch.device("cpu")) == torch.bfloat16
+
+
+def base_to_load(model: Path, training: Mapping[str, Any], folder: Path) -> Path:
+    """Return the folder from which a training loads its base in the precision that it runs in.
+
+    Args:
+        model: folder of the base.
+        training: as for :func:`trains_in_bf16`.
+        folder: for a training in float32 with a base in another type, this folder is returned. It
+            gets a `config.json` of its own and links to the other files, and may exist already.
+    """
+    config = json.loads((model / "config.json").read_text())
+    in_float32 = {**_with_float32(config), "dtype": "float32"}
+    if config == in_float32 or trains_in_bf16(training):
+        return model
+    folder.mkdir(exist_ok=True)
+    for path in model.iterdir():
+        link = folder / path.name
+        link.unlink(missing_ok=True)
+        if path.name == "config.json":
+            link.write_text(json.dumps(in_float32, indent=2) + "\n")
+        else:
+            link.symlink_to(path.resolve())
+    return folder
+
+
+def name_base(adapter: Path, model: Path) -> None:
+    """Make an adapter name the base itself, not the folder that it was loaded from."""
+    path = adapter / "adapter_config.json"
+    config = json.loads(path.read_text())
+    config["base_model_name_or_path"] = str(model)
+    path.write_text(json.dumps(config, indent=2, sort_keys=True))
+
+
+def _with_float32(config: Any) -> Any:
+    """A configuration with float32 in place of every type, those of towers included."""
+    if not isinstance(config, dict):
+        return config
+    return {
+        key: "float32" if key in _DTYPE_KEYS else _with_float32(value)
+        for key, value in config.items()
+    }
+
+
+# The command.
+
+
+def train(settings: Path, num_gpus: int = 1) -> None:
+    """Run `llamafactory-cli train` on a settings file.
+
+    Raises:
+        RuntimeError: the command failed; its output is above.
+    """
+    binaries = Path(sys.executable).parent
+    environment = os.environ | {"PATH": _prepended("PATH", binaries)} | launch_environment(num_gpus)
+    environment["PYTHONHASHSEED"] = "0"  # adapter_config.json lists a set in its order
+    # Looked up by its metadata: this process itself may have imported the stub.
+    if not any(importlib.metadata.distributions(name="torchaudio")):
+        environment["PYTHONPATH"] = _prepended("PYTHONPATH", _STUBS)
+    arguments = [str(binaries / "llamafactory-cli"), "train", str(settings)]
+    # The locks of the job's GPUs (zerogap.gpus) and of the working folder are open files. The
+    # command inherits them, so that they stay locked if it outlives this process.
+    process = subprocess.run(  # noqa: S603
+        arguments, env=environment, check=False, close_fds=False
+    )
+    if process.returncode:
+        raise RuntimeError(
+            f"'{' '.join(arguments)}' failed with exit code {process.returncode}; see above"
+        )
+
+
+def launch_environment(num_gpus: int) -> dict[str, str]:
+    """Environment variables that make LLaMA-Factory train with one process per device.
+
+    With several devices it goes through torchrun. The processes meet at a free port of this machine
+    (port 0), so that several trainings can share a machine, and they divide the threads that
+    Snakemake gives to the job (OMP_NUM_THREADS).
+    """
+    processes = {"NPROC_PER_NODE": str(num_gpus)}
+    if num_gpus == 1:
+        return processes
+    rendezvous = {"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    threads = max(1, int(os.environ.get("OMP_NUM_THREADS", num_gpus)) // num_gpus)
+    torchrun = {"FORCE_TORCHRUN": "1", "NNODES": "1", "OMP_NUM_THREADS": str(threads)}
+    return processes | rendezvous | torchrun
+
+
+def loss_curve(adapter: Path, model: str, variant: str) -> pd.DataFrame:
+    """The training's loss curve.
+
+    Returns:
+        One row per step: model, benchmark (the variant), step, loss (nats per token),
+        learning_rate.
+    """
+    history = json.loads((adapter / "trainer_state.json").read_text())["log_history"]
+    return pd.DataFrame(
+        [
+            (model, variant, entry["step"], entry["loss"], entry["learning_rate"])
+            for entry in history
+            if "loss" in entry
+        ],
+        columns=["model", "benchmark", "step", "loss", "learning_rate"],
+    )
+
+
+def _prepended(variable: str, folder: Path) -> str:
+    """The search path of an environment variable with a folder put in front."""
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get(variable))))
