@@ -29,6 +29,7 @@ FILES = {
     "__init__.py": "",
     "mine.py": MODULE,
     "helper.py": "def half(value):\n    return value / 2\n",
+    "helper.yaml": "key: 1\n",
     "sibling.py": "",
     "lazy.py": "",
     "types.py": "Number = float\n",
@@ -66,6 +67,7 @@ def digest(tmp_path, monkeypatch):
         ("mine.py", '"""A module."""', ""),
         ("mine.py", "half(value)", "half(\n            value\n        )"),
         ("types.py", "float", "int"),
+        ("helper.yaml", "1", "1 # a comment"),
         ("unused.py", "", "x = 1"),
     ],
 )
@@ -78,6 +80,7 @@ def test_comments_layout_types_and_other_modules_mean_nothing(digest, name, old,
     [
         ("mine.py", "half(value)", "half(value) + 1"),
         ("helper.py", "/ 2", "/ 3"),
+        ("helper.yaml", "1", "2"),
         ("sibling.py", "", "x = 1"),
         ("lazy.py", "", "x = 1"),
         ("__init__.py", "", "x = 1"),

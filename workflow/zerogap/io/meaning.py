@@ -2,7 +2,8 @@
 
 It covers modules and everything of their package and of zerogap that they import, also within
 functions. Of each file the syntax tree counts, without comments, docstrings, layout and imports for
-the type checker only. A YAML file with the name of a module counts with it. What a module loads by a name in a string is not seen: name it as a start.
+the type checker only. A YAML file with the name of a module counts as its part. What a module loads
+by a name in a string is not seen: name it as a start.
 """
 
 import ast

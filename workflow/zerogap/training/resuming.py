@@ -37,7 +37,7 @@ def training_fingerprint(
         "data": value_digest([path.read_text() for path in sorted(data.glob("*.json"))]),
         "model": folder_digest(model),
         "versions": [importlib.metadata.version(package) for package in _PACKAGES],
-        "code": meaning.digest("zerogap.training.llamafactory.settings"),
+        "code": meaning.digest("zerogap.training.llamafactory"),
     }
 
 
