@@ -80,7 +80,7 @@ vllm-test: ## test the strategies inside vLLM for CPUs, in an environment of its
 	  HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 .venv/vllm/bin/python -m pytest --confcutdir tests/vllm tests/vllm; \
 	else echo "vllm-test was skipped: vLLM for CPUs could not be installed (the reason is above)"; fi
 
-vllm: .venv/ready ## install vLLM for GPUs in an environment of its own, for decoding.engine (docs/vllm.md)
+vllm: .venv/ready ## install vLLM for GPUs in an environment of its own, for decoding.engine (docs/railcap.md#vllm)
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
 	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python $(VLLM_PINS) --editable .
 

@@ -55,6 +55,17 @@ def test_mentioned_configuration_keys_exist(page: Path) -> None:
             assert any(pattern.fullmatch(key) for pattern in PATTERNS), key
 
 
+def test_pages_named_in_code_exist() -> None:
+    folders = [ROOT / name for name in ("workflow", "profiles", "benchmarks", "tests")]
+    files = [
+        p for folder in folders for kind in ("py", "smk", "yaml") for p in folder.rglob(f"*.{kind}")
+    ]
+    for file in [*files, ROOT / "config.yaml", ROOT / "Makefile"]:
+        for name, anchor in re.findall(r"\bdocs/([\w-]+\.md)(?:#([\w-]+))?", file.read_text()):
+            assert (ROOT / "docs" / name).exists(), f"{file}: {name}"
+            assert not anchor or anchor in anchors(ROOT / "docs" / name), f"{file}: {anchor}"
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     listed = set(re.findall(r"(?m)^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text()))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}

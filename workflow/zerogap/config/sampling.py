@@ -38,7 +38,7 @@ class Decoding(Section):
 
     engine: Literal["auto", "zerogap", "vllm"] = Field(
         description=(
-            "Our engine, or vLLM where it can decode (docs/vllm.md); `auto`: vLLM if a build "
+            "Our engine, or vLLM where it can decode (docs/railcap.md); `auto`: vLLM if a build "
             "for GPUs is installed."
         )
     )

@@ -90,7 +90,7 @@ def _meaning(summary: Summary) -> str:
         return (
             "What this says: most of the score is lost off the trajectory, but where it is lost "
             "the responses vary. By itself, that is not evidence of memorisation: RailCap also "
-            "takes the score of models that never saw the questions (docs/toy-models.md)."
+            "takes the score of models that never saw the questions (docs/results.md)."
         )
     return (
         "What this says: no question shows both signs of memorisation. Contamination that does not "

@@ -2,7 +2,7 @@
 
 Importing this module registers the type. Batching, chat templates and generation arguments are
 those of the harness; only what a strategy changes is added. Before the requests of a call are
-answered, each one's greedy trajectory is decoded once, whatever its `repeats` (docs/lm-eval.md).
+answered, each one's greedy trajectory is decoded once, whatever its `repeats` (docs/railcap.md).
 """
 
 import inspect

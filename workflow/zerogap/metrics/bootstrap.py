@@ -138,7 +138,7 @@ def stratified_means(
     - The variance is itself estimated. All influences are widened as the quantile of Student's t
       is, with Satterthwaite's degrees of freedom if questions vary equally in all strata.
 
-    Coverage: docs/metric-study.md.
+    Coverage: docs/metric.md.
 
     Args:
         draws: (resamples, questions), how often each question was drawn.

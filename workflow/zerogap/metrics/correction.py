@@ -18,7 +18,7 @@ distribution. The maximum itself is a handful of spikes that leave strata empty 
 little mass moves to neighbouring points after each step (smoothed EM: Silverman et al., JRSS B 52,
 1990): along constant gaps, and along p = 0 and p = 1, so that restored, never solved and always
 solved questions stay so. Start, smoothing and number of steps were chosen by simulation with known
-probabilities (docs/metric-study.md).
+probabilities (docs/metric.md).
 """
 
 import numpy as np

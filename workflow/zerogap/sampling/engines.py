@@ -1,7 +1,7 @@
 """vLLM as an installed program, and which engine a run decodes with.
 
 vLLM needs other versions of libraries than the rest of the workflow, so it has an environment of
-its own, `.venv/vllm` or that of `envs/vllm.yaml` (docs/vllm.md).
+its own, `.venv/vllm` or that of `envs/vllm.yaml` (docs/railcap.md#vllm).
 """
 
 import importlib.metadata
@@ -54,7 +54,7 @@ def required_vllm() -> Vllm:
     if vllm is None:
         raise InputError(
             "decoding.engine is vllm, but vLLM is neither installed here nor in .venv/vllm; "
-            "install it (docs/vllm.md), or set decoding.engine: zerogap"
+            "install it (docs/railcap.md#vllm), or set decoding.engine: zerogap"
         )
     if _is_too_old(vllm):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Greedy trajectories and responses from vLLM instead of our engine (docs/vllm.md)."""
+"""Greedy trajectories and responses from vLLM instead of our engine (docs/railcap.md#vllm)."""
 
 import contextlib
 import dataclasses
@@ -112,7 +112,7 @@ def started(
             max_model_len=max(len(p.token_ids) for p in prompts) + max_new_tokens,
             generation_config="vllm",  # not the model's own defaults
             enable_prefix_caching=True,
-            async_scheduling=False,  # needed by the strategies, docs/vllm.md
+            async_scheduling=False,  # needed by the strategies, docs/railcap.md#vllm
             enable_chunked_prefill=is_gpu,  # with seeds it fails on CPUs
             enforce_eager=not is_gpu,  # compiling takes minutes
             **options,

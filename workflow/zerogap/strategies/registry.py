@@ -19,7 +19,7 @@ class BuiltIn:
         filters_responses: it draws no responses but filters those of another strategy (config key
             `filter_of`).
         acts_on_rail: it acts where a response is on the rail, and nowhere else.
-        runs_in_vllm: vLLM can sample under it as well as our engine (docs/vllm.md).
+        runs_in_vllm: vLLM can sample under it as well as our engine (docs/railcap.md#vllm).
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""RailCap and LNE-blocking inside vLLM, request by request (docs/vllm.md).
+"""RailCap and LNE-blocking inside vLLM, request by request (docs/railcap.md#vllm).
 
 vLLM finds the two processors below through the entry points `vllm.logits_processors`. A request
 asks for them in `SamplingParams(extra_args=...)`; other requests are left alone.
