@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from helpers.cpu import skip_without_dot_products
-from zerogap.engine import cpu_kernels
+from zerogap.engine import kernels
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def threads():
 
 
 @pytest.fixture(params=["kernel", "PyTorch"])
-def way(request, monkeypatch):
-    """Products and attention in bfloat16 in both ways, whichever is the faster on this CPU."""
+def kernel_backend(request, monkeypatch):
+    """Products and attention in bfloat16 compiled and not, whichever is the faster on this CPU."""
     if request.param == "kernel":
         skip_without_dot_products()
-    monkeypatch.setattr(cpu_kernels, "has_products", lambda: request.param == "kernel")
+    monkeypatch.setattr(kernels, "has_dot_products", lambda: request.param == "kernel")
     return request.param

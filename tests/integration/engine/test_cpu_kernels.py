@@ -8,19 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb
 
-from zerogap.engine import cpu_kernels, cpu_kernels_numba, row_kernels
 from zerogap.engine.drawing import draw
+from zerogap.engine.kernels import cpu_own_tokens, cpu_rows, row_kernels
 
 
 def attention_case(rows, heads, groups, prefix, dtype, size=40):
-    """Arguments of `cpu_kernels.attend`, and its result by one softmax over all keys in float64."""
+    """Arguments of `attend`, and its result by one softmax over all keys in float64."""
     torch.manual_seed(0)
     width, questions, cells = 19, 3, rows // 3 + 2
     query = (torch.randn(rows, heads * groups, size) * (40 / size) ** 0.5).to(dtype)
     of_prefix = torch.randn(heads, rows * groups, size).to(dtype)
     of_question = torch.randn(questions, heads, cells * groups, size).to(dtype)
     key, value = (torch.randn(rows + 2, width, heads, size).to(dtype) for _ in range(2))
-    num_own = torch.randint(1, width + 1, (rows,))
+    num_generated = torch.randint(1, width + 1, (rows,))
     cell = torch.randperm(questions * cells)[:rows]
     to_prefix = torch.randn(heads, rows * groups)
     to_question = torch.randn(questions, heads, cells * groups)
@@ -31,7 +31,9 @@ def attention_case(rows, heads, groups, prefix, dtype, size=40):
         read, member = divmod(head, groups)
         question, in_question = divmod(int(cell[row]), cells)
         in_prefix, in_question = row * groups + member, in_question * groups + member
-        own_key, own_value = (part[row, : num_own[row], read].double() for part in (key, value))
+        own_key, own_value = (
+            part[row, : num_generated[row], read].double() for part in (key, value)
+        )
         others = [to_prefix[read, in_prefix], to_question[question, read, in_question]]
         scores = torch.cat([own_key @ query[row, head].double(), torch.stack(others).double()])
         outs = [of_prefix[read, in_prefix], of_question[question, read, in_question]]
@@ -40,7 +42,7 @@ def attention_case(rows, heads, groups, prefix, dtype, size=40):
     arguments = (
         query,
         (key, value),
-        num_own,
+        num_generated,
         (of_prefix, to_prefix),
         (of_question, to_question),
         cell,
@@ -53,7 +55,7 @@ def attention_case(rows, heads, groups, prefix, dtype, size=40):
 @pytest.mark.parametrize("prefix", [True, False])
 def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, prefix, dtype):
     arguments, expected = attention_case(rows, heads, groups, prefix, dtype)
-    out = cpu_kernels.attend(*arguments)
+    out = cpu_own_tokens.attend(*arguments)
     assert out.dtype == dtype
     # Sums are float32 in both, and rounded once.
     rounding = 2**-8 if dtype == torch.bfloat16 else 0
@@ -66,7 +68,7 @@ def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, prefix, dty
 )
 def test_heads_may_have_any_size_and_share_keys_in_groups_of_any_size(groups, size, dtype):
     arguments, expected = attention_case(3, 2, groups, True, dtype, size)
-    out = cpu_kernels.attend(*arguments).double()
+    out = cpu_own_tokens.attend(*arguments).double()
     rounding = 2**-8 if dtype == torch.bfloat16 else 0
     torch.testing.assert_close(out, expected, rtol=1e-5 + rounding, atol=1e-5)
 
@@ -74,9 +76,9 @@ def test_heads_may_have_any_size_and_share_keys_in_groups_of_any_size(groups, si
 @pytest.mark.parametrize("nan", [float("nan"), -float("nan")])
 def test_a_nan_among_a_rows_own_keys_reaches_its_result_alone(nan):
     arguments, _ = attention_case(3, 2, 2, True, torch.bfloat16)
-    _, (key, _), num_own, *_ = arguments
-    key[1, num_own[1] - 1] = nan
-    out = cpu_kernels.attend(*arguments)
+    _, (key, _), num_generated, *_ = arguments
+    key[1, num_generated[1] - 1] = nan
+    out = cpu_own_tokens.attend(*arguments)
     assert out.isnan().all(-1).all(-1).tolist() == [False, True, False]
 
 
@@ -85,32 +87,20 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
     logits, uniform = torch.randn(100, 300).bfloat16(), torch.rand(100, dtype=torch.float64)
     row = torch.randperm(100)
     threads(1)
-    whole, drawn = cpu_kernels.attend(*arguments), cpu_kernels.draw(logits, uniform, 0.7, row)
+    whole, drawn = cpu_own_tokens.attend(*arguments), cpu_rows.draw(logits, uniform, 0.7, row)
     for count in (2, 3, 5):
         threads(count)
-        assert cpu_kernels.attend(*arguments).equal(whole)
-        assert cpu_kernels.draw(logits, uniform, 0.7, row).equal(drawn)
-    query, own, num_own, prefix, question, cell = arguments
+        assert cpu_own_tokens.attend(*arguments).equal(whole)
+        assert cpu_rows.draw(logits, uniform, 0.7, row).equal(drawn)
+    query, own, num_generated, prefix, question, cell = arguments
     some = torch.tensor([41, 7, 99])
     own = tuple(part[some] for part in own)
     # Two query heads read the same keys.
     prefix = tuple(part[:, (2 * some[:, None] + torch.arange(2)).flatten()] for part in prefix)
-    few = cpu_kernels.attend(query[some], own, num_own[some], prefix, question, cell[some])
+    few = cpu_own_tokens.attend(query[some], own, num_generated[some], prefix, question, cell[some])
     assert few.equal(whole[some])
     monkeypatch.setattr(row_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP
-    assert cpu_kernels.attend(*arguments).equal(whole)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rows_take_the_first_tokens_of_others(dtype):
-    key, value = (torch.randn(60, 4, 2, 8).to(dtype) for _ in range(2))
-    expected = key.clone(), value.clone()
-    source, target = torch.randint(20, (40,)), 20 + torch.randperm(40)
-    for part in expected:
-        part[target, :3] = part[source, :3]
-    cpu_kernels.move_rows(source, target, 3, (key, value))
-    assert key.equal(expected[0])
-    assert value.equal(expected[1])
+    assert cpu_own_tokens.attend(*arguments).equal(whole)
 
 
 @settings(max_examples=60, deadline=None)
@@ -120,7 +110,7 @@ def test_a_norm_is_rounded_like_that_of_transformers(seed, size, epsilon):
     hidden = (torch.randn(3, 2, size, generator=generator) * 5).bfloat16()
     norm = LlamaRMSNorm(size, eps=epsilon).bfloat16()
     norm.weight.data = torch.randn(size, generator=generator).bfloat16()
-    normed = cpu_kernels.rms_norm(hidden, norm.weight.detach(), epsilon)
+    normed = cpu_rows.rms_norm(hidden, norm.weight.detach(), epsilon)
     # Sums in another order may move a value to the next bfloat16 before it is multiplied.
     torch.testing.assert_close(normed, norm(hidden).detach(), rtol=2**-7, atol=0)
 
@@ -132,7 +122,7 @@ def test_gated_silu_is_exact_up_to_one_rounding(seed, size, spread):
     joined = (torch.randn(3, 2, 2 * size, generator=generator) * spread).bfloat16()
     gate, up = joined.double().split(size, dim=-1)
     expected = torch.nn.functional.silu(gate) * up
-    out = cpu_kernels.gated_silu(joined)
+    out = cpu_rows.gated_silu(joined)
     assert out.shape == (3, 2, size)
     # Numbers below the smallest normal one lose digits; exp(-87) is taken as 0.
     torch.testing.assert_close(out.double(), expected, rtol=2**-8 + 1e-6, atol=1e-34)
@@ -144,7 +134,7 @@ def test_heads_are_rotated_up_to_one_rounding_and_the_others_stay(size):
     heads = torch.randn(5, 3, 4, size, generator=generator).bfloat16()
     cos, sin = torch.randn(2, 5, 3, size, generator=generator).bfloat16()
     rotated = heads.clone()
-    cpu_kernels.rotate(rotated, cos, sin, 3)
+    cpu_rows.rotate(rotated, cos, sin, 3)
     query, _ = apply_rotary_pos_emb(
         *(part.double() for part in (heads[:, :, :3], heads[:, :, :3], cos, sin)), unsqueeze_dim=2
     )
@@ -193,13 +183,13 @@ def test_the_first_and_last_draws_are_tokens_with_positive_weight(uniform):
 def test_the_exponential_is_accurate_alone_and_in_a_vectorised_loop():
     @numba.njit
     def alone(values):
-        return np.array([cpu_kernels_numba.exp(x) for x in values])
+        return np.array([cpu_rows.exp(x) for x in values])
 
     @numba.njit(fastmath=row_kernels.FAST_SUMS)
     def many(values, scale):  # in a vectorised loop, next to another product
         results = np.empty_like(values)
         for at in range(len(values)):
-            results[at] = cpu_kernels_numba.exp(values[at] * scale)
+            results[at] = cpu_rows.exp(values[at] * scale)
         return results
 
     steps = np.linspace(-87, 0, 10_001, dtype=np.float32)

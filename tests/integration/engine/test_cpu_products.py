@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cpu import skip_without_dot_products
-from zerogap.engine import cpu_kernels
+from zerogap.engine.kernels import cpu_products
 
 skip_without_dot_products()
 
@@ -23,7 +23,7 @@ def case(seed, rows, columns, size):
 @given(st.integers(0, 2**32), st.integers(0, 70), st.integers(1, 150), st.integers(1, 40))
 def test_products_are_exact_up_to_one_rounding(seed, rows, columns, half_size):
     values, matrix = case(seed, rows, columns, 2 * half_size)
-    out = cpu_kernels.product(values, cpu_kernels.packed(matrix), columns)
+    out = cpu_products.product(values, cpu_products.packed(matrix), columns)
     assert out.shape == (rows, columns)
     expected = values.double() @ matrix.double().T
     torch.testing.assert_close(out.double(), expected, rtol=2**-8, atol=1e-5)
@@ -33,7 +33,7 @@ def test_products_are_exact_up_to_one_rounding(seed, rows, columns, half_size):
 @given(st.integers(0, 2**32), st.integers(0, 70), st.integers(1, 80), st.integers(1, 40))
 def test_gated_products_are_exact_up_to_one_rounding(seed, rows, columns, half_size):
     values, matrix = case(seed, rows, 2 * columns, 2 * half_size)
-    out = cpu_kernels.gated_product(values, cpu_kernels.packed_gates(matrix), columns)
+    out = cpu_products.gated_product(values, cpu_products.packed_gates(matrix), columns)
     assert out.shape == (rows, columns)
     gates, factors = (values.double() @ matrix.double().T).split(columns, dim=-1)
     expected = torch.nn.functional.silu(gates) * factors
@@ -42,16 +42,16 @@ def test_gated_products_are_exact_up_to_one_rounding(seed, rows, columns, half_s
 
 def test_leading_dimensions_are_kept():
     values, matrix = case(0, 12, 70, 16)
-    packed = cpu_kernels.packed(matrix)
-    out = cpu_kernels.product(values.view(3, 4, 16), packed, 70)
-    assert out.equal(cpu_kernels.product(values, packed, 70).view(3, 4, 70))
+    packed = cpu_products.packed(matrix)
+    out = cpu_products.product(values.view(3, 4, 16), packed, 70)
+    assert out.equal(cpu_products.product(values, packed, 70).view(3, 4, 70))
 
 
 def test_a_rows_products_are_independent_of_threads_and_other_rows(threads):
     values, matrix = case(0, 500, 200, 64)
     for product, pack, columns in (
-        (cpu_kernels.product, cpu_kernels.packed, 200),
-        (cpu_kernels.gated_product, cpu_kernels.packed_gates, 100),
+        (cpu_products.product, cpu_products.packed, 200),
+        (cpu_products.gated_product, cpu_products.packed_gates, 100),
     ):
         packed = pack(matrix)
         threads(1)
@@ -66,7 +66,7 @@ def test_a_rows_products_are_independent_of_threads_and_other_rows(threads):
 def test_a_nan_stays_in_its_row_and_its_column():
     values, matrix = case(0, 20, 70, 16)
     values[3, 5], matrix[66, 0] = float("nan"), float("nan")
-    out = cpu_kernels.product(values, cpu_kernels.packed(matrix), 70)
+    out = cpu_products.product(values, cpu_products.packed(matrix), 70)
     expected = torch.zeros(20, 70, dtype=torch.bool)
     expected[3], expected[:, 66] = True, True
     assert out.isnan().equal(expected)
@@ -74,11 +74,11 @@ def test_a_nan_stays_in_its_row_and_its_column():
 
 BOTH_PRODUCTS = """
 import torch
-from zerogap.engine import cpu_kernels, cpu_products_numba
+from zerogap.engine.kernels import cpu_products
 values, matrix = torch.ones(2, 4).bfloat16(), torch.ones(6, 4).bfloat16()
-cpu_kernels.product(values, cpu_kernels.packed(matrix), 6)
-cpu_kernels.gated_product(values, cpu_kernels.packed_gates(matrix), 3)
-print([compiled.cache_hits for compiled in cpu_products_numba.product._compiled.values()])
+cpu_products.product(values, cpu_products.packed(matrix), 6)
+cpu_products.gated_product(values, cpu_products.packed_gates(matrix), 3)
+print([compiled.cache_hits for compiled in cpu_products._product_kernel._compiled.values()])
 """
 
 
@@ -95,8 +95,8 @@ def test_gates_may_be_as_large_as_floats_are():
     matrix = torch.zeros(2 * len(gates), 2)
     matrix[: len(gates), 0], matrix[len(gates) :, 1] = gates, 2.0
     matrix = matrix.bfloat16()
-    out = cpu_kernels.gated_product(
-        torch.ones(1, 2).bfloat16(), cpu_kernels.packed_gates(matrix), len(gates)
+    out = cpu_products.gated_product(
+        torch.ones(1, 2).bfloat16(), cpu_products.packed_gates(matrix), len(gates)
     )
     expected = torch.nn.functional.silu(matrix[: len(gates), 0].double()) * 2
     torch.testing.assert_close(

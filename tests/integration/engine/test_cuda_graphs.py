@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers.tiny_models import FAMILIES, model, tokenizer, traced
-from zerogap.engine import loading, part_attention
+from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -44,8 +44,7 @@ def expected_logits(reference, rows, prefix=PREFIX):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_replayed_step_computes_the_logits_of_the_current_rows(family, monkeypatch):
-    monkeypatch.setattr(part_attention, "has_flash_attention", lambda *_: True)
+def test_a_replayed_step_computes_the_logits_of_the_current_rows(family):
     capture, reference = CountingCapture(), model(family)
     decoder = SharedPromptDecoder(model(family), make_capture=lambda: capture)
     decoder.reserve(CAPACITY)

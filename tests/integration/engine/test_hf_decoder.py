@@ -71,14 +71,6 @@ def test_an_architecture_that_does_not_fit_falls_back_with_a_warning(capsys):
         assert response.token_ids == expected[: len(response.token_ids)]
 
 
-def test_a_llama_that_does_not_fit_is_not_left_fused(monkeypatch):
-    monkeypatch.setattr(loading, "fits_shared_prompt_decoder", lambda model_type: False)
-    monkeypatch.setattr(loading, "MAX_DIFFERENCE_LOW_PRECISION", 0.0)
-    hf_model = model("llama").bfloat16()
-    assert isinstance(loading.decoder(hf_model), HFDecoder)
-    assert not any("forward" in vars(module) for module in hf_model.modules())
-
-
 def _without_extras(forward):
     """An architecture that does not pass extra arguments on to its attention."""
 

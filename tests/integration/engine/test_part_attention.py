@@ -3,10 +3,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.engine import part_attention
-from zerogap.engine.part_attention import prefix_part
+from zerogap.engine.kernels.attention_parts import part_attention, prefix_part
 
-pytestmark = pytest.mark.usefixtures("way")
+pytestmark = pytest.mark.usefixtures("kernel_backend")
 
 
 def literal(query, key, value, num_keys):
@@ -29,7 +28,7 @@ def attention(query, key, value, **counts):
     rows = query.transpose(1, 2).reshape(-1, heads, 1, size)
     order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
     row_of_cell = order.argsort().view(batch, queries)
-    return part_attention.part_attention(rows[order], key, value, row_of_cell=row_of_cell, **counts)
+    return part_attention(rows[order], key, value, row_of_cell=row_of_cell, **counts)
 
 
 def case(seed, batch, queries, keys, spread, dtype, size=16):
@@ -79,10 +78,10 @@ def test_large_scores_are_not_rounded_to_bfloat16():
     torch.testing.assert_close(weight.double(), expected_weight, rtol=0, atol=0.003)
 
 
-@pytest.mark.parametrize("way", ["kernel"], indirect=True)
+@pytest.mark.parametrize("kernel_backend", ["kernel"], indirect=True)
 @pytest.mark.parametrize("size", [2, 16, 64, 80, 128])
 @pytest.mark.parametrize("queries", [1, 6, 7, 50])
-def test_results_do_not_depend_on_padding_queries(way, queries, size):
+def test_results_do_not_depend_on_padding_queries(kernel_backend, queries, size):
     query, key, value, num_keys = case(0, 2, queries, 130, 3, torch.bfloat16, size)
     whole = attention(query, key, value, num_keys=num_keys)
     num_queries = torch.tensor([queries, queries // 2])
@@ -95,8 +94,10 @@ def test_results_do_not_depend_on_padding_queries(way, queries, size):
     torch.testing.assert_close(whole[1].double(), expected_weight, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("way", ["kernel"], indirect=True)  # flash attention adds up a mask
-def test_a_nan_among_the_visible_keys_reaches_the_output(way):
+@pytest.mark.parametrize(
+    "kernel_backend", ["kernel"], indirect=True
+)  # flash attention adds up a mask
+def test_a_nan_among_the_visible_keys_reaches_the_output(kernel_backend):
     query, key, value, num_keys = case(0, 3, 2, 9, 1, torch.bfloat16)
     num_keys[:] = 5
     nan = torch.tensor(float("nan"))
@@ -112,9 +113,7 @@ def test_rows_read_the_keys_of_their_entry_and_padding_cells_are_skipped():
     query = torch.randn(7, 2, 3, 16, generator=generator).bfloat16()
     key, value = (torch.randn(3, 2, 9, 16, generator=generator).bfloat16() for _ in range(2))
     row_of_cell, num_rows = torch.tensor([[6, 0, 3], [2, 0, 0], [5, 4, 1]]), torch.tensor([3, 1, 3])
-    out, weight = part_attention.part_attention(
-        query, key, value, row_of_cell=row_of_cell, num_rows=num_rows
-    )
+    out, weight = part_attention(query, key, value, row_of_cell=row_of_cell, num_rows=num_rows)
     assert out.shape == (3, 2, 3 * 3, 16)
     assert weight.shape == (3, 2, 3 * 3)
     for entry, count in enumerate(num_rows.tolist()):

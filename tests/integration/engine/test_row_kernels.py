@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.engine import row_kernels
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.kernels import row_kernels
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
 
 
 def make_kernel(described):
@@ -97,7 +97,7 @@ def test_without_a_cache_folder_kernels_are_compiled_in_memory(monkeypatch):
 
 KERNEL_IN_A_FILE = """
 import torch
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
 
 def make(described):
     def kernel(job):
@@ -138,7 +138,7 @@ def test_a_change_of_any_file_that_kernels_are_compiled_from_changes_the_digest(
         (tmp_path / path.name).write_bytes(path.read_bytes())
     digests = [digest()]
     assert digests == [row_kernels._sources_digest()]
-    for name in ("row_kernels", "vector_code", "cpu_kernels_numba", "cpu_own_tokens_numba"):
+    for name in ("row_kernels", "vector_code", "cpu_rows", "cpu_own_tokens"):
         with (tmp_path / f"{name}.py").open("a") as file:
             file.write("# changed\n")
         digests.append(digest())

@@ -6,7 +6,7 @@ import torch
 
 from helpers.cpu import skip_without_dot_products
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
-from zerogap.engine import cpu_kernels, gpu_kernels, part_attention
+from zerogap.engine import kernels
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.shared_prompt_attention import StepPlan
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -21,15 +21,13 @@ def run_again(step):
 @pytest.fixture(params=["CPU", "CPU with compiled kernels", "as on a GPU"])
 def make_decoder(request, monkeypatch):
     """The three ways to decode, all on a CPU; the kernels take float32 instead of float64."""
-    monkeypatch.delenv("ZEROGAP_CPU_KERNELS", raising=False)
     if request.param == "CPU with compiled kernels":
         return lambda hf_model: SharedPromptDecoder(
             hf_model.float() if hf_model.dtype == torch.float64 else hf_model
         )
-    monkeypatch.setattr(cpu_kernels, "apply_to", lambda _: False)
+    monkeypatch.setenv("ZEROGAP_WITHOUT_KERNELS", "all")
     if request.param == "CPU":
         return SharedPromptDecoder
-    monkeypatch.setattr(part_attention, "has_flash_attention", lambda *_: True)
 
     def make(hf_model):
         decoder = SharedPromptDecoder(hf_model, make_capture=lambda: run_again)
@@ -104,9 +102,7 @@ def test_steps_with_the_compiled_gpu_kernel_give_the_models_own_logits(
     family, prefix_length, monkeypatch
 ):
     """In Triton's interpreter. Steps of any width have one shape, unless a layer has a window."""
-    for module, name in ((gpu_kernels, "apply_to"), (part_attention, "has_flash_attention")):
-        monkeypatch.setattr(module, name, lambda *_: True)
-    monkeypatch.setattr(cpu_kernels, "apply_to", lambda _: False)
+    monkeypatch.setattr(kernels, "step_kernel", lambda *args: "gpu" if args[2] is None else None)
     decoder = SharedPromptDecoder(model(family).float(), make_capture=lambda: run_again)
     decoder.reserve(
         Capacity(
@@ -205,8 +201,7 @@ def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_th
 ):
     """In bfloat16, where the next larger logit is 1 % away."""
     skip_without_dot_products()
-    monkeypatch.setattr(cpu_kernels, "has_products", lambda: True)  # also with AMX
-    monkeypatch.delenv("ZEROGAP_CPU_KERNELS", raising=False)
+    monkeypatch.setattr(kernels, "has_dot_products", lambda: True)  # also with AMX
     rng = random.Random(0)
     prefix, *questions = (
         [rng.randrange(VOCABULARY) for _ in range(n)] for n in (prefix_length, 3, 300, 41, 100)
@@ -228,23 +223,7 @@ def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_th
             assert alone.equal(together[question])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "calls"), [("float64", 0), ("float32", 3), ("float16", 0), ("bfloat16", 3)]
-)
-def test_steps_use_the_attention_kernel_once_per_layer_in_two_dtypes(dtype, calls, monkeypatch):
-    num_calls, attend = [], cpu_kernels.attend
-    monkeypatch.setattr(
-        cpu_kernels, "attend", lambda *arguments: num_calls.append(0) or attend(*arguments)
-    )
-    decoder = SharedPromptDecoder(model("llama").to(getattr(torch, dtype)))
-    decoder.prefill_prefix([1, 2, 3])
-    decoder.prefill_prompts([[4]])
-    decoder.step(torch.tensor([5]))
-    assert len(num_calls) == calls
-
-
-def test_steps_do_without_the_attention_kernel_when_it_is_switched_off(monkeypatch):
-    """The results agree within the rounding of bfloat16."""
+def test_logits_without_kernels_agree_within_the_rounding_of_bfloat16(monkeypatch):
 
     def logits():
         decoder = SharedPromptDecoder(model("llama").bfloat16())
@@ -255,8 +234,7 @@ def test_steps_do_without_the_attention_kernel_when_it_is_switched_off(monkeypat
         return out.float()
 
     compiled = logits()
-    monkeypatch.setenv("ZEROGAP_CPU_KERNELS", "0")
-    monkeypatch.setattr(cpu_kernels, "attend", None)  # would fail if it were called
+    monkeypatch.setenv("ZEROGAP_WITHOUT_KERNELS", "all")
     plain = logits()
     assert 0 < (plain - compiled).std() < 0.02 * plain.std()
 

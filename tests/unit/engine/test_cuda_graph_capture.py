@@ -3,7 +3,7 @@ import contextlib
 import pytest
 import torch
 
-from zerogap.engine.cuda_graphs import CudaGraphCapture, CudaGraphRunner
+from zerogap.engine.kernels.cuda_graphs import CudaGraphCapture, CudaGraphRunner
 
 
 def test_a_shape_is_captured_at_its_second_occurrence_and_replayed_from_the_third_on():

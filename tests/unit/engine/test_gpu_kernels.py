@@ -6,7 +6,7 @@ Without a GPU they run in Triton's interpreter, which has no matrix products in 
 import pytest
 import torch
 
-from zerogap.engine import gpu_kernels
+from zerogap.engine.kernels import gpu_triton
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LOW_PRECISION = torch.bfloat16 if torch.cuda.is_available() else torch.float16
@@ -34,12 +34,12 @@ def assert_close(result, expected):
 def test_attention_equals_a_literal_softmax_over_all_parts(dtype, num_prefix, group):
     """A head of 24 values is padded; lengths end within a block of keys, at its end and behind."""
     heads, size, question_slots = 2, 24, 3
-    num_question, num_own = [1, 32, 33, 5], [40, 1, 32, 64]
+    num_question, num_generated = [1, 32, 33, 5], [40, 1, 32, 64]
     slot, num_rows = [2, 0, 2, 1], 4
     query = normal(dtype, num_rows, heads, group, size) / size**0.5
     prefix_keys, prefix_values = (normal(dtype, heads, num_prefix, size) for _ in range(2))
     question = [normal(dtype, question_slots, heads, 33, size) for _ in range(2)]
-    own = [normal(dtype, num_rows + 2, heads, 64, size) for _ in range(2)]
+    generated = [normal(dtype, num_rows + 2, heads, 64, size) for _ in range(2)]
     prefix = None
     if num_prefix:
         flat = query.double().transpose(0, 1).flatten(1, 2)
@@ -48,12 +48,16 @@ def test_attention_equals_a_literal_softmax_over_all_parts(dtype, num_prefix, gr
             (scores.softmax(-1) @ prefix_values.double()).to(dtype),
             scores.logsumexp(-1).float(),
         )
-    lengths = [torch.tensor(values, device=DEVICE) for values in (num_question, num_own, slot)]
-    result = gpu_kernels.attend(query, prefix, tuple(question), tuple(own), *lengths)
+    lengths = [
+        torch.tensor(values, device=DEVICE) for values in (num_question, num_generated, slot)
+    ]
+    result = gpu_triton.attend(query, prefix, tuple(question), tuple(generated), *lengths)
     for row in range(num_rows):
         keys, values = (
-            torch.cat([a, b[slot[row], :, : num_question[row]], c[row, :, : num_own[row]]], dim=1)
-            for a, b, c in zip((prefix_keys, prefix_values), question, own, strict=True)
+            torch.cat(
+                [a, b[slot[row], :, : num_question[row]], c[row, :, : num_generated[row]]], dim=1
+            )
+            for a, b, c in zip((prefix_keys, prefix_values), question, generated, strict=True)
         )
         weights = (query[row].double() @ keys.double().transpose(1, 2)).softmax(-1)
         assert_close(result[row], weights @ values.double())
@@ -64,7 +68,7 @@ def test_a_row_is_divided_by_its_root_mean_square(dtype):
     hidden, weight = normal(dtype, 3, 2, 24), normal(dtype, 24)
     exact = hidden.double()
     scale = (exact.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
-    result = gpu_kernels.rms_norm(hidden, weight, 1e-5)
+    result = gpu_triton.rms_norm(hidden, weight, 1e-5)
     assert_close(result, exact * scale * weight.double())
 
 
@@ -72,7 +76,7 @@ def test_a_row_is_divided_by_its_root_mean_square(dtype):
 def test_up_is_gated_by_the_silu_of_gate(dtype):
     joined = normal(dtype, 2, 3, 2 * 1030)  # more than one block
     gate, up = joined.double().chunk(2, dim=-1)
-    assert_close(gpu_kernels.gated_silu(joined), torch.nn.functional.silu(gate) * up)
+    assert_close(gpu_triton.gated_silu(joined), torch.nn.functional.silu(gate) * up)
 
 
 @DTYPES
@@ -82,7 +86,7 @@ def test_only_the_first_heads_are_rotated(dtype):
     turned = torch.cat([-exact[..., 12:], exact[..., :12]], dim=-1)
     expected = exact * cos.double()[:, :, None] + turned * sin.double()[:, :, None]
     expected[:, :, 4:] = exact[:, :, 4:]
-    gpu_kernels.rotate(heads, cos, sin, 4)
+    gpu_triton.rotate(heads, cos, sin, 4)
     assert_close(heads, expected)
 
 
@@ -90,6 +94,6 @@ def test_a_device_on_which_triton_cannot_compile_is_decoded_without_kernels(monk
     def fail(*_):
         raise RuntimeError("no C compiler\nmore lines")
 
-    monkeypatch.setattr(gpu_kernels, "rms_norm", fail)
-    assert not gpu_kernels._works.__wrapped__(torch.device(DEVICE))
+    monkeypatch.setattr(gpu_triton, "rms_norm", fail)
+    assert not gpu_triton.works.__wrapped__(torch.device(DEVICE))
     assert "cannot compile kernels here (RuntimeError: no C compiler);" in capsys.readouterr().err

@@ -33,16 +33,16 @@ def filled(capacity: Capacity | None, mapped: Capacity | None = None) -> PromptC
 def write_step(cache: PromptCache, tokens: list[float]) -> None:
     """What a step stores: one key and value per row."""
     cache.make_room_for_step()
-    for store in cache.layers[0].own:
-        store[np.arange(len(tokens)), :, cache.row_length] = torch.tensor(tokens).float()[
+    for store in cache.layers[0].generated:
+        store[np.arange(len(tokens)), :, cache.num_generated] = torch.tensor(tokens).float()[
             :, None, None
         ]
     cache.end_step()
 
 
 def own_keys(cache: PromptCache) -> list[list[float]]:
-    own = cache.layers[0].own[0]
-    return [own[row, 0, :length, 0].tolist() for row, length in enumerate(cache.row_length)]
+    own = cache.layers[0].generated[0]
+    return [own[row, 0, :length, 0].tolist() for row, length in enumerate(cache.num_generated)]
 
 
 def row_questions(cache: PromptCache) -> list[float]:
@@ -87,7 +87,7 @@ def test_with_a_capacity_storage_stays_in_place():
     cache = filled(CAPACITY)
     write_step(cache, [1, 2])
     layer = cache.layers[0]
-    stores = (*layer.prefix, *layer.question, *layer.own)
+    stores = (*layer.prefix, *layer.question, *layer.generated)
     addresses = [store.data_ptr() for store in stores]
     cache.reorder(np.array([1, 1, 1]))
     cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
@@ -95,7 +95,9 @@ def test_with_a_capacity_storage_stays_in_place():
         write_step(cache, [1, 2, 3, 4])
     cache.start_prefix(4)
     cache.store_prefix(0, torch.zeros(2, 4, 1), torch.zeros(2, 4, 1))
-    assert [store.data_ptr() for store in (*layer.prefix, *layer.question, *layer.own)] == addresses
+    assert [
+        store.data_ptr() for store in (*layer.prefix, *layer.question, *layer.generated)
+    ] == addresses
     assert layer.prefix[0].eq(0).all()
 
 
@@ -136,27 +138,29 @@ def test_the_grid_lists_the_rows_of_each_question(capacity):
 
 def test_own_tokens_laid_out_by_token_have_the_same_shape_and_content():
     by_head, by_token = filled(None), filled(None)
-    by_token.layers[0].own_by_token = True
+    by_token.layers[0].step_kernel = "cpu"
     for cache in (by_head, by_token):
         for token in range(40):  # beyond the first allocation
             write_step(cache, [token, token + 100])
     assert own_keys(by_head) == own_keys(by_token)
-    own = by_token.layers[0].own[0]
-    assert own.shape == by_head.layers[0].own[0].shape
+    own = by_token.layers[0].generated[0]
+    assert own.shape == by_head.layers[0].generated[0].shape
     assert own.transpose(1, 2).is_contiguous()
 
 
 @pytest.mark.parametrize("order", [[0, 1, 0], [2, 1], [2, 0, 1], [1, 1, 2, 2]])
 def test_rows_laid_out_by_token_move_also_where_one_takes_the_place_of_another(order):
     cache = filled(None)
-    cache.layers[0].own_by_token = True
+    cache.layers[0].step_kernel = "cpu"
     cache.reorder(np.array([0, 1, 0]))
     write_step(cache, [1, 2, 3])
     write_step(cache, [4, 5, 6])
     before = own_keys(cache)
     cache.reorder(np.array(order))
     assert own_keys(cache) == [before[row] for row in order]
-    assert cache.layers[0].own[1][: len(order)].equal(cache.layers[0].own[0][: len(order)])
+    assert (
+        cache.layers[0].generated[1][: len(order)].equal(cache.layers[0].generated[0][: len(order)])
+    )
 
 
 def test_sizes_are_padded_to_few_values():
@@ -167,11 +171,11 @@ def test_sizes_are_padded_to_few_values():
 def test_own_tokens_are_mapped_once_for_the_largest_batch():
     cache = filled(None, mapped=CAPACITY)
     write_step(cache, [1, 2])
-    own = cache.layers[0].own[0]
+    own = cache.layers[0].generated[0]
     rows, columns = padded_rows(CAPACITY.max_rows), padded_columns(CAPACITY.max_new_tokens)
     assert own.shape == (rows, 2, columns, 1)
     cache.reorder(np.array([0, 1, 0, 1, 0, 1]))
     for token in range(2, CAPACITY.max_new_tokens + 1):
         write_step(cache, [token] * CAPACITY.max_rows)
-    assert cache.layers[0].own[0].data_ptr() == own.data_ptr()
+    assert cache.layers[0].generated[0].data_ptr() == own.data_ptr()
     assert own_keys(cache)[4] == list(range(1, CAPACITY.max_new_tokens + 1))

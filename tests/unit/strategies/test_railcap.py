@@ -7,8 +7,7 @@ from transformers import LogitsProcessorList
 
 from helpers.tiny_models import model, tokenizer
 from zerogap.engine.decoder import Prompt, Rows, SamplingParams
-from zerogap.engine.drawing import draw
-from zerogap.engine.randomness import uniforms
+from zerogap.engine.drawing import draw, uniforms
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.strategies.base import Context

@@ -12,10 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zerogap.engine.decoder import IntArray, Response, Rows, SamplingParams
-from zerogap.engine.randomness import uniforms
+from zerogap.engine.decoder import IntArray, Response, Rows, SamplingParams, to_device
+from zerogap.engine.drawing import uniforms
 from zerogap.engine.stop_strings import StopStrings
-from zerogap.engine.transfer import to_device
 
 SORT_INTERVAL = 16  # steps between two orderings of the rows by length
 

@@ -6,7 +6,7 @@ values. A decoder knows nothing about samples, draws or stop strings.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -160,6 +160,14 @@ class Decoder(Protocol):
 
     def kv_bytes(self) -> int:
         """Bytes of the prefix's keys and values."""
+
+
+def to_device(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
+    """Copy host values to the device without waiting for what the device is doing."""
+    host = torch.as_tensor(values)
+    if device.type == "cuda":
+        return host.pin_memory().to(device, non_blocking=True)
+    return host.to(device)
 
 
 Edit = Callable[[Tensor, Rows], Tensor]  # a strategy's change to a step's logits (R, V)

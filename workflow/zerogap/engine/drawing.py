@@ -1,13 +1,48 @@
-"""Drawing tokens from logits with given uniform numbers."""
+"""Drawing tokens from logits, with uniform numbers that belong to a sample and not to a run.
 
+The uniform of sample j of question q at step t is a function of (seed, stream, q, j, t) alone. A
+counter-based generator (Philox) is keyed by seed, stream and question, and its counter starts at
+the sample. Batch size, order, sharding and strategy change no draw, and all strategies of a stream
+use the same numbers, which makes their comparison paired.
+"""
+
+import hashlib
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from zerogap.engine import cpu_kernels
+from zerogap.engine import kernels
 
 NOT_A_NUMBER = -1  # "token" that is drawn from logits that are NaN
 TOKEN_BLOCK = 64  # tokens whose probabilities are summed before the running sum is taken
 CPU_LOGITS_CHUNK = 1 << 18  # logits turned into probabilities at once on a CPU: one megabyte
+
+
+def uniforms(
+    seed: int, stream: str, question_id: str, samples: range, n_steps: int
+) -> NDArray[np.float64]:
+    """Uniforms in [0, 1), shape (len(samples), n_steps).
+
+    Args:
+        seed: of the run.
+        stream: name of one of the independent streams of a seed: the two batches of the clean
+            model and the strategies have one each.
+        question_id: the question.
+        samples: sample ids.
+        n_steps: uniforms per sample.
+    """
+    digest = hashlib.blake2b(f"{seed}/{stream}/{question_id}".encode(), digest_size=16).digest()
+    key = np.frombuffer(digest, dtype="<u8")
+    return np.stack(
+        [
+            np.random.Generator(np.random.Philox(key=key, counter=[0, sample, 0, 0])).random(
+                n_steps
+            )
+            for sample in samples
+        ]
+    )
 
 
 def draw(
@@ -33,8 +68,8 @@ def draw(
     if row is None:
         row = torch.arange(len(logits), device=logits.device)
     on_cpu = logits.device.type == "cpu"
-    if top_p == 1 and cpu_kernels.apply_to(logits):
-        return cpu_kernels.draw(logits, uniform, temperature, row)
+    if top_p == 1 and kernels.draws(logits):
+        return kernels.draw(logits, uniform, temperature, row)
     # A CPU takes a few rows at a time, so that their probabilities stay in the processor's cache:
     # it waits for memory otherwise.
     chunk = max(1, CPU_LOGITS_CHUNK // logits.shape[1]) if on_cpu else len(logits)

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from zerogap import precision
-from zerogap.engine import fused_layers, memory
+from zerogap.engine import memory
 from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -88,7 +88,6 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     if problem is None:
         return SharedPromptDecoder(model, with_logits=with_logits)
     model.set_attn_implementation(own_attention)
-    fused_layers.unfuse(model)
     print(
         f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
         f"({problem}); falling back to the model's own cache, one question at a time (slower)",
@@ -103,7 +102,6 @@ def shared_prompt_misfit(model: PreTrainedModel) -> str | None:
     Raises:
         RuntimeError: the device has no memory for the trial, which says nothing about the model.
     """
-    fused_layers.unfuse(model)  # an earlier decoder has fused it
     expected = _trial_logits(HFDecoder(model))
     try:
         logits = _trial_logits(SharedPromptDecoder(model))

@@ -39,9 +39,9 @@ def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
         Whether the logits of the model change for this block. They do not within another such one.
     """
     head: Any = model.get_output_embeddings()
-    replaced = vars(head).get("forward")  # by the decoder's fused layers, or by a block around this
+    replaced = vars(head).get("forward")
     is_float32 = isinstance(replaced, functools.partial) and replaced.func is _in_float32
-    if not has_low_precision_head(model) or is_float32:
+    if not has_low_precision_head(model) or is_float32:  # by a block around this one
         yield False
         return
     blocks = head.weight.detach().split(VOCABULARY_BLOCK)

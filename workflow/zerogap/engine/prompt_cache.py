@@ -1,4 +1,4 @@
-"""Storage of keys and values: shared prefix, questions, and each row's own tokens.
+"""Storage of keys and values: shared prefix, questions, and each row's generated tokens.
 
 A prompt consists of the few-shot prefix (one for the whole model) and a question's own tokens (one
 copy for all its samples). A row adds the tokens that it has generated. Each of the three parts is
@@ -6,9 +6,9 @@ stored once, and nothing shared is ever copied per row. How a query attends to t
 subject of :mod:`zerogap.engine.shared_prompt_attention`; nothing here computes attention.
 
 On a GPU storage is allocated once for the largest batch, its capacity, and stays at its address, as
-CUDA graphs require (:mod:`zerogap.engine.cuda_graphs`). On a CPU there is no capacity: questions
-are stored as they come, and own tokens in a mapping for the largest batch, whose pages take memory
-when they are written. Without a largest batch storage grows.
+CUDA graphs require. On a CPU there is no capacity: questions are stored as they come, and generated
+tokens in a mapping for the largest batch, whose pages take memory when they are written. Without a
+largest batch storage grows.
 
 Shapes: R rows being decoded, Q question slots, Hkv key/value heads, D head size, P prefix length,
 S length of the longest question, T generated tokens. Lengths, and which row belongs to which
@@ -16,16 +16,16 @@ question, are numpy arrays on the host, so that a step never waits for the devic
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from zerogap.engine import cpu_kernels, memory
-from zerogap.engine.decoder import Capacity, IntArray
-from zerogap.engine.transfer import to_device
+from zerogap.engine import memory
+from zerogap.engine.decoder import Capacity, IntArray, to_device
 
-COLUMN_MULTIPLE = 32  # own tokens are stored in multiples of this many columns
+COLUMN_MULTIPLE = 32  # generated tokens are stored in multiples of this many columns
 
 KeyValue = tuple[Tensor, Tensor]
 
@@ -37,17 +37,15 @@ class LayerCache:
     Attributes:
         prefix: (Hkv, P, D) each.
         question: (Q, Hkv, S, D) each, right-padded.
-        own: (≥R, Hkv, ≥T, D) each, right-padded.
-        own_by_token: memory layout of `own`: token by token (≥R, ≥T, Hkv, D), as the compiled CPU
-            kernel reads it, instead of head by head. The shape is the same.
-        own_by_length: whether the compiled GPU kernel reads `own`, up to the length of each row.
+        generated: (≥R, Hkv, ≥T, D) each, right-padded.
+        step_kernel: the compiled kernel that attends to them in a step, if any. In memory "cpu"
+            reads them token by token (≥R, ≥T, Hkv, D) instead of head by head.
     """
 
     prefix: KeyValue | None = None
     question: KeyValue | None = None
-    own: KeyValue | None = None
-    own_by_token: bool = False
-    own_by_length: bool = False
+    generated: KeyValue | None = None
+    step_kernel: Literal["cpu", "gpu"] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,14 @@ class PromptCache:
     Args:
         device: of the model.
         capacity: the largest batch, if storage is to be allocated for it at once.
-        mapped: the largest batch, if there is no capacity but own tokens are to be mapped for it.
+        mapped: the largest batch, if there is no capacity but its generated tokens are mapped.
 
     Attributes:
         layers: layer index → its keys and values. Layers that read another layer's keys are absent.
         prefix_length: P.
         question_length: (Q,) tokens of the question in each slot.
         row_question: (R,) slot of each row's question.
-        row_length: (R,) own tokens of each row.
+        num_generated: (R,) generated tokens of each row.
     """
 
     def __init__(
@@ -97,7 +95,7 @@ class PromptCache:
     def _clear(self, num_slots: int) -> None:
         self.question_length: IntArray = np.zeros(num_slots, dtype=np.int64)
         self.row_question: IntArray = np.zeros(0, dtype=np.int64)
-        self.row_length: IntArray = np.zeros(0, dtype=np.int64)
+        self.num_generated: IntArray = np.zeros(0, dtype=np.int64)
         self._row_grid: RowGrid | None = None  # until rows change
 
     # -- prefix -------------------------------------------------------------------------------
@@ -129,7 +127,7 @@ class PromptCache:
         self._clear(len(self.question_length) if self.capacity else 0)
         if self.capacity is None:
             for layer in self.layers.values():
-                layer.question = layer.own = None
+                layer.question = layer.generated = None
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -157,7 +155,7 @@ class PromptCache:
             self._fill_slots(to_device(slots, self.device), prefilled, self.capacity)
             self.question_length[slots] = lengths
         self.row_question = np.concatenate([self.row_question, slots[rows]])
-        self.row_length = np.concatenate([self.row_length, np.zeros_like(rows)])
+        self.num_generated = np.concatenate([self.num_generated, np.zeros_like(rows)])
         self._row_grid = None
 
     def _free_slots(self, count: int) -> IntArray:
@@ -200,20 +198,15 @@ class PromptCache:
         if not moves.any() and len(rows) == len(self.row_question):
             return
         self._row_grid = None
-        self.row_question, self.row_length = self.row_question[rows], self.row_length[rows]
+        self.row_question, self.num_generated = self.row_question[rows], self.num_generated[rows]
         # A row that has no tokens yet may have no storage either.
-        target = (moves & (self.row_length > 0)).nonzero()[0]
+        target = (moves & (self.num_generated > 0)).nonzero()[0]
         if len(target):
-            source, width = rows[target], int(self.row_length[target].max())
+            source, width = rows[target], int(self.num_generated[target].max())
             self._make_room(len(rows), width)
             device_source, device_target = (to_device(x, self.device) for x in (source, target))
-            apart = not np.intersect1d(source, target).size
             for layer in self.layers.values():
-                if layer.own_by_token and layer.own and apart:
-                    by_token = layer.own[0].transpose(1, 2), layer.own[1].transpose(1, 2)
-                    cpu_kernels.move_rows(device_source, device_target, width, by_token)
-                    continue
-                for store in layer.own or ():
+                for store in layer.generated or ():
                     store[device_target, :, :width] = store[device_source, :, :width]
         if self.capacity is None:
             self._drop_unused_questions()
@@ -232,16 +225,16 @@ class PromptCache:
 
     def make_room_for_step(self) -> int:
         """Ensure storage for one more token per row; returns the longest row's length then."""
-        width = int(self.row_length.max()) + 1
+        width = int(self.num_generated.max()) + 1
         self._make_room(len(self.row_question), width)
         return width
 
     def end_step(self) -> None:
         """Count the token that a step has stored for every row."""
-        self.row_length = self.row_length + 1
+        self.num_generated = self.num_generated + 1
 
     def _make_room(self, num_rows: int, width: int) -> None:
-        """Ensure own-token storage of at least `num_rows` × `width`; contents are kept.
+        """Ensure storage for generated tokens of at least `num_rows` × `width`; contents are kept.
 
         With a largest batch the first call maps or allocates everything, in the sizes that padded
         steps need. Otherwise rows grow by an eighth at least, so that a batch that grows row by row
@@ -254,7 +247,8 @@ class PromptCache:
         for layer in self.layers.values():
             if layer.question is None:
                 continue  # reads another layer's keys
-            current_rows, _, current_width, _ = layer.own[0].shape if layer.own else (0, 0, 0, 0)
+            old = layer.generated
+            current_rows, _, current_width, _ = old[0].shape if old else (0, 0, 0, 0)
             if num_rows <= current_rows and width <= current_width:
                 continue
             new_rows, new_width = current_rows, current_width
@@ -262,9 +256,8 @@ class PromptCache:
                 new_rows = max(num_rows, current_rows + current_rows // 8)
             if width > current_width:
                 new_width = padded_columns(width)
-            layer.own = _enlarged(
-                layer.own, layer.question, new_rows, new_width, by_token=layer.own_by_token
-            )
+            by_token = layer.step_kernel == "cpu"
+            layer.generated = _enlarged(old, layer.question, new_rows, new_width, by_token=by_token)
 
     def row_grid(self) -> RowGrid:
         """The rows of each question next to each other; computed again when rows have changed."""

@@ -26,11 +26,11 @@ from zerogap.engine.decoder import (
     Prompt,
     Response,
     SamplingParams,
+    to_device,
 )
 from zerogap.engine.drawing import NOT_A_NUMBER, draw, entropy, most_likely
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.stop_strings import StopStrings
-from zerogap.engine.transfer import to_device
 from zerogap.errors import InputError
 
 MEMORY_FRACTION = 0.8  # of the free memory; the rest is for the allocator and the forward pass

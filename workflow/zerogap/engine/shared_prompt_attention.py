@@ -1,10 +1,9 @@
-"""Attention over prefix, question and own tokens, each read where it is stored.
+"""Attention over prefix, question and generated tokens, each read where it is stored.
 
 `transformers` models reach this module through their attention interface, under the name
-:data:`ATTENTION`. A forward pass is one of three kinds, and each kind is a class:
+:data:`ATTENTION`. A forward pass is one of two kinds, and each kind is a class:
 
-- :class:`PrefixPass` computes the shared prefix,
-- :class:`QuestionPass` computes a batch of questions behind the prefix,
+- :class:`PromptPass` computes the shared prefix, or a batch of questions behind it,
 - :class:`StepPass` feeds one token to every row, behind its question and the prefix.
 
 A new object is made for every forward pass and handed to the model as its `past_key_values`. It
@@ -13,7 +12,7 @@ holds everything that is specific to that pass; the keys and values are in the
 its result is that of ordinary attention over the whole sequence.
 
 Shapes: as in :mod:`zerogap.engine.prompt_cache`; Hq query heads, G = Hq / Hkv, W rows per question,
-C score columns of the prefix.
+r rows of a chunk.
 """
 
 from dataclasses import dataclass
@@ -24,9 +23,8 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-from zerogap.engine import cpu_kernels, gpu_kernels, part_attention
+from zerogap.engine import kernels
 from zerogap.engine.decoder import IntArray
-from zerogap.engine.prefix_attention import prefix_attention, score_products
 from zerogap.engine.prompt_cache import (
     KeyValue,
     LayerCache,
@@ -76,60 +74,34 @@ class AttentionPass(Protocol):
         """
 
 
-class PrefixPass:
-    """The forward pass over the shared prefix; drops all questions and rows."""
-
-    def __init__(self, cache: PromptCache, length: int) -> None:
-        self._cache = cache
-        cache.start_prefix(length)
-        self.positions = torch.arange(length, device=cache.device)[None]
-
-    def update(
-        self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
-    ) -> KeyValue:
-        """Store the prefix of a layer, (1, Hkv, P, D)."""
-        self._cache.store_prefix(layer_index, key[0], value[0])
-        return key, value
-
-    def get_seq_length(self, *_: object) -> int:
-        """The prefix, which the explicit positions override."""
-        return self._cache.prefix_length
-
-    def attend(
-        self,
-        layer_index: int,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        scaling: float,
-        window: int | None,
-    ) -> Tensor:
-        """Causal attention within the prefix."""
-        return _causal_attention(query, key, value, scaling, window)
-
-
-class QuestionPass:
-    """The forward pass over a right-padded batch of questions behind the prefix.
+class PromptPass:
+    """The forward pass over the shared prefix, or over right-padded questions behind it.
 
     Args:
-        cache: with the prefix.
-        lengths: tokens of each question.
+        cache: its questions and rows are dropped before a prefix.
+        lengths: tokens of each question, or of the prefix alone.
+        is_prefix: whether it is the prefix, which the cache stores at once.
 
     Attributes:
-        prefilled: layer index → keys and values (q, Hkv, S, D), for
+        prefilled: layer index → the questions' keys and values (q, Hkv, S, D), for
             :meth:`PromptCache.add_questions`.
     """
 
-    def __init__(self, cache: PromptCache, lengths: list[int]) -> None:
-        self._cache, self._lengths = cache, lengths
-        own_positions = torch.arange(max(lengths), device=cache.device)[None]
-        self.positions = cache.prefix_length + own_positions
+    def __init__(self, cache: PromptCache, lengths: list[int], *, is_prefix: bool = False) -> None:
+        self._cache, self._lengths, self._is_prefix = cache, lengths, is_prefix
+        if is_prefix:
+            cache.start_prefix(lengths[0])
+        first = 0 if is_prefix else cache.prefix_length
+        self.positions = first + torch.arange(max(lengths), device=cache.device)[None]
         self.prefilled: dict[int, KeyValue] = {}
 
     def update(
         self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
     ) -> KeyValue:
-        """Keep the questions' keys and values of a layer."""
+        """Store the prefix of a layer, or keep the questions' keys and values."""
+        if self._is_prefix:
+            self._cache.store_prefix(layer_index, key[0], value[0])
+            return key, value
         if layer_index not in self._cache.layers:  # the prefix is empty
             self._cache.store_prefix(layer_index, key[0, :, :0], value[0, :, :0])
         self.prefilled[layer_index] = key, value
@@ -152,21 +124,18 @@ class QuestionPass:
 
         Padding is on the right, so no real token sees it.
         """
+        if self._is_prefix:
+            return _causal_attention(query, key, value, scaling, window)
         layer = self._cache.layers[layer_index]
-        # Decided here, before own tokens are stored: this is where the window is known.
-        layer.own_by_token = window is None and cpu_kernels.apply_to(query)
-        layer.own_by_length = (
-            window is None
-            and query.shape[-1] <= gpu_kernels.LARGEST_HEAD
-            and gpu_kernels.apply_to(query)
-            and (not self._cache.prefix_length or _has_flash_prefix(query, layer))
+        prefix = stored(layer.prefix)
+        # Decided here, before generated tokens are stored: this is where the window is known.
+        layer.step_kernel = kernels.step_kernel(query, prefix[0], window)
+        if window is None and kernels.attends_to_parts(query):
+            return kernels.causal_attention(prefix, query * scaling, key, value, self._lengths)
+        key, value = (
+            torch.cat([before.expand(len(part), *before.shape), part], dim=2)
+            for before, part in zip(prefix, (key, value), strict=True)
         )
-        if window is None and part_attention.has_kernel(query):
-            parts = stored(layer.prefix), query * scaling, key, value
-            return _causal_attention_behind(*parts, self._lengths)
-        prefix_key, prefix_value = stored(layer.prefix)
-        key = torch.cat([prefix_key.expand(len(key), *prefix_key.shape), key], dim=2)
-        value = torch.cat([prefix_value.expand(len(value), *prefix_value.shape), value], dim=2)
         return _causal_attention(query, key, value, scaling, window)
 
 
@@ -179,9 +148,9 @@ class StepPlan:
     write to storage that no row uses, and their logits are ignored.
 
     Attributes:
-        width: own tokens of the longest row after this step.
-        start: (R,) position of each row's first own token.
-        length: (R,) own tokens of each row so far, which is the column of the new one.
+        width: generated tokens of the longest row after this step.
+        start: (R,) position of each row's first generated token.
+        length: (R,) generated tokens of each row so far, which is the column of the new one.
         cell_of_row: (R,) see :class:`~zerogap.engine.prompt_cache.RowGrid`.
         row_of_cell: (Q, W) see there.
     """
@@ -202,12 +171,12 @@ class StepPlan:
         if cache.capacity is not None:
             padding = padded_rows(len(start)) - len(start)
             # A kernel that reads no padding needs no shape of its own for every width.
-            any_width = all(layer.own_by_length for layer in cache.layers.values())
+            any_width = all(layer.step_kernel == "gpu" for layer in cache.layers.values())
             width = padded_columns(cache.capacity.max_new_tokens if any_width else width)
         return cls(
             width,
             np.pad(start, (0, padding)),
-            np.pad(cache.row_length, (0, padding)),
+            np.pad(cache.num_generated, (0, padding)),
             np.pad(grid.cell_of_row, (0, padding)),
             grid.row_of_cell,
         )
@@ -240,7 +209,7 @@ class StepPass:
     ) -> None:
         self._cache, self._width = cache, width
         self._start, self._length = start, length
-        self._grid = _QuestionGrid(row_of_cell, cell_of_row)
+        self._cell_of_row, self._row_of_cell = cell_of_row, row_of_cell
         self._row_index = torch.arange(len(start), device=cache.device)
         self._chunks = _row_chunks(cache, len(start), width)
         self._masks: dict[int | None, Tensor] = {}  # window → mask; layers share them
@@ -249,17 +218,12 @@ class StepPass:
     def update(
         self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
     ) -> KeyValue:
-        """Store each row's new token; returns all own tokens (R, Hkv, T, D) of the layer."""
-        layer = self._cache.layers[layer_index]
-        own_key, own_value = stored(layer.own)
-        if layer.own_by_token:
-            own = own_key.transpose(1, 2), own_value.transpose(1, 2)
-            cpu_kernels.store((key[:, :, 0], value[:, :, 0]), self._length, own)
-        else:
-            own_key[self._row_index, :, self._length] = key[:, :, 0]
-            own_value[self._row_index, :, self._length] = value[:, :, 0]
-        num_rows = len(self._row_index)
-        return own_key[:num_rows, :, : self._width], own_value[:num_rows, :, : self._width]
+        """Store each row's new token; returns all generated ones (R, Hkv, T, D) of the layer."""
+        generated_key, generated_value = stored(self._cache.layers[layer_index].generated)
+        generated_key[self._row_index, :, self._length] = key[:, :, 0]
+        generated_value[self._row_index, :, self._length] = value[:, :, 0]
+        visible = slice(0, len(self._row_index)), slice(None), slice(0, self._width)
+        return generated_key[visible], generated_value[visible]
 
     def get_seq_length(self, *_: object) -> int:
         """The prefix, which the explicit positions override."""
@@ -274,109 +238,93 @@ class StepPass:
         scaling: float,
         window: int | None,
     ) -> Tensor:
-        """Attention of each row's query to the prefix, its question and its own tokens."""
+        """Attention of each row's query to the prefix, its question and its generated tokens."""
         layer = self._cache.layers[layer_index]
         num_rows, query_heads, _, size = query.shape
         heads = key.shape[1]
         grouped = (query[:, :, 0] * scaling).view(num_rows, heads, query_heads // heads, size)
-        if layer.own_by_token:
-            out = self._attend_by_kernel(layer, grouped)
-        elif layer.own_by_length:
-            out = self._attend_on_gpu(layer, grouped)
-        else:
+        if layer.step_kernel is None:
             out = self._attend_by_products(layer, grouped, key, value, window)
+        else:
+            out = kernels.attend_step(
+                layer.step_kernel,
+                grouped,
+                stored(layer.prefix),
+                stored(layer.question),
+                stored(layer.generated),
+                num_question=self._start - self._cache.prefix_length,
+                num_generated=self._length + 1,
+                row_of_cell=self._row_of_cell,
+                cell_of_row=self._cell_of_row,
+                num_rows=torch.from_numpy(self._cache.row_grid().num_rows),
+                question_length=torch.from_numpy(self._cache.question_length),
+            )
         return out.view(num_rows, 1, query_heads, size)
 
     def _attend_by_products(
         self,
         layer: LayerCache,
         query: Tensor,
-        own_key: Tensor,
-        own_value: Tensor,
+        generated_key: Tensor,
+        generated_value: Tensor,
         window: int | None,
     ) -> Tensor:
         """Attention (R, Hkv, G, D) by matrix products, on any device and in any precision.
 
         The three parts have different batch dimensions: the prefix is one matrix for all rows, a
-        question one for all rows of it (the grid), own tokens are a matrix per row. Their scores
-        are concatenated per row, so that one softmax covers the three, and the weights are split
-        again. Rows are taken in chunks, each as wide as its longest row.
+        question one for all rows of it (a grid of questions × their rows), generated tokens are a
+        matrix per row. Their scores are concatenated per row, so that one softmax covers the three,
+        and the weights are split again. Rows are taken in chunks, each as wide as its longest row.
         """
         group = query.shape[2]
+        prefix_key, prefix_value = stored(layer.prefix)
         question_key, question_value = stored(layer.question)
-        prefix = prefix_attention(stored(layer.prefix), query, window)
-        num_shared = prefix.columns + question_key.shape[2]
-        mask = self._mask(window)[:, None, None, self._cache.prefix_length - prefix.columns :]
-        question_scores = self._grid.rows(
-            score_products(self._grid.questions(query), question_key.transpose(2, 3)), group
+        num_prefix, num_shared = prefix_key.shape[1], prefix_key.shape[1] + question_key.shape[2]
+        mask = self._mask(window)[:, None, None]
+        question_scores = self._rows(
+            _scores(self._questions(query), question_key.transpose(2, 3)), group
         )
         question_weights = query.new_empty(question_scores.shape)
         out = torch.empty_like(query)
         for rows, width in self._chunks:
-            own_scores = score_products(query[rows], own_key[rows, :, :width].transpose(2, 3))
-            scores = torch.cat([prefix.scores(rows), question_scores[rows], own_scores], dim=-1)
+            chunk = query[rows]
+            prefix_scores = _scores(_by_head(chunk), prefix_key.transpose(1, 2))
+            own_scores = _scores(chunk, generated_key[rows, :, :width].transpose(2, 3))
+            scores = torch.cat(
+                [_by_row(prefix_scores, chunk), question_scores[rows], own_scores], dim=-1
+            )
             scores = scores + mask[rows, ..., : num_shared + width]
             weights = scores.softmax(-1).to(query.dtype)
-            prefix_out = prefix.output(rows, weights[..., : prefix.columns])
-            own_out = weights[..., num_shared:] @ own_value[rows, :, :width]
+            prefix_out = _by_row(_by_head(weights[..., :num_prefix]) @ prefix_value, chunk)
+            own_out = weights[..., num_shared:] @ generated_value[rows, :, :width]
             torch.add(prefix_out, own_out, out=out[rows])
-            question_weights[rows] = weights[..., prefix.columns : num_shared]
-        out += self._grid.rows(self._grid.questions(question_weights) @ question_value, group)
+            question_weights[rows] = weights[..., num_prefix:num_shared]
+        out += self._rows(self._questions(question_weights) @ question_value, group)
         return out
 
-    def _attend_by_kernel(self, layer: LayerCache, query: Tensor) -> Tensor:
-        """The same (R, Hq, D) part by part, combined by the compiled CPU kernel.
+    def _questions(self, rows: Tensor) -> Tensor:
+        """The rows (R, Hkv, G, X) of each question, (Q, Hkv, W·G, X)."""
+        num_rows, heads, _, size = rows.shape
+        head = torch.arange(heads, device=rows.device)[:, None]
+        head_of_cell = (self._row_of_cell[:, None] * heads + head).flatten()
+        cells = rows.reshape(num_rows * heads, -1).index_select(0, head_of_cell)
+        return cells.view(len(self._row_of_cell), heads, -1, size)
 
-        Attention to the prefix and to the questions is computed first. Its output and the logarithm
-        of its summed weights let the kernel treat each of the two as one more key next to the row's
-        own tokens, in one softmax.
-        """
-        question = part_attention.part_attention(
-            query,
-            *stored(layer.question),
-            row_of_cell=self._grid.row_of_cell,
-            num_rows=torch.from_numpy(self._cache.row_grid().num_rows),
-            num_keys=torch.from_numpy(self._cache.question_length),
-        )
-        if self._cache.prefix_length:
-            prefix = part_attention.prefix_part(stored(layer.prefix), query)
-        else:
-            num_rows, heads, group, size = query.shape
-            no_weight = question[1].new_full((heads, num_rows * group), float("-inf"))
-            prefix = query.new_zeros(heads, num_rows * group, size), no_weight
-        own_key, own_value = stored(layer.own)
-        own = own_key.transpose(1, 2), own_value.transpose(1, 2)
-        return cpu_kernels.attend(
-            query.flatten(1, 2), own, self._length + 1, prefix, question, self._grid.cell_of_row
-        )
-
-    def _attend_on_gpu(self, layer: LayerCache, query: Tensor) -> Tensor:
-        """The same (R, Hkv, G, D) by the compiled GPU kernel, which reads no padding.
-
-        The prefix enters as in :meth:`_attend_by_kernel`.
-        """
-        prefix = None
-        if self._cache.prefix_length:
-            prefix = part_attention.prefix_part(stored(layer.prefix), query)
-        return gpu_kernels.attend(
-            query,
-            prefix,
-            stored(layer.question),
-            stored(layer.own),
-            self._start - self._cache.prefix_length,
-            self._length + 1,
-            self._grid.question_of_row,
-        )
+    def _rows(self, questions: Tensor, group: int) -> Tensor:
+        """(Q, Hkv, W·G, X) → (R, Hkv, G, X); row r is in cell `cell_of_row[r]` of the Q·W."""
+        num_questions, heads, _, size = questions.shape
+        cells = questions.view(num_questions, heads, -1, group, size).transpose(1, 2)
+        return cells.reshape(-1, heads, group, size)[self._cell_of_row]
 
     def _mask(self, window: int | None) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not.
 
-        Prefix and question columns are at the position of their number. An own token's position
+        Prefix and question columns are at the position of their number. That of a generated token
         depends on where the row's question ends, so windows are compared by position, not column.
         """
         if window not in self._masks:
             num_rows, start = len(self._start), self._start[:, None]
-            query_position = start + self._length[:, None]
+            query_position = self.positions
             num_shared = self._cache.prefix_length + self._cache.question_columns()
             shared_position = torch.arange(num_shared, device=self._cache.device)
             own_position = start + torch.arange(self._width, device=self._cache.device)
@@ -389,37 +337,33 @@ class StepPass:
         return self._masks[window]
 
 
-class _QuestionGrid:
-    """Moves rows into a grid of questions × their rows and back, on the device."""
-
-    def __init__(self, row_of_cell: Tensor, cell_of_row: Tensor) -> None:
-        self.row_of_cell, self.cell_of_row = row_of_cell, cell_of_row
-        self.question_of_row = cell_of_row // row_of_cell.shape[1]
-        self._head_of_cell: Tensor | None = None  # (Q·Hkv·W,) a row's key head, of the R·Hkv
-
-    def questions(self, rows: Tensor) -> Tensor:
-        """(R, Hkv, G, X) → (Q, Hkv, W·G, X)."""
-        num_rows, heads, _, size = rows.shape
-        if self._head_of_cell is None:  # layers share it
-            head = torch.arange(heads, device=rows.device)[:, None]
-            self._head_of_cell = (self.row_of_cell[:, None] * heads + head).flatten()
-        cells = rows.reshape(num_rows * heads, -1).index_select(0, self._head_of_cell)
-        return cells.view(len(self.row_of_cell), heads, -1, size)
-
-    def rows(self, questions: Tensor, group: int) -> Tensor:
-        """(Q, Hkv, W·G, X) → (R, Hkv, G, X); row r is in cell `cell_of_row[r]` of the Q·W."""
-        num_questions, heads, _, size = questions.shape
-        cells = questions.view(num_questions, heads, -1, group, size).transpose(1, 2)
-        return cells.reshape(-1, heads, group, size)[self.cell_of_row]
+def _by_head(rows: Tensor) -> Tensor:
+    """(r, Hkv, G, X) → (Hkv, r·G, X)."""
+    num_rows, heads, group, size = rows.shape
+    return rows.transpose(0, 1).reshape(heads, num_rows * group, size)
 
 
-def _has_flash_prefix(query: Tensor, layer: LayerCache) -> bool:
-    """Whether the GPU has flash attention to the prefix for queries like these (q, Hq, S, D)."""
-    return part_attention.has_flash_attention(query[:1, :, :1], stored(layer.prefix)[0])
+def _by_row(heads: Tensor, like: Tensor) -> Tensor:
+    """(Hkv, r·G, X) → (r, Hkv, G, X), with r and G of another such tensor."""
+    num_rows, num_heads, group, _ = like.shape
+    return heads.view(num_heads, num_rows, group, -1).transpose(0, 1)
+
+
+def _scores(query: Tensor, key: Tensor) -> Tensor:
+    """Products (…, A, B) of (…, A, D) and (…, D, B), in float32 or the factors' higher precision.
+
+    A score of ten or more, rounded to bfloat16, would change its weight by percents.
+    """
+    if query.dtype.itemsize >= 4:
+        return query @ key
+    if not query.is_cuda:
+        return query.float() @ key.float()
+    product = torch.bmm(query.flatten(0, -3), key.flatten(0, -3), out_dtype=torch.float32)
+    return product.view(*query.shape[:-1], key.shape[-1])
 
 
 def _row_chunks(cache: PromptCache, num_rows: int, width: int) -> list[tuple[slice, int]]:
-    """Rows to take together, and how many own tokens the longest of them has.
+    """Rows to take together, and how many generated tokens the longest of them has then.
 
     On a CPU chunks are small, so that their scores stay in the processor's cache. With a capacity
     there is one chunk: a captured step may not depend on the rows' lengths.
@@ -428,7 +372,7 @@ def _row_chunks(cache: PromptCache, num_rows: int, width: int) -> list[tuple[sli
         return [(slice(0, num_rows), width)]
     chunk = CPU_ROW_CHUNK if cache.device.type == "cpu" else num_rows
     return [
-        (slice(first, first + chunk), int(cache.row_length[first : first + chunk].max()) + 1)
+        (slice(first, first + chunk), int(cache.num_generated[first : first + chunk].max()) + 1)
         for first in range(0, num_rows, chunk)
     ]
 
@@ -452,33 +396,6 @@ def _causal_attention(
         query, key, value, attn_mask=visible, scale=scaling, enable_gqa=True
     )
     return out.transpose(1, 2)
-
-
-def _causal_attention_behind(
-    prefix: KeyValue, query: Tensor, key: Tensor, value: Tensor, lengths: list[int]
-) -> Tensor:
-    """Attention (B, L, Hq, D) of scaled queries (B, Hq, L, D) to a prefix and their own L tokens.
-
-    Each of the two parts counts by its summed weights; the prefix may be empty. A sequence's own
-    part is computed without the padding, whose amount would change its rounding.
-    """
-    batch, query_heads, length, size = query.shape
-    heads = key.shape[1]
-    own_out = query.new_zeros(batch, length, query_heads, size)
-    own_weight = query.new_zeros(batch, length, query_heads, dtype=torch.float32)
-    for at, count in enumerate(lengths):
-        tokens = (slice(at, at + 1), slice(None), slice(0, count))
-        out, weight = part_attention.causal_attention(query[tokens], key[tokens], value[tokens])
-        own_out[at, :count], own_weight[at, :count] = out[0].transpose(0, 1), weight[0].T
-    if not prefix[0].shape[1]:
-        return own_out
-    grouped = query.transpose(1, 2).reshape(batch * length, heads, query_heads // heads, size)
-    prefix_out, prefix_weight = part_attention.prefix_part(prefix, grouped)
-    shape = (heads, batch * length, query_heads // heads, -1)
-    prefix_out = prefix_out.view(shape).transpose(0, 1).reshape(batch, length, query_heads, size)
-    prefix_weight = prefix_weight.view(shape).transpose(0, 1).reshape(batch, length, query_heads)
-    share = (own_weight - prefix_weight).sigmoid()[..., None]
-    return torch.lerp(prefix_out.float(), own_out.float(), share).to(query.dtype)
 
 
 def _attention(

@@ -9,19 +9,16 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from zerogap.engine import fused_layers
-from zerogap.engine.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
-from zerogap.engine.decoder import Capacity, IntArray
+from zerogap.engine import kernels
+from zerogap.engine.decoder import Capacity, IntArray, to_device
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
 from zerogap.engine.shared_prompt_attention import (
     ATTENTION,
     AttentionPass,
-    PrefixPass,
-    QuestionPass,
+    PromptPass,
     StepPass,
     StepPlan,
 )
-from zerogap.engine.transfer import to_device
 
 
 class _PassEnds(Exception):  # noqa: N818, a way to end a pass and not an error
@@ -61,16 +58,16 @@ class SharedPromptDecoder:
         model: PreTrainedModel,
         *,
         with_logits: bool = True,
-        make_capture: Callable[[], Capture] | None = None,
+        make_capture: "Callable[[], kernels.Capture] | None" = None,
     ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
-        fused_layers.fuse(model)
         self.model = model
+        self._fused_layers = kernels.FusedLayers(model)
         self.device: torch.device = model.device
         self.with_logits = with_logits
-        if make_capture is None and self.device.type == "cuda":
-            make_capture = functools.partial(CudaGraphCapture, self.device)
+        if make_capture is None and self.device.type == "cuda" and kernels.is_on("graphs"):
+            make_capture = functools.partial(kernels.CudaGraphCapture, self.device)
         self._make_capture = make_capture
         self._new_cache(None)
 
@@ -83,7 +80,7 @@ class SharedPromptDecoder:
     def prefers_sorted_rows(self) -> bool:
         """Whether a layer takes chunks of rows, each as wide as the chunk's longest row."""
         layers = self._cache.layers.values()
-        return self.device.type == "cpu" and not all(layer.own_by_token for layer in layers)
+        return self.device.type == "cpu" and not all(layer.step_kernel for layer in layers)
 
     def reserve(self, capacity: Capacity | None) -> None:
         """Prepare for batches up to this capacity; None: for any, in storage that grows.
@@ -103,14 +100,16 @@ class SharedPromptDecoder:
         self._cache = PromptCache(self.device, capacity)
         if capacity is not None:
             max_rows = padded_rows(capacity.max_rows)
-            self._graphs = CudaGraphRunner(self._forward_step, self._make_capture(), max_rows)
+            self._graphs = kernels.CudaGraphRunner(
+                self._forward_step, self._make_capture(), max_rows
+            )
 
     @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix, which may be empty, and drop all rows."""
         if not self._cache.is_reusable(len(token_ids)):
             self._new_cache(self._capacity)
-        prefix_pass = PrefixPass(self._cache, len(token_ids))
+        prefix_pass = PromptPass(self._cache, [len(token_ids)], is_prefix=True)
         if token_ids:
             tokens = torch.tensor([token_ids], device=self.device)
             self._forward(tokens, prefix_pass, logits_at=[-1])
@@ -132,7 +131,7 @@ class SharedPromptDecoder:
         lengths = [len(token_ids) for token_ids in distinct]
         longest = max(lengths)
         padded = [token_ids + [0] * (longest - len(token_ids)) for token_ids in distinct]
-        question_pass = QuestionPass(self._cache, lengths)
+        question_pass = PromptPass(self._cache, lengths)
         # Logits only at positions where some prompt ends, not for all (q, S) tokens.
         ends, end_index = np.unique(np.array(lengths) - 1, return_inverse=True)
         tokens = torch.tensor(padded, device=self.device)
@@ -184,11 +183,12 @@ class SharedPromptDecoder:
             "use_cache": True,
             "attention_pass": attention_pass,
         }
-        if not self.with_logits:
+        if logits_at is not None and self.with_logits:
+            inputs["logits_to_keep"] = torch.tensor(logits_at, device=self.device)
+        with self._fused_layers.applied():
+            if self.with_logits:
+                logits: Tensor = self.model(**inputs).logits
+                return logits
             with contextlib.suppress(_PassEnds):
                 self.model.base_model(**inputs)
-            return torch.empty(*tokens.shape, 0, device=self.device)
-        if logits_at is not None:
-            inputs["logits_to_keep"] = torch.tensor(logits_at, device=self.device)
-        logits: Tensor = self.model(**inputs).logits
-        return logits
+        return torch.empty(*tokens.shape, 0, device=self.device)

@@ -114,7 +114,7 @@ def collect(request: Request) -> Collected:
             _write_counts(files[name], samples[name], request.question_set, strategy)
         else:
             samples[name] = run.responses(files[name], strategy, context, intervention)
-            memory.release()  # a base model, whose fused layers refer to themselves
+            memory.release()  # a base model, whose captured steps refer to themselves
     if clean_run is not None:
         del run  # its weights, before the clean model's are loaded
         memory.release()

@@ -12,7 +12,7 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.engine import fused_layers, loading, memory
+from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -131,7 +131,7 @@ def sample(
                     table = call.sample(changed, intervention, trajectories, journal)
                     parquet.write(output, table, "samples", call.provenance())
     if base_model is not None:
-        memory.release()  # its fused layers refer to themselves
+        memory.release()  # its captured steps refer to themselves
     return table
 
 
@@ -199,7 +199,7 @@ class _Call:
 
 @contextlib.contextmanager
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
-    """A decoder of the model, which then has its own attention, layers and mode again."""
+    """A decoder of the model, which then has its own attention and mode again."""
     attention, is_training = model.config._attn_implementation, model.training
     decoder = loading.decoder(model)
     try:
@@ -207,7 +207,6 @@ def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
     finally:
         decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention)
-        fused_layers.unfuse(model)
         model.train(is_training)
 
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from zerogap.engine.decoder import Edit, Rows
-from zerogap.engine.randomness import uniforms
-from zerogap.engine.transfer import to_device
+from zerogap.engine.decoder import Edit, Rows, to_device
+from zerogap.engine.drawing import uniforms
 
 
 def forced_steps(question_id: str, length: int, num_samples: int, seed: int) -> list[int]:

@@ -19,8 +19,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from zerogap.engine.decoder import Rows
-from zerogap.engine.transfer import to_device
+from zerogap.engine.decoder import Rows, to_device
 from zerogap.strategies.base import Context, Intervention, check_whole_number
 
 

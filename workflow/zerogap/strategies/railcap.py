@@ -25,8 +25,7 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
-from zerogap.engine.decoder import Rows
-from zerogap.engine.transfer import to_device
+from zerogap.engine.decoder import Rows, to_device
 from zerogap.strategies.base import Context, Intervention, check_whole_number
 from zerogap.strategies.rail import find_rail_tokens, last_ngrams, pad_trajectories, rail_tokens
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from zerogap.engine.transfer import to_device
+from zerogap.engine.decoder import to_device
 from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
 
 NO_TOKEN = -1  # before the first generated token; where there is no rail token

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from zerogap.engine.transfer import to_device
+from zerogap.engine.decoder import to_device
 from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
 from zerogap.strategies.railcap import Suppression, suppress_tokens
 

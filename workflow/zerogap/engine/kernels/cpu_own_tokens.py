@@ -1,4 +1,4 @@
-"""The kernels for a row's own tokens: `attend`, `store` and `move_rows` of `cpu_kernels`.
+"""Attention to the tokens that a row has generated itself, on a CPU (numba).
 
 Every row has keys and values of its own, so attention to them is limited by the speed of memory, as
 long as computing is faster. Two generated functions do most of it: for one token after the other
@@ -16,8 +16,9 @@ import torch
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from torch import Tensor
 
-from zerogap.engine.cpu_kernels_numba import (
+from zerogap.engine.kernels.cpu_rows import (
     SMALLEST,
     Kernel,
     as_float,
@@ -26,8 +27,8 @@ from zerogap.engine.cpu_kernels_numba import (
     exp,
     vectorise_widely,
 )
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
-from zerogap.engine.vector_code import (
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.kernels.vector_code import (
     CACHE_LINE,
     FLAGS,
     INT64,
@@ -174,7 +175,7 @@ def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  #
             totals = [vectors.variable(vectors.load(line)) for line in lines]
             with tokens.each(count, prefetch=members.start == 0) as (token, value_vector):
                 for member, total in zip(members, totals, strict=True):
-                    weight = vectors.spread(builder.load(at(0, at_head, INT64(member), token)))
+                    weight = vectors.splat(builder.load(at(0, at_head, INT64(member), token)))
                     added = vectors.add_product(builder.load(total), weight, value_vector)
                     builder.store(added, total)
             for line, total in zip(lines, totals, strict=True):
@@ -184,9 +185,43 @@ def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  #
     return types.void(weights, value, row, head, num_tokens, sums, group, size), generate
 
 
+def attend(
+    query: Tensor,
+    generated: tuple[Tensor, Tensor],
+    num_generated: Tensor,
+    prefix: tuple[Tensor, Tensor],
+    question: tuple[Tensor, Tensor],
+    cell_of_row: Tensor,
+) -> Tensor:
+    """Attention of rows to their generated tokens, in one softmax with prefix and question.
+
+    The two other parts are as :mod:`zerogap.engine.kernels.attention_parts` returns them, where the
+    G query heads that read the same keys are queries of these keys.
+
+    Args:
+        query: (R, H, D), scaled.
+        generated: keys and values (≥R, T, Hkv, D) of each row's generated tokens.
+        num_generated: (R,) generated tokens of each row; the others are padding.
+        prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
+            its summed weights in float32.
+        question: the same for the questions, (Q, Hkv, W·G, D) and (Q, Hkv, W·G), for W grid cells
+            per question.
+        cell_of_row: (R,) each row's grid cell, of the Q·W.
+
+    Returns:
+        (R, H, D) in the dtype of the queries; all sums are float32.
+    """
+    num_rows, heads, size = query.shape
+    out = torch.empty_like(query, memory_format=torch.contiguous_format)
+    constants = heads // generated[0].shape[2], size
+    arguments = query, *generated, num_generated, *prefix, *question, cell_of_row, out
+    _attend_kernel(num_rows, *arguments, constants=constants)
+    return out
+
+
 @RowKernel
-def attend(described: str, group: int, size: int) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.attend` for groups of query heads of a size.
+def _attend_kernel(described: str, group: int, size: int) -> Kernel:
+    """:func:`attend` for groups of query heads of a size.
 
     Prefix and question count as two more keys behind the row's own tokens. Weighted values are
     divided by the sum of the weights at the end. While a row's keys or values are read, those of
@@ -199,7 +234,7 @@ def attend(described: str, group: int, size: int) -> Kernel:
             query,
             key,
             value,
-            num_own,
+            num_generated,
             prefix_out,
             prefix_weight,
             question_out,
@@ -215,7 +250,7 @@ def attend(described: str, group: int, size: int) -> Kernel:
         highest = np.empty((key_heads, group), np.float32)
         scales = np.empty((key_heads, group), np.float32)
         for row in rows(job):
-            num_tokens = num_own[row]
+            num_tokens = num_generated[row]
             num_keys = -(-(num_tokens + 2) // LANES) * LANES
             of_prefix, question = row * group, cell_of_row[row] // cells
             of_question = cell_of_row[row] % cells * group
@@ -256,39 +291,5 @@ def attend(described: str, group: int, size: int) -> Kernel:
                     for d in range(size):
                         scaled = sums[head, member, d] * scale
                         out[row, head * group + member, d] = as_stored(scaled, out)
-
-    return kernel
-
-
-@RowKernel
-def store(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.store`."""
-
-    def kernel(job: Any) -> None:
-        vectorise_widely()
-        new_key, new_value, column, key, value = arrays(job, described)
-        _, heads, size = new_key.shape
-        for row in rows(job):
-            for head in range(heads):
-                for d in range(size):
-                    key[row, column[row], head, d] = new_key[row, head, d]
-                    value[row, column[row], head, d] = new_value[row, head, d]
-
-    return kernel
-
-
-@RowKernel
-def move_rows(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.move_rows`."""
-
-    def kernel(job: Any) -> None:
-        vectorise_widely()
-        source, target, width, key, value = arrays(job, described)
-        for row in rows(job):
-            for token in range(width[0]):
-                for head in range(key.shape[2]):
-                    for d in range(key.shape[3]):
-                        key[target[row], token, head, d] = key[source[row], token, head, d]
-                        value[target[row], token, head, d] = value[source[row], token, head, d]
 
     return kernel

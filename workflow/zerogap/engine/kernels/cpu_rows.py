@@ -1,4 +1,4 @@
-"""The kernels behind :mod:`zerogap.engine.cpu_kernels`, compiled by numba when first used.
+"""Drawing tokens, and what lies between the products of a layer, on a CPU (numba).
 
 bfloat16 values arrive as their 16 bits, since numpy has no such type, and are widened exactly.
 Numbers that change from call to call come in arrays of one element.
@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from numba import njit, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
+from torch import Tensor
 
-from zerogap.engine.row_kernels import FAST_SUMS, RowKernel, arrays, rows
+from zerogap.engine.kernels.row_kernels import FAST_SUMS, RowKernel, arrays, rows
 
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
@@ -135,9 +137,30 @@ def _implement_stored(value, array):  # type: ignore[no-untyped-def]
 overload(as_stored, inline="always")(_implement_stored)
 
 
+def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:
+    """Draw tokens (N,) by inverse CDF from softmax(logits (R, V) / temperature).
+
+    Weights and the sums of a block of tokens are float32, sums of blocks float64.
+
+    Args:
+        logits: (R, V).
+        uniform: (N,) uniforms in [0, 1).
+        temperature: divides the logits.
+        row: (N,) the row of logits that each uniform draws from.
+
+    Returns:
+        The tokens; -1 where a row's logits are NaN.
+    """
+    tokens = torch.empty_like(row)
+    ends = torch.bincount(row, minlength=len(logits)).cumsum(0)
+    scale = torch.tensor([1 / temperature], dtype=torch.float32)
+    _draw_kernel(len(logits), scale, logits, uniform, row.argsort(), ends, tokens)
+    return tokens
+
+
 @RowKernel
-def draw(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.draw`.
+def _draw_kernel(described: str) -> Kernel:
+    """:func:`draw`.
 
     A first pass over a row's logits gives the largest of them, a second one running sums over
     blocks of tokens. Each draw then finds its block by bisection and its token by summing within
@@ -176,9 +199,18 @@ def draw(described: str) -> Kernel:
     return kernel
 
 
+def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """Normalise bfloat16 (…, N) by its root mean square and multiply it by the weight (N,)."""
+    out = torch.empty_like(hidden, memory_format=torch.contiguous_format)
+    num_rows, size = hidden.shape[:-1].numel(), hidden.shape[-1]
+    tensors = hidden.reshape(num_rows, size), weight, out.view(num_rows, size)
+    _rms_norm_kernel(num_rows, *tensors, constants=(epsilon,))
+    return out
+
+
 @RowKernel
-def rms_norm(described: str, epsilon: float) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.rms_norm` for rows of (R, N)."""
+def _rms_norm_kernel(described: str, epsilon: float) -> Kernel:
+    """:func:`rms_norm` for rows of (R, N)."""
     constant = np.float32(epsilon)
 
     def kernel(job: Any) -> None:
@@ -207,9 +239,17 @@ def _silu_python(value: Any) -> Any:
 silu = njit(fastmath=FAST_SUMS, error_model="numpy")(_silu_python)
 
 
+def gated_silu(joined: Tensor) -> Tensor:
+    """silu(gate) * up (…, N) of both next to each other in bfloat16, (…, 2N) and contiguous."""
+    num_rows, size = joined.shape[:-1].numel(), joined.shape[-1] // 2
+    out = joined.new_empty(*joined.shape[:-1], size)
+    _gated_silu_kernel(num_rows, joined.view(num_rows, -1), out.view(num_rows, size))
+    return out
+
+
 @RowKernel
-def gated_silu(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.gated_silu` for rows of (R, 2N)."""
+def _gated_silu_kernel(described: str) -> Kernel:
+    """:func:`gated_silu` for rows of (R, 2N)."""
 
     def kernel(job: Any) -> None:
         vectorise_widely()
@@ -223,9 +263,28 @@ def gated_silu(described: str) -> Kernel:
     return kernel
 
 
+def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
+    """Apply rotary position embeddings to the first heads, in place.
+
+    Args:
+        heads: (B, L, H, D) in bfloat16, contiguous.
+        cos: (B, L, D), whose two halves belong to the two halves of a head.
+        sin: (B, L, D).
+        num_rotated: heads to rotate; those behind them stay as they are.
+    """
+    batch, length, num_heads, size = heads.shape
+    num_rows = batch * length
+    tensors = (
+        heads.view(num_rows, num_heads, size),
+        cos.view(num_rows, size),
+        sin.view(num_rows, size),
+    )
+    _rotate_kernel(num_rows, *tensors, constants=(num_rotated,))
+
+
 @RowKernel
-def rotate(described: str, num_rotated: int) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.rotate` for rows of (R, H, D)."""
+def _rotate_kernel(described: str, num_rotated: int) -> Kernel:
+    """:func:`rotate` for rows of (R, H, D)."""
 
     def kernel(job: Any) -> None:
         vectorise_widely()

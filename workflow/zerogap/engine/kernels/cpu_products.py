@@ -1,4 +1,4 @@
-"""The kernel of `product` and `gated_product` in `cpu_kernels`, and what attention shares with it.
+"""Products with packed weights in bfloat16, on a CPU with AVX-512's dot products (numba).
 
 :func:`tile_products` multiplies a few rows with a block of columns, on AVX-512's dot products of
 pairs of bfloat16 values with float32 sums. A row's products do not depend on the other rows.
@@ -7,14 +7,16 @@ pairs of bfloat16 values with float32 sums. A row's products do not depend on th
 from typing import Any
 
 import numpy as np
+import torch
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from torch import Tensor, nn
 
-from zerogap.engine.cpu_kernels_numba import Kernel, vectorise_widely
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
-from zerogap.engine.vector_code import (
+from zerogap.engine.kernels.cpu_rows import Kernel, vectorise_widely
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.kernels.vector_code import (
     INT32,
     INT64,
     LANES,
@@ -127,16 +129,16 @@ def _tile_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> li
     return [[builder.load(total) for total in line] for line in sums]
 
 
-def num_groups(tiles: int) -> int:
+def _num_groups_python(tiles: int) -> int:
     """Groups of at most MAX_TILES tiles."""
     return -(-tiles // MAX_TILES)
 
 
-_num_groups = njit(num_groups)
+_num_groups = njit(_num_groups_python)
 
 
-def _product(described: str, columns: int) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.product` for rows of (column blocks, groups of tiles).
+def _make_product(described: str, columns: int) -> Kernel:
+    """:func:`_product` for rows of (column blocks, groups of tiles).
 
     The output (⌈R/ROWS⌉·ROWS, N·columns) has room for whole tiles; the last tile repeats the last
     row. The groups of a column block follow each other, so that a thread reads the block from
@@ -174,4 +176,58 @@ def _product(described: str, columns: int) -> Kernel:
     return kernel
 
 
-product = RowKernel(_product, min_rows_per_piece=1)
+_product_kernel = RowKernel(_make_product, min_rows_per_piece=1)
+
+
+def packed(matrix: Tensor) -> Tensor:
+    """A matrix (N, K) in bfloat16 as :func:`product` reads it, (⌈N/64⌉, K/2, 64·2); K is even.
+
+    Values are in pairs of one row; a block has 64 rows, the last one is padded with zeros.
+    """
+    rows, size = matrix.shape
+    padded = nn.functional.pad(matrix, (0, 0, 0, -rows % COLUMNS))
+    pairs = padded.view(torch.int32).view(-1, COLUMNS, size // 2)
+    return pairs.transpose(1, 2).contiguous().view(matrix.dtype)
+
+
+def packed_gates(matrix: Tensor) -> Tensor:
+    """A matrix (2N, K) of gates above factors as :func:`gated_product` reads it."""
+    rows, size = matrix.shape
+    parts = matrix.view(2, rows // 2, size)
+    parts = nn.functional.pad(parts, (0, 0, 0, -(rows // 2) % GATED))
+    blocks = parts.view(2, -1, GATED, size).transpose(0, 1)
+    return packed(blocks.reshape(-1, size))
+
+
+def product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
+    """Products (…, N) in bfloat16 of values (…, K) with a matrix (N, K), with float32 sums.
+
+    Args:
+        values: in bfloat16.
+        packed_matrix: the matrix as :func:`packed` returns it.
+        num_columns: N.
+    """
+    return _product(values, packed_matrix, COLUMNS, num_columns)
+
+
+def gated_product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
+    """silu(gates) * factors (…, N) of the products with a matrix (2N, K), rounded once.
+
+    Args:
+        values: (…, K) in bfloat16.
+        packed_matrix: the matrix as :func:`packed_gates` returns it.
+        num_columns: N.
+    """
+    return _product(values, packed_matrix, GATED, num_columns)
+
+
+def _product(
+    values: Tensor, packed_matrix: Tensor, columns_per_block: int, num_columns: int
+) -> Tensor:
+    flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
+    tiles = -(-len(flat) // ROWS)
+    out = values.new_empty(tiles * ROWS, blocks * columns_per_block)
+    num_tasks = blocks * _num_groups_python(tiles)
+    _product_kernel(num_tasks, flat, packed_matrix, out, constants=(columns_per_block,))
+    whole = out[: len(flat), :num_columns].contiguous()
+    return whole.view(*values.shape[:-1], num_columns)

@@ -1,14 +1,21 @@
-"""The kernels of :mod:`zerogap.engine.gpu_kernels`, compiled by Triton.
+"""Compiled kernels for a GPU: attention of a step, and what lies between the products of a layer.
 
-Each is a function of Triton's language and one of the same name without underscore that launches
-it. Triton compiles it when it is first launched with certain dtypes and sizes. All of them compute
-in float32 and round once.
+Triton compiles a kernel when it is first launched with certain dtypes and sizes; it needs a C
+compiler at run time. Each is a function of Triton's language and one of the same name without
+underscore that launches it. All of them compute in float32 and round once.
 """
 
+import contextlib
+import sys
+from functools import cache
+from typing import Any
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+OLDEST_CAPABILITY = (8, 0)  # before it there is neither bfloat16 nor flash attention
 SMALLEST_PRODUCT = 16  # rows and columns of a matrix product on tensor cores
 KEYS_AT_ONCE = 32
 VALUES_AT_ONCE = 1024
@@ -42,11 +49,11 @@ def _add_keys(
 
 @triton.jit(do_not_specialize=["prefix_weight_stride"])
 def _attend(
-    query, prefix_out, prefix_weight, question_key, question_value, own_key, own_value,
-    num_question, num_own, slot, out,
+    query, prefix_out, prefix_weight, question_key, question_value, generated_key, generated_value,
+    num_question, num_generated, slot, out,
     prefix_head_stride, prefix_row_stride, prefix_weight_stride,
     question_stride, question_head_stride, question_token_stride,
-    own_stride, own_head_stride, own_token_stride,
+    generated_stride, generated_head_stride, generated_token_stride,
     HEADS: tl.constexpr, GROUP: tl.constexpr, PADDED_GROUP: tl.constexpr,
     SIZE: tl.constexpr, PADDED_SIZE: tl.constexpr, KEYS: tl.constexpr,
     HAS_PREFIX: tl.constexpr, PRECISION: tl.constexpr,
@@ -76,10 +83,11 @@ def _attend(
         queries, question_key + question, question_value + question, tl.load(num_question + row),
         question_token_stride, largest, total, result, SIZE, PADDED_SIZE, KEYS, PRECISION,
     )  # fmt: skip
-    own = row * own_stride + head * own_head_stride
+    place_of_row = row * generated_stride + head * generated_head_stride
     largest, total, result = _add_keys(
-        queries, own_key + own, own_value + own, tl.load(num_own + row),
-        own_token_stride, largest, total, result, SIZE, PADDED_SIZE, KEYS, PRECISION,
+        queries, generated_key + place_of_row, generated_value + place_of_row,
+        tl.load(num_generated + row), generated_token_stride,
+        largest, total, result, SIZE, PADDED_SIZE, KEYS, PRECISION,
     )  # fmt: skip
     result = result / total[:, None]
     tl.store(out + place, result.to(out.dtype.element_ty), mask=exists)
@@ -89,24 +97,42 @@ def attend(
     query: Tensor,
     prefix: tuple[Tensor, Tensor] | None,
     question: tuple[Tensor, Tensor],
-    own: tuple[Tensor, Tensor],
+    generated: tuple[Tensor, Tensor],
     num_question: Tensor,
-    num_own: Tensor,
+    num_generated: Tensor,
     slot: Tensor,
-    out: Tensor,
-) -> None:
-    """See :func:`zerogap.engine.gpu_kernels.attend`; query and out are contiguous."""
+) -> Tensor:
+    """Attention of rows to prefix, question and generated tokens, in one softmax.
+
+    Args:
+        query: (R, Hkv, G, D), scaled.
+        prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
+            its summed weights; None without a prefix.
+        question: keys and values (Q, Hkv, S, D) of the questions.
+        generated: keys and values (≥R, Hkv, ≥T, D) of each row's generated tokens.
+        num_question: (R,) tokens of each row's question; the others are padding.
+        num_generated: (R,) generated tokens of each row, at least one; the others are padding.
+        slot: (R,) each row's question, of the Q.
+
+    Returns:
+        (R, Hkv, G, D) in the dtype of the queries.
+    """
+    query = query.contiguous()
+    out = torch.empty_like(query)
     num_rows, heads, group, size = query.shape
     prefix_out, prefix_weight = prefix or (query.view(heads, num_rows * group, size), query)
     prefix_weight = prefix_weight.contiguous()
-    _attend[num_rows, heads](
-        query, prefix_out, prefix_weight, *question, *own, num_question, num_own, slot, out,
-        prefix_out.stride(0), prefix_out.stride(1), num_rows * group,
-        *question[0].stride()[:3], *own[0].stride()[:3],
-        HEADS=heads, GROUP=group, PADDED_GROUP=max(SMALLEST_PRODUCT, _padded(group)),
-        SIZE=size, PADDED_SIZE=max(SMALLEST_PRODUCT, _padded(size)), KEYS=KEYS_AT_ONCE,
-        HAS_PREFIX=prefix is not None, PRECISION="ieee",
-    )  # fmt: skip
+    with _current_device(query):
+        _attend[num_rows, heads](
+            query, prefix_out, prefix_weight, *question, *generated, num_question, num_generated,
+            slot, out,
+            prefix_out.stride(0), prefix_out.stride(1), num_rows * group,
+            *question[0].stride()[:3], *generated[0].stride()[:3],
+            HEADS=heads, GROUP=group, PADDED_GROUP=max(SMALLEST_PRODUCT, _padded(group)),
+            SIZE=size, PADDED_SIZE=max(SMALLEST_PRODUCT, _padded(size)), KEYS=KEYS_AT_ONCE,
+            HAS_PREFIX=prefix is not None, PRECISION="ieee",
+        )  # fmt: skip
+    return out
 
 
 @triton.jit
@@ -121,12 +147,15 @@ def _rms_norm(hidden, weight, out, epsilon, SIZE: tl.constexpr, PADDED_SIZE: tl.
     tl.store(out + row * SIZE + column, result.to(out.dtype.element_ty), mask=exists)
 
 
-def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float, out: Tensor) -> None:
-    """See :func:`zerogap.engine.gpu_kernels.rms_norm`; hidden and out are (R, N)."""
-    num_rows, size = hidden.shape
-    _rms_norm[(num_rows,)](
-        hidden, weight, out, epsilon, SIZE=size, PADDED_SIZE=_padded(size), num_warps=8
-    )
+def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """Normalise (…, N) by its root mean square and multiply it by the weight (N,)."""
+    hidden = hidden.contiguous()
+    out, size = torch.empty_like(hidden), hidden.shape[-1]
+    with _current_device(hidden):
+        _rms_norm[(hidden.numel() // size,)](
+            hidden, weight, out, epsilon, SIZE=size, PADDED_SIZE=_padded(size), num_warps=8
+        )
+    return out
 
 
 @triton.jit
@@ -141,11 +170,15 @@ def _gated_silu(joined, out, SIZE: tl.constexpr, VALUES: tl.constexpr):
     tl.store(out + row * SIZE + column, result.to(out.dtype.element_ty), mask=exists)
 
 
-def gated_silu(joined: Tensor, out: Tensor) -> None:
-    """See :func:`zerogap.engine.gpu_kernels.gated_silu`; joined is (R, 2N) and out (R, N)."""
-    num_rows, size = out.shape
-    blocks = triton.cdiv(size, VALUES_AT_ONCE)
-    _gated_silu[num_rows, blocks](joined, out, SIZE=size, VALUES=VALUES_AT_ONCE)
+def gated_silu(joined: Tensor) -> Tensor:
+    """silu(gate) * up (…, N) of both next to each other, (…, 2N) and contiguous."""
+    size = joined.shape[-1] // 2
+    out = joined.new_empty(*joined.shape[:-1], size)
+    with _current_device(joined):
+        _gated_silu[out.numel() // size, triton.cdiv(size, VALUES_AT_ONCE)](
+            joined, out, SIZE=size, VALUES=VALUES_AT_ONCE
+        )
+    return out
 
 
 @triton.jit
@@ -173,11 +206,43 @@ def _rotate(
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
-    """See :func:`zerogap.engine.gpu_kernels.rotate`; heads are (R, H, D), the others (R, D)."""
-    num_rows, num_heads, size = heads.shape
-    _rotate[num_rows, num_rotated](
-        heads, cos, sin, HEADS=num_heads, SIZE=size, PADDED_HALF=_padded(size // 2)
-    )
+    """Apply rotary position embeddings to the first heads, in place.
+
+    Args:
+        heads: (B, L, H, D), contiguous.
+        cos: (B, L, D), whose two halves belong to the two halves of a head.
+        sin: (B, L, D).
+        num_rotated: heads to rotate; those behind them stay as they are.
+    """
+    *_, num_heads, size = heads.shape
+    with _current_device(heads):
+        _rotate[cos.numel() // size, num_rotated](
+            heads, cos.contiguous(), sin.contiguous(),
+            HEADS=num_heads, SIZE=size, PADDED_HALF=_padded(size // 2),
+        )  # fmt: skip
+
+
+@cache
+def works(device: torch.device) -> bool:
+    """Whether Triton can compile for the device; says so once if it cannot."""
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
+        return False
+    values = torch.ones(1, 16, dtype=torch.bfloat16, device=device)
+    try:
+        return bool(torch.isfinite(rms_norm(values, values[0], 1e-6)).all())
+    except Exception as error:  # compilers and drivers fail in many ways
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        print(
+            f"warning: Triton cannot compile kernels here ({reason}); decoding without them, "
+            "which is slower",
+            file=sys.stderr,
+        )
+        return False
+
+
+def _current_device(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Make a tensor's device the current one, where Triton launches kernels."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
 
 
 def _padded(size: int) -> int:

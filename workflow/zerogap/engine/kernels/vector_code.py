@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from zerogap.engine.row_kernels import FAST_SUMS
+from zerogap.engine.kernels.row_kernels import FAST_SUMS
 
 CACHE_LINE = 64  # bytes
 LANES = 16  # float32 values in a register of AVX-512
@@ -56,7 +56,7 @@ class Vectors:
         """A vector of one value."""
         return ir.Constant(self.type, [value] * self.size)
 
-    def spread(self, number: Any) -> Any:
+    def splat(self, number: Any) -> Any:
         """A vector of a number that is computed."""
         undefined = ir.Constant(self.type, ir.Undefined)
         first = self._builder.insert_element(undefined, number, INT32(0))

@@ -166,9 +166,8 @@ def _take_piece(_, job):  # type: ignore[no-untyped-def]
 def _sources_digest(folder: Path = Path(__file__).parent) -> str:
     """Changes with every file of a folder, this one, from which kernels are compiled."""
     digest = hashlib.sha256()
-    for name in ("row_kernels.py", "vector_code.py", "cpu_*_numba.py"):
-        for path in sorted(folder.glob(name)):
-            digest.update(path.read_bytes())
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

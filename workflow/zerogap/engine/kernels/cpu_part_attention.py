@@ -1,10 +1,10 @@
-"""The kernel behind :func:`zerogap.engine.cpu_kernels.part_attention`: attention in one pass.
+"""Attention to a part of the keys in one pass, on a CPU with AVX-512's dot products (numba).
 
 A tile of queries is multiplied with all of its keys, the scores become weights, and these are
 multiplied with the values. Scores and weights of a tile stay in the processor's cache, and scores
 are never rounded to bfloat16, as they are between two of PyTorch's products.
 
-Both products are :func:`~zerogap.engine.cpu_products_numba.tile_products`, which reads the second
+Both products are :func:`~zerogap.engine.kernels.cpu_products.tile_products`, which reads the second
 factor in pairs, so that keys and values are packed first.
 """
 
@@ -13,18 +13,65 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from torch import Tensor
 
-from zerogap.engine.cpu_kernels_numba import Kernel, as_bfloat16, vectorise_widely
-from zerogap.engine.cpu_products_numba import COLUMNS, ROWS, tile_products
-from zerogap.engine.row_kernels import RowKernel, arrays, rows
-from zerogap.engine.vector_code import FLOAT, INT64, LANES, WideVectors, pointer
+from zerogap.engine.kernels.cpu_products import COLUMNS, ROWS, tile_products
+from zerogap.engine.kernels.cpu_rows import Kernel, as_bfloat16, vectorise_widely
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
+from zerogap.engine.kernels.vector_code import FLOAT, INT64, LANES, WideVectors, pointer
+
+
+def part_attention(
+    query: Tensor,
+    row_of_cell: Tensor,
+    num_rows: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_keys: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Attention to some keys, and the logarithm of each query's summed weights.
+
+    Args:
+        query: (R, H, G, D) in bfloat16, scaled; D is even.
+        row_of_cell: (B, W) the rows that read each entry of keys.
+        num_rows: (B,) the results of only the first so many rows are computed.
+        key: (B, H, K, D) in bfloat16.
+        value: (B, H, K, D) in bfloat16.
+        num_keys: (B,) only the first so many keys are visible, at least one.
+
+    Returns:
+        The output (B, H, W·G, D) in bfloat16 and the logarithms (B, H, W·G) in float32.
+    """
+    batch, heads, most_keys, size = key.shape
+    group, batch_heads = query.shape[2], batch * heads
+    blocks, parts = -(-most_keys // COLUMNS), -(-size // COLUMNS)
+    packed_key = key.new_empty(batch_heads, blocks, size // 2, 2 * COLUMNS)
+    packed_value = key.new_empty(batch_heads, parts, blocks * COLUMNS // 2, 2 * COLUMNS)
+    flat = [tensor.reshape(batch_heads, -1, size) for tensor in (key, value)]
+    _pack_kernel(batch_heads * blocks, *flat, num_keys, packed_key, packed_value)
+    num_queries = row_of_cell.shape[1] * group
+    out = query.new_empty(batch, heads, num_queries, size)
+    log_sum = query.new_empty(batch, heads, num_queries, dtype=torch.float32)
+    _part_attention_kernel(
+        batch_heads * -(-num_queries // ROWS),
+        query,
+        row_of_cell,
+        num_rows,
+        packed_key,
+        packed_value,
+        num_keys,
+        out.view(batch_heads, num_queries, size),
+        log_sum.view(batch_heads, num_queries),
+    )
+    return out, log_sum
 
 
 @RowKernel
-def pack(described: str) -> Kernel:
+def _pack_kernel(described: str) -> Kernel:
     """Keys and values (B·H, K, D) in pairs, for rows of (B·H, N): N blocks of COLUMNS keys.
 
     Keys become (B·H, N, D/2, COLUMNS, 2), which pairs values of a key; values become
@@ -84,16 +131,16 @@ def _tile_weights(_, scores, num_keys, weights, highest, totals):  # type: ignor
             for line, top in zip(lines, tops, strict=True):
                 line_scores = vectors.load(at(0, INT64(line), first))
                 builder.store(vectors.larger(line_scores, builder.load(top)), top)
-        spread_tops = []
+        splat_tops = []
         for line, top in zip(lines, tops, strict=True):
             name = f"vector.reduce.fmax.v{LANES}f32"
             largest = vectors.call(name, builder.load(top), kind=FLOAT)
             builder.store(largest, at(3, INT64(line)))
-            spread_tops.append(vectors.spread(largest))
+            splat_tops.append(vectors.splat(largest))
         sums = [vectors.variable(vectors.constant(0.0)) for _ in lines]
         with cgutils.for_range(builder, num_vectors) as loop:
             first = builder.mul(loop.index, INT64(LANES))
-            for line, top, total in zip(lines, spread_tops, sums, strict=True):
+            for line, top, total in zip(lines, splat_tops, sums, strict=True):
                 line_scores = vectors.load(at(0, INT64(line), first))
                 weight = vectors.exponential(builder.fsub(line_scores, top))
                 builder.store(builder.fadd(builder.load(total), weight), total)
@@ -106,8 +153,8 @@ def _tile_weights(_, scores, num_keys, weights, highest, totals):  # type: ignor
 
 
 @RowKernel
-def part_attention(described: str) -> Kernel:
-    """:func:`zerogap.engine.cpu_kernels.part_attention` for rows of (B·H, tiles).
+def _part_attention_kernel(described: str) -> Kernel:
+    """:func:`part_attention` for rows of (B·H, tiles).
 
     A tile that is not full repeats its last query. NaN among the scores reaches the sum through the
     weights.
