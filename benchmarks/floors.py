@@ -99,7 +99,7 @@ class _TimedDecoder:
         import numpy as np
 
         cache = self._decoder._cache
-        own = cache.row_length + 1
+        own = cache.num_generated + 1
         seen = self._prefix + cache.question_length[cache.row_question] + own
         question_tokens = cache.question_length[np.unique(cache.row_question)].sum()
         stored = self._prefix + question_tokens + own.sum()

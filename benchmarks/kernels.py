@@ -1,64 +1,71 @@
-"""What the compiled kernels gain on a CPU or a GPU: steps with them and with plain PyTorch.
+"""What each compiled kernel gains end to end: the same samples with it and without it.
 
-python benchmarks/kernels.py                        # the Llama toy model
-python benchmarks/kernels.py --model smollm2-135m   # one thread: OMP_NUM_THREADS=1
+python benchmarks/kernels.py                                          # the Llama toy model
+python benchmarks/kernels.py --model smollm2-135m --dtype bfloat16    # a shape with random weights
 
-Each number is the best step of a process of its own, in processor time, or in wall time on a GPU;
-the two ways alternate.
-The last own tokens of the measured steps are around number 12.
+Every run draws the same number of responses in a process of its own, in which one of the switches
+of :mod:`zerogap.engine.kernels` is off, or all, or none; the contenders alternate. On a CPU seconds
+are processor time, which other processes disturb least.
 """
 
+import dataclasses
 import os
 import statistics
 from typing import Any
 
-import batch
 import common
 
-SWITCHES = ("ZEROGAP_CPU_KERNELS", "ZEROGAP_GPU_KERNELS")
-WAYS = {"plain PyTorch": "0", "compiled kernels": "1"}  # → value of the switches
+SWITCHES = ("", "attend", "parts", "products", "layers", "draw", "graphs", "all")
 
 
 def main() -> None:
-    """Measure both ways alternately and publish the table."""
-    parser = common.parser(__doc__, dtype="bfloat16", steps=12, repeats=3)
-    parser.add_argument("--rows", type=int, nargs="+", default=(50, 200, 500))
+    """Measure all ways alternately and publish the table."""
+    parser = common.parser(__doc__, questions=20, samples=50, tokens=64, repeats=3)
+    parser.add_argument("--without", nargs="+", default=SWITCHES, help="switches; '' for none")
     args = parser.parse_args()
-    runs: dict[str, list[list[dict[str, Any]]]] = {way: [] for way in WAYS}
+    runs: dict[str, list[float]] = {off: [] for off in ("", *(x for x in args.without if x))}
     for _ in range(args.repeats):
-        for way, setting in WAYS.items():
-            runs[way].append(
+        for off, seconds in runs.items():
+            seconds.append(
                 common.in_child(
-                    __file__, model=args.model, dtype=args.dtype, steps=args.steps,
-                    rows=args.rows, kernels=setting,
+                    __file__, model=args.model, dtype=args.dtype, questions=args.questions,
+                    samples=args.samples, tokens=args.tokens, off=off,
                 )
             )  # fmt: skip
     common.publish(
-        f"Compiled kernels: {args.model}, {args.dtype}",
-        ["rows", "", *WAYS, "speed-up (range)"],
-        [
-            [f"{rows:,}", label, *_row(runs, index, part)]
-            for index, rows in enumerate(args.rows)
-            for part, label in (("seconds", "step, ms"), ("drawing", "of it drawing, ms"))
-        ],
+        f"Kernels: {args.model}, {args.dtype}, {args.questions} questions × {args.samples} samples "
+        f"of {args.tokens} tokens, rounds: {args.repeats}",
+        ["without", "seconds (best)", "gain of the kernel (range)"],
+        [_row(off or "–", seconds, runs[""]) for off, seconds in runs.items()],
         args.output,
     )
 
 
-def _row(runs: dict[str, list[list[dict[str, Any]]]], index: int, part: str) -> list[str]:
-    """Best times in ms, then the median ratio of the runs and its range."""
-    plain, compiled = ([run[index][part] for run in runs[way]] for way in WAYS)
-    ratios = [slow / fast for slow, fast in zip(plain, compiled, strict=True)]
-    speed_up = f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
-    return [f"{min(plain) * 1e3:,.1f}", f"{min(compiled) * 1e3:,.1f}", speed_up]
+def _row(name: str, seconds: list[float], reference: list[float]) -> list[str]:
+    """The best time, then the median ratio to the run with all kernels and its range."""
+    ratios = [slow / fast for slow, fast in zip(seconds, reference, strict=True)]
+    gain = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    return [name, f"{min(seconds):.2f}", gain]
 
 
-def measure(
-    model: str, dtype: str, steps: int, rows: list[int], kernels: str
-) -> list[dict[str, Any]]:
-    """The best step for each number of rows, with the kernels on ("1") or off ("0")."""
-    os.environ |= dict.fromkeys(SWITCHES, kernels)
-    return batch.measure(model, dtype, common.default_device(), steps, rows)
+def measure(model: str, dtype: str, questions: int, samples: int, tokens: int, off: str) -> float:
+    """Seconds of one run, after a short one that compiles what is not cached yet."""
+    os.environ["ZEROGAP_WITHOUT_KERNELS"] = off
+    from zerogap.engine import loading
+    from zerogap.engine.decoder import SamplingParams
+    from zerogap.engine.sampler import sample
+
+    device = common.default_device()
+    clock, prompts = common.clock(device), common.prompts(model, questions)
+    decoder = loading.decoder(common.model(model, dtype, device))
+    sampling = SamplingParams(num_samples=samples, temperature=0.7, max_new_tokens=tokens)
+    tokenizer: Any = common.EndlessTokenizer()
+    warm_up = sampling if device == "cuda" else dataclasses.replace(sampling, max_new_tokens=2)
+    list(sample(decoder, prompts, tokenizer, warm_up))
+    start = clock()
+    list(sample(decoder, prompts, tokenizer, sampling))
+    common.synchronize(device)
+    return clock() - start
 
 
 if __name__ == "__main__":

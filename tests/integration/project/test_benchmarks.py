@@ -1,23 +1,20 @@
-"""The benchmarks run on small versions of the real models, and count operations correctly."""
+"""The benchmarks run on small versions of the real work, and count operations correctly."""
 
+import json
 import sys
 
 import pytest
 import torch
 
-from helpers.cpu import skip_without_dot_products
 from helpers.paths import ROOT
-from zerogap.engine import cpu_kernels
+from zerogap import config
 from zerogap.engine.decoder import Response
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-attention, batch, common, contenders, floors, kernels, products, scaling, strategies = (
-    __import__(name)
-    for name in (
-        "attention", "batch", "common", "contenders", "floors", "kernels", "products", "scaling",
-        "strategies",
-    )
-)  # fmt: skip
+common, contenders, dag_size, floors, kernels, score_files, strategies = map(
+    __import__,
+    ("common", "contenders", "dag_size", "floors", "kernels", "score_files", "strategies"),
+)
 
 SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -37,8 +34,8 @@ SHRUNK = {
 @pytest.fixture
 def shrunk(monkeypatch):
     for name, small in SHRUNK.items():
-        config, values = common.SHAPES[name]
-        monkeypatch.setitem(common.SHAPES, name, (config, values | small))
+        config_class, values = common.SHAPES[name]
+        monkeypatch.setitem(common.SHAPES, name, (config_class, values | small))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +64,7 @@ def test_gemma_has_two_billion_parameters_without_embedding_tables():
 def test_floor_is_the_larger_of_memory_traffic_and_arithmetic(name, shrunk):
     result = floors.measure(name, "bfloat16", "cpu", rows=6, questions=3, samples=3, tokens=5)
     assert result["tokens"] == 3 * 3 * 5
-    assert result["floor"] > 0
-    assert result["floor"] >= max(result["bytes_floor"], result["operations_floor"])
+    assert result["floor"] >= max(result["bytes_floor"], result["operations_floor"]) > 0
     assert result["prefill"] + result["stepping"] < result["seconds"]
 
 
@@ -89,34 +85,25 @@ def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatc
 @pytest.mark.parametrize(
     ("engine", "strategy"),
     [
-        ("zerogap", "identity"),
-        ("zerogap", "railcap"),
-        ("zerogap", "lne_blocking"),
-        ("generate", "identity"),
-        ("generate_prefilled", "identity"),
+        ("zerogap", "identity"), ("zerogap", "railcap"), ("zerogap", "lne_blocking"),
+        ("generate", "identity"), ("generate_prefilled", "identity"),
     ],
-)
+)  # fmt: skip
 def test_every_engine_draws_all_tokens_behind_long_prompts(engine, strategy, shrunk, tmp_path):
     folder = common.model_folder("llama-2-7b", "float32", tmp_path)
     prompts = common.prompts("llama-2-7b", 2)
     work = contenders.Work(
-        str(folder),
-        "float32",
-        prompts,
-        samples=3,
-        tokens=6,
-        natural=False,
-        strategy=strategy,
-        rows=6,
-    )
+        str(folder), "float32", prompts,
+        samples=3, tokens=6, natural=False, strategy=strategy, rows=6,
+    )  # fmt: skip
     assert len(prompts[0].token_ids) > 700
     assert contenders.ENGINES[engine](work)() == 2 * 3 * 6
 
 
 def test_responses_end_naturally_on_request(tmp_path):
-    prompts = common.prompts("llama2", 4)
     work = contenders.Work(
-        str(common.model_folder("llama2", "float32", tmp_path)), "float32", prompts,
+        str(common.model_folder("llama2", "float32", tmp_path)), "float32",
+        common.prompts("llama2", 4),
         samples=2, tokens=100, natural=True, strategy="identity", rows=None,
     )  # fmt: skip
     assert 0 < contenders.zerogap(work)() < 4 * 2 * 100
@@ -127,88 +114,40 @@ def test_samples_that_agree_so_far_count_as_one_row():
     assert strategies.computed_rows([(0, responses), (1, responses[:1])]) == 1 + 2 + 3 + 3
 
 
-def test_all_strategies_are_timed_on_the_same_steps(shrunk, monkeypatch):
-    runs, timed_on_a_copy = [], strategies.timed_on_a_copy
-
-    def recorded(edit, seconds, device):
-        timed = timed_on_a_copy(edit, seconds, device)
-        runs.append([])
-
-        def edit_and_record(logits, rows):
-            runs[-1].append((rows.question.tolist(), rows.tokens.tolist()))
-            return timed(logits, rows)
-
-        return edit_and_record
-
-    monkeypatch.setattr(strategies, "timed_on_a_copy", recorded)
+def test_all_strategies_are_timed(shrunk):
     result, rows_per_token = strategies.measure(
         "llama-2-7b", "float32", "cpu", rows=100, questions=2, tokens=6, repeats=1
     )
     assert list(result) == ["Identity", "RailCap", "LNE-blocking", "Shortcut"]
     assert all(1 / 50 < rows_per_token[name] <= 1 for name in result)
-    assert runs[0] == runs[1] == runs[2]
-    assert len(runs[0]) == 6
     assert result["RailCap"][0]["edit"] > 0
 
 
-def test_scaling_and_batch_benchmarks_run_in_the_default_dtype(shrunk):
-    result = scaling.measure("llama-2-7b", "float32", "cpu", 3, plans=[(2, 3, 1), (2, 3, 2)])
-    assert result[1]["prefix"] == 2 * result[0]["prefix"]
-    result = batch.measure("llama-2-7b", "float32", "cpu", steps=2, rows=[1, 60])
-    assert [row["rows"] for row in result] == [1, 60]
-    assert all(row["seconds"] > 0 for row in result)
+@pytest.mark.parametrize("off", ["", "draw", "all"])
+def test_runs_without_kernels_are_timed(off, shrunk, monkeypatch):
+    monkeypatch.setenv("ZEROGAP_WITHOUT_KERNELS", "")  # restored after the test
+    work = {"questions": 2, "samples": 3, "tokens": 4}
+    assert kernels.measure("llama-2-7b", "float32", off=off, **work) > 0
     assert torch.get_default_dtype() == torch.float32
 
 
-@pytest.mark.parametrize("setting", ["0", "1"])
-def test_the_kernel_benchmark_switches_the_kernels(setting, shrunk, monkeypatch):
-    for switch in kernels.SWITCHES:
-        monkeypatch.setenv(switch, "")  # restored after the test
-    num_calls, attend = [], cpu_kernels.attend
-    monkeypatch.setattr(
-        cpu_kernels, "attend", lambda *arguments: num_calls.append(0) or attend(*arguments)
-    )
-    result = kernels.measure("llama-2-7b", "bfloat16", steps=2, rows=[60], kernels=setting)
-    assert result[0]["seconds"] > result[0]["drawing"] > 0
-    assert bool(num_calls) == (setting == "1")
+def test_the_planned_run_has_the_size_that_its_row_states(tmp_path):
+    overlay = tmp_path / "large.yaml"
+    overlay.write_text(json.dumps(dag_size.configuration(2, 3, 7)))
+    planned = config.load([ROOT / "config.yaml", overlay])
+    assert list(planned.models) == ["model0", "model1"]
+    assert list(planned.benchmarks) == planned.question_owners
+    assert (len(planned.benchmarks), len(planned.strategies)) == (3, 7)
+    assert not planned.ablation
 
 
-@pytest.mark.parametrize("way", ["flash", "kernel"])
-def test_the_attention_benchmark_switches_the_way(way, monkeypatch):
-    if way == "kernel":
-        skip_without_dot_products()
-    num_calls, by_kernel = [], cpu_kernels.part_attention
-    has_kernel = cpu_kernels.has_products
-    monkeypatch.setattr(cpu_kernels, "has_products", has_kernel)  # restored after it
-    monkeypatch.setattr(
-        cpu_kernels, "part_attention", lambda *args: num_calls.append(0) or by_kernel(*args)
-    )
-    assert attention.measure(way, shape=(2, 6, 9), calls=2) > 0
-    assert len(num_calls) == (3 if way == "kernel" else 0)
+def test_a_dry_run_plans_more_jobs_than_there_are_cells():
+    result = dag_size.measure(models=1, benchmarks=1, strategies=5)
+    assert result["jobs"] > 5
+    assert result["seconds"] > 0
+    assert result["bytes"] > 2**20
 
 
-@pytest.mark.parametrize("way", ["linear", "kernel"])
-@pytest.mark.parametrize("label", ["down", products.GATE_AND_UP])
-def test_the_product_benchmark_switches_the_way(way, label, monkeypatch):
-    if way == "kernel":
-        skip_without_dot_products()
-    calls = []
-    for name in ("product", "gated_product", "gated_silu"):
-        function = getattr(cpu_kernels, name)
-        monkeypatch.setattr(
-            cpu_kernels, name, lambda *x, name=name, call=function: calls.append(name) or call(*x)
-        )
-    monkeypatch.setattr(products, "BYTES", 1)  # one copy of the weights
-    assert products.measure(way, label, num_rows=3, passes=2) > 0
-    is_gated = label != "down"
-    used = ("gated_product" if is_gated else "product") if way == "kernel" else "gated_silu"
-    assert calls == ([used] * 3 if is_gated or way == "kernel" else [])
-
-
-def test_the_reproducibility_benchmark_compares_each_way_with_the_first_of_its_kind():
-    import reproducibility
-
-    results = reproducibility.measure("llama2", "float32", "cpu", questions=2, tokens=3)
-    assert [result["responses"] for result in results] == [100] * 5
-    assert results[0]["different"] == results[3]["different"] == 0
-    assert results[4]["different"] == results[4]["different_counts"] == 0  # batch-invariant
+@pytest.mark.parametrize("kind", score_files.KINDS)
+def test_files_of_every_kind_are_scored(kind):
+    assert score_files.measure(kind, files=2, questions=8, samples=3)["seconds"] > 0
