@@ -6,17 +6,19 @@
 - :class:`PromptPass` computes the shared prefix, or a batch of questions behind it,
 - :class:`StepPass` feeds one token to every row, behind its question and the prefix.
 
-A new object is made for every forward pass and handed to the model as its `past_key_values`. It
-holds everything that is specific to that pass; the keys and values are in the
-:class:`~zerogap.engine.prompt_cache.PromptCache`. A step takes one softmax over all three parts, so
-its result is that of ordinary attention over the whole sequence.
+A new object is made for every forward pass and handed to the model as its `past_key_values`. The
+model calls `update` with a layer's new keys and values (B, Hkv, L, D), and the attention interface
+calls `attend` with what this returned. (`get_seq_length` lets models number positions; ours are
+passed explicitly.) The object holds everything that is specific to that pass; the keys and values
+are in the :class:`~zerogap.engine.prompt_cache.PromptCache`. A step takes one softmax over all
+three parts, so its result is that of ordinary attention over the whole sequence.
 
 Shapes: as in :mod:`zerogap.engine.prompt_cache`; Hq query heads, G = Hq / Hkv, W rows per question,
 r rows of a chunk.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,42 +38,6 @@ from zerogap.engine.prompt_cache import (
 
 ATTENTION = "zerogap_shared_prompt"
 CPU_ROW_CHUNK = 64  # rows of similar length whose attention a CPU computes together
-
-
-class AttentionPass(Protocol):
-    """One forward pass: stores the new keys and values and attends to all that are visible."""
-
-    @property
-    def positions(self) -> Tensor:
-        """Positions (1 or R, L) of the new tokens."""
-
-    def update(
-        self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
-    ) -> KeyValue:
-        """Store a layer's new keys and values (B, Hkv, L, D); returns what `attend` is given."""
-
-    def get_seq_length(self, *_: object) -> int:
-        """Called by the models to number positions; ours are passed explicitly."""
-
-    def attend(
-        self,
-        layer_index: int,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        scaling: float,
-        window: int | None,
-    ) -> Tensor:
-        """Attention (B, L, Hq, D) of queries (B, Hq, L, D) to the parts of a layer.
-
-        Args:
-            layer_index: the layer whose keys and values are read.
-            query: (B, Hq, L, D).
-            key: as returned by :meth:`update`.
-            value: as returned by :meth:`update`.
-            scaling: factor of the scores.
-            window: tokens that a query sees in a layer with a sliding window.
-        """
 
 
 class PromptPass:
@@ -108,7 +74,7 @@ class PromptPass:
         return key, value
 
     def get_seq_length(self, *_: object) -> int:
-        """The prefix, which the explicit positions override."""
+        """Length of the prefix."""
         return self._cache.prefix_length
 
     def attend(
@@ -123,6 +89,17 @@ class PromptPass:
         """Causal attention to the prefix and, within each question, to earlier tokens.
 
         Padding is on the right, so no real token sees it.
+
+        Args:
+            layer_index: the layer whose keys and values are read.
+            query: (B, Hq, L, D).
+            key: as returned by :meth:`update`.
+            value: as returned by :meth:`update`.
+            scaling: factor of the scores.
+            window: tokens that a query sees in a layer with a sliding window.
+
+        Returns:
+            (B, L, Hq, D).
         """
         if self._is_prefix:
             return _causal_attention(query, key, value, scaling, window)
@@ -226,7 +203,7 @@ class StepPass:
         return generated_key[visible], generated_value[visible]
 
     def get_seq_length(self, *_: object) -> int:
-        """The prefix, which the explicit positions override."""
+        """Length of the prefix."""
         return self._cache.prefix_length
 
     def attend(
@@ -238,7 +215,10 @@ class StepPass:
         scaling: float,
         window: int | None,
     ) -> Tensor:
-        """Attention of each row's query to the prefix, its question and its generated tokens."""
+        """Attention of each row's query to the prefix, its question and its generated tokens.
+
+        Arguments as in :meth:`PromptPass.attend`.
+        """
         layer = self._cache.layers[layer_index]
         num_rows, query_heads, _, size = query.shape
         heads = key.shape[1]
@@ -406,7 +386,7 @@ def _attention(
     attention_mask: Tensor | None,
     *,
     scaling: float,
-    attention_pass: AttentionPass,
+    attention_pass: PromptPass | StepPass,
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:

@@ -14,7 +14,6 @@ from zerogap.engine.decoder import Capacity, IntArray, to_device
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
 from zerogap.engine.shared_prompt_attention import (
     ATTENTION,
-    AttentionPass,
     PromptPass,
     StepPass,
     StepPlan,
@@ -173,7 +172,10 @@ class SharedPromptDecoder:
         return sum(part.nbytes for layer in layers for part in layer.prefix or ())
 
     def _forward(
-        self, tokens: Tensor, attention_pass: AttentionPass, logits_at: list[int] | None = None
+        self,
+        tokens: Tensor,
+        attention_pass: PromptPass | StepPass,
+        logits_at: list[int] | None = None,
     ) -> Tensor:
         """Logits (B, L', V) of tokens (B, L), at the given positions or at all."""
         inputs = {

@@ -203,7 +203,9 @@ def _joined(weights: list[Tensor]) -> Tensor:
         if not follows or end > storage.data_ptr() + storage.nbytes():
             break
     else:
-        return first.as_strided((sum(map(len, weights)), first.shape[1]), first.stride())
+        # Unlike `as_strided`, also for weights made in inference mode.
+        shape = sum(map(len, weights)), first.shape[1]
+        return first.new_empty(0).set_(storage, first.storage_offset(), shape, first.stride())
     with torch.inference_mode(False):  # else the weights could not be trained any more
         joint = torch.cat([weight.detach() for weight in weights])
         parts = torch.split(joint, [len(weight) for weight in weights])
