@@ -1,7 +1,6 @@
 """`zerogap evaluate` and `zerogap sample` on a toy base model and toy word problems."""
 
 import json
-import shutil
 
 import pandas as pd
 import pytest
@@ -200,35 +199,6 @@ def test_evaluate_continues_with_the_files_of_sample(tmp_path, capsys):
     before = (tmp_path / "railcap.parquet").stat().st_mtime_ns
     assert run("evaluate", tmp_path, "--strategies", "identity", "railcap") == 0
     assert (tmp_path / "railcap.parquet").stat().st_mtime_ns == before
-
-
-@pytest.fixture
-def unusual(tmp_path):
-    """A copy of the toy base whose files a test changes."""
-    return shutil.copytree(BASE, tmp_path / "model")
-
-
-def change_tokenizer(folder, **values):
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
-def test_bad_models_end_in_one_line(unusual, tmp_path, capsys):
-    change_tokenizer(unusual, chat_template="{{ messages[0].content }}")
-    line = rejected(capsys, tmp_path / "out", name=unusual)
-    assert "choose --chat-template apply" in line
-    change_tokenizer(unusual, chat_template=None, eos_token=None)
-    assert "no end token" in rejected(capsys, tmp_path / "out", name=unusual)
-    (unusual / "model.safetensors").unlink()
-    assert "no safetensors weights" in rejected(capsys, tmp_path / "out", name=unusual)
-
-
-def test_bad_questions_end_in_one_line(tmp_path, capsys):
-    path = tmp_path / "questions.jsonl"
-    path.write_text("")
-    assert "contains no questions" in rejected(capsys, tmp_path / "out", benchmark=path)
-    path.write_text('{"question": "1 and 2?"}\n')
-    assert "has no gold answer" in rejected(capsys, tmp_path / "out", benchmark=path)
 
 
 def test_bad_options_end_in_one_line(tmp_path, capsys):

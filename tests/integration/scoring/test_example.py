@@ -1,16 +1,19 @@
-"""The shipped example of `zerogap score`, run as a command."""
+"""The shipped example of `zerogap score`: its command, its files and its notebook."""
 
 import os
 import runpy
 import subprocess
 import sys
 
+import nbformat
 import pytest
 
 from helpers.paths import ROOT
 from zerogap.cli import main
 
 EXAMPLE = ROOT / "examples/score"
+NOTEBOOK = EXAMPLE / "score.ipynb"
+MAX_BYTES = 100_000  # of the notebook
 FAST = ["--resamples", "100"]
 PATHS = [
     *("--clean", "examples/score/clean.jsonl", "examples/score/identity.jsonl"),
@@ -59,3 +62,27 @@ def test_the_example_files_equal_what_their_script_writes(tmp_path):
         p.name: p.read_bytes() for p in EXAMPLE.iterdir() if p.suffix not in (".py", ".ipynb")
     }
     assert written == shipped
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
+def test_every_cell_prints_what_the_notebook_shows(notebook, monkeypatch, capsys):
+    monkeypatch.chdir(NOTEBOOK.parent)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace = {"__name__": "__main__"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, f"{NOTEBOOK.name}, {cell.id}", "exec"), namespace)
+            printed = [out.text for out in cell.outputs if out.output_type == "stream"]
+            assert capsys.readouterr().out == "".join(printed)
+
+
+def test_the_notebook_has_ten_cells_and_small_outputs(notebook):
+    nbformat.validate(notebook)
+    assert len(notebook.cells) == 10
+    plots = [out for cell in notebook.cells for out in cell.get("outputs", []) if "data" in out]
+    assert len(plots) == 2
+    assert NOTEBOOK.stat().st_size < MAX_BYTES

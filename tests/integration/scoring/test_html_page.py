@@ -5,10 +5,8 @@ import re
 import pytest
 
 from helpers.browser import OVERFLOW, evaluate, needs_chromium
-from helpers.response_files import comma_separated, json_lines, record
+from helpers.response_files import comma_separated, json_lines
 from zerogap.cli import main
-from zerogap.scoring.texts import read_texts
-from zerogap.strategies.filtering import DROPPED
 
 ATTACK = (
     "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
@@ -97,15 +95,3 @@ def test_files_of_counts_have_a_page_too(tmp_path):
     other = comma_separated(tmp_path / "other.csv", rows)
     assert main(["score", "--clean", str(clean), str(other), "--html", str(path)]) == 0
     assert '<span class="leaked">' not in path.read_text()
-
-
-def test_the_texts_of_an_lm_eval_log_are_those_of_one_filter(tmp_path):
-    records = [record(7, ["a", "b", "c", "d"], kind=kind) for kind in ("first", "second")]
-    texts = read_texts(json_lines(tmp_path / "log.jsonl", records))
-    assert texts.questions == {"7": "How much?"}
-    assert texts.responses == {"7": ["a", "b", "c"]}
-
-
-def test_responses_that_a_strategy_dropped_are_not_shown(tmp_path):
-    log = json_lines(tmp_path / "log.jsonl", [record(7, ["a", DROPPED, DROPPED])])
-    assert read_texts(log).responses == {"7": ["a"]}

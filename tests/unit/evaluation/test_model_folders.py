@@ -45,28 +45,21 @@ def test_a_folder_is_found_with_tokenizer_and_context(folder):
     assert found.load("float32").config.model_type == "llama"
 
 
-def test_a_model_without_safetensors_is_an_error(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+def test_models_that_cannot_be_used_are_named_with_the_remedy(folder):
+    assert "has no chat template" in rejected(folder, "apply")
+    found = model_folders.find(str(folder), None)
+    weights = (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     assert "has no safetensors weights" in rejected(folder)
-
-
-def test_a_tokenizer_without_an_end_token_is_an_error(folder):
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    weights.unlink()
+    with pytest.raises(InputError, match="cannot be loaded as a causal language model"):
+        found.load("float32")
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
     assert "the tokenizer has no end token" in rejected(folder)
-
-
-def test_a_folder_without_a_tokenizer_is_an_error(folder):
     for path in folder.glob("tokenizer*"):
         path.unlink()
     assert "its configuration or tokenizer cannot be read" in rejected(folder)
-
-
-def test_weights_that_do_not_fit_are_an_error(folder):
-    found = model_folders.find(str(folder), None)
-    (folder / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(InputError, match="cannot be loaded as a causal language model"):
-        found.load("float32")
 
 
 @pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model"])
@@ -87,10 +80,6 @@ def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
 def test_a_chat_model_needs_a_choice(chat_folder):
     assert "choose --chat-template apply" in rejected(chat_folder)
     assert model_folders.find(str(chat_folder), "ignore").tokenizer.eos_token == "<eos>"
-
-
-def test_a_chat_template_cannot_be_applied_where_there_is_none(folder):
-    assert "has no chat template" in rejected(folder, "apply")
 
 
 def test_with_the_chat_template_a_response_ends_where_a_reply_ends(chat_folder):

@@ -7,7 +7,6 @@ import pytest
 from helpers.synthetic_run import solve_tables
 from zerogap import metrics
 from zerogap.errors import InputError
-from zerogap.io import parquet
 from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.definitions import METRICS, register_metric
 from zerogap.metrics.evaluate import CHUNK_SIZES, evaluate, rows_about
@@ -188,11 +187,6 @@ def test_resampling_samples_leaves_out_the_variation_over_questions(tables, tabl
         assert narrow.ci_high - narrow.ci_low < wide.ci_high - wide.ci_low
     plain = ~over_samples["metric"].str.contains("_vs_")
     assert (over_samples.loc[plain, "ci_low"].dropna() >= 0).all()
-
-
-def test_table_fits_the_file_schema(tmp_path, table):
-    parquet.write(tmp_path / "metrics.parquet", table, "metrics", provenance={"run": "test"})
-    assert len(parquet.read(tmp_path / "metrics.parquet", "metrics")) == len(table)
 
 
 def test_leaked_subset_is_left_out_where_no_question_leaked(tables):

@@ -10,7 +10,6 @@ import zerogap
 from helpers.response_files import comma_separated, json_lines, record
 from helpers.synthetic_run import solve_tables
 from zerogap.cli import main
-from zerogap.cli.app import _repeat_options
 from zerogap.io import parquet
 from zerogap.metrics import sa_ppg
 from zerogap.metrics.evaluate import evaluate
@@ -44,26 +43,32 @@ def rejected(capsys, *arguments):
     return err
 
 
-def test_values_equal_evaluate_on_the_same_tables(files, capsys):
+@pytest.mark.parametrize("resample", ["questions", "samples"])
+def test_values_equal_evaluate_on_the_same_tables(resample, files, capsys):
     folder, tables = files
-    status, out, _ = score(
-        capsys, "--clean", folder / "clean.parquet", folder / "ted.parquet",
-        f"custom={folder / 'railcap.parquet'}", "--clean-batch2", folder / "clean_batch2.parquet",
-        "--format", "json", "--bins", "10", "--seed", "3", "--confidence-level", "0.8",
-    )  # fmt: skip
+    paths = [
+        *("--clean", folder / "clean.parquet", folder / "ted.parquet"),
+        *(f"custom={folder / 'railcap.parquet'}", "--resample", resample),
+        *("--clean-batch2", folder / "clean_batch2.parquet"),
+    ]
+    options = ["--bins", "10", "--seed", "3", "--confidence-level", "0.8"]
+    status, out, _ = score(capsys, *paths, *options, "--format", "json")
     assert status == 0
     table = pd.DataFrame(json.loads(out)["metrics"])
+    strategies = {"ted": "ted", "custom": "railcap", "clean_batch2": "clean_batch2"}
     expected = evaluate(
         "responses",
         "clean.parquet",
         tables["clean"],
-        {"ted": tables["ted"], "custom": tables["railcap"], "clean_batch2": tables["clean_batch2"]},
+        {name: tables[key] for name, key in strategies.items()},
         bins=10,
         n_resamples=100,
         confidence_level=0.8,
         seed=3,
+        resample=resample,
     )
     pd.testing.assert_frame_equal(table.astype({"ci_low": float, "ci_high": float}), expected)
+    assert f"intervals over {resample}" in score(capsys, *paths)[1]
 
 
 def test_every_format_shows_the_same_values(files, capsys):
@@ -82,19 +87,6 @@ def test_every_format_shows_the_same_values(files, capsys):
     assert row["key"] == "ted"
     assert float(row["sa_ppg"]) == pytest.approx(value)
     assert float(row["sa_ppg_ci_low"]) < value < float(row["sa_ppg_ci_high"])
-
-
-def test_resample_samples_gives_intervals_over_samples(files, capsys):
-    folder, tables = files
-    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    _, out, _ = score(capsys, *paths, "--resample", "samples", "--format", "json")
-    table = pd.DataFrame(json.loads(out)["metrics"]).astype({"ci_low": float, "ci_high": float})
-    expected = evaluate(
-        "responses", "clean.parquet", tables["clean"], {"ted": tables["ted"]}, n_resamples=100,
-        resample="samples",
-    )  # fmt: skip
-    pd.testing.assert_frame_equal(table, expected)
-    assert "intervals over samples" in score(capsys, *paths, "--resample", "samples")[1]
 
 
 def test_kinds_of_files_can_be_mixed(tmp_path, capsys):
@@ -245,69 +237,59 @@ def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
     assert "n=4" in score(capsys, "--clean", clean, odd)[1]
 
 
+def counts(path, n_questions, n_correct, n_samples=10, num_leaked=0):
+    """A file of the same counts for every question, of which the first ones leaked."""
+    row = {"n_correct": n_correct, "n_samples": n_samples}
+    leaks = [{"leaked": k < num_leaked} if num_leaked else {} for k in range(n_questions)]
+    return json_lines(path, [{"id": k, **row, **leak} for k, leak in enumerate(leaks)])
+
+
 def test_one_response_per_question_is_noted_and_nothing_is_marked(tmp_path, capsys):
     """The strategies differ on every question, so their difference would be marked."""
-
-    def counts(name, n_correct, samples):
-        rows = [{"id": k, "n_correct": n_correct, "n_samples": samples} for k in range(40)]
-        return json_lines(tmp_path / name, rows)
-
-    clean, identity = counts("clean.jsonl", 0, 10), counts("identity.jsonl", 10, 10)
-    several, single = counts("several.jsonl", 0, 10), counts("single.jsonl", 0, 1)
-    _, out, err = score(capsys, "--clean", clean, identity, several, "--format", "md")
-    assert "−1.000†" in out
-    assert "one response per question" not in err
+    clean = counts(tmp_path / "clean.jsonl", 40, 0)
+    identity = counts(tmp_path / "identity.jsonl", 40, 10)
+    single = counts(tmp_path / "single.jsonl", 40, 0, n_samples=1)
     _, out, err = score(capsys, "--clean", clean, identity, single, "--format", "md")
     assert "−1.000" in out
     assert "−1.000†" not in out
     assert f"note: {single}: one response per question, so a solve probability is 0 or 1" in err
 
 
-@pytest.mark.parametrize("num_questions", [19, 20])
-def test_few_questions_are_noted_and_nothing_is_marked(tmp_path, capsys, num_questions):
+@pytest.mark.parametrize(
+    ("n_questions", "num_leaked", "marked", "note"),
+    [
+        (19, 0, {"": False}, "note: 19 questions are too few for intervals"),
+        (20, 0, {"": True}, ""),
+        (
+            *(39, 19, {"all": True, "leaked": False, "unleaked": True}),
+            "note: 19 leaked questions are too few for intervals",
+        ),
+    ],
+)
+def test_few_questions_are_noted_and_nothing_is_marked(
+    n_questions, num_leaked, marked, note, tmp_path, capsys
+):
     """The strategies differ on every question, so their difference would be marked."""
-
-    def counts(name, n_correct):
-        rows = [{"id": k, "n_correct": n_correct, "n_samples": 10} for k in range(num_questions)]
-        return json_lines(tmp_path / name, rows)
-
     clean, identity, other = (
-        counts("c.jsonl", 0),
-        counts("identity.jsonl", 10),
-        counts("o.jsonl", 0),
+        counts(tmp_path / f"{name}.jsonl", n_questions, n_correct, num_leaked=num_leaked)
+        for name, n_correct in (("clean", 0), ("identity", 10), ("other", 0))
     )
     _, out, err = score(capsys, "--clean", clean, identity, other, "--format", "md")
-    few = num_questions < 20
-    assert ("−1.000†" in out) != few
-    assert (f"note: {num_questions} questions are too few for intervals" in err) == few
+    found, section = {}, ""
+    for line in out.splitlines():
+        if line.startswith("| *"):
+            section = line.strip("| *").partition(" ")[0]
+        if line.startswith("| other"):
+            found[section] = "−1.000†" in line
+    assert found == marked
+    assert note in err
+    assert ("too few" in err) == bool(note)
 
 
 def test_a_file_with_an_empty_name_is_an_error(files, capsys):
     folder, _ = files
     error = rejected(capsys, "--clean", folder / "clean.parquet", f"={folder / 'ted.parquet'}")
     assert "the name before = is empty" in error
-
-
-def test_nothing_is_marked_in_a_subset_of_few_questions(tmp_path, capsys):
-    """Of 39 questions 19 are leaked; the strategies differ on every question."""
-
-    def counts(name, n_correct):
-        rows = [
-            {"id": k, "n_correct": n_correct, "n_samples": 10, "leaked": k < 19} for k in range(39)
-        ]
-        return json_lines(tmp_path / name, rows)
-
-    strategies = ("identity.jsonl", 10), ("other.jsonl", 0)
-    paths = [counts(name, n_correct) for name, n_correct in strategies]
-    _, out, err = score(capsys, "--clean", counts("c.jsonl", 0), *paths, "--format", "md")
-    marked = {}
-    for line in out.splitlines():
-        if line.startswith("| *"):
-            section = line.strip("| *").partition(" ")[0]
-        if line.startswith("| other"):
-            marked[section] = "†" in line
-    assert marked == {"all": True, "leaked": False, "unleaked": True}
-    assert "note: 19 leaked questions are too few for intervals" in err
 
 
 def test_nearly_empty_strata_are_noted(tmp_path, capsys):
@@ -379,14 +361,6 @@ def test_invalid_options_are_rejected_before_any_file_is_read(option, value, mes
 
 def test_missing_arguments_are_named(capsys):
     assert "--clean" in rejected(capsys, "none")
-
-
-def test_options_with_several_values_can_be_given_at_once():
-    arguments = ["plan", "--config", "a", "b", "--sampling", "1", "m=2", "--format", "md"]
-    assert _repeat_options(arguments) == [
-        *("plan", "--config", "a", "--config", "b", "--sampling", "1", "--sampling", "m=2"),
-        *("--format", "md"),
-    ]
 
 
 def test_version_is_printed(capsys):

@@ -2,9 +2,11 @@
 
 import pytest
 
+from helpers.response_files import json_lines, record
 from helpers.synthetic_run import questions_table, samples_table
 from zerogap.io import parquet
 from zerogap.scoring.texts import read_texts
+from zerogap.strategies.filtering import DROPPED
 
 
 @pytest.fixture
@@ -29,3 +31,15 @@ def test_samples_of_a_run_have_the_questions_of_their_benchmark(samples, tmp_pat
 
 def test_samples_elsewhere_have_no_questions(samples):
     assert read_texts(samples).questions == {}
+
+
+def test_the_texts_of_an_lm_eval_log_are_those_of_one_filter(tmp_path):
+    records = [record(7, ["a", "b", "c", "d"], kind=kind) for kind in ("first", "second")]
+    texts = read_texts(json_lines(tmp_path / "log.jsonl", records))
+    assert texts.questions == {"7": "How much?"}
+    assert texts.responses == {"7": ["a", "b", "c"]}
+
+
+def test_responses_that_a_strategy_dropped_are_not_shown(tmp_path):
+    log = json_lines(tmp_path / "log.jsonl", [record(7, ["a", DROPPED, DROPPED])])
+    assert read_texts(log).responses == {"7": ["a"]}

@@ -91,7 +91,7 @@ def redraw(
     for kind, (correct, samples) in enumerate(pairs):
         members = np.flatnonzero(kinds.ravel() == kind)
         cells = rng.integers(N_CELLS, size=(len(members), n_resamples), dtype=np.uint16)
-        counts[members] = _counts_by_cell(correct, samples).astype(counts.dtype)[cells]
+        counts[members] = counts_by_cell(correct, samples).astype(counts.dtype)[cells]
     return np.ascontiguousarray(counts.T)
 
 
@@ -100,7 +100,7 @@ def _check_resamples(n_resamples: int) -> None:
         raise InputError(f"n_resamples must be a positive integer (got {n_resamples})")
 
 
-def _counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:
+def counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:
     """65,536 counts, each as often as its binomial probability with p = correct / samples."""
     if correct in (0, samples):
         return np.full(N_CELLS, correct)
