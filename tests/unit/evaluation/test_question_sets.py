@@ -71,7 +71,7 @@ def test_a_number_of_questions_from_the_benchmark_is_named_by_its_key(tmp_path, 
 def test_a_shipped_benchmark_is_named():
     question_set = load("toy_gsm8k", num_questions=5)
     assert len(question_set.questions) == 5
-    assert len(question_set.exemplars) == 2
+    assert len(question_set.exemplars) == 1
 
 
 def test_the_extraction_rule_can_be_replaced(questions):
