@@ -31,4 +31,4 @@ def test_an_unlikely_value_is_a_warning_and_the_run_continues(tmp_path):
     )
     assert process.returncode == 0
     text = process.stdout + process.stderr
-    assert "metrics.bins is 60, more than sampling.num_samples (30)" in text
+    assert "metrics.bins is 60, more than sampling.num_samples (20)" in text
