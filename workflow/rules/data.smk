@@ -54,9 +54,6 @@ rule split_questions:
         " --questions {output.questions:q} --training {output.training:q} > {log:q} 2>&1"
 
 
-LOCAL_CHAT_MODEL = targets.needs_gpu_to_paraphrase(CONFIG)
-
-
 rule paraphrase_questions:
     """Reword the leaked questions of a paraphrased benchmark."""
     input:
@@ -68,13 +65,11 @@ rule paraphrase_questions:
     benchmark:
         "<results>/timings/data/{benchmark}/paraphrase_questions.tsv"
     priority: TRAJECTORIES_FIRST
-    # A local model needs a GPU; a chat endpoint needs the network of the machine Snakemake is on.
-    localrule: not LOCAL_CHAT_MODEL
+    localrule: True  # a chat endpoint needs the network of the machine Snakemake is on
     conda:
         "../../envs/train.yaml"
     resources:
-        gpu=int(LOCAL_CHAT_MODEL),
-        mem_mb=doubling(48000 if LOCAL_CHAT_MODEL else 2000),
+        mem_mb=doubling(2000),
         runtime=minutes(240),
     params:
         parameters=values("paraphrase_questions"),

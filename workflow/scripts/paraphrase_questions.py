@@ -1,4 +1,4 @@
-"""Paraphrase every leaked question: by rules, a chat endpoint or a local model."""
+"""Paraphrase every leaked question: by rules, a chat endpoint or the generator."""
 
 import json
 import statistics
@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from script_helpers import parse_arguments, run
-from zerogap import gpus
 from zerogap.data import toy
-from zerogap.data.paraphrases.chat_models import chat_endpoint, local_chat_model
+from zerogap.data.paraphrases.chat_endpoint import chat_endpoint
 from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
@@ -82,31 +81,14 @@ def _ask_model(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The paraphrases of a language model, and the questions for which none is valid."""
     options = parameters["options"]
-    if parameters["method"] == "chat":
-        name = f"{options['model']} at {options['base_url']}"
-        ask = chat_endpoint(options["base_url"], options["model"], options["api_key_env"])
-    else:
-        gpus.claim()
-        name = (
-            f"{options['model']}@{options['revision']}, {options['dtype']}, temperature "
-            f"{options['temperature']}, at most {options['max_new_tokens']} new tokens, "
-            f"seed {parameters['seed']}"
-        )
-        ask = local_chat_model(
-            options["model"],
-            options["revision"],
-            dtype=options["dtype"],
-            temperature=options["temperature"],
-            max_new_tokens=options["max_new_tokens"],
-            seed=parameters["seed"],
-        )
+    name = f"{options['model']} at {options['base_url']}"
     paraphrases, invalid, unanswered = paraphrase_all(
         texts,
         journal,
-        ask,
+        chat_endpoint(options["base_url"], options["model"], options["api_key_env"]),
         model=name,
         max_attempts=options["max_attempts"],
-        concurrency=options.get("concurrency", 1),
+        concurrency=options["concurrency"],
     )
     if unanswered:
         raise InputError(

@@ -36,7 +36,6 @@ def test_everything_from_a_hub_is_pinned_to_a_commit():
     hub = config.benchmarks["gsm8k"].questions.hub
     for entry in (hub, config.instructions.hub, *config.models.values()):
         assert re.fullmatch("[0-9a-f]{40}", entry.revision)
-    assert (hub.num_rows.train, hub.num_rows.test) == (7473, 1319)
 
 
 def test_the_quick_scale_needs_no_network():

@@ -124,8 +124,8 @@ COMBINATIONS = [
         "benchmarks.pq.paraphrases has no effect .* remove it, or set",
     ),
     (
-        {"benchmarks.pq.paraphrases.method": "local"},
-        "benchmarks.pq.paraphrases.local.model is not set; name a folder",
+        {"benchmarks.pq.paraphrases.chat": None},
+        "benchmarks.pq.paraphrases.chat is missing; method: chat needs it",
     ),
     ({"benchmarks.gsm8k": None}, "benchmarks.pq.questions_of is 'gsm8k'.*there are none"),
     ({"instructions.source": "files"}, "instructions.files is missing; source: files needs it"),

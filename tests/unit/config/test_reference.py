@@ -10,7 +10,7 @@ def test_every_key_is_described_once_with_its_type_bounds_and_the_papers_value()
         "- `sampling.num_samples` (integer ≥ 1; `50`): Responses per question (m).",
         "- `sampling.batch_size` (`auto` or integer ≥ 1; `auto`): Responses decoded",
         '- `benchmarks.<name>.stop` (list of strings; `["Q:"]`): Strings that end',
-        "- `benchmarks.<name>.questions.hub.num_rows.test` (integer ≥ 2; `1319`): Rows",
+        "- `benchmarks.<name>.num_test` (integer ≥ 2; `1319`): Test questions",
         "- `models.<name>.family` (string; default `auto`): Architecture",
         "- `models.<name>.preparation.training`: Values",
         "- `training.lora.rank` (integer ≥ 1; `64`): Rank r.",

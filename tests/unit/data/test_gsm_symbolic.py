@@ -40,7 +40,7 @@ def number_and_subject(entry):
 
 @pytest.mark.usefixtures("templates")
 def test_no_two_questions_share_template_and_numbers():
-    splits = gsm_symbolic.entries(100, 60, "shared", None)
+    splits = gsm_symbolic.entries(100, 60, None)
     assert [len(splits[split]) for split in ("train", "test")] == [100, 60]
     keys = [number_and_subject(entry) for entries in splits.values() for entry in entries]
     assert len(set(keys)) == len(keys)
@@ -48,31 +48,21 @@ def test_no_two_questions_share_template_and_numbers():
 
 @pytest.mark.usefixtures("templates")
 def test_a_split_goes_through_all_templates_in_turn():
-    test = gsm_symbolic.entries(8, 16, "shared", None)["test"]
+    test = gsm_symbolic.entries(8, 16, None)["test"]
     for turn in (test[:8], test[8:]):
         assert len({number_and_subject(entry)[1] for entry in turn}) == 8
 
 
 @pytest.mark.usefixtures("templates")
 def test_the_number_of_training_questions_does_not_change_the_test_questions():
-    few, many = (gsm_symbolic.entries(number, 20, "shared", None) for number in (5, 50))
+    few, many = (gsm_symbolic.entries(number, 20, None) for number in (5, 50))
     assert few["test"] == many["test"]
     assert few["train"] == many["train"][:5]
 
 
 @pytest.mark.usefixtures("templates")
-def test_held_out_templates_are_tested_only():
-    splits = gsm_symbolic.entries(60, 20, "held_out", None)
-    train, test = (
-        {number_and_subject(entry)[1] for entry in splits[split]} for split in ("train", "test")
-    )
-    assert test == {"things0.", "things4."}
-    assert train == {f"things{index}." for index in (1, 2, 3, 5, 6, 7)}
-
-
-@pytest.mark.usefixtures("templates")
 def test_templates_with_longer_rationales_are_left_out():
-    splits = gsm_symbolic.entries(20, 20, "shared", max_words=7)
+    splits = gsm_symbolic.entries(20, 20, max_words=7)
     subjects = {number_and_subject(entry)[1] for entries in splits.values() for entry in entries}
     assert subjects == {"things0.", "things1.", "things2."}
 
@@ -80,7 +70,7 @@ def test_templates_with_longer_rationales_are_left_out():
 @pytest.mark.usefixtures("templates")
 def test_more_questions_than_there_are_numbers_is_an_error():
     with pytest.raises(InputError, match=r"only \d+ train .*num_train \(got 500\)"):
-        gsm_symbolic.entries(500, 10, "shared", None)
+        gsm_symbolic.entries(500, 10, None)
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -90,7 +80,7 @@ def test_a_missing_package_is_named(monkeypatch):
     gsm_symbolic._templates.cache_clear()
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(InputError, match=r"reasoning-gym is not installed; install it \("):
-        gsm_symbolic.entries(10, 10, "shared", None)
+        gsm_symbolic.entries(10, 10, None)
 
 
 class TestThePackage:
@@ -114,7 +104,7 @@ class TestThePackage:
         assert list(gsm_symbolic._templates()) == lists["tasks_ok"]
 
     def test_its_questions_are_entries_with_a_number_as_answer(self):
-        splits = gsm_symbolic.entries(300, 200, "shared", 40)
+        splits = gsm_symbolic.entries(300, 200, 40)
         texts = set()
         for entry in [*splits["train"], *splits["test"]]:
             question = gsm8k_format.parse(entry)

@@ -270,13 +270,6 @@ def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
     assert keys - remaining == {"models.llama2", "benchmarks.gsm8k.questions"}
 
 
-def test_a_chat_model_on_the_hub_is_looked_for(paper):
-    local = {"model": "some/chat", "revision": "main"}
-    config = paper(benchmarks__pq__paraphrases={"method": "local", "local": local})
-    resources = {resource.key: resource for resource in hub_resources(config)}
-    assert resources["benchmarks.pq.paraphrases.local"].repository == "some/chat"
-
-
 def test_the_answer_of_a_target_must_be_found(quick):
     assert not failures(preflight.check_answers(quick()))
     rule = {"benchmarks__gsm8k__extraction": "gsm8k/strict-match"}

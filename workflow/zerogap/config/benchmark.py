@@ -9,10 +9,8 @@ from zerogap.config.errors import mistake
 from zerogap.config.section import (
     AtLeastTwo,
     Count,
-    Dtype,
     Label,
     Name,
-    PositiveFloat,
     PositiveInt,
     ReadableFile,
     Section,
@@ -22,19 +20,11 @@ from zerogap.data.extraction import extraction_rule
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class NumRows(Section):
-    """Rows per split."""
-
-    train: PositiveInt = Field(description="Rows of the training split.")
-    test: AtLeastTwo = Field(description="Rows of the test split.")
-
-
 class HubQuestions(Section):
     """A data set on the Hugging Face hub."""
 
     repository: str = Field(description="Data set on the hub.")
     revision: str = Field(description="Branch, tag or commit.")
-    num_rows: NumRows = Field(description="Expected rows per split; anything else is an error.")
     sha256: Sha256 | None = Field(
         default=None,
         description="Hash of the rows; another one is an error, or marks files as other data.",
@@ -60,9 +50,6 @@ class GsmSymbolicQuestions(Section):
 
     num_train: PositiveInt = Field(description="Training questions to generate.")
     num_test: AtLeastTwo = Field(description="Test questions to generate.")
-    templates: Literal["shared", "held_out"] = Field(
-        description="Whether test questions share their templates with training questions."
-    )
     max_words: PositiveInt | None = Field(
         default=None, description="Words that no rationale exceeds; null: any length."
     )
@@ -138,24 +125,13 @@ class ChatEndpoint(Section):
     max_attempts: PositiveInt = Field(description="Attempts per question.")
 
 
-class LocalChatModel(Section):
-    """A chat model run by the workflow."""
-
-    model: str | None = Field(default=None, description="Folder or hub, with a chat template.")
-    revision: str | None = Field(default=None, description="Branch, tag or commit on the hub.")
-    dtype: Dtype = Field(description="Precision of the model.")
-    temperature: PositiveFloat = Field(description="Sampling temperature.")
-    max_new_tokens: PositiveInt = Field(description="Maximum length of a reply in tokens.")
-    max_attempts: PositiveInt = Field(description="Attempts per question.")
-
-
 class Paraphrases(Section):
     """How leaked questions are paraphrased."""
 
-    method: Literal["chat", "local", "rules", "generated"] = Field(
+    method: Literal["chat", "rules", "generated"] = Field(
         description=(
-            "A chat endpoint, a chat model run by the workflow, or the built-in rules; "
-            "`generated`: the other wording of generated questions."
+            "A chat endpoint, also one of this machine, or the built-in rules; `generated`: the "
+            "other wording of generated questions."
         )
     )
     on_invalid: Literal["error", "skip"] = Field(
@@ -165,17 +141,11 @@ class Paraphrases(Section):
         )
     )
     chat: ChatEndpoint | None = Field(default=None, description="For `method: chat`.")
-    local: LocalChatModel | None = Field(default=None, description="For `method: local`.")
 
     @model_validator(mode="after")
     def _check_method(self) -> Self:
-        if self.method in ("chat", "local") and getattr(self, self.method) is None:
-            raise mistake(self.method, f"is missing; method: {self.method} needs it")
-        if self.method == "local" and self.local and not self.local.model:
-            raise mistake(
-                "local.model",
-                "is not set; name a folder, or a model on the hub, with a chat template",
-            )
+        if self.method == "chat" and self.chat is None:
+            raise mistake("chat", "is missing; method: chat needs it")
         return self
 
 

@@ -8,58 +8,46 @@ test question differs from every training question in more than a name.
 import functools
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from random import Random
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.plugins import package_file
 
 BROKEN = {32, 35, 37, 61, 63, 65, 74, 76, 77, 79, 86, 87, 90, 97, 98}  # its `tasks_need_fix`
 _MAX_DRAWS = 40  # of one template, until its numbers are new and its rationale is short enough
-_HELD_OUT = 4  # every fourth template is a test template if templates are held out
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 Entry = dict[str, str]  # question, answer
 Template = Callable[[Random, float], dict[str, Any]]
 
 
-def entries(
-    num_train: int, num_test: int, templates: Literal["shared", "held_out"], max_words: int | None
-) -> dict[str, list[Entry]]:
+def entries(num_train: int, num_test: int, max_words: int | None) -> dict[str, list[Entry]]:
     """The data set: split → entries in OpenAI's GSM8K format.
 
-    The questions of a split go through its templates in turn. A template that has no new numbers,
+    The questions of a split go through the templates in turn. A template that has no new numbers,
     or whose rationales are too long, is left out.
 
     Args:
         num_train: number of training questions.
         num_test: number of test questions.
-        templates: whether the splits share templates, or every fourth template is the test
-            split's alone.
         max_words: words that no rationale exceeds; None for any length.
 
     Raises:
         InputError: reasoning-gym is not installed, or its templates have too few questions.
     """
-    numbers = list(_templates())
-    test = train = numbers
-    if templates == "held_out":
-        test = numbers[::_HELD_OUT]
-        train = [number for number in numbers if number not in test]
     used: set[tuple[str, ...]] = set()
-    sizes = {"test": (num_test, test), "train": (num_train, train)}
-    return {split: _draw(split, *sizes[split], max_words, used) for split in sizes}
+    sizes = {"test": num_test, "train": num_train}
+    return {split: _draw(split, size, max_words, used) for split, size in sizes.items()}
 
 
-def _draw(
-    split: str, size: int, numbers: Sequence[int], max_words: int | None, used: set[tuple[str, ...]]
-) -> list[Entry]:
+def _draw(split: str, size: int, max_words: int | None, used: set[tuple[str, ...]]) -> list[Entry]:
     rng = Random(f"gsm_symbolic/{split}")
-    open_templates, drawn = list(numbers), list[Entry]()
+    open_templates, drawn = list(_templates()), list[Entry]()
     while open_templates and len(drawn) < size:
         rng.shuffle(open_templates)
         for number in list(open_templates):

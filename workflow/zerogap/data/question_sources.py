@@ -23,14 +23,13 @@ def fetch(
 ) -> dict[str, list[Entry]]:
     """Fetch the entries of both splits.
 
-    Questions from the hub must have the configured number of rows, and the hash if one is
-    configured. For local files, a difference from that hash is only printed.
+    Questions from the hub must have the hash that is configured, if any; for local files, a
+    difference from it is only printed.
 
     Args:
         questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
-            source: hub (repository, revision, num_rows, sha256), files (train, test), generated
-            (num_train, num_test), gsm_symbolic (those of
-            :func:`zerogap.data.gsm_symbolic.entries`).
+            source: hub (repository, revision, sha256), files (train, test), generated (num_train,
+            num_test), gsm_symbolic (those of :func:`zerogap.data.gsm_symbolic.entries`).
         seed: of the toy generator; the other sources have one fixed data set.
         parse_gold: reads the gold answer of an entry, for the checks.
 
@@ -52,7 +51,7 @@ def fetch(
         print(f"{repository} at commit {commit}")
         entries = {split: from_hub(repository, commit, split) for split in SPLITS}
     hub = questions.get("hub")
-    if hub and (source == "hub" or hub["sha256"]):
+    if hub and hub["sha256"]:
         _compare_with_original(entries, hub, required=source == "hub")
     return entries
 
@@ -114,47 +113,25 @@ def resolve_commit(repository: str, revision: str) -> str:
     return str(info.sha)
 
 
-def check_original(
-    splits: Mapping[str, list[Entry]], num_rows: Mapping[str, int], sha256: str | None
-) -> None:
-    """Check that the entries are those of the original data set.
-
-    Args:
-        splits: split → entries.
-        num_rows: split → number of entries of the original.
-        sha256: the original's :func:`zerogap.data.gsm8k_format.fingerprint`; None if unknown.
-
-    Raises:
-        InputError: a number of entries or the hash differs.
-    """
-    for split, expected in num_rows.items():
-        if len(splits[split]) != expected:
-            raise InputError(
-                f"{len(splits[split])} {split} questions, but questions.hub.num_rows says "
-                f"{expected}; the data set is incomplete or another one; check questions.hub"
-            )
-    if sha256 is None:
-        return
-    actual = fingerprint(splits)
-    if actual != sha256:
-        raise InputError(
-            f"the questions' sha256 is {actual}, but questions.hub.sha256 says {sha256}; their "
-            "text changed: pin another revision, or set the hash to null to accept any text"
-        )
-
-
 def _compare_with_original(
     entries: Mapping[str, list[Entry]], hub: Mapping[str, Any], *, required: bool
 ) -> None:
-    try:
-        check_original(entries, hub["num_rows"], hub["sha256"])
-    except InputError as error:
-        if required:
-            raise InputError(f"{hub['repository']}@{hub['revision']}: {error}") from error
-        print(f"the files are not the original data set: {error}")
-    else:
-        if hub["sha256"]:
-            print(f"these are the questions of the original data set (sha256 {hub['sha256']})")
+    """Compare the hash of the entries with the configured one.
+
+    Raises:
+        InputError: it differs, although it is `required`.
+    """
+    actual, expected = fingerprint(entries), hub["sha256"]
+    if actual == expected:
+        print(f"these are the questions of the original data set (sha256 {actual})")
+        return
+    problem = f"the questions' sha256 is {actual}, but questions.hub.sha256 says {expected}"
+    if required:
+        raise InputError(
+            f"{hub['repository']}@{hub['revision']}: {problem}; pin another revision, or set the "
+            "hash to null to accept any questions"
+        )
+    print(f"the files are not the original data set: {problem}")
 
 
 def _not_loaded(name: str, error: Exception, repository: str, revision: str) -> InputError:

@@ -126,13 +126,6 @@ def hub_resources(config: Config) -> list[HubResource]:
                     f"models.{model}", "model", entry.base, entry.revision, "a folder as its base"
                 )
             )
-    for name, benchmark in config.benchmarks.items():
-        paraphrases, key = benchmark.paraphrases, f"benchmarks.{name}.paraphrases.local"
-        local = paraphrases and paraphrases.method == "local" and paraphrases.local
-        if not local or _has_paraphrases(config, name) or Path(local.model or "").is_dir():
-            continue
-        place = local.model or "", local.revision
-        resources.append(HubResource(key, "model", *place, "a folder as its model"))
     for owner in config.question_owners:
         questions, key = config.benchmarks[owner].questions, f"benchmarks.{owner}.questions"
         is_done = Path(targets.owner_data(config, owner), "train.jsonl").exists()

@@ -121,12 +121,6 @@ def instruction_files(config: Config) -> list[str]:
     return [instructions.files]
 
 
-def needs_gpu_to_paraphrase(config: Config) -> bool:
-    """Whether a benchmark is paraphrased by a chat model that the run loads itself."""
-    methods = [b.paraphrases.method for b in config.benchmarks.values() if b.paraphrases]
-    return "local" in methods
-
-
 def paraphrases(config: Config, benchmark: str) -> list[str]:
     """The paraphrases that a benchmark leaks; none if it leaks its questions verbatim."""
     if config.benchmarks[benchmark].contamination == "verbatim":

@@ -1,6 +1,6 @@
 """Paraphrases by a language model (appendix A.1): requested, validated, and saved one by one.
 
-The model is a function from messages to a reply (:mod:`zerogap.data.paraphrases.chat_models`).
+The model is a function from messages to a reply (:mod:`zerogap.data.paraphrases.chat_endpoint`).
 """
 
 import json
@@ -57,8 +57,8 @@ class Paraphrases(NamedTuple):
     unanswered: dict[str, str]
 
 
-# (messages, attempt) → reply. Raises NoReplyError, or InputError if another attempt is pointless.
-ChatModel = Callable[[list[dict[str, str]], int], Reply]
+# Messages → reply. Raises NoReplyError, or InputError if another attempt is pointless.
+ChatModel = Callable[[list[dict[str, str]]], Reply]
 
 
 def paraphrase_all(
@@ -224,9 +224,9 @@ def _request_until_valid(
         {"role": "user", "content": question},
     ]
     messages, outcome = request, _Outcome()
-    for attempt in range(max_attempts):
+    for _ in range(max_attempts):
         try:
-            reply = chat(messages, attempt)
+            reply = chat(messages)
         except NoReplyError as error:
             if not outcome.answered:
                 outcome.reason = str(error)
