@@ -33,7 +33,7 @@ WRONG_VALUES = {
     "decoding.engine": [("sglang", "must be 'auto', 'zerogap'")],
     "metrics.bins": [(0, "must be a positive integer")],
     "benchmarks.clean": [(GSM8K, ": the name is reserved; rename it")],
-    "benchmarks.clean_x": [(GSM8K, ": the name is reserved for clean")],
+    "benchmarks.clean_x": [(GSM8K, ": the name is reserved; rename it")],
     "benchmarks.gsm8k.file": [("absent.yaml", "is 'absent.yaml', which")],
     "benchmarks.gsm8k.n_test": [(9, ": unknown key; .*stop, file$")],
     "benchmarks.gsm8k.label": [(None, "must be a valid string")],

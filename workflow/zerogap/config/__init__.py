@@ -1,8 +1,7 @@
 """The configuration of a run: what it may say, how it is read, what it means."""
 
 from zerogap.config.benchmark import Benchmark
-from zerogap.config.checks import config_warnings
-from zerogap.config.config import Config
+from zerogap.config.config import Config, config_warnings
 from zerogap.config.files import paper_config
 from zerogap.config.load import from_snakemake, load, load_benchmark
 from zerogap.config.models import BASES_FOLDER, ModelEntry, Training

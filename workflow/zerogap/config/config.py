@@ -1,24 +1,36 @@
-"""The whole configuration of a run."""
+"""The whole configuration of a run, and what its sections must agree on."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from zerogap.config.benchmark import Benchmark, Instructions
-from zerogap.config.errors import ConfigError
+from zerogap.config.errors import ConfigError, mistake
 from zerogap.config.models import (
+    BASES_FOLDER,
+    Decoding,
     Memorisation,
     ModelEntry,
+    NeuronLocalisation,
     Preparation,
+    Sampling,
     Screening,
+    StrategyEntry,
     Training,
     TrainingKinds,
 )
-from zerogap.config.sampling import Decoding, NeuronLocalisation, Sampling, StrategyEntry
 from zerogap.config.section import MAX_BINS, MAX_RESAMPLES, MAX_SEED, Name, PositiveInt, Section
+from zerogap.strategies.registry import ALL_ZERO
 
 CLEAN_PREFIX = "clean_"
+# Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
+RESERVED_NAMES = {
+    "models": ("data", "logs", "rehearsal", "timings"),
+    "benchmarks": ("base", "clean"),
+    "strategies": (ALL_ZERO, "clean", "clean_batch2"),
+    "ablation": (ALL_ZERO, "clean", "clean_batch2"),
+}
 SectionType = TypeVar("SectionType", bound=Section)
 
 
@@ -46,9 +58,10 @@ class Config(Section):
 
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
     scale_note: str = Field(
+        default="",
         description=(
             "A sentence on models that are not the paper's; an overlay that sets a base clears it."
-        )
+        ),
     )
     seed: int = Field(ge=0, le=MAX_SEED, description="Of splits, training, draws and bootstrap.")
     offline: bool = Field(description="Whether contacting a hub is an error.")
@@ -73,6 +86,18 @@ class Config(Section):
         description="Further strategies in the primary setting, Table 4's first."
     )
     metrics: Metrics = Field(description="The metrics and their confidence intervals.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for check in (
+            _check_names,
+            _check_labels,
+            _check_references,
+            _check_preparations,
+            _check_decoding,
+        ):
+            check(self)
+        return self
 
     @property
     def all_strategies(self) -> dict[str, StrategyEntry]:
@@ -138,7 +163,112 @@ class Config(Section):
         return _stated(screening, f"models.{model}.preparation.screening")
 
 
+def config_warnings(config: Config) -> list[str]:
+    """Values that are allowed but unlikely to be meant, each with its reason."""
+    bins, num_samples = config.metrics.bins, config.sampling.num_samples
+    if bins <= num_samples:
+        return []
+    return [
+        f"config: metrics.bins is {bins}, more than sampling.num_samples ({num_samples}): a solve "
+        f"probability has only {num_samples + 1} values, so most further strata are empty, and "
+        f"SA-PPG weights every value alike. Set metrics.bins to {num_samples} or less, or draw more"
+        " samples"
+    ]
+
+
 def _stated(section: SectionType | None, key: str) -> SectionType:
     if section is None:
         raise ConfigError(key, "is missing; add the section")
     return section
+
+
+def _check_names(config: Config) -> None:
+    if config.run == BASES_FOLDER:
+        raise mistake("run", f": results/{config.run} holds what runs share; rename the run")
+    for section, reserved in RESERVED_NAMES.items():
+        for name in getattr(config, section):
+            if name in reserved or (section == "benchmarks" and name.startswith(CLEAN_PREFIX)):
+                raise mistake(f"{section}.{name}", ": the name is reserved; rename it")
+    for name in config.ablation:
+        if name in config.strategies:
+            raise mistake(f"ablation.{name}", "has the name of an entry in strategies; rename it")
+
+
+def _check_labels(config: Config) -> None:
+    for sections in (("models",), ("benchmarks",), ("strategies", "ablation")):
+        owners: dict[str, str] = {}
+        for section in sections:
+            for name, entry in getattr(config, section).items():
+                key = f"{section}.{name}"
+                if (owner := owners.setdefault(entry.label, key)) != key:
+                    raise mistake(
+                        key,
+                        f"has the label of {owner} ('{entry.label}'); give it a label of its own",
+                    )
+
+
+def _check_references(config: Config) -> None:
+    """Names that must be those of other entries."""
+    for key, names in (("model", config.models), ("benchmark", config.benchmarks)):
+        if (name := getattr(config.primary_setting, key)) not in names:
+            raise mistake(
+                f"primary_setting.{key}",
+                f"is '{name}', which is not in {key}s; it must be one of {', '.join(names)}",
+            )
+    if "identity" not in config.strategies:
+        raise mistake(
+            "strategies.identity", "is missing; the other strategies are compared with it"
+        )
+    sampled = [name for name, entry in config.strategies.items() if entry.filter_of is None]
+    for section in ("strategies", "ablation"):
+        for name, entry in getattr(config, section).items():
+            if entry.filter_of not in (None, *sampled):
+                raise mistake(
+                    f"{section}.{name}.filter_of",
+                    f"is '{entry.filter_of}'; it must be one of the sampled strategies "
+                    f"({', '.join(sampled)})",
+                )
+
+
+def _check_preparations(config: Config) -> None:
+    for model, entry in config.models.items():
+        if entry.preparation is None:
+            continue
+        key, name = f"models.{model}.preparation", entry.preparation.benchmark
+        benchmark = config.benchmarks.get(name)
+        if benchmark is None or benchmark.questions_of or not benchmark.num_preparation:
+            raise mistake(
+                f"{key}.benchmark",
+                f"is '{name}'; it must name a benchmark with questions of its own and "
+                "num_preparation above 0",
+            )
+        if benchmark.questions.source == "generated":
+            raise mistake(
+                f"{key}.benchmark",
+                f"is '{name}', whose questions are others for each seed, so none can be set aside "
+                "for the preparation; name a benchmark of another source",
+            )
+        screening = entry.preparation.screening
+        if screening is not None and screening.num_candidates < benchmark.num_test:
+            raise mistake(
+                f"{key}.screening.num_candidates",
+                f"is {screening.num_candidates}, fewer than benchmarks.{name}.num_test "
+                f"({benchmark.num_test}); raise it",
+            )
+
+
+def _check_decoding(config: Config) -> None:
+    num_shards = config.sampling.num_shards
+    for name, benchmark in config.benchmarks.items():
+        if num_shards > benchmark.num_test:
+            raise mistake(
+                "sampling.num_shards",
+                f"is {num_shards}, more than benchmarks.{name}.num_test ({benchmark.num_test}); "
+                "lower it",
+            )
+    if config.decoding.engine == "vllm" and config.sampling.batch_invariant:
+        raise mistake(
+            "decoding.engine",
+            "is vllm, which does not decode batch-invariantly; set decoding.engine: zerogap or "
+            "sampling.batch_invariant: false",
+        )

@@ -15,22 +15,16 @@ MAX_VALUE_LENGTH = 80  # characters
 
 
 class ConfigError(InputError):
-    """A mistake in the configuration: where it is, and what is wrong.
+    """A mistake in the configuration, in one line.
 
-    Attributes:
-        path: the keys that lead to it, e.g. `("sampling", "num_samples")`.
+    Args:
+        path: the keys that lead to it, as a tuple or joined by dots.
         problem: what is wrong with it and how to fix it; it continues the sentence that the key
             begins, or starts with a colon.
+        source: the file with the mistake, or "config" where files are joined.
     """
 
     def __init__(self, path: KeyPath | str, problem: str, source: str = "config") -> None:
-        """Write the message.
-
-        Args:
-            path: the keys, as a tuple or joined by dots.
-            problem: what is wrong.
-            source: the file with the mistake, or "config" where files are joined.
-        """
         self.path = tuple(path.split(".")) if isinstance(path, str) else path
         self.problem = problem
         separator = "" if problem.startswith(":") else " "
@@ -42,7 +36,9 @@ def mistake(key: str, problem: str) -> PydanticCustomError:
     return PydanticCustomError("mistake", "{problem}", {"key": key, "problem": problem})
 
 
-def explain(error: ValidationError, values: Mapping[str, Any]) -> ConfigError:
+def explain(
+    error: ValidationError, values: Mapping[str, Any], source: str = "config"
+) -> ConfigError:
     """The most deeply nested mistake, as an error of one line.
 
     Less nested ones may be those of a union's other members, which do not fit at all.
@@ -50,12 +46,13 @@ def explain(error: ValidationError, values: Mapping[str, Any]) -> ConfigError:
     Args:
         error: of the validation of `values`.
         values: what was validated.
+        source: as of :class:`ConfigError`.
     """
     errors = error.errors()
     paths = [_path(each, values) for each in errors]
     deepest = max(paths, key=len)
     same_key = [each for each, path in zip(errors, paths, strict=True) if path == deepest]
-    return ConfigError(deepest, _problem(same_key, str(deepest[-1])))
+    return ConfigError(deepest, _problem(same_key, str(deepest[-1])), source)
 
 
 def _path(error: ErrorDetails, values: Mapping[str, Any]) -> KeyPath:

@@ -1,5 +1,6 @@
 """YAML files of the configuration: where they are, what they say, which of them a profile has."""
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -25,13 +26,7 @@ def paper_config() -> Path:
     Raises:
         InputError: the package is installed without a checkout, and this is not one.
     """
-    path = project_file("config.yaml")
-    if path is None:
-        raise InputError(
-            "config.yaml is part of a checkout of the project, and this is an installed package; "
-            "run the command in a checkout, or give a configuration with --config"
-        )
-    return path
+    return _file_of_checkout("config.yaml")
 
 
 def checkout() -> Path:
@@ -41,12 +36,7 @@ def checkout() -> Path:
         InputError: there is none, or the working directory is in another checkout, in which the
             results would be expected.
     """
-    snakefile = project_file("Snakefile")
-    if snakefile is None:
-        raise InputError(
-            "the Snakefile is part of a checkout of the project, and this is an installed package; "
-            "run the command in a checkout"
-        )
+    snakefile = _file_of_checkout("Snakefile")
     root, here = snakefile.parent.resolve(), Path.cwd()
     around = (path for path in (here, *here.parents) if (path / "workflow/zerogap").is_dir())
     if (other := next(around, root)) != root:
@@ -55,6 +45,16 @@ def checkout() -> Path:
             "activate the environment of the checkout that you want to run"
         )
     return root
+
+
+def _file_of_checkout(name: str) -> Path:
+    path = project_file(name)
+    if path is None:
+        raise InputError(
+            f"{name} is part of a checkout of the project, and this is an installed package; run "
+            "the command in a checkout"
+        )
+    return path
 
 
 def read_mapping(path: Path) -> Values:
@@ -107,9 +107,8 @@ def read_overlays(profile: str) -> list[str]:
 def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> None:
     """Check that a run under a profile has the profile's scale: the first of its overlays.
 
-    Snakemake takes `--configfile` of the command line instead of the profile's, and says nothing:
-    with `--profile profiles/quick --configfile mine.yaml`, the paper would run. The other overlays
-    of a profile may be replaced, as those with the questions of a scale.
+    Snakemake silently takes `--configfile` of the command line instead of the profile's: with
+    `--profile profiles/quick --configfile mine.yaml`, the paper would run.
 
     Args:
         arguments: Snakemake's command line.
@@ -123,13 +122,8 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
         name, _, joined = option.partition("=")
         overlays = read_overlays(joined or value) if name == "--profile" else []
         if overlays and Path(overlays[0]).resolve() not in used:
-            own = [_from_here(Path(file)) for file in files[:-1]]
+            own = [os.path.relpath(file) for file in files[:-1]]
             raise InputError(
                 f"--configfile replaces the overlays of {joined or value}; give both: "
                 f"--configfile {' '.join([*overlays, *own])}"
             )
-
-
-def _from_here(path: Path) -> str:
-    """The path as seen from the working directory, if it is in it."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -3,8 +3,8 @@
 `make docs` runs this module.
 """
 
-import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,6 @@ import yaml
 from zerogap.config.config import Config
 from zerogap.config.files import ROOT
 from zerogap.config.section import MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED
-
-Schema = Mapping[str, Any]
 
 UNSHOWN_BOUNDS = (MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED)  # far above every sensible value
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
@@ -29,78 +27,52 @@ benchmark files that it names; the comments there say which section of the paper
   overlays, and `zerogap run --with FILE` adds more. Single values follow `--`:
   `zerogap run --profile quick -- --config 'sampling={num_samples: 20}'`.
 - Mappings are joined key by key; any other value replaces the one below it. `null` removes an entry
-  of `benchmarks`, `models`, `strategies` or `ablation`.
+  of `benchmarks`, `models`, `strategies` or `ablation`, whose keys are those of `strategies`.
+- `benchmarks.<name>.file` names a YAML file with the keys of the benchmark; the entry's other keys
+  override it. Each benchmark with questions of its own gets a clean model per base model.
+- The values of `training` hold for every training; `training.clean` and `training.contaminated`
+  override them for the clean and the contaminated models.
 - A mistake is reported before anything runs, with its key and what is allowed there. Parameters
   of strategies are checked by the [preflight checks](reproduce.md#preflight), but not in a dry run.
+
+## Run
+
 """
-NOTES = {
-    "benchmarks": """
-The key `file` of an entry names a YAML file with the keys below, which the entry's other keys
-override: `my_benchmark: { file: my_benchmark.yaml }`. Each benchmark with questions of its own gets
-a clean model per base model.
-""",
-    "training": """
-The values hold for every training; `training.clean` and `training.contaminated` override them for
-the clean and the contaminated models.
-""",
-    "ablation": "\nThe keys of an entry are those of `strategies`.\n",
-}
-HEADED = ("Training",)  # sections of the page, wherever a key holds one
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Write the page to the path given on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
-    parser.parse_args(argv).output.write_text(reference(), encoding="utf-8")
+Schema = Mapping[str, Any]
 
 
 def reference() -> str:
-    """The page as Markdown."""
+    """The page as Markdown: a line for every key, nested keys with the sections around them."""
     values = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    examples: dict[str, Any] = {}
+    benchmark: dict[str, Any] = {}
     for entry in values["benchmarks"].values():
-        examples = {**yaml.safe_load((ROOT / entry["file"]).read_text("utf-8")), **examples}
-    values |= {"benchmarks": examples, "models": {}, "strategies": {}}
+        benchmark = yaml.safe_load((ROOT / entry["file"]).read_text("utf-8")) | benchmark
     schema = Config.model_json_schema()
-    keys = {
-        **schema["properties"],
-        "training": {"$ref": "Training", "description": "LoRA training."},
+    keys = schema["properties"] | {
+        "training": {"$ref": "Training", "description": "LoRA training."}
     }
-    leaves = [name for name, field in keys.items() if not _section(field)]
-    page = [HEAD, "\n## Run\n\n"]
-    page += [row for name in leaves for row in _rows(schema, name, keys[name], values[name])]
+    del keys["ablation"]
+    keys = dict(sorted(keys.items(), key=lambda item: bool(_section(item[1]))))  # values first
+    values |= {"benchmarks": {"<name>": benchmark}, "models": {}, "strategies": {}}
+    return HEAD + "".join(_lines(schema["$defs"], "", keys, values))
+
+
+def _lines(sections: Schema, path: str, keys: Schema, values: Any) -> Iterator[str]:
+    """A line about each key, followed by those of the section that it holds."""
     for name, field in keys.items():
-        if name not in leaves:
-            page.append(f"\n## `{name}`\n\n{_about(schema, field)}\n{NOTES.get(name, '')}\n")
-            path = f"{name}.<name>" if "patternProperties" in field else name
-            if name != "ablation":
-                page += _entries(schema, path, _section(field), values.get(name))
-    return "".join(page)
-
-
-def _entries(schema: Schema, path: str, section: str, values: Any) -> Iterator[str]:
-    for name, field in schema["$defs"][section]["properties"].items():
-        value = values.get(name) if isinstance(values, Mapping) else None
-        yield from _rows(schema, f"{path}.{name}", field, value)
-
-
-def _rows(schema: Schema, key: str, field: Schema, value: Any) -> Iterator[str]:
-    """A line about a key, and those of the section that it holds."""
-    section = _section(field)
-    if not section:
-        shown = "" if value is None or value == {} else f"; {_code(value)}"
-        default = f"; default {_code(field['default'])}" if field.get("default") else ""
-        yield f"- `{key}` ({_type(field)}{shown}{default}): {_about(schema, field)}\n"
-    else:
-        yield f"- `{key}`: {_about(schema, field)}\n"
-        if section not in HEADED:
-            yield from _entries(schema, key, section, value)
-
-
-def _about(schema: Schema, field: Schema) -> str:
-    """A field's description; pydantic omits it where it repeats that of the field's section."""
-    return str(field.get("description") or schema["$defs"][_section(field)]["description"])
+        key, value = path + name, values.get(name) if isinstance(values, Mapping) else None
+        section = _section(field)
+        about = field.get("description") or sections[section]["description"]
+        if not section:
+            shown = "" if value is None or value == {} else f"; {_code(value)}"
+            default = f"; default {_code(field['default'])}" if field.get("default") else ""
+            yield f"- `{key}` ({_type(field)}{shown}{default}): {about}\n"
+            continue
+        yield f"- `{key}`: {about}\n" if path else f"\n## `{key}`\n\n{about}\n\n"
+        if "patternProperties" in field:
+            key, value = f"{key}.<name>", (value or {}).get("<name>")
+        if section != "Training" or not path:  # once
+            yield from _lines(sections, f"{key}.", sections[section]["properties"], value)
 
 
 def _section(field: Schema) -> str:
@@ -114,10 +86,8 @@ def _section(field: Schema) -> str:
 def _type(field: Schema) -> str:
     if "anyOf" in field:
         return " or ".join(map(_type, field["anyOf"]))
-    if "enum" in field:
-        return ", ".join(f"`{option}`" for option in field["enum"])
-    if "const" in field:
-        return f"`{field['const']}`"
+    if options := field.get("enum") or ("const" in field and [field["const"]]):
+        return ", ".join(f"`{option}`" for option in options)
     if field["type"] == "array":
         return f"list of {field['items'].get('type', 'mapping')}s"
     bounds = [
@@ -135,4 +105,4 @@ def _code(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
