@@ -148,18 +148,15 @@ def test_every_invalid_option_is_a_clear_error(folder, judge, capsys) -> None:
     judge("zerogap score, options", outcomes)
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_the_files_that_the_cases_change_are_valid(folder, kind) -> None:
-    assert main(["score", "--clean", f"{kind}.jsonl", f"{kind}.jsonl", "--resamples", "100"]) == 0
-
-
-def test_a_file_with_a_byte_order_mark_is_accepted(folder) -> None:
+@pytest.mark.parametrize(
+    ("clean", "file"),
+    [*((f"{kind}.jsonl", f"{kind}.jsonl") for kind in FILES), ("clean.jsonl", "bom.jsonl"),
+     ("responses.jsonl", "long.csv")],
+)  # fmt: skip
+def test_valid_files_are_accepted(folder, clean, file) -> None:
+    """Those that the cases change, one with a byte order mark, and a fraction of 6,000 digits."""
     Path("bom.jsonl").write_bytes(b"\xef\xbb\xbf" + json_lines(GOOD))
-    assert main(["score", "--clean", "clean.jsonl", "bom.jsonl", "--resamples", "100"]) == 0
-
-
-def test_a_long_fraction_in_a_response_is_not_an_answer(folder) -> None:
     table = pd.DataFrame(RESPONSES)
     table.loc[0, "response"] = f"The answer is {'7' * 6000}/3."
     table.to_csv("long.csv", index=False)
-    assert main(["score", "--clean", "responses.jsonl", "long.csv", "--resamples", "100"]) == 0
+    assert main(["score", "--clean", clean, file, "--resamples", "100"]) == 0

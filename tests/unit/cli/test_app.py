@@ -1,12 +1,9 @@
-"""What all commands share: help with an example and exit statuses, completion, interruption."""
+"""What all commands share: help with an example and statuses, interruption, missing packages."""
 
-import os
-import subprocess
 import sys
 
 import pytest
 
-from helpers.paths import ROOT
 from zerogap.cli import main
 from zerogap.errors import InputError
 
@@ -34,18 +31,6 @@ def test_help_has_an_example_and_the_exit_statuses(command, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert f"Example: zerogap {command} " in text
     assert "Exit status: 0 success, 2 invalid input (one line)" in text
-
-
-def test_commands_are_completed_by_the_shell():
-    words = {"_ZEROGAP_COMPLETE": "complete_bash", "COMP_WORDS": "zerogap ev", "COMP_CWORD": "1"}
-    process = subprocess.run(
-        [sys.executable, "-m", "zerogap"],
-        env=os.environ | words | {"PYTHONPATH": str(ROOT / "workflow")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert process.stdout.split() == ["evaluate"]
 
 
 def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):

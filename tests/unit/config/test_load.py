@@ -120,10 +120,8 @@ NOTE = yaml.safe_load(QUICK[1].read_text())["scale_note"]
     [
         (MINE, ""),
         (MINE | {"scale_note": "Mine."}, "Mine."),
-        ({"models.gemma": None}, NOTE),
-        ({"seed": 3}, NOTE),
+        ({"models.gemma": None, "seed": 3}, NOTE),
     ],
-    ids=["other model", "other model with a note", "fewer models", "same models"],
 )
 def test_a_note_on_the_models_does_not_outlive_them(overlay, note):
     assert overlaid(QUICK, overlay).scale_note == note
