@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from script_helpers import run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.sources import RESULTS
-from zerogap.reporting.claims import sheet
-from zerogap.reporting.claims.paper import CLAIMS
-from zerogap.reporting.claims.verdict import evaluate_claims
+from zerogap.reporting import claim_sheet
+from zerogap.reporting.claim_checks import evaluate_claims
+from zerogap.reporting.claims import CLAIMS
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def main(job: "Snakemake") -> None:
     verdicts = evaluate_claims(CLAIMS, RESULTS.read(job.params.source))
     scale = f"{job.params.scale_note} {job.params.scale}".lstrip()
-    sheet.save(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))
+    claim_sheet.save(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from zerogap.io import parquet
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
 from zerogap.pipeline.report.tables import TABLES
-from zerogap.reporting.claims.verdict import CANNOT_TELL, SUPPORTED
+from zerogap.reporting.claim_checks import CANNOT_TELL, SUPPORTED
 
 FEWER = {
     "two models": "models: { pythia: null }",

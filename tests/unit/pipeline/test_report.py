@@ -6,12 +6,12 @@ from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.data import gsm8k_format
 from zerogap.pipeline.report import sources
+from zerogap.pipeline.report.entry import made_of, value
 from zerogap.pipeline.report.protocol import (
     PRIMARY_PROTOCOL_DIFFERENCES,
     PROTOCOL_DIFFERENCES,
     scale_sentence,
 )
-from zerogap.pipeline.report.source import made_of, value
 from zerogap.pipeline.report.tables import TABLES
 from zerogap.pipeline.terminal import snakemake_command
 

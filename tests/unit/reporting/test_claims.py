@@ -6,10 +6,8 @@ import pandas as pd
 import pytest
 
 from zerogap.published import as_metrics, printed
-from zerogap.reporting.claims import sheet
-from zerogap.reporting.claims.checks import lower
-from zerogap.reporting.claims.paper import CLAIMS
-from zerogap.reporting.claims.verdict import (
+from zerogap.reporting import claim_sheet
+from zerogap.reporting.claim_checks import (
     CANNOT_TELL,
     NOT_SUPPORTED,
     SUPPORTED,
@@ -17,10 +15,11 @@ from zerogap.reporting.claims.verdict import (
     below_zero,
     difference,
     evaluate_claims,
+    lower,
     within,
 )
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.claims import CLAIMS
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
@@ -272,7 +271,7 @@ def test_a_run_without_the_needed_results_cannot_tell():
     verdicts = by_claim(results(table[table.strategy == "identity"]))
     assert verdicts["railcap_lowest"].verdict == CANNOT_TELL
     assert verdicts["railcap_lowest"].evidence == ()
-    assert "does not have" in sheet.to_markdown(list(verdicts.values()), "Small.")
+    assert "does not have" in claim_sheet.to_markdown(list(verdicts.values()), "Small.")
 
 
 @pytest.mark.parametrize(
@@ -299,7 +298,7 @@ def test_every_comparison_in_the_sheet_shows_its_interval(tmp_path):
         assert verdict.evidence
         for evidence in verdict.evidence:
             assert "[" in evidence.sentence
-    sheet.save(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
+    claim_sheet.save(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
     for suffix in (".md", ".html"):
         text = (tmp_path / f"claims{suffix}").read_text()
         assert "Run tiny: 5 questions." in text

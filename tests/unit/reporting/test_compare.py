@@ -1,11 +1,10 @@
 import pytest
 
 from zerogap.published import as_metrics
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import to_markdown
 from zerogap.reporting.tables import paper
-from zerogap.reporting.tables.compare import main_vs_paper, of_one_setting
+from zerogap.reporting.tables.paper import main_vs_paper, of_one_setting
 
 
 def test_vs_paper_has_three_columns_per_column_of_the_table(values):

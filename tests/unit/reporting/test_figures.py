@@ -7,24 +7,19 @@ import pytest
 
 from helpers.synthetic_run import (
     overlap_table,
-    rail_table,
     rank_table,
-    recovery_table,
     solve_tables,
 )
 from zerogap import metrics
-from zerogap.analysis.diagnostics import diagnostics
-from zerogap.metrics.sensitivity import sensitivity
-from zerogap.reporting.figures.diagnostics import KIND_COLOURS, plot_diagnostics
 from zerogap.reporting.figures.paper import RANKS, plot_mechanism, plot_readout_variance
-from zerogap.reporting.figures.strata import plot_strata
 from zerogap.reporting.figures.style import save
 from zerogap.reporting.figures.supplementary import (
     plot_loss,
+    plot_questions,
     plot_scatter,
-    plot_sensitivity,
+    plot_strata,
 )
-from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import Labels
 
 
 @pytest.fixture(autouse=True)
@@ -113,16 +108,13 @@ def test_scatter_has_one_panel_per_strategy_and_one_point_per_question(solves):
             assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
 
 
-def test_sensitivity_draws_one_line_per_strategy_in_both_panels(solves):
-    table = sensitivity(*solves, bins=10, samples_to_try=(2, 5), repeats=2)
-    figure = plot_sensitivity(table, "Llama2 × GSM8K")
-    for axis, varied in zip(figure.axes, ("bins", "samples"), strict=True):
-        assert len(axis.lines) == len(solves[1])
-        line = next(one for one in axis.lines if one.get_label() == "railcap")
-        curve = table.query("strategy == 'railcap' and varied == @varied").sort_values(varied)
-        assert line.get_xdata().tolist() == curve[varied].tolist()
-        assert line.get_ydata().tolist() == curve["value"].tolist()
-    assert [axis.get_title() for axis in figure.axes] == ["m = 10", "B = 10"]
+def test_questions_without_a_clean_model_are_points_of_one_kind():
+    identity, railcap = np.array([0.2, 1.0, 1.0]), np.array([0.1, 0.5, 0.0])
+    figure = plot_questions(identity, {"RailCap": railcap}, 10, "Identity")
+    (dots,) = figure.axes[0].collections
+    expected = np.column_stack([identity, railcap])
+    assert np.abs(np.asarray(dots.get_offsets()) - expected).max() <= 0.5 / 10
+    assert "solve probability of Identity" in texts(figure)
 
 
 @pytest.fixture
@@ -149,26 +141,3 @@ def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):
 
     assert hashes("first") == hashes("second")
     assert len(list(tmp_path.iterdir())) == 6
-
-
-def test_diagnostics_has_a_row_of_panels_per_setting(solves):
-    clean, strategies = solves
-    frame = diagnostics(
-        rail_table(n=30, m=10),
-        recovery_table(n=30),
-        clean,
-        strategies["clean_batch2"],
-        n_resamples=40,
-    )
-    parts = [frame.assign(model="llama2", benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
-    figure = plot_diagnostics(pd.concat(parts), Labels())
-    assert len(figure.axes) == 2 * 3
-    values = frame.set_index(["measure", "responses", "subset", "kind"]).value.sort_index()
-    widths = np.array([bar.get_width() for bar in figure.axes[0].patches])
-    bars = widths.reshape(5, len(KIND_COLOURS))
-    by_kind = values["rail_steps", "identity", "leaked"][list(KIND_COLOURS)]
-    assert bars[1].tolist() == pytest.approx(by_kind.tolist())
-    shown = " ".join(texts(figure))
-    assert f"{values['rail_share', 'railcap', 'unleaked', 'all']:.0%}" in shown
-    recovery = figure.axes[2].containers[0].lines[0].get_ydata()
-    assert recovery.tolist() == values["recovery", "clean", "all"][["all", *KIND_COLOURS]].tolist()

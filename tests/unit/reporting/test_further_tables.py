@@ -15,14 +15,13 @@ from zerogap.analysis import diagnostics as analysis_diagnostics
 from zerogap.analysis import inline_numbers as analysis_inline_numbers
 from zerogap.analysis.memorisation import memorisation as check_memorisation
 from zerogap.reporting import render
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable
-from zerogap.reporting.tables.diagnostics import diagnostics
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.tables.paper import inline_numbers
 from zerogap.reporting.tables.run import (
     JOB_COLUMNS,
     OwnerAgreement,
     cost,
+    diagnostics,
     extraction_agreement,
     memorisation,
 )

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from helpers.browser import OVERFLOW, evaluate, needs_chromium
-from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import Labels
 from zerogap.reporting.pages import Outcome, Provenance, collect_versions, index_html
 from zerogap.reporting.tables import paper
 

@@ -7,8 +7,7 @@ import pytest
 from zerogap.errors import InputError
 from zerogap.published import as_metrics
 from zerogap.reporting import render
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.tables import paper
 
 SETTING = ("llama2", "gsm8k")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from zerogap.reporting import render
-from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import Labels
 from zerogap.reporting.tables.paper import main, reversal
 
 

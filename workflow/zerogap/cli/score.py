@@ -147,7 +147,7 @@ def score(
     if plot:
         _plot(plot, aligned, bins)
     if html:
-        from zerogap.reporting import score_page
+        from zerogap.reporting import score as score_page
 
         score_page.write(html, metrics, aligned, paths, provenance)
     for note in provenance["notes"]:
@@ -197,7 +197,7 @@ def _print(
     output_format: OutputFormat,
 ) -> None:
     from zerogap.cli import output
-    from zerogap.reporting.tables.score import score_table
+    from zerogap.reporting.score import score_table
     from zerogap.scoring.score import summary
 
     if output_format == "json":
@@ -261,11 +261,11 @@ def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> N
 
 
 def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
-    from zerogap.reporting.tables.score import strategy_label
+    from zerogap.reporting.score import strategy_label
 
     with needed_packages("reporting", "--plot"):
-        from zerogap.reporting.figures.strata import plot_strata
         from zerogap.reporting.figures.style import write
+        from zerogap.reporting.figures.supplementary import plot_strata
 
     strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}
     n_questions = len(aligned.clean)

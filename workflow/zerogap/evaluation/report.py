@@ -16,9 +16,9 @@ from zerogap.evaluation.verdict import LABELS, verdict
 from zerogap.io import atomic
 from zerogap.io.provenance import provenance
 from zerogap.reporting.figures import style
-from zerogap.reporting.figures.drops import plot_drops
+from zerogap.reporting.figures.supplementary import plot_questions
 from zerogap.reporting.render import Cell, Column, Row, Table, optional_float, to_markdown
-from zerogap.reporting.tables.score import score_table
+from zerogap.reporting.score import score_table
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
@@ -58,6 +58,7 @@ def write_report(request: Request, collected: Collected) -> Report:
         tables.append(score_table(scoring.summary(metrics, aligned)))
     report = Report(tables, verdict(summary, metrics), notes)
     _write(request.output, summary, metrics, report, title)
+    _plot(request, summary, title)
     return report
 
 
@@ -156,7 +157,7 @@ def _cell(interval: Interval | None) -> Cell:
 def _write(
     folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report, title: str
 ) -> None:
-    """Write the questions, the summary, the page and the plot."""
+    """Write the questions, the summary and the page."""
     with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.to_csv(path, index=False)
     values: dict[str, Any] = {
@@ -183,8 +184,19 @@ def _write(
     ]
     with atomic.replacing(folder / PAGE) as path:
         path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
-    others = {name: LABELS.strategy(name) for name in summary.strategies if name != IDENTITY}
-    style.write(plot_drops(summary.questions, others, title), folder / PLOT)
+
+
+def _plot(request: Request, summary: Summary, title: str) -> None:
+    """Every question's solve probability under each strategy against Identity's."""
+    questions = summary.questions
+    others = {
+        LABELS.strategy(name): questions[name].to_numpy()
+        for name in summary.strategies
+        if name != IDENTITY
+    }
+    identity = questions[IDENTITY].to_numpy()
+    figure = plot_questions(identity, others, request.num_samples, "Identity", title)
+    style.write(figure, request.output / PLOT)
 
 
 def _without_nan(value: Any) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, RAILCAP
 from zerogap.evaluation.summary import COLLAPSE, PEAKED, Interval, Summary
-from zerogap.reporting.labels import Labels
+from zerogap.reporting.metric_table import Labels
 
 LABELS = Labels()
 MOST = 0.5  # share of the questions that the model solves from which on they are "most"

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from zerogap.reporting.claims.sheet import summary_sentence
+from zerogap.reporting.claim_sheet import summary_sentence
 from zerogap.reporting.render import Table
 from zerogap.reporting.templates import render_template
 

@@ -7,17 +7,10 @@ from the entry.
 from typing import TYPE_CHECKING
 
 from zerogap.pipeline.report import sources
-from zerogap.pipeline.report.entry import PAPER, Entry
-from zerogap.pipeline.report.source import made_of
+from zerogap.pipeline.report.entry import PAPER, Entry, made_of
 from zerogap.pipeline.report.sources import CLEAN, LABELS, TITLE
-from zerogap.reporting.figures.diagnostics import plot_diagnostics
 from zerogap.reporting.figures.paper import plot_mechanism, plot_readout_variance
-from zerogap.reporting.figures.strata import plot_strata
-from zerogap.reporting.figures.supplementary import (
-    plot_loss,
-    plot_scatter,
-    plot_sensitivity,
-)
+from zerogap.reporting.figures.supplementary import plot_loss, plot_scatter, plot_strata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,32 +68,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
         damaged. The bars show the number of questions per range. SA-PPG gives every stratum the
         same weight, however few questions it has.
         """,
-    ),
-    "sensitivity": Entry(
-        made_of(plot_sensitivity, sources.SENSITIVITY, TITLE),
-        "SA-PPG against B and m",
-        """
-        Left: SA-PPG with fewer and more strata than in the protocol, with all samples; B = 1 is
-        A-PPG. Right: SA-PPG with fewer samples per question, drawn from those of the run; the band
-        is one standard deviation over draws. If the lines keep their order, neither choice decides
-        the comparison. Few samples make small gaps look larger but hardly change large ones.
-        """,
-    ),
-    "diagnostics": Entry(
-        made_of(plot_diagnostics, sources.DIAGNOSTICS, LABELS),
-        "steps on the rail, interventions, recovery rate",
-        """
-        One row of panels per setting. Left: steps per response at which the last n tokens occur in
-        the model's own greedy trajectory, by kind of the token that comes next there (the rail
-        token); behind each bar, their share of all steps. Under RailCap these are its
-        interventions. If the bars of leaked questions are not longer than the others, RailCap is
-        not selective. Middle: how often the rail token is drawn at these steps, with and without
-        RailCap. Right: the recovery rate of the clean model, the share of its solve probability
-        that remains after the runner-up was forced at one random step of its greedy trajectory, by
-        kind of the token that it replaced; at 1 nothing is lost. Error bars (middle and right) are
-        bootstrap intervals over questions.
-        """,
-        mem_mb=4000,
     ),
     "loss": Entry(
         made_of(plot_loss, sources.LOSSES, LABELS),

@@ -7,7 +7,7 @@ from typing import Any
 from zerogap.config import Benchmark, Config, ModelEntry
 from zerogap.data import gsm8k_format
 from zerogap.pipeline import targets
-from zerogap.pipeline.report.source import Source
+from zerogap.pipeline.report.entry import Source
 from zerogap.published import protocol_differences
 
 # Of GSM8K's own files (zerogap.data.gsm8k_format.fingerprint).

@@ -16,12 +16,10 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.metrics.same_questions import with_leaked_of
-from zerogap.metrics.sensitivity import sensitivity
 from zerogap.pipeline import jobs, targets
-from zerogap.pipeline.report.source import Source, made_of, value
-from zerogap.reporting.claims.verdict import RunResults
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable
+from zerogap.pipeline.report.entry import Source, made_of, value
+from zerogap.reporting.claim_checks import RunResults
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell, optional_float
 from zerogap.reporting.tables.run import JOB_COLUMNS, OwnerAgreement
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, RAIL_N
@@ -184,13 +182,6 @@ INLINE_NUMBERS = made_of(
     _SOLVE,
     RANKS,
     value(lambda config: config.metrics.model_dump() | {"seed": config.seed}),
-)
-SENSITIVITY = made_of(
-    lambda clean, strategies, bins, seed: sensitivity(clean, strategies, bins=bins, seed=seed),
-    CLEAN,
-    STRATEGIES_AND_ALL_ZERO,
-    BINS,
-    value(lambda config: config.seed),
 )
 
 

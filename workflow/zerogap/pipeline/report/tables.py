@@ -5,9 +5,8 @@ follows from the entry.
 """
 
 from zerogap.pipeline.report import sources
-from zerogap.pipeline.report.entry import CHECKS, PAPER, VS_PAPER, Entry
+from zerogap.pipeline.report.entry import CHECKS, PAPER, VS_PAPER, Entry, made_of
 from zerogap.pipeline.report.protocol import PRIMARY_PROTOCOL_DIFFERENCES, PROTOCOL_DIFFERENCES
-from zerogap.pipeline.report.source import made_of
 from zerogap.pipeline.report.sources import (
     LABELS,
     METRICS,
@@ -18,8 +17,8 @@ from zerogap.pipeline.report.sources import (
 )
 from zerogap.reporting.render import Table
 from zerogap.reporting.tables import paper, run, supplementary
-from zerogap.reporting.tables.compare import main_vs_paper, of_one_setting
-from zerogap.reporting.tables.diagnostics import diagnostics
+from zerogap.reporting.tables.paper import main_vs_paper, of_one_setting
+from zerogap.reporting.tables.run import diagnostics
 
 _VS_PAPER_CAPTION = """
     Each value of this run next to the published one. If this run follows the paper's protocol, the

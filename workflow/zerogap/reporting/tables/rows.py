@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.reporting.labels import Labels
-from zerogap.reporting.metric_table import MetricTable, ordered
+from zerogap.reporting.metric_table import Labels, MetricTable, ordered
 from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.strategies.registry import ALL_ZERO
 

@@ -5,8 +5,7 @@ Intervals, all pairs, the baselines' variants, subsets and the noise floor.
 
 from itertools import combinations
 
-from zerogap.reporting.labels import METRICS, SUBSETS, Labels
-from zerogap.reporting.metric_table import MetricTable, ordered
+from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable, ordered
 from zerogap.reporting.render import Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,

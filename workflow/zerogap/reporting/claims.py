@@ -1,7 +1,10 @@
 """The claims of the paper, in its order."""
 
-from zerogap.reporting.claims.checks import (
+from zerogap.reporting.claim_checks import (
+    Claim,
     against_identity,
+    all_of,
+    below_zero,
     between,
     lower,
     number,
@@ -10,7 +13,6 @@ from zerogap.reporting.claims.checks import (
     slightly_lower,
     threshold_is_robust,
 )
-from zerogap.reporting.claims.verdict import below_zero, claim
 
 # Figure 1 has no numbers. These bounds are acceptance criteria of toy models, set when the first of
 # their runs were known.
@@ -28,27 +30,33 @@ BASELINES = ("identity", "ted", "shortcut")
 
 CLAIMS = (
     # What contaminated models do and what metrics show (Sections 1 and 5.2).
-    claim(
+    Claim(
         "collapse",
         "Section 1, Figure 1 a",
         "On leaked questions the contaminated model's responses collapse onto its own greedy "
         "trajectory.",
         "In the figure's setting, the mean ROUGE-L with the greedy response is at least "
         f"{MIN_LEAKED_ROUGE_L} on leaked questions, and on unleaked ones it stays below that.",
-        number("rouge_leaked", "ROUGE-L, leaked", between(MIN_LEAKED_ROUGE_L, 1)),
-        number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MIN_LEAKED_ROUGE_L)),
+        all_of(
+            number("rouge_leaked", "ROUGE-L, leaked", between(MIN_LEAKED_ROUGE_L, 1)),
+            number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MIN_LEAKED_ROUGE_L)),
+        ),
     ),
-    claim(
+    Claim(
         "dispersion",
         "Section 1, Figure 1 c",
         "On unleaked questions its responses disperse over many paths.",
         "In the figure's setting, the mean ROUGE-L with the greedy response is at most "
         f"{MAX_UNLEAKED_ROUGE_L} on unleaked questions, and at most {MAX_EXCESS} above that of "
         "the clean model with its own greedy responses.",
-        number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MAX_UNLEAKED_ROUGE_L)),
-        number("excess", "ROUGE-L, unleaked, minus the clean model's", between(-ANY, MAX_EXCESS)),
+        all_of(
+            number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MAX_UNLEAKED_ROUGE_L)),
+            number(
+                "excess", "ROUGE-L, unleaked, minus the clean model's", between(-ANY, MAX_EXCESS)
+            ),
+        ),
     ),
-    claim(
+    Claim(
         "runner_up",
         "Section 1, Figure 1 b",
         "Where the two models disagree, the clean model's token is in about half of the cases the "
@@ -60,14 +68,14 @@ CLAIMS = (
             between(0.4, 0.6),
         ),
     ),
-    claim(
+    Claim(
         "never_solved",
         "Section 1",
         "The clean model never solves nearly a quarter of the questions.",
         "Between 0.2 and 0.3 of the questions have no correct response among the samples.",
         number("share_never_solved", "Share of questions never solved", between(0.2, 0.3)),
     ),
-    claim(
+    Claim(
         "reversal",
         "Section 5.2.1, Table 1",
         "The metric reverses the verdict: LNE-blocking is better than RailCap under G-AP, but "
@@ -80,7 +88,7 @@ CLAIMS = (
             "sa_ppg: shortcut < lne_blocking",
         ),
     ),
-    claim(
+    Claim(
         "readout",
         "Section 5.2.2, Figure 2",
         "The solve probability reproduces between two batches of one model, the 0/1 readout does "
@@ -88,12 +96,16 @@ CLAIMS = (
         "Each gap is within a quarter of the paper's: {}–{} and {}–{}. The gap of the 0/1 readout "
         "is the one expected over every choice of the two samples. That it is the larger one is "
         "not a test: it always is.".format(*PROBABILITY_GAP, *DISCRETE_GAP),
-        number(
-            "readout_gap_probability", "Gap of the solve probabilities", between(*PROBABILITY_GAP)
+        all_of(
+            number(
+                "readout_gap_probability",
+                "Gap of the solve probabilities",
+                between(*PROBABILITY_GAP),
+            ),
+            number("readout_gap_01_expected", "Gap of the 0/1 readouts", between(*DISCRETE_GAP)),
         ),
-        number("readout_gap_01_expected", "Gap of the 0/1 readouts", between(*DISCRETE_GAP)),
     ),
-    claim(
+    Claim(
         "cancellation",
         "Section 5.2.2, Table 2",
         "LNE-blocking does more damage (Δ⁻) than RailCap, yet its G-APP is lower, because damage "
@@ -106,7 +118,7 @@ CLAIMS = (
             "a_ppg: railcap < lne_blocking",
         ),
     ),
-    claim(
+    Claim(
         "g_app_of_lne",
         "Section 5.2.2, Tables 1 and 2",
         "LNE-blocking's false perfection is not estimation noise: its G-APP is even closer to zero "
@@ -114,14 +126,14 @@ CLAIMS = (
         "G-APP minus G-AP is below zero.",
         number("g_app_minus_g_ap_lne", "LNE-blocking, G-APP minus G-AP", below_zero),
     ),
-    claim(
+    Claim(
         "all_zero_a_ppg",
         "Section 5.2.2, Table 2",
         "Under A-PPG, failing every question is better than Identity, TED and Shortcut.",
         "The three differences have this sign.",
         lower("primary", *(f"a_ppg: all_zero < {other}" for other in BASELINES)),
     ),
-    claim(
+    Claim(
         "all_zero_sa_ppg",
         "Section 5.2.2, Table 2",
         "SA-PPG ranks failing every question as the worst of all strategies.",
@@ -132,21 +144,21 @@ CLAIMS = (
         ),
     ),
     # The strategies (Section 5.3).
-    claim(
+    Claim(
         "railcap_lowest",
         "Section 5.3.1, Table 3",
         "RailCap has the lowest SA-PPG in every setting.",
         "It is below each of the four others in every setting of the run.",
         lower("all", *(f"sa_ppg: railcap < {s}" for s in (*BASELINES, "lne_blocking"))),
     ),
-    claim(
+    Claim(
         "ted_is_identity",
         "Section 5.3.1, Table 3",
         "TED is nearly indistinguishable from Identity in every setting.",
         f"SA-PPG within {NEARLY_EQUAL}; the largest difference in the paper is 0.018.",
         against_identity("all", "ted", "TED", between(-NEARLY_EQUAL, NEARLY_EQUAL)),
     ),
-    claim(
+    Claim(
         "shortcut_runner_up",
         "Section 5.3.1, Table 3",
         "Shortcut is the runner-up in five of the six settings.",
@@ -155,28 +167,28 @@ CLAIMS = (
         shortcut_is_runner_up,
         exception_in=6,
     ),
-    claim(
+    Claim(
         "lne_behind",
         "Section 5.3.1, Table 3",
         "LNE-blocking trails both Shortcut and RailCap in all six settings.",
         "Both differences have this sign in every setting of the run.",
         lower("all", "sa_ppg: shortcut < lne_blocking", "sa_ppg: railcap < lne_blocking"),
     ),
-    claim(
+    Claim(
         "lne_better_on_gsm8k",
         "Section 5.3.1, Table 3",
         "On GSM8K, LNE-blocking is slightly better than Identity for every model.",
         f"SA-PPG is lower, by at most {SLIGHTLY}; the paper's leads are 0.033, 0.009 and 0.005.",
         against_identity("verbatim", "lne_blocking", "LNE-blocking", slightly_lower(SLIGHTLY)),
     ),
-    claim(
+    Claim(
         "lne_worse_on_pq",
         "Section 5.3.1, Table 3",
         "On PQ, LNE-blocking is worse than Identity for every model.",
         "The difference has this sign for every model of the run.",
         lower("paraphrase", "sa_ppg: identity < lne_blocking"),
     ),
-    claim(
+    Claim(
         "shortcut_lead_narrows",
         "Section 5.3.1, Table 3",
         "Shortcut's lead over Identity narrows visibly on PQ.",
@@ -185,7 +197,7 @@ CLAIMS = (
         "benchmarks count as independent samples, which makes the interval rather too wide.",
         shortcut_lead_narrows,
     ),
-    claim(
+    Claim(
         "trade_off",
         "Section 5.3.2, Table 4",
         "As n grows, the residual component S-Δ⁺ rises and the damage component S-Δ⁻ falls.",
@@ -200,7 +212,7 @@ CLAIMS = (
         ),
         only_with_the_papers_n=True,
     ),
-    claim(
+    Claim(
         "parity",
         "Section 5.3.2, Table 4",
         "n=4 brings the two components close to parity.",
@@ -212,7 +224,7 @@ CLAIMS = (
         ),
         only_with_the_papers_n=True,
     ),
-    claim(
+    Claim(
         "threshold",
         "Section 5.3.2, Table 4",
         "The choice of n is robust: n from 3 to 7 stays within 0.008 of the best SA-PPG.",
@@ -221,7 +233,7 @@ CLAIMS = (
         threshold_is_robust(MAX_THRESHOLD_SPREAD),
         only_with_the_papers_n=True,
     ),
-    claim(
+    Claim(
         "cap_beats_ban",
         "Section 5.3.2, Table 4",
         "Banning the rail token instead of capping it raises the damage S-Δ⁻ and SA-PPG.",

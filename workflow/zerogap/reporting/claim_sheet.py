@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.reporting.claims.verdict import (
+from zerogap.reporting.claim_checks import (
     CANNOT_TELL,
     NOT_SUPPORTED,
     SUPPORTED,

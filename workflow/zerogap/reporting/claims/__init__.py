@@ -1,1 +1,0 @@
-"""The paper's claims, and whether a run supports them."""
