@@ -164,7 +164,7 @@ def start_vllm(
         dtype: of the weights.
         rows: the largest number of sequences per step; None for vLLM's default.
         compiled: compile the model on a CPU, which takes minutes; on a GPU it is compiled anyway.
-        strategies: requests may ask for one, which excludes asynchronous scheduling (docs/vllm.md).
+        strategies: requests may ask for one, which excludes asynchronous scheduling.
     """
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "4")
     os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # as in the jobs of the workflow

@@ -6,7 +6,7 @@ python benchmarks/engines.py --model FOLDER --dtype bfloat16 --gsm8k test.jsonl 
 python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  # on a GPU
 
 The engines of :mod:`contenders` run in a process each: zerogap, also under RailCap and LNE-blocking
-and with one question at a time; vLLM, where it is installed (docs/vllm.md), with and without
+and with one question at a time; vLLM, where it is installed (docs/railcap.md), with and without
 RailCap; `generate` for one question at a time; and `generate` from a prefilled prompt. All draw the
 same number of responses to the same prompts at the same temperature.
 
@@ -94,7 +94,7 @@ def measure_in_turn(
         plan |= {name: vllm, f"{name}, RailCap": vllm | {"strategy": "railcap"}}
         notes.append(f"vLLM {installed.version} {sweep}.")
     else:
-        print("vLLM is left out: it is not installed (docs/vllm.md)\n", flush=True)
+        print("vLLM is left out: it is not installed (docs/railcap.md)\n", flush=True)
     if args.ending == "forced":
         plan["generate, prompt prefilled once"] = one_at_a_time | {"engine": "generate_prefilled"}
         plan["generate"] = one_at_a_time | {"engine": "generate"}

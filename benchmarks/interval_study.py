@@ -1,6 +1,6 @@
 """Do the bootstrap intervals of the metrics cover what they should?
 
-python benchmarks/interval_study.py --output docs/metric-study
+python benchmarks/interval_study.py --output metric-study
 
 Questions, solve probabilities and responses are simulated at the paper's m = B = 50, and at the
 quick scale. Each repetition draws new questions and new responses, as another evaluation of the
@@ -301,7 +301,7 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
 def main() -> None:
     """Run the study and write its tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("docs/metric-study"))
+    parser.add_argument("--output", type=Path, default=Path("metric-study"))
     parser.add_argument(
         "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
     )

@@ -1,11 +1,11 @@
 """Bias, coverage and power of SA-PPG as functions of the number of samples and questions.
 
-python benchmarks/metric_study.py --output docs/metric-study
+python benchmarks/metric_study.py --output metric-study
 
 Responses are simulated for questions with known solve probabilities. The study measures the bias of
 the definition and of the corrected value, how often bootstrap intervals contain the truth, and the
 smallest difference that paired intervals detect with 80 % power. It writes a figure and tables,
-which docs/metric-study.md discusses. It takes about four minutes on one core.
+which docs/metric.md discusses. It takes about four minutes on one core.
 """
 
 import argparse
@@ -308,7 +308,7 @@ def power_table(rows: pd.DataFrame) -> str:
 def main() -> None:
     """Run the study and write its tables and figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("docs/metric-study"))
+    parser.add_argument("--output", type=Path, default=Path("metric-study"))
     parser.add_argument(
         "--scale", type=float, default=1.0, help="number of repeats, as a fraction of the study's"
     )

@@ -34,7 +34,7 @@ from zerogap.engine.stop_strings import StopStrings
 from zerogap.errors import InputError
 
 MEMORY_FRACTION = 0.8  # of the free memory; the rest is for the allocator and the forward pass
-# More samples than this hardly make a row faster (docs/benchmarks/README.md) and need more memory.
+# More samples than this hardly make a row faster (docs/engine.md) and need more memory.
 MAX_BATCH_SIZE = {"cpu": 512, "cuda": 1024}
 # Questions that may be in the batch, as a multiple of those whose samples all fit: late in a
 # question's life few of its rows are left.
