@@ -39,6 +39,3 @@ def test_a_size_in_the_table_is_that_of_the_architecture(repository):
         model = AutoModelForCausalLM.from_config(config)
     assert size.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert size.widths == (config.intermediate_size,) * config.num_hidden_layers
-    heads = config.num_attention_heads
-    width = config.hidden_size * getattr(config, "num_key_value_heads", heads) // heads
-    assert size.kv_elements == 2 * config.num_hidden_layers * width

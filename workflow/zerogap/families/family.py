@@ -15,13 +15,11 @@ class ModelSize:
         parameters: number of parameters.
         stored: bytes of its files.
         widths: number of neurons in each layer's feed-forward block.
-        kv_elements: numbers that the cache keeps per token: keys and values of all layers.
     """
 
     parameters: int
     stored: int
     widths: tuple[int, ...]
-    kv_elements: int
 
 
 @dataclass(frozen=True)

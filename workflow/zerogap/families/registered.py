@@ -34,25 +34,15 @@ FAMILIES = {family.name: family for family in _FAMILIES}
 
 # Repository → size, so that planning needs no network; counted on the published configurations.
 HUB_SIZES = {
-    "meta-llama/Llama-2-7b-hf": ModelSize(
-        6_738_415_616, 13_476_831_232, (11_008,) * 32, kv_elements=2 * 32 * 4096
-    ),
+    "meta-llama/Llama-2-7b-hf": ModelSize(6_738_415_616, 13_476_831_232, (11_008,) * 32),
     "google/gemma-4-E2B": ModelSize(  # as far as it is public
-        5_100_000_000, 10_200_000_000, (6_144,) * 15 + (12_288,) * 20, kv_elements=9_216
+        5_100_000_000, 10_200_000_000, (6_144,) * 15 + (12_288,) * 20
     ),
-    "EleutherAI/pythia-12b": ModelSize(
-        11_846_072_320, 23_692_144_640, (20_480,) * 36, kv_elements=2 * 36 * 5120
-    ),
-    "EleutherAI/pythia-1b": ModelSize(
-        1_011_781_632, 2_090_741_928, (8_192,) * 16, kv_elements=2 * 16 * 2048
-    ),
-    "HuggingFaceTB/SmolLM2-135M-Instruct": ModelSize(
-        134_515_008, 269_060_552, (1_536,) * 30, kv_elements=2 * 30 * 3 * 64
-    ),
-    "Qwen/Qwen2.5-0.5B": ModelSize(
-        494_032_768, 988_097_824, (4_864,) * 24, kv_elements=2 * 24 * 2 * 64
-    ),
+    "EleutherAI/pythia-12b": ModelSize(11_846_072_320, 23_692_144_640, (20_480,) * 36),
+    "EleutherAI/pythia-1b": ModelSize(1_011_781_632, 2_090_741_928, (8_192,) * 16),
+    "HuggingFaceTB/SmolLM2-135M-Instruct": ModelSize(134_515_008, 269_060_552, (1_536,) * 30),
+    "Qwen/Qwen2.5-0.5B": ModelSize(494_032_768, 988_097_824, (4_864,) * 24),
     "allenai/OLMo-2-0425-1B": ModelSize(  # stored in float32
-        1_484_916_736, 5_939_690_000, (8_192,) * 16, kv_elements=2 * 16 * 2048
+        1_484_916_736, 5_939_690_000, (8_192,) * 16
     ),
 }

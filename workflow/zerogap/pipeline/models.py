@@ -1,9 +1,8 @@
 """What is known of a base model before a job loads it: its small files and its size."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zerogap.config import Config
 from zerogap.errors import InputError, first_line
@@ -105,7 +104,7 @@ def size_of_folder(folder: Path, family: str) -> ModelSize:
             "again, or convert it with save_pretrained"
         ) from error
     known = family_of_folder(folder, family)
-    return _from_headers(metadata, known, _read_json(folder / "config.json"))
+    return _from_headers(metadata, known)
 
 
 def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize:
@@ -121,7 +120,7 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
     try:
         metadata = huggingface_hub.HfApi().get_safetensors_metadata(repository, revision=revision)
         path = huggingface_hub.hf_hub_download(repository, "config.json", revision=revision)
-        model_config = _read_json(Path(path))
+        model_config = json.loads(Path(path).read_text(encoding="utf-8"))
         known = FAMILIES[family] if family != AUTO else family_from_config(model_config)
     except InputError:
         raise
@@ -130,16 +129,10 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
             f"{repository}: its size cannot be read from the hub: "
             f"{hub_problem(error, repository, revision)}, or give a folder as its base"
         ) from error
-    return _from_headers(metadata, known, model_config)
+    return _from_headers(metadata, known)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8")))
-
-
-def _from_headers(
-    metadata: "SafetensorsRepoMetadata", family: Family, model_config: Mapping[str, Any]
-) -> ModelSize:
+def _from_headers(metadata: "SafetensorsRepoMetadata", family: Family) -> ModelSize:
     tensors = {
         name: tensor
         for file in metadata.files_metadata.values()
@@ -152,18 +145,4 @@ def _from_headers(
             end - start for start, end in (tensor.data_offsets for tensor in tensors.values())
         ),
         widths=tuple(tensor.shape[1] for name, tensor in tensors.items() if name.endswith(weights)),
-        kv_elements=_kv_elements(model_config),
     )
-
-
-def _kv_elements(model_config: Mapping[str, Any]) -> int:
-    """Numbers that the cache keeps per token, from a `config.json`.
-
-    An upper bound for models whose layers differ: it takes the usual layer's heads.
-    """
-    text = model_config.get("text_config", model_config)  # of a model with several modalities
-    num_heads = text.get("num_attention_heads") or text["n_head"]
-    head_size = text.get("head_dim") or (text.get("hidden_size") or text["n_embd"]) // num_heads
-    num_layers = text.get("num_hidden_layers") or text["n_layer"]
-    num_layers -= text.get("num_kv_shared_layers") or 0
-    return int(2 * num_layers * (text.get("num_key_value_heads") or num_heads) * head_size)

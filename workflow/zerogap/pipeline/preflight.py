@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zerogap import gpus
 from zerogap.config import Config
@@ -96,8 +96,7 @@ def _failure(results: list[CheckResult], check: str) -> Iterator[None]:
         results.append(CheckResult(FAILED, check, str(error)))
 
 
-@dataclass(frozen=True)
-class HubResource:
+class HubResource(NamedTuple):
     """A model or data set that the run has yet to download.
 
     Attributes:
@@ -119,26 +118,21 @@ def hub_resources(config: Config) -> list[HubResource]:
     """What the run will download and does not have yet."""
     resources = []
     for model in jobs.fetched_models(config):
-        entry = config.models[model]
+        base, revision = config.models[model].base, config.models[model].revision
         if jobs.base_folder(config, model) is None:
-            resources.append(
-                HubResource(
-                    f"models.{model}", "model", entry.base, entry.revision, "a folder as its base"
-                )
-            )
+            key, folder = f"models.{model}", "a folder as its base"
+            resources.append(HubResource(key, "model", base, revision, folder))
+    data = Path(targets.results(config), "data")
+    sections: list[tuple[str, Any, Path]] = [
+        ("instructions", config.instructions, data / "instructions.jsonl")
+    ]
     for owner in config.question_owners:
-        questions, key = config.benchmarks[owner].questions, f"benchmarks.{owner}.questions"
-        is_done = Path(targets.owner_data(config, owner), "train.jsonl").exists()
-        if questions.source == "hub" and questions.hub and not is_done:
-            place = questions.hub.repository, questions.hub.revision
+        questions = config.benchmarks[owner].questions
+        sections.append((f"benchmarks.{owner}.questions", questions, data / owner / "train.jsonl"))
+    for key, section, made in sections:
+        if section.source == "hub" and section.hub and not made.exists():
+            place = section.hub.repository, section.hub.revision
             resources.append(HubResource(key, "dataset", *place, f"{key}.source: files"))
-    instructions = config.instructions
-    is_done = Path(targets.results(config), "data", "instructions.jsonl").exists()
-    if instructions.source == "hub" and instructions.hub and not is_done:
-        place = instructions.hub.repository, instructions.hub.revision
-        resources.append(
-            HubResource("instructions", "dataset", *place, "instructions.source: files")
-        )
     return resources
 
 
@@ -195,7 +189,7 @@ def _check_resource(resource: HubResource) -> CheckResult:
 
 def check_api_keys(config: Config) -> list[CheckResult]:
     """Whether the key of each chat endpoint that is still to be used is in the environment."""
-    results = []
+    results: list[CheckResult] = []
     for name, benchmark in config.benchmarks.items():
         paraphrases = benchmark.paraphrases
         if paraphrases is None or paraphrases.method != "chat" or paraphrases.chat is None:
@@ -203,14 +197,13 @@ def check_api_keys(config: Config) -> list[CheckResult]:
         if _has_paraphrases(config, name):
             continue
         variable = paraphrases.chat.api_key_env
-        status, text = OK, f"{variable} is set"
-        if not os.environ.get(variable):
-            status, text = (
-                FAILED,
-                f"{variable} is not set; export the key for {paraphrases.chat.base_url}, or set "
-                f"benchmarks.{name}.paraphrases.method: rules",
-            )
-        results.append(CheckResult(status, "API key", text))
+        with _failure(results, "API key"):
+            if not os.environ.get(variable):
+                raise InputError(
+                    f"{variable} is not set; export the key for {paraphrases.chat.base_url}, or "
+                    f"set benchmarks.{name}.paraphrases.method: rules"
+                )
+            results.append(CheckResult(OK, "API key", f"{variable} is set"))
     return results
 
 
