@@ -1,13 +1,11 @@
-"""What invalid input leads to, counted per category; tests/fuzz prints the table."""
+"""What invalid input leads to."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from zerogap.errors import InputError
 
 CLEAR_ERROR, TRACEBACK, ACCEPTED = "clear error", "traceback", "wrongly accepted"
-OUTCOMES = (CLEAR_ERROR, TRACEBACK, ACCEPTED)
 
 
 def outcome_of_call(call: Callable[[], object]) -> str:
@@ -28,8 +26,3 @@ def outcome_of_process(returncode: int, output: str) -> str:
     if returncode == 0:
         return ACCEPTED
     return CLEAR_ERROR if re.search(r"^error: .+", output, re.MULTILINE) else TRACEBACK
-
-
-def counts(outcomes: Mapping[str, str]) -> Counter[str]:
-    """Return how many cases have each outcome."""
-    return Counter(outcome.split(":")[0] for outcome in outcomes.values())

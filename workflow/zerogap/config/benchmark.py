@@ -20,11 +20,16 @@ from zerogap.data.extraction import extraction_rule
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class HubQuestions(Section):
+class HubData(Section):
     """A data set on the Hugging Face hub."""
 
     repository: str = Field(description="Data set on the hub.")
     revision: str = Field(description="Branch, tag or commit.")
+
+
+class HubQuestions(HubData):
+    """Questions on the Hugging Face hub."""
+
     sha256: Sha256 | None = Field(
         default=None,
         description="Hash of the rows; another one is an error, or marks files as other data.",
@@ -229,18 +234,11 @@ class Benchmark(Section):
         return self
 
 
-class HubInstructions(Section):
-    """An instruction data set on the hub."""
-
-    repository: str = Field(description="Data set on the hub.")
-    revision: str = Field(description="Branch, tag or commit.")
-
-
 class Instructions(Section):
     """Instruction data mixed into every training."""
 
     source: Literal["hub", "files", "generated"] = Field(description="Where the examples are from.")
-    hub: HubInstructions | None = Field(default=None, description="Data set on the hub.")
+    hub: HubData | None = Field(default=None, description="Data set on the hub.")
     files: ReadableFile | None = Field(
         default=None,
         description="JSON Lines or Parquet: system (or system_prompt), question, response.",

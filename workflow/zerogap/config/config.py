@@ -10,7 +10,6 @@ from zerogap.config.errors import ConfigError, mistake
 from zerogap.config.models import (
     BASES_FOLDER,
     Decoding,
-    Memorisation,
     ModelEntry,
     NeuronLocalisation,
     Preparation,
@@ -76,7 +75,6 @@ class Config(Section):
         min_length=1, description="In the order of the tables."
     )
     training: TrainingKinds = Field(description="LoRA training.")
-    memorisation: Memorisation = Field(description="Bounds of clear memorisation.")
     decoding: Decoding = Field(description="What decodes greedy trajectories and responses.")
     sampling: Sampling = Field(description="How responses are sampled.")
     strategies: Mapping[Name, StrategyEntry] = Field(description="In the order of the tables.")

@@ -9,7 +9,6 @@ from zerogap.config.errors import mistake
 from zerogap.config.section import (
     MAX_COUNT,
     Dtype,
-    Fraction,
     FractionBelowOne,
     Label,
     Name,
@@ -103,14 +102,6 @@ class TrainingKinds(Section):
 
     clean: Training = Field(description="Values that differ for the clean models.")
     contaminated: Training = Field(description="Values that differ for the contaminated models.")
-
-
-class Memorisation(Section):
-    """Bounds of clear memorisation, for which the intervals must exclude 0 as well."""
-
-    min_leaked_solve_probability: Fraction = Field(description="Mean of leaked questions.")
-    min_leaked_rouge_l: Fraction = Field(description="ROUGE-L with the greedy trajectory.")
-    max_unleaked_rouge_l: Fraction = Field(description="The same of the unleaked questions.")
 
 
 class GgufFile(Section):

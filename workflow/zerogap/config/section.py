@@ -60,6 +60,5 @@ Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 PositiveInt = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 AtLeastTwo = Annotated[int, Field(ge=2, le=MAX_COUNT)]  # a leaked question and an unleaked one
 PositiveFloat = Annotated[float, Field(gt=0)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFraction = Annotated[float, Field(gt=0, le=1)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]

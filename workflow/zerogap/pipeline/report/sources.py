@@ -202,7 +202,7 @@ def _locate_memorisation(config: Config) -> dict[str, Any]:
         }
         for model, benchmark in _settings(config)
     ]
-    return {"models": models, "options": config.memorisation.model_dump() | _bootstrap(config)}
+    return {"models": models, "options": _bootstrap(config)}
 
 
 def _read_memorisation(located: Mapping[str, Any]) -> pd.DataFrame:
