@@ -9,8 +9,7 @@ from typing import Any
 
 from script_helpers import parse_arguments, run
 from zerogap.data import toy
-from zerogap.data.paraphrases.chat_endpoint import chat_endpoint
-from zerogap.data.paraphrases.llm import format_invalid, paraphrase_all
+from zerogap.data.paraphrases.chat import chat_endpoint, format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
 from zerogap.data.paraphrases.validation import similarity
 from zerogap.errors import InputError

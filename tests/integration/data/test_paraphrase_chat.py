@@ -13,8 +13,8 @@ import paraphrase_questions
 import write_questions
 from helpers.scripts import options
 from script_helpers import run
-from zerogap.data.paraphrases import chat_endpoint
-from zerogap.data.paraphrases.llm import (
+from zerogap.data.paraphrases import chat
+from zerogap.data.paraphrases.chat import (
     SYSTEM_PROMPT,
     estimate,
     format_invalid,
@@ -122,7 +122,7 @@ def completion(*contents):
 def serve(monkeypatch):
     monkeypatch.setenv("ZEROGAP_TEST_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(chat_endpoint, "_MAX_RETRIES", 1)
+    monkeypatch.setattr(chat, "_MAX_RETRIES", 1)
     services = []
 
     def start(behave):
@@ -136,9 +136,9 @@ def serve(monkeypatch):
 
 def request(service, journal, questions=QUESTIONS, model="m", concurrency=3, max_attempts=3):
     """The paraphrases and what is wrong with the other replies."""
-    chat = chat_endpoint.chat_endpoint(service.url, model, "ZEROGAP_TEST_KEY")
+    ask = chat.chat_endpoint(service.url, model, "ZEROGAP_TEST_KEY")
     valid, invalid, unanswered = paraphrase_all(
-        questions, journal, chat, model=model, max_attempts=max_attempts, concurrency=concurrency
+        questions, journal, ask, model=model, max_attempts=max_attempts, concurrency=concurrency
     )
     return valid, invalid | unanswered
 
@@ -210,7 +210,7 @@ def test_a_number_in_words_is_accepted(serve, tmp_path):
 
 
 def test_a_request_that_times_out_is_sent_again(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(chat_endpoint, "_TIMEOUT", 3.0)
+    monkeypatch.setattr(chat, "_TIMEOUT", 3.0)
     service = serve(lambda q, nth: (None, None) if nth == 1 else (200, completion(good(q))))
     one = dict([next(iter(QUESTIONS.items()))])
     paraphrases, invalid = request(service, tmp_path / "journal.jsonl", questions=one)

@@ -1,6 +1,6 @@
 """Paraphrases by a language model (appendix A.1): requested, validated, and saved one by one.
 
-The model is a function from messages to a reply (:mod:`zerogap.data.paraphrases.chat_endpoint`).
+The model is behind an OpenAI-compatible endpoint.
 """
 
 import json
@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx2
 from tqdm import tqdm
 
 from zerogap.data.paraphrases.validation import problems_with
@@ -30,6 +31,9 @@ _CORRECTION = (
     "This reply is not valid: {reason}. Rephrase the original question again, in the same format."
 )
 _CHARACTERS_PER_TOKEN = 4  # of English text, for the estimate
+_MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
+_TIMEOUT = 120.0  # seconds
+_REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,62 @@ def paraphrase_all(
         if i not in invalid and i not in unanswered
     }
     return Paraphrases(valid, invalid, unanswered)
+
+
+def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
+    """The endpoint as a function from messages to a reply.
+
+    Args:
+        base_url: address of the endpoint.
+        model: name of the model at the endpoint.
+        api_key_env: the environment variable that holds the key, which is written nowhere.
+
+    Raises:
+        InputError: the key is not set. The function raises it if the endpoint refuses a request.
+    """
+    import openai  # takes a second, and the other methods do not need it
+
+    key = os.environ.get(api_key_env)
+    if not key:
+        raise InputError(
+            f"the environment variable {api_key_env} is not set; set it to the key for {base_url}, "
+            "or set paraphrases.method to rules"
+        )
+    client = openai.OpenAI(
+        base_url=base_url,
+        api_key=key,
+        max_retries=_MAX_RETRIES,
+        timeout=_TIMEOUT,
+        # The key and the questions go to the configured host only.
+        http_client=httpx2.Client(follow_redirects=False),
+    )
+
+    def chat(messages: list[dict[str, str]]) -> Reply:
+        # Services quote the key in their messages, so only the kind of an error is passed on.
+        conversation: Any = messages
+        try:
+            reply = client.chat.completions.create(model=model, messages=conversation)
+        except openai.APIStatusError as error:
+            if error.status_code in _REFUSALS:
+                raise InputError(
+                    f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
+                    "check base_url, model, the key and the account"
+                ) from None
+            raise NoReplyError(f"status {error.status_code} after {_MAX_RETRIES} retries") from None
+        except openai.APIError as error:
+            raise NoReplyError(f"{type(error).__name__} after {_MAX_RETRIES} retries") from None
+        except json.JSONDecodeError:
+            raise NoReplyError("a reply that is not valid JSON") from None
+        # A service may answer with anything, so the attributes may be missing.
+        choices = getattr(reply, "choices", None)
+        usage = getattr(reply, "usage", None)
+        return Reply(
+            choices[0].message.content if choices else None,
+            usage.prompt_tokens if usage else 0,
+            usage.completion_tokens if usage else 0,
+        )
+
+    return chat
 
 
 def estimate(questions: list[str], max_attempts: int) -> str:
