@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -9,7 +10,6 @@ import typer
 
 import zerogap
 from zerogap.cli.evaluate import evaluate, sample
-from zerogap.cli.lm_eval import lm_eval
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
 from zerogap.cli.run import run
@@ -32,6 +32,25 @@ COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
     show: ("test-0000 --run quick",),
 }
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # to another program
+
+
+def lm_eval(context: typer.Context) -> None:
+    """Run lm-evaluation-harness with the model type `zerogap`; takes the arguments of lm_eval.
+
+    zerogap lm-eval --model zerogap --model_args pretrained=MODEL,strategy=railcap,n=4
+    --tasks gsm8k_cot --log_samples --output_path logs (docs/railcap.md#lm-evaluation-harness)
+    """
+    try:  # imported late: the other commands do without it
+        from zerogap.integrations import harness
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"zerogap lm-eval needs lm-evaluation-harness ({error}); install it as in "
+            "docs/railcap.md#lm-evaluation-harness"
+        ) from error
+    if {"-h", "--help"} & set(context.args):
+        print(textwrap.dedent(f"    {lm_eval.__doc__}"))
+    harness.run(context.args)
+
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
