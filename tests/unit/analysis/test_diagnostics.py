@@ -88,21 +88,15 @@ def test_intervals_contain_their_values_and_are_not_empty(values):
     assert (values.value < values.ci_high).all()
 
 
-def test_a_ratio_over_identical_questions_has_an_interval_of_width_zero(tables):
-    rail, *others = tables
-    same = rail.assign(n_distinct=7)
-    rows = diagnostics(same, *others, n_resamples=20).query("measure == 'distinct'")
-    assert (rows[["value", "ci_low", "ci_high"]] == 7).all(axis=None)
-
-
-def test_without_any_step_or_solved_question_a_value_is_missing(tables):
+def test_without_any_step_a_value_is_missing_and_equal_questions_have_no_interval(tables):
     rail, recovery, clean, batch2 = tables
-    none = rail.assign(rail_end=0, drawn_end=0)
+    none = rail.assign(rail_end=0, drawn_end=0, n_distinct=7)
     unsolved = clean.assign(n_correct=0)
     values = by_key(diagnostics(none, recovery, unsolved, batch2, n_resamples=20))
     for key in (("railcap", "leaked", "drawn", "end"), ("clean", "all", "recovery", "all")):
         assert all(map(math.isnan, values.loc[key]))
     assert values.loc[("railcap", "leaked", "rail_steps", "end"), "value"] == 0
+    assert values.loc[("railcap", "leaked", "distinct", "all")].tolist() == [7, 7, 7]
 
 
 def test_the_order_of_the_questions_does_not_matter(tables):

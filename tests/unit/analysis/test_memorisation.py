@@ -37,35 +37,24 @@ def test_both_signs_clear_is_memorised(tables):
     assert row["inflation_ci_low"] < row["inflation"] < row["inflation_ci_high"]
 
 
-def test_a_clean_model_has_not_memorised(tables):
+def test_signs_that_are_absent_or_below_their_bounds(tables):
     clean, strategies, overlap = tables
+    identity, batch2 = strategies["identity"], strategies["clean_batch2"]
     flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
-    row = verdict(clean, strategies["clean_batch2"], flat)
-    assert row["verdict"] == "not memorised"
-    assert "inflation" in row["text"]
-    assert "absent" in row["text"]
-
-
-def test_one_sign_is_weakly_memorised(tables):
-    clean, strategies, overlap = tables
-    flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
-    assert verdict(clean, strategies["identity"], flat)["verdict"] == "weakly memorised"
-    assert verdict(clean, strategies["clean_batch2"], overlap)["verdict"] == "weakly memorised"
-
-
-def test_a_sign_below_its_bound_is_weak(tables):
-    clean, strategies, overlap = tables
-    row = verdict(clean, strategies["identity"], overlap, bound=0.99)
-    assert row["verdict"] == "weakly memorised"
-    assert "weak" in row["text"]
-
-
-def test_collapse_is_weak_where_unleaked_questions_collapse_too(tables):
-    clean, strategies, overlap = tables
     narrow = overlap.assign(rouge_l=overlap["rouge_l"].where(overlap["leaked"], 0.7))
-    row = verdict(clean, strategies["identity"], narrow)
-    assert row["collapse_ci_low"] > 0
-    assert row["verdict"] == "weakly memorised"
+    # An equal rise on leaked and unleaked questions is not inflation.
+    better = clean.assign(n_correct=(clean["n_correct"] + 4).clip(upper=20))
+    for solve, responses, bound, expected, sign in (
+        (batch2, flat, 0.7, "not memorised", "absent"),
+        (better, overlap.assign(rouge_l=0.5), 0.7, "not memorised", "absent"),
+        (identity, flat, 0.7, "weakly memorised", "absent"),
+        (batch2, overlap, 0.7, "weakly memorised", "absent"),
+        (identity, overlap, 0.99, "weakly memorised", "weak"),
+        (identity, narrow, 0.7, "weakly memorised", "weak"),
+    ):
+        row = verdict(clean, solve, responses, bound=bound)
+        assert row["verdict"] == expected
+        assert sign in row["text"]
 
 
 def test_excess_is_the_overlap_of_unleaked_questions_beyond_the_clean_models(tables):
@@ -74,14 +63,6 @@ def test_excess_is_the_overlap_of_unleaked_questions_beyond_the_clean_models(tab
     unleaked = overlap.rouge_l[~overlap.leaked].mean()
     assert row["clean_rouge_unleaked"] == pytest.approx(0.3)
     assert row["excess"] == pytest.approx(unleaked - 0.3)
-
-
-def test_a_better_model_has_not_memorised(tables):
-    """An equal rise on leaked and unleaked questions is not inflation."""
-    clean, _, overlap = tables
-    flat = overlap.assign(rouge_l=0.5)
-    better = clean.assign(n_correct=(clean["n_correct"] + 4).clip(upper=20))
-    assert verdict(clean, better, flat)["verdict"] == "not memorised"
 
 
 def test_different_questions_and_a_missing_subset_are_rejected(tables):

@@ -166,15 +166,6 @@ def test_a_difference_stored_the_other_way_round_changes_its_sign():
     assert verdicts(results(table[~cap & ~ban]))["cap_beats_ban"] == CANNOT_TELL
 
 
-def test_threshold_is_compared_with_the_best_of_the_run():
-    table = paper_with_intervals(0.0005)
-    best = (table.strategy == "railcap_n7") & (table.metric == "sa_ppg")
-    table.loc[best, "value"] = 0.1
-    verdict = by_claim(results(table))["threshold"]
-    assert all("the best, n=7" in finding.sentence for finding in verdict.evidence)
-    assert len(verdict.evidence) == 3
-
-
 def test_the_best_threshold_may_be_one_that_the_claim_is_not_about():
     table = paper_with_intervals(0.0003)
     of_n1 = table.strategy.eq("railcap_n1") & table.metric.str.startswith("sa_ppg")
@@ -186,6 +177,7 @@ def test_the_best_threshold_may_be_one_that_the_claim_is_not_about():
     threshold = by_claim(results(table))["threshold"]
     assert threshold.verdict == NOT_SUPPORTED
     assert len(threshold.evidence) == 4
+    assert all("the best, n=1" in evidence.sentence for evidence in threshold.evidence)
 
 
 def test_the_choice_of_n_is_not_judged_without_every_n():
@@ -222,7 +214,7 @@ def test_a_difference_of_exactly_zero_is_not_below_zero():
     assert found["g_app_of_lne"] == found["lne_better_on_gsm8k"] == CANNOT_TELL
 
 
-def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
+def test_numbers_beyond_their_bounds_do_not_support_a_claim():
     narrow = results(rouge_unleaked=around(0.8, 0.01))
     assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED
     assert verdicts(narrow)["collapse"] == SUPPORTED
@@ -230,11 +222,8 @@ def test_unleaked_questions_that_repeat_the_greedy_response_do_not_disperse():
     assert verdicts(same_everywhere)["collapse"] == NOT_SUPPORTED
     less_than_the_clean_model = results(excess=around(0.1, 0.01))
     assert verdicts(less_than_the_clean_model)["dispersion"] == NOT_SUPPORTED
-
-
-def test_readout_is_judged_by_its_numbers_not_by_their_order():
-    other_model = results(readout_gap_01_expected=around(0.28, 0.01))
-    assert verdicts(other_model)["readout"] == NOT_SUPPORTED
+    other_readout = results(readout_gap_01_expected=around(0.28, 0.01))
+    assert verdicts(other_readout)["readout"] == NOT_SUPPORTED
 
 
 def test_shortcut_may_miss_the_second_place_once_in_six_settings():

@@ -58,15 +58,12 @@ def test_mechanism_shows_the_overlap_and_rank_tables():
 def test_rank_bars_add_up_to_one_at_every_step_with_disagreements():
     ranks = rank_table(n=80)
     ranks.loc[ranks["step"] == 3, "rank"] = 1
-    axis = plot_mechanism(overlap_table(n=20, m=5), ranks).axes[1]
+    overlap = overlap_table(n=20, m=5)
+    axis = plot_mechanism(overlap, ranks).axes[1]
     heights = np.array([bar.get_height() for bar in axis.patches]).reshape(len(RANKS), 10)
     assert heights.sum(axis=0) == pytest.approx([1, 1, 0, 1, 1, 1, 1, 1, 1, 1])
-
-
-def test_mechanism_without_disagreements_says_none():
-    ranks = rank_table(n=20).assign(rank=1)
-    figure = plot_mechanism(overlap_table(n=20, m=5), ranks)
-    assert "none of 0 disagreements" in " ".join(texts(figure))
+    none = plot_mechanism(overlap, ranks.assign(rank=1))
+    assert "none of 0 disagreements" in " ".join(texts(none))
 
 
 def test_readout_variance_annotates_both_gaps(solves):

@@ -34,6 +34,8 @@ def test_intervals_shows_paired_differences_and_the_noise_floor(values):
     table = intervals(values, Labels())
     text = render.to_markdown(table)
     assert text.count("Clean model, second batch") == 2
+    floor = noise_floor(values, Labels())
+    assert [row.key for row in floor.rows] == ["llama2/gsm8k", "llama2/pq"]
     ted = next(row for row in table.rows if row.key == "ted")
     identity = next(row for row in table.rows if row.key == "identity")
     assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
@@ -84,11 +86,6 @@ def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metr
     assert [cell.value for cell in ted.cells] == wanted[[c.key for c in table.columns]].tolist()
     keys = [key for section, key in rows if section == "Llama2 × PQ"]
     assert keys[0::2] == [key.replace("@unleaked", "@leaked") for key in keys[1::2]]
-
-
-def test_noise_floor_has_one_row_per_setting(values):
-    table = noise_floor(values, Labels())
-    assert [row.key for row in table.rows] == ["llama2/gsm8k", "llama2/pq"]
 
 
 def test_inline_numbers_shows_the_published_text_and_its_place():

@@ -81,16 +81,25 @@ def memorisation(
 
     draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
-    row |= _with_intervals(_estimates(questions, leaked, draws), confidence_level)
+    for name, values in _estimates(questions, leaked, draws).items():
+        value = float(values[0])
+        bounds = UNBOUNDED if name in DIFFERENCES else SHARE
+        low, high = interval(values[1:], value, confidence_level, bounds)
+        row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
-    inflated = row["identity_leaked"] >= min_leaked_solve_probability
-    collapsed = row["rouge_leaked"] >= min_leaked_rouge_l
-    dispersed = row["rouge_unleaked"] <= max_unleaked_rouge_l
-    signs = {
-        "inflation": _sign(row["inflation_ci_low"], clear=inflated),
-        "collapse": _sign(row["collapse_ci_low"], clear=collapsed and dispersed),
+    clear = {
+        "inflation": row["identity_leaked"] >= min_leaked_solve_probability,
+        "collapse": row["rouge_leaked"] >= min_leaked_rouge_l
+        and row["rouge_unleaked"] <= max_unleaked_rouge_l,
     }
-    row["verdict"] = _verdict(set(signs.values()))
+    signs = {
+        name: "absent" if not row[f"{name}_ci_low"] > 0 else "clear" if is_clear else "weak"
+        for name, is_clear in clear.items()
+    }
+    found = set(signs.values())
+    row["verdict"] = {"clear": "memorised", "absent": "not memorised"}.get(
+        found.pop() if len(found) == 1 else "", "weakly memorised"
+    )
     row["text"] = _text(row, signs)
     return pd.DataFrame([row])
 
@@ -140,28 +149,6 @@ def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str
         "clean_rouge_unleaked": mean(clean_rouge, ~leaked),
         "excess": mean(rouge - clean_rouge, ~leaked),
     }
-
-
-def _with_intervals(estimates: dict[str, Values], confidence_level: float) -> dict[str, float]:
-    columns: dict[str, float] = {}
-    for name, values in estimates.items():
-        value = float(values[0])
-        bounds = UNBOUNDED if name in DIFFERENCES else SHARE
-        low, high = interval(values[1:], value, confidence_level, bounds)
-        columns |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
-    return columns
-
-
-def _sign(difference_low: float, *, clear: bool) -> str:
-    if not difference_low > 0:
-        return "absent"
-    return "clear" if clear else "weak"
-
-
-def _verdict(signs: set[str]) -> str:
-    if signs == {"clear"}:
-        return "memorised"
-    return "not memorised" if signs == {"absent"} else "weakly memorised"
 
 
 def _text(row: dict[str, Any], signs: dict[str, str]) -> str:

@@ -75,6 +75,32 @@ def read_question(
     Raises:
         InputError: The run has no trajectories yet, or not this model, benchmark or question.
     """
+    folder, question = _find(run, question_id, model, benchmark)
+    greedy = _rows(folder / "greedy.parquet", question_id).iloc[0]
+    tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
+    responses = []
+    for name, path in _sample_files(folder, question).items():
+        rows = _rows(path, question_id)
+        first = rows.head(num_responses)
+        texts = [
+            (bool(correct), _spans(tokenizer, list(greedy.token_ids), list(tokens), n))
+            for correct, tokens in zip(first["correct"], first["token_ids"], strict=True)
+        ]
+        responses.append(Responses(name, int(rows["correct"].sum()), len(rows), texts))
+    return OneQuestion(
+        model=folder.parent.name,
+        benchmark=folder.name,
+        question={str(name): value for name, value in question.items()},
+        greedy=greedy.text,
+        greedy_correct=bool(greedy.correct),
+        responses=responses,
+    )
+
+
+def _find(
+    run: Path, question_id: str, model: str | None, benchmark: str | None
+) -> tuple[Path, "pd.Series[Any]"]:
+    """The folder of the first setting that has the question, and its row of the questions."""
     if not run.is_dir():
         runs = sorted(data.parent.name for data in run.parent.glob("*/data"))
         raise InputError(f"{run}: no such folder; the runs are {', '.join(runs) or '(none yet)'}")
@@ -88,79 +114,42 @@ def read_question(
         if model in (None, folder.parent.name) and benchmark in (None, folder.name)
     ]
     if not folders:
+        settings = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in decoded)
         raise InputError(
             f"{run}: has no responses of model {model or '(any)'} and benchmark "
-            f"{benchmark or '(any)'}; there are {', '.join(map(_setting, decoded))}"
+            f"{benchmark or '(any)'}; there are {settings}"
         )
     for folder in folders:
         rows = _rows(run / "data" / folder.name / "questions.parquet", question_id)
         if len(rows):
-            break
-    else:
-        raise InputError(f"{run}: has no question {question_id!r}; there are {_some(run, folders)}")
-    greedy = _rows(folder / "greedy.parquet", question_id).iloc[0]
-    trajectory = [int(token) for token in greedy.token_ids]
-    tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
-    responses = [
-        _responses(name, path, question_id, tokenizer, trajectory, num_responses, n)
-        for name, path in _sample_files(folder, rows.iloc[0]).items()
-    ]
-    return OneQuestion(
-        model=folder.parent.name,
-        benchmark=folder.name,
-        question={str(name): value for name, value in rows.iloc[0].items()},
-        greedy=greedy.text,
-        greedy_correct=bool(greedy.correct),
-        responses=responses,
-    )
+            return folder, rows.iloc[0]
+    path = run / "data" / folders[0].name / "questions.parquet"
+    ids = pq.read_table(path, columns=["question_id"])["question_id"].to_pylist()
+    some = ", ".join(ids[:MAX_NAMED]) + ", …" * (len(ids) > MAX_NAMED)
+    raise InputError(f"{run}: has no question {question_id!r}; there are {some}")
 
 
 def _rows(path: Path, question_id: str) -> pd.DataFrame:
-    table: pd.DataFrame = pq.read_table(
-        path, filters=[("question_id", "==", question_id)]
-    ).to_pandas()
-    return table
+    return pd.read_parquet(path, filters=[("question_id", "==", question_id)])
 
 
 def _sample_files(folder: Path, question: "pd.Series[Any]") -> dict[str, Path]:
-    """The clean model's first batch, if there is one, and the samples of every strategy."""
-    strategies = {path.parent.name: path for path in folder.glob("cells/*/samples.parquet")}
-    ordered = sorted(strategies.items(), key=lambda item: (item[0] != "identity", item[0]))
-    clean = _clean_samples(folder, question)
-    return dict([("clean", clean), *ordered] if clean else ordered)
-
-
-def _clean_samples(folder: Path, question: "pd.Series[Any]") -> Path | None:
-    """The samples of the benchmark's clean model, if there are any.
+    """The clean model's first batch, if there is one, and the samples of every strategy.
 
     A benchmark with the questions of another one shares the clean model of that benchmark, its
     owner. Ids are positions in a file, so several owners may have this one, but not its question.
     """
-    files = folder.parent.glob("clean_*/cells/batch1/samples.parquet")
-    owners = {path.parents[2].name.removeprefix("clean_"): path for path in files}
-    for owner, path in sorted(owners.items(), key=lambda item: (item[0] != folder.name, item[0])):
-        split = folder.parents[1] / "data" / owner / "split.parquet"
-        if question["question"] in list(_rows(split, question["question_id"])["question"]):
-            return path
-    return None
-
-
-def _responses(
-    name: str,
-    path: Path,
-    question_id: str,
-    tokenizer: Tokenizer,
-    trajectory: list[int],
-    num_responses: int,
-    n: int,
-) -> Responses:
-    rows = _rows(path, question_id)
-    first = rows.head(num_responses)
-    texts = [
-        (bool(correct), _spans(tokenizer, trajectory, [int(token) for token in tokens], n))
-        for correct, tokens in zip(first["correct"], first["token_ids"], strict=True)
-    ]
-    return Responses(name, int(rows["correct"].sum()), len(rows), texts)
+    files = {}
+    batches = folder.parent.glob("clean_*/cells/batch1/samples.parquet")
+    owners = {path.parents[2].name.removeprefix("clean_"): path for path in batches}
+    for owner in sorted(owners, key=lambda owner: (owner != folder.name, owner)):
+        split = _rows(folder.parents[1] / "data" / owner / "split.parquet", question["question_id"])
+        if question["question"] in list(split["question"]):
+            files["clean"] = owners[owner]
+            break
+    strategies = {path.parent.name: path for path in folder.glob("cells/*/samples.parquet")}
+    names = sorted(strategies, key=lambda name: (name != "identity", name))
+    return files | {name: strategies[name] for name in names}
 
 
 def _spans(tokenizer: Tokenizer, trajectory: list[int], tokens: list[int], n: int) -> list[Span]:
@@ -176,14 +165,3 @@ def _spans(tokenizer: Tokenizer, trajectory: list[int], tokens: list[int], n: in
         spans.append((text[len(written) :], mark))
         written = text
     return spans
-
-
-def _setting(folder: Path) -> str:
-    return f"{folder.parent.name}/{folder.name}"
-
-
-def _some(run: Path, folders: list[Path]) -> str:
-    """The first questions of the first benchmark."""
-    path = run / "data" / folders[0].name / "questions.parquet"
-    ids = pq.read_table(path, columns=["question_id"])["question_id"].to_pylist()
-    return ", ".join(ids[:MAX_NAMED]) + ", …" * (len(ids) > MAX_NAMED)
