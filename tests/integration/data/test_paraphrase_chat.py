@@ -40,8 +40,7 @@ class Service:
     """A chat endpoint on this machine.
 
     `behave(question, nth)` gives a status and a reply; bytes are sent as they are. Status 0 drops
-    the connection without an answer, -1 does so in the middle of one, -2 sends a space from time to
-    time and never ends, None answers when it ends.
+    the connection without an answer, -1 does so in the middle of one, None answers when it ends.
     """
 
     def __init__(self, behave):
@@ -79,9 +78,6 @@ class Service:
                 if status == 429:
                     self.send_header("retry-after-ms", "1")
                 self.end_headers()
-                with contextlib.suppress(ConnectionError):
-                    while status == -2 and not service.over.wait(0.1):
-                        self.wfile.write(b" ")
                 with contextlib.suppress(ConnectionError):  # the client has read enough
                     self.wfile.write(reply[:20] if status == -1 else reply)
                 self.close_connection = status == -1
@@ -201,14 +197,6 @@ def test_a_model_is_told_what_was_wrong_with_its_reply(serve, tmp_path):
     assert len(second) == 4
 
 
-def test_a_number_in_words_is_accepted(serve, tmp_path):
-    question = "Tom had 100 red apples in a bag and ate 12 of them, 12! How many are left?"
-    reply = "New Question: What remains to Tom, who ate a dozen apples from his one hundred?"
-    service = serve(lambda q, nth: (200, completion(reply)))
-    paraphrases, _ = request(service, tmp_path / "journal.jsonl", questions={"a": question})
-    assert paraphrases == {"a": reply.removeprefix("New Question: ")}
-
-
 def test_a_request_that_times_out_is_sent_again(serve, tmp_path, monkeypatch):
     monkeypatch.setattr(chat, "_TIMEOUT", 3.0)
     service = serve(lambda q, nth: (None, None) if nth == 1 else (200, completion(good(q))))
@@ -291,18 +279,9 @@ def test_another_model_is_requested_for_every_question(serve, tmp_path):
     assert service.requests.total() == 12
 
 
-@pytest.mark.parametrize("status", [401, 404])
-def test_a_refusal_is_an_error_without_the_key(serve, tmp_path, status, capsys):
-    service = serve(lambda q, nth: (status, None))
-    with pytest.raises(InputError, match=f"status {status}") as caught:
-        request_valid(service, tmp_path / "journal.jsonl", concurrency=1)
-    assert service.requests.total() < len(QUESTIONS)
-    written = capsys.readouterr()
-    assert KEY not in str(caught.value) + written.out + written.err
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_refused_and_its_target_gets_nothing(serve, tmp_path, status):
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404])
+def test_a_refusal_and_a_redirect_are_errors(serve, tmp_path, status):
+    """The target of a redirect gets nothing."""
     target = serve(lambda q, nth: (200, completion(good(q))))
     service = serve(lambda q, nth: (status, f"{target.url}/chat/completions".encode()))
     with pytest.raises(InputError, match=f"status {status}"):
@@ -316,11 +295,6 @@ def test_a_missing_key_is_an_error(serve, tmp_path, monkeypatch):
     service = serve(lambda q, nth: (200, completion(good(q))))
     with pytest.raises(InputError, match="ZEROGAP_TEST_KEY is not set"):
         request_valid(service, tmp_path / "journal.jsonl")
-
-
-def test_the_key_is_not_in_the_journal(serve, tmp_path):
-    request_valid(serve(lambda q, nth: (200, completion(good(q)))), tmp_path / "journal.jsonl")
-    assert KEY not in (tmp_path / "journal.jsonl").read_text()
 
 
 def test_tokens_are_estimated_before_and_counted_after(serve, tmp_path, capsys):

@@ -41,13 +41,16 @@ def test_gradient_accumulation_makes_up_the_global_batch() -> None:
     assert llamafactory.accumulation_steps(TRAINING) == 4
 
 
-def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
-    llamafactory.write_datasets(tmp_path, {"instructions": [], "questions": []})
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base/config.json").write_text('{"model_type": "gpt_neox"}')
-    sections = llamafactory.train_settings(
-        tmp_path / "base", tmp_path, "gpt_neox", TRAINING, tmp_path / "out"
-    )
+def settings_of(folder, family="llama", model_type="llama", **training):
+    """The settings of a training with two data sets."""
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    llamafactory.write_datasets(folder, {"instructions": [], "questions": []})
+    return llamafactory.train_settings(folder, folder, family, TRAINING | training, folder)
+
+
+@pytest.mark.parametrize("family", ["gpt_neox", "auto"])
+def test_the_papers_recipe_is_written_as_yaml(tmp_path, family) -> None:
+    sections = settings_of(tmp_path, family, "gpt_neox")
     llamafactory.write_settings(tmp_path / "train.yaml", sections)
     text = (tmp_path / "train.yaml").read_text()
     values = yaml.safe_load(text)
@@ -69,11 +72,7 @@ def test_the_papers_recipe_is_written_as_yaml(tmp_path) -> None:
     ],
 )
 def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, expected) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    llamafactory.write_datasets(tmp_path, {"instructions": []})
-    output = llamafactory.train_settings(
-        tmp_path, tmp_path, "llama", TRAINING | {"save_steps": save_steps}, tmp_path
-    )["output"]
+    output = settings_of(tmp_path, save_steps=save_steps)["output"]
     assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
 
 
@@ -100,35 +99,15 @@ def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu"])
-def test_llamafactory_uses_the_cpu_only_if_the_configuration_names_it(tmp_path, device) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    llamafactory.write_datasets(tmp_path, {})
-    training = TRAINING | {"device": device}
-    sections = llamafactory.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
-    assert sections["train"]["use_cpu"] == (device == "cpu")
-
-
 @pytest.mark.parametrize(
-    ("device", "slowdown", "expected"),
-    [("cpu", 1.0, True), ("cpu", 45.0, False), ("auto", 45.0, True)],
+    ("device", "slowdown", "bf16"), [("cpu", 1.0, True), ("cpu", 45.0, False), ("auto", 45.0, True)]
 )
-def test_a_training_on_a_cpu_that_is_slow_in_bfloat16_uses_float32(
-    tmp_path, monkeypatch, device, slowdown, expected
+def test_the_cpu_is_used_if_it_is_named_and_in_bfloat16_if_it_is_fast(
+    tmp_path, monkeypatch, device, slowdown, bf16
 ) -> None:
     monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: slowdown)
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    llamafactory.write_datasets(tmp_path, {})
-    training = TRAINING | {"device": device}
-    sections = llamafactory.train_settings(tmp_path, tmp_path, "llama", training, tmp_path)
-    assert sections["train"]["bf16"] == expected
-
-
-def test_auto_takes_the_lora_targets_of_the_models_family(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "gpt_neox"}')
-    llamafactory.write_datasets(tmp_path, {})
-    sections = llamafactory.train_settings(tmp_path, tmp_path, "auto", TRAINING, tmp_path)
-    assert sections["method"]["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
+    values = settings_of(tmp_path, device=device)["train"]
+    assert (values["use_cpu"], values["bf16"]) == (device == "cpu", bf16)
 
 
 def test_several_devices_train_through_torchrun() -> None:
@@ -160,29 +139,32 @@ def test_the_loss_curve_has_one_row_per_logged_step(tmp_path) -> None:
     assert set(curve.model) == {"llama2"}
 
 
-def test_a_failing_command_is_an_error_with_its_exit_code(tmp_path, monkeypatch) -> None:
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Replace `llamafactory-cli` by a shell script."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    cli = tmp_path / "llamafactory-cli"
-    cli.write_text("#!/bin/sh\nexit 3\n")
-    cli.chmod(0o755)
+
+    def replace(script):
+        (tmp_path / "llamafactory-cli").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "llamafactory-cli").chmod(0o755)
+
+    return replace
+
+
+def test_a_failing_command_is_an_error_with_its_exit_code(command) -> None:
+    command("exit 3")
     with pytest.raises(RuntimeError, match="failed with exit code 3"):
-        llamafactory.train(tmp_path / "train.yaml")
+        llamafactory.train("train.yaml")
 
 
-def test_sets_are_written_in_the_same_order_by_every_training(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    cli = tmp_path / "llamafactory-cli"
-    cli.write_text('#!/bin/sh\ntest "$PYTHONHASHSEED" = 0\n')
-    cli.chmod(0o755)
-    llamafactory.train(tmp_path / "train.yaml")
+def test_sets_are_written_in_the_same_order_by_every_training(command) -> None:
+    command('test "$PYTHONHASHSEED" = 0')
+    llamafactory.train("train.yaml")
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_the_stub_is_on_the_path_only_without_torchaudio(tmp_path, monkeypatch, installed):
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    cli = tmp_path / "llamafactory-cli"
-    cli.write_text(f'#!/bin/sh\necho "$PYTHONPATH" > {tmp_path}/path\n')
-    cli.chmod(0o755)
+def test_the_stub_is_on_the_path_only_without_torchaudio(command, tmp_path, monkeypatch, installed):
+    command(f'echo "$PYTHONPATH" > {tmp_path}/path')
     monkeypatch.setattr("importlib.metadata.distributions", lambda name: [name] * installed)
-    llamafactory.train(tmp_path / "train.yaml")
+    llamafactory.train("train.yaml")
     assert ("training/stubs" in (tmp_path / "path").read_text()) == (not installed)
