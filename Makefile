@@ -1,4 +1,4 @@
-# make quick runs everything at the toy scale; make test checks the project. make help lists the rest.
+# make quick runs everything on toy models; make test checks the project. make help lists the rest.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,29 +8,19 @@ PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}}}'
-gsm8k: export CONFIG = --config $(GSM8K_FILES)
-
 SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml --config $(GSM8K_FILES)
 smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 
 VLLM_PINS = $(shell sed -n 's/^ *- \([^ ]*==[^ ]*\)$$/\1/p' envs/vllm.yaml)
 
-full: export CUDA_VISIBLE_DEVICES ?= 0,0,0,0# four jobs share the first GPU, if there is one
-full: export CONFIG = $(if $(SCALE),--configfile profiles/full/full.yaml profiles/full/$(SCALE).yaml)\
-  $(if $(filter gsm8k,$(SCALE)),--config $(GSM8K_FILES) 'pretraining={"gsm8k":"$(GSM8K)/train.jsonl"}')
-
-.PHONY: help quick gsm8k gsm8k-files smollm2 varied full report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k-files smollm2 report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
 
-quick: .venv/ready ## run everything at the toy scale, then write the report
+quick: .venv/ready ## run everything on toy models, then write the report
 	$(SNAKEMAKE) --profile profiles/quick
 	@$(MAKE) --no-print-directory report RUN=quick
-
-gsm8k: gsm8k-files .venv/ready ## the same on the real GSM8K: make gsm8k GSM8K=<folder with train.jsonl and test.jsonl>
-	$(SNAKEMAKE) --profile profiles/gsm8k $(CONFIG)
-	@$(MAKE) --no-print-directory report RUN=gsm8k
 
 gsm8k-files:
 	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
@@ -38,15 +28,6 @@ gsm8k-files:
 smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
 	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
-
-varied: .venv/ready ## one wider toy model and a richer language, closer to the paper's models
-	$(SNAKEMAKE) --profile profiles/varied
-	@$(MAKE) --no-print-directory report RUN=varied
-
-full: $(if $(filter gsm8k,$(SCALE)),gsm8k-files) .venv/ready ## the paper's protocol on bases trained from scratch: make full [SCALE=cpu] or SCALE=gsm8k GSM8K=<folder>
-	@test -z "$(filter-out cpu gsm8k,$(SCALE))" || { echo "error: SCALE must be cpu or gsm8k"; exit 2; }
-	$(SNAKEMAKE) --profile profiles/full $(CONFIG)
-	@$(MAKE) --no-print-directory report RUN=full$(SCALE:%=_%) PROFILE=full
 
 report: PROFILE ?= $(RUN)
 report: .venv/ready ## write the HTML report and the graphs of a run: make report RUN=quick

@@ -21,7 +21,6 @@ OVERLAYS = {
         "benchmarks: { toy: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Toy } }"
     ),
     "quick": (ROOT / "profiles/quick/quick.yaml").read_text(),
-    "full": (ROOT / "profiles/full/full.yaml").read_text(),
     "workstation": (ROOT / "profiles/workstation/workstation.yaml").read_text(),
     "smollm2": (ROOT / "profiles/smollm2/smollm2.yaml").read_text(),
 }
