@@ -51,7 +51,7 @@ WRONG: dict[str, list[Any]] = {
     "neuron_localisation.group_size": [0, 10**30],
     "models.llama2.family": ["gpt_neox", "gemma4", "bert", "LLAMA", ""],
     "models.llama2.base": ["no/such/folder", "", 5, "workflow/resources"],
-    "models.llama2.label": ["", "  ", "Pythia, 1M toy", 5],
+    "models.llama2.label": ["", "  ", "Pythia, toy", 5],
     "models.data": [{"label": "D", "base": "workflow/resources/bases/llama2"}],
     "models.a b": [{"label": "D", "base": "workflow/resources/bases/llama2"}],
     "benchmarks.base": [{"file": "workflow/benchmarks/toy_gsm8k.yaml", "label": "B"}],

@@ -84,7 +84,7 @@ def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monk
         ({"sampling.num_shards": 3, "neuron_localisation.num_shards": 2}, set()),
         ({"sampling.batch_size": 8}, set()),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_a_value_reaches_the_jobs_that_use_it_only(overlay, changed):
     before, after = all_parameters(), all_parameters(overlay)

@@ -293,7 +293,9 @@ def check_context_length(config: Config, model: str) -> CheckResult:
         path, values = _read_json(config, model, "config.json")
         context = values.get("text_config", values)["max_position_embeddings"]
         exemplars = {owner: _shot_tokens(config, path, owner) for owner in config.question_owners}
-    except Exception as error:  # not a file here or on the hub, or not JSON; or no exemplars
+    except InputError as error:  # of the exemplars
+        return CheckResult(FAILED, check, str(error))
+    except Exception as error:  # not a file here or on the hub, or not JSON
         return CheckResult(SKIPPED, check, f"not checked: {first_line(error)}")
     owner = max(exemplars, key=lambda name: exemplars[name])
     if exemplars[owner] + response < context:
