@@ -96,7 +96,8 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     rates = Rates(measured=planning.measured_rates(run, sizes(config)))
     num_timed = len([1 for timed in targets.timed_jobs(config) for _ in timed.timings])
     assert plan_of(config, rates).hours.sum() == pytest.approx(num_timed * 36 / 3600)
-    longer = quick(models__gemma=None, models__pythia=None, sampling__num_samples=60)
+    twice = 2 * config.sampling.num_samples
+    longer = quick(models__gemma=None, models__pythia=None, sampling__num_samples=twice)
     hours = [sums(plan_of(c, rates), "sample_responses")["hours"] for c in (config, longer)]
     assert hours[1] == pytest.approx(2 * hours[0])
 
