@@ -53,7 +53,7 @@ def test_every_target_can_be_requested():
 def test_table_3_does_not_wait_for_the_ablation():
     process = snakemake("-n", "--forceall", *QUICK, "--quiet", "host", "--", "table_main")
     planned = process.stdout + process.stderr
-    sampled = re.findall(r"Parameters of \w+/\w+/(\w+)/sample_responses", planned)
+    sampled = re.findall(r"Responses of \w+/\w+, (\w+)", planned)
     filtered = re.findall(r"Responses of \S+ that pass (\w+)", planned)
     contaminated = {"identity", "shortcut", "lne_blocking", "railcap"}
     assert set(sampled) == contaminated | {"batch1", "batch2"}
