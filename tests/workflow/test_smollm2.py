@@ -10,6 +10,7 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
 from zerogap.pipeline import parameters, targets
+from zerogap.pipeline.jobs import PREPARATION
 from zerogap.pipeline.report.sources import JOB_COSTS
 
 PROFILE = ROOT / "profiles/smollm2"
@@ -60,14 +61,13 @@ def test_another_seed_shares_the_prepared_base(scales, tmp_path):
     seed.write_text("run: smollm2_seed1\nseed: 1")
     files = [ROOT / "config.yaml", *scales["gsm_symbolic"]]
     first, second = config.load(files), config.load([*files, seed])
-    for rule in (
-        "draw_preparation_questions", "write_preparation_data", "train_preparation",
-        "merge_preparation",
-    ):  # fmt: skip
-        job = f"smollm2/gsm_symbolic/{rule}"
-        assert parameters.job_parameters(first, job) == parameters.job_parameters(second, job)
-    split = "data/gsm_symbolic/split_questions"
-    assert parameters.job_parameters(first, split) != parameters.job_parameters(second, split)
+    place = {"model": "smollm2", "preparation": "gsm_symbolic"}
+    for rule in PREPARATION:
+        values = [parameters.job_parameters(scale, rule, place) for scale in (first, second)]
+        assert values[0] == values[1]
+    place = {"owner": "gsm_symbolic"}
+    splits = [parameters.job_parameters(c, "split_questions", place) for c in (first, second)]
+    assert splits[0] != splits[1]
 
 
 @pytest.mark.parametrize(
