@@ -111,15 +111,24 @@ def test_solve_probabilities_agree_within_sampling_error(folder, name):
     assert abs(difference.mean()) <= MAX_STANDARD_ERRORS * of_the_mean
 
 
-def test_the_strategies_differ_by_more_than_the_sampling_error(folder):
+def test_the_strategies_lead_away_from_the_trajectory_in_both_engines(folder):
     """Otherwise the agreement would show nothing."""
-    solved = {
-        name: [table.n_correct.sum() for table in tables(folder, f"{name}_solve", "solve")]
-        for name in STRATEGIES
-    }
-    for counts in zip(*solved.values(), strict=True):
-        identity, *others = (count / (NUM_QUESTIONS * NUM_SAMPLES) for count in counts)
-        assert all(identity - other > 0.2 for other in others)
+    greedy = parquet.read(folder / "zerogap_greedy.parquet", "greedy").set_index("question_id")
+
+    def share_on_trajectory(table):
+        """Of responses that begin with the first 8 tokens of the greedy trajectory."""
+        rows = zip(table.token_ids, greedy.token_ids.loc[table.question_id], strict=True)
+        return np.mean(
+            [list(response[:8]) == list(trajectory[:8]) for response, trajectory in rows]
+        )
+
+    for engine in ("zerogap", "vllm"):
+        identity, *others = (
+            share_on_trajectory(parquet.read(folder / f"{engine}_{name}.parquet", "samples"))
+            for name in STRATEGIES
+        )
+        error = math.sqrt(identity * (1 - identity) / (NUM_QUESTIONS * NUM_SAMPLES))
+        assert all(identity - other > MAX_STANDARD_ERRORS * error for other in others)
 
 
 def test_responses_end_for_the_same_reasons(folder):
