@@ -20,8 +20,8 @@ def import_quickly() -> None:
 
     Called here, since scripts import this module first. The garbage collector, which finds nothing
     to free during imports, is off until `run`. scikit-learn, which transformers imports for
-    assisted generation alone, is hidden. The imports of a job that decodes take 8.9 s of processor
-    time with both and 11.8 s without (medians on two busy cores): 3 s per job.
+    assisted generation alone, is hidden. The imports of a job that decodes take about 9 s
+    of processor time with both and 12 s without (few runs on two busy cores): 3 s per job.
     """
     gc.disable()
     sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
