@@ -15,7 +15,7 @@ ROWS = [
 
 @pytest.fixture
 def part(tmp_path):
-    Journal(tmp_path / "parts.jsonl").add("chunk", [ROWS, 7])
+    Journal(tmp_path / "parts.jsonl", {}).add("chunk", [ROWS, 7])
     return tmp_path / "parts.jsonl"
 
 
@@ -40,7 +40,7 @@ def test_a_part_cut_at_any_length_is_sampled_again(part, judge) -> None:
 
 def _outcome(part) -> str:
     try:
-        rows = Journal(part).get("chunk")
+        rows = Journal(part, {}).get("chunk")
     except Exception as error:  # the point of the test
         return f"{TRACEBACK}: {type(error).__name__}: {error}"
     return CLEAR_ERROR if rows is None else ACCEPTED

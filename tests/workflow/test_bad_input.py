@@ -249,10 +249,10 @@ def test_a_failed_write_leaves_the_old_table(tmp_path):
 
 def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_parts(tmp_path):
     with small_disk(tmp_path / "samples.parquet.work", "64k") as folder:
-        journal = Journal(folder / "parts.jsonl")
+        journal = Journal(folder / "parts.jsonl", {})
         journal.add("first", [1])
         with pytest.raises(InputError, match=r"parts\.jsonl: not written \(No space left"):
             journal.add("second", "x" * 200_000)
-        resumed = Journal(folder / "parts.jsonl")
+        resumed = Journal(folder / "parts.jsonl", {})
         assert resumed.get("first") == [1]
         assert resumed.get("second") is None

@@ -3,6 +3,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,38 @@ def test_what_prevents_any_program_from_writing_is_an_input_error(tmp_path, numb
 def test_other_errors_are_left_alone(tmp_path):
     with pytest.raises(OSError, match=r"[Ii]nput/output"), atomic.replacing(tmp_path / "file"):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/target")
+    for text in ("new", "newer"):
+        with atomic.replacing(tmp_path / "link") as temporary:
+            temporary.write_text(text)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "folder/target").read_text() == text
+
+
+@pytest.mark.parametrize("special", ["folder", "fifo", "link to a device", "empty name"])
+def test_what_is_no_file_is_not_replaced(tmp_path, monkeypatch, special):
+    monkeypatch.chdir(tmp_path)
+    path = Path("" if special == "empty name" else "out")
+    if special == "folder":
+        path.mkdir()
+    elif special == "fifo":
+        os.mkfifo(path)
+    elif special == "link to a device":
+        path.symlink_to("/dev/null")
+    with pytest.raises(InputError, match=r"name .* file to write"), atomic.replacing(path):
+        pass
+    assert not Path("/dev/null").is_file()
+
+
+def test_an_output_may_not_be_an_input_by_any_name(tmp_path):
+    (tmp_path / "responses").touch()
+    (tmp_path / "link").symlink_to("responses")
+    (tmp_path / "hard").hardlink_to(tmp_path / "responses")
+    for name in ("responses", "link", "hard", "../" + tmp_path.name + "/responses"):
+        with pytest.raises(InputError, match="is also an input"):
+            atomic.output_file(tmp_path / name, ["absent", tmp_path / "responses"])
+    assert atomic.output_file(tmp_path / "other", [tmp_path / "responses"]) == tmp_path / "other"

@@ -20,8 +20,8 @@ def interrupted_job(output, settings) -> list[str]:
     return names
 
 
-EMPTY = ["lock", "settings.json"]
-KEPT = ["checkpoint", "folder", "lock", "settings.json"]
+EMPTY = ["settings.json", "zerogap.lock"]
+KEPT = ["checkpoint", "folder", "settings.json", "zerogap.lock"]
 
 
 def test_an_interrupted_job_finds_its_files_again(tmp_path, capsys) -> None:
@@ -36,9 +36,52 @@ def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> No
     assert interrupted_job(tmp_path / "out", {"rate": 1, "data": "b"}) == EMPTY
     [line] = capsys.readouterr().out.splitlines()
     assert "settings changed since the last run (data); starting over" in line
-    (tmp_path / "out.work/settings.json").write_text("{")
-    assert interrupted_job(tmp_path / "out", {"rate": 1, "data": "b"}) == EMPTY
-    assert "starting over" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, None])
+def test_unreadable_settings_start_over_in_one_line(tmp_path, capsys, damaged) -> None:
+    interrupted_job(tmp_path / "out", {"rate": 1})
+    note = tmp_path / "out.work/settings.json"
+    note.unlink()
+    if damaged is None:
+        note.mkdir()
+    else:
+        note.write_bytes(damaged)
+    assert interrupted_job(tmp_path / "out", {"rate": 1}) == EMPTY
+    [line] = capsys.readouterr().out.splitlines()
+    assert "starting over" in line
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "file"])
+def test_a_work_folder_that_no_job_made_is_left_alone(tmp_path, kind) -> None:
+    photos, work = tmp_path / "photos", tmp_path / "out.work"
+    photos.mkdir()
+    (photos / "settings.json").write_text("{}")
+    if kind == "folder":
+        photos = photos.rename(work)
+    elif kind == "link":
+        work.symlink_to(photos)
+    else:
+        work.write_text("notes")
+    with (
+        pytest.raises(InputError, match=r"out\.work: .*rename it"),
+        resumable_dir(tmp_path / "out", {}),
+    ):
+        pass
+    assert (photos / "settings.json").exists()
+
+
+def test_a_link_in_a_work_folder_is_deleted_not_followed(tmp_path) -> None:
+    interrupted_job(tmp_path / "out", {})
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/a").touch()
+    (tmp_path / "notes").write_text("text")
+    (tmp_path / "out.work/link").symlink_to(tmp_path / "photos")
+    (tmp_path / "out.work/parts.jsonl").symlink_to(tmp_path / "notes")
+    with resumable_parts(tmp_path / "out", {}) as parts:
+        parts.add("part", 1)
+    assert (tmp_path / "photos/a").exists()
+    assert (tmp_path / "notes").read_text() == "text"
 
 
 def test_a_successful_job_leaves_no_folder(tmp_path) -> None:
@@ -103,14 +146,14 @@ def test_the_lock_is_closed_before_its_folder_is_removed(tmp_path, monkeypatch):
 @pytest.fixture
 def parts(tmp_path):
     """A journal with three parts."""
-    journal = Journal(tmp_path / "parts.jsonl")
+    journal = Journal(tmp_path / "parts.jsonl", {})
     for key, value in (("a", 0.1 + 0.2), ("b", [["q", [1, 2], None, True]]), ("c", [1 / 3, 64])):
         journal.add(key, value)
     return tmp_path / "parts.jsonl"
 
 
 def test_parts_are_read_back_exactly(parts, capsys) -> None:
-    journal = Journal(parts)
+    journal = Journal(parts, {})
     assert journal.get("a") == 0.1 + 0.2
     assert journal.get("b") == [["q", [1, 2], None, True]]
     assert journal.get("c") == [1 / 3, 64]
@@ -129,13 +172,19 @@ def test_parts_are_read_back_exactly(parts, capsys) -> None:
 )
 def test_damaged_parts_are_dropped_and_can_be_made_again(parts, damage, lost, capsys) -> None:
     parts.write_bytes(damage(parts.read_bytes()))
-    journal = Journal(parts)
+    journal = Journal(parts, {})
     assert [key for key in "abc" if journal.get(key) is None] == lost
     assert len(capsys.readouterr().err.splitlines()) == 1
     journal.add(lost[0], 1)
-    resumed = Journal(parts)
+    resumed = Journal(parts, {})
     assert all(resumed.get(key) is not None for key in "abc")
     assert capsys.readouterr().err == ""
+
+
+def test_parts_of_a_job_with_other_settings_are_not_accepted(tmp_path, capsys) -> None:
+    Journal(tmp_path / "parts.jsonl", {"strategy": "railcap"}).add("0", [1])
+    assert Journal(tmp_path / "parts.jsonl", {"strategy": "identity"}).get("0") is None
+    assert "not all of it is what this job wrote" in capsys.readouterr().err
 
 
 def test_parts_survive_an_interruption_and_go_with_other_settings(tmp_path) -> None:

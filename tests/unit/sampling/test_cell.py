@@ -112,14 +112,14 @@ class Interrupted(SharedPromptDecoder):
 def test_an_interrupted_job_resumes_after_its_last_finished_chunk(tmp_path):
     path = tmp_path / "parts.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        sample(Journal(path), Interrupted(model("llama")))
+        sample(Journal(path, {}), Interrupted(model("llama")))
     decoder = SharedPromptDecoder(model("llama"))
     prefilled = []
     prefill_prompts = decoder.prefill_prompts
     decoder.prefill_prompts = lambda questions: (
         prefilled.extend(questions) or prefill_prompts(questions)
     )
-    resumed = sample(Journal(path), decoder)
+    resumed = sample(Journal(path, {}), decoder)
     assert len(prefilled) == 4  # the two questions of the first chunk are not sampled again
     pd.testing.assert_frame_equal(resumed, sample())
 
@@ -131,17 +131,17 @@ def test_an_interrupted_job_resumes_after_its_last_finished_chunk(tmp_path):
 )
 def test_a_resumed_job_takes_the_smaller_batch_size(tmp_path, capsys, first, second):
     path = tmp_path / "parts.jsonl"
-    sample(Journal(path), **first)
+    sample(Journal(path, {}), **first)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     capsys.readouterr()
-    sample(Journal(path), **second)
+    sample(Journal(path, {}), **second)
     assert re.findall(r"batch_size (\d+)", capsys.readouterr().err)[-1] == "4"
 
 
 def test_chunks_of_other_questions_are_not_taken(tmp_path):
     path = tmp_path / "parts.jsonl"
-    sample(Journal(path), indices=[0, 1, 2, 3])
-    pd.testing.assert_frame_equal(sample(Journal(path), indices=[1, 2]), sample(indices=[1, 2]))
+    sample(Journal(path, {}), indices=[0, 1, 2, 3])
+    pd.testing.assert_frame_equal(sample(Journal(path, {}), indices=[1, 2]), sample(indices=[1, 2]))
 
 
 def test_the_automatic_batch_size_follows_from_the_free_memory(monkeypatch):

@@ -1,10 +1,10 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear under their name only when they are complete, and never replace an input."""
 
 import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from zerogap.errors import InputError
@@ -17,15 +17,32 @@ _MODE = 0o666 & ~_UMASK
 _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
 
 
+def output_file(path: str | Path, inputs: Iterable[str | Path] = ()) -> Path:
+    """The file that an output of this name replaces: a link's target.
+
+    Raises:
+        InputError: the path is a folder, a device or another special file, or one of `inputs`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name the file to write")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is a device or another special file; name a file to write")
+    for other in inputs:
+        if path.exists() and Path(other).exists() and path.samefile(other):
+            raise InputError(f"{path}: is also an input ({other}); name another file to write")
+    return Path(os.path.realpath(path))
+
+
 @contextlib.contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
 
     Raises:
-        InputError: the disk or the quota is full, the file size limit is reached, or the path is a
-            folder or in a folder that cannot be written.
+        InputError: see :func:`output_file`; or the disk or the quota is full, the file size limit
+            is reached, or the path is in a folder that cannot be written.
     """
-    path = Path(path)
+    path = output_file(path)
     with write_errors_as_input_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

@@ -22,7 +22,7 @@ from zerogap.io import atomic
 from zerogap.io.digests import bytes_digest
 
 _SETTINGS = "settings.json"
-_LOCK = "lock"
+_LOCK = "zerogap.lock"  # also the mark of a folder that may be emptied
 
 
 @contextlib.contextmanager
@@ -40,9 +40,11 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
         The folder.
 
     Raises:
-        InputError: another process is making the same output, or nothing can be written there.
+        InputError: another process is making the same output, nothing can be written there, or a
+            folder of this name has something else in it.
     """
     folder = output.with_name(f"{output.name}.work")
+    _check_is_ours(folder)
     with atomic.write_errors_as_input_errors(output):
         folder.mkdir(parents=True, exist_ok=True)
     with exclusive(output, folder / _LOCK):
@@ -58,23 +60,26 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
 class Journal:
     """The finished parts of a job, by key: JSON values that are on disk when `add` returns.
 
-    A line of the file is a digest and what it is the digest of. A line that is not what was written
-    is reported and dropped, so that its part is made again.
+    A line of the file is a digest and a part. The digest is that of the part and of the job's
+    settings. A line that is not what this job wrote is reported and dropped, so that its part is
+    made again.
 
     Args:
         path: the file.
+        settings: those of the job, JSON-serialisable.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self._path = path
+        self._settings = json.dumps(settings).encode()
         self._parts: dict[str, Any] = {}
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        intact = [line for line in lines if _is_intact(line)]
+        intact = [line for line in lines if self._is_intact(line)]
         for line in intact:
             key, value = json.loads(line.partition(b" ")[2])
             self._parts[key] = value
         if len(intact) < len(lines):
-            print(f"{path}: not all of it is what was written; making the rest again",
+            print(f"{path}: not all of it is what this job wrote; making the rest again",
                   file=sys.stderr, flush=True)  # fmt: skip
             with path.open("r+b") as file:  # in place, which a full disk allows
                 file.write(b"".join(intact))
@@ -92,17 +97,27 @@ class Journal:
         """
         text = json.dumps([key, value]).encode()
         with atomic.write_errors_as_input_errors(self._path), self._path.open("ab") as file:
-            file.write(bytes_digest(text).encode() + b" " + text + b"\n")
+            file.write(self._digest(text) + b" " + text + b"\n")
             file.flush()
             os.fsync(file.fileno())
         self._parts[key] = value
+
+    def _digest(self, text: bytes) -> bytes:
+        return bytes_digest(self._settings + text).encode()
+
+    def _is_intact(self, line: bytes) -> bool:
+        digest, _, text = line.removesuffix(b"\n").partition(b" ")
+        return line.endswith(b"\n") and digest == self._digest(text)
 
 
 @contextlib.contextmanager
 def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journal]:
     """The journal of a job that makes its output in parts: see :func:`resumable_dir`."""
     with resumable_dir(output, settings) as folder:
-        yield Journal(folder / "parts.jsonl")
+        path = folder / "parts.jsonl"
+        if path.is_symlink() or path.is_dir():  # nothing that a job leaves
+            _delete(path)
+        yield Journal(path, settings)
 
 
 @contextlib.contextmanager
@@ -137,9 +152,18 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_intact(line: bytes) -> bool:
-    digest, _, text = line.removesuffix(b"\n").partition(b" ")
-    return line.endswith(b"\n") and digest == bytes_digest(text).encode()
+def _check_is_ours(folder: Path) -> None:
+    """Refuse a folder that may not be emptied.
+
+    Raises:
+        InputError: it is a link or a file, or has files but not the lock of a job.
+    """
+    is_foreign = folder.is_dir() and not (folder / _LOCK).is_file() and any(folder.iterdir())
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or is_foreign:
+        raise InputError(
+            f"{folder}: unfinished work belongs in a folder of this name, which is something else; "
+            "rename it, or choose another output"
+        )
 
 
 def _prepare(folder: Path, settings: dict[str, Any]) -> None:
@@ -162,17 +186,23 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
 def _empty(folder: Path) -> None:
     """Delete everything but the lock."""
     for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != _LOCK:
-            path.unlink()
+        if path.name != _LOCK:
+            _delete(path)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _read_settings(note: Path) -> dict[str, Any] | None:
     """The settings that the work was begun with; None for new work, {} if unreadable."""
     try:
-        return dict(json.loads(note.read_text()))
+        settings = json.loads(note.read_text())
     except FileNotFoundError:
         return None
-    except json.JSONDecodeError:
+    except (OSError, ValueError, RecursionError):
         return {}
+    return settings if isinstance(settings, dict) else {}
