@@ -96,6 +96,16 @@ def test_the_responses_are_those_of_a_cell_of_the_workflow(evaluated, tmp_path):
         )
 
 
+@pytest.mark.parametrize("settings", [None, "[]", "{", '{"editor.fontSize": 12}'])
+def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, settings):
+    (tmp_path / "summary.md").write_text("mine")
+    if settings is not None:
+        (tmp_path / "settings.json").write_text(settings)
+    assert run("evaluate", tmp_path) == 2
+    assert "no settings.json of an evaluation; choose another --output" in capsys.readouterr().err
+    assert (tmp_path / "summary.md").read_text() == "mine"
+
+
 def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):
     files = [str(evaluated / f"{name}.parquet") for name in STRATEGIES]
     status = main(["score", "--clean", str(evaluated / "clean.parquet"), *files, "--format", "csv"])

@@ -118,6 +118,35 @@ def test_an_output_that_cannot_be_written_is_named(files, capsys):
     assert "ted.parquet" in rejected(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
 
 
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--output", "clean.csv"),
+        ("--plot", "p.png"),
+        ("--html", "p.html"),
+        ("--output", "m.parquet"),
+    ],
+)
+def test_an_output_never_overwrites_an_input(tmp_path, capsys, option, name):
+    rows = [{"question_id": str(k), "correct": k < 3} for k in range(6) for _ in range(2)]
+    clean, strategy = (comma_separated(tmp_path / f"{k}.csv", rows) for k in ("clean", "ted"))
+    if name != "clean.csv":
+        (tmp_path / name).symlink_to(strategy)
+    before = [clean.read_bytes(), strategy.read_bytes()]
+    error = rejected(capsys, "--clean", clean, strategy, option, tmp_path / name)
+    assert "is the same file as" in error
+    assert [clean.read_bytes(), strategy.read_bytes()] == before
+
+
+def test_two_outputs_are_two_files(files, capsys):
+    folder, _ = files
+    (folder / "page.html").touch()
+    (folder / "plot.png").symlink_to(folder / "page.html")
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    outputs = ["--html", folder / "page.html", "--plot", folder / "plot.png"]
+    assert "is the same file as" in rejected(capsys, *paths, *outputs)
+
+
 def test_subsets_are_given_only_where_the_leaked_questions_are_known(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 4, "first_correct": k > 2} for k in range(5)]
     clean, other = (json_lines(tmp_path / f"{name}.jsonl", rows) for name in ("clean", "custom"))

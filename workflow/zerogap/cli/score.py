@@ -12,6 +12,7 @@ import zerogap
 from zerogap.cli.options import needed_packages
 from zerogap.cli.output import Format, OutputFormat
 from zerogap.errors import InputError
+from zerogap.io import atomic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,11 +112,17 @@ def score(
     """
     if not 0 < confidence_level < 1:
         raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
-    _check_suffix("--output", output, ".csv", ".parquet")
-    _check_suffix("--disagreements", disagreements, ".jsonl")
-    _check_suffix("--plot", plot, ".png", ".svg", ".pdf")
-    _check_suffix("--html", html, ".html")
     paths = {"clean": clean, **_named_paths(strategies)}
+    used = [path for path in (*paths.values(), clean_batch2, leaked) if path]
+    for option, path, *suffixes in (
+        ("--output", output, ".csv", ".parquet"),
+        ("--disagreements", disagreements, ".jsonl"),
+        ("--plot", plot, ".png", ".svg", ".pdf"),
+        ("--html", html, ".html"),
+    ):
+        if path:
+            _check_output(option, path, suffixes, used)
+            used.append(path)
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
@@ -179,8 +186,6 @@ def _graded(files: "Iterable[inputs.Loaded]") -> list[tuple[dict[str, Any], ...]
 
 
 def _write_disagreements(path: Path, files: "Iterable[inputs.Loaded]") -> None:
-    from zerogap.io import atomic
-
     graded = _graded(files)
     if not graded:
         raise InputError(f"--disagreements: {ALL_MARKED}")
@@ -212,14 +217,15 @@ def _print(
     output.print_table(table, output_format)
 
 
-def _check_suffix(option: str, path: Path | None, *suffixes: str) -> None:
-    """Reject a file to write whose name does not say its format.
+def _check_output(option: str, path: Path, suffixes: list[str], used: list[Path]) -> None:
+    """Reject a file to write whose name does not say its format, or that is used otherwise.
 
     Raises:
-        InputError: The suffix is none of those given.
+        InputError: it is such a file.
     """
-    if path and path.suffix not in suffixes:
+    if path.suffix not in suffixes:
         raise InputError(f"{option} must end in {' or '.join(suffixes)} (got {path})")
+    atomic.output_file(path, used)
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:
@@ -251,7 +257,7 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
 
 
 def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> None:
-    from zerogap.io import atomic, parquet
+    from zerogap.io import parquet
 
     if path.suffix == ".parquet":
         parquet.write(path, metrics, "metrics", provenance)

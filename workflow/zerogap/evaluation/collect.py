@@ -4,6 +4,7 @@ The output folder has one Parquet file per step, so an interrupted evaluation re
 strategy or a clean model can be added later. `settings.json` there says what they were made with.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -172,17 +173,17 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """Write the settings into the folder, unless its files were made with others.
 
     Raises:
-        InputError: they were, or what is there cannot be read.
+        InputError: they were, or the folder is not an evaluation's.
     """
     path = folder / SETTINGS
     previous: dict[str, Any] = {}
-    if path.exists():
-        try:
-            previous = dict(json.loads(path.read_text()))
-        except ValueError as error:
+    if folder.is_dir() and any(not name.name.startswith(".") for name in folder.iterdir()):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            previous = json.loads(path.read_text())
+        if not isinstance(previous, dict) or not {"model", "benchmark", "seed"} <= set(previous):
             raise InputError(
-                f"{path}: cannot be read ({error}); choose another --output"
-            ) from error
+                f"{folder}: has files, but no {SETTINGS} of an evaluation; choose another --output"
+            )
     changed = [
         f"{key} was {previous[key]}, now {value}"
         for key, value in settings.items()

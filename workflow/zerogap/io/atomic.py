@@ -17,20 +17,24 @@ _MODE = 0o666 & ~_UMASK
 _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
 
 
-def output_file(path: str | Path, inputs: Iterable[str | Path] = ()) -> Path:
+def output_file(path: str | Path, others: Iterable[str | Path] = ()) -> Path:
     """The file that an output of this name replaces: a link's target.
 
+    Args:
+        path: the output.
+        others: inputs and further outputs of the same command.
+
     Raises:
-        InputError: the path is a folder, a device or another special file, or one of `inputs`.
+        InputError: the path is a folder, a device or another special file, or one of `others`.
     """
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name the file to write")
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is a device or another special file; name a file to write")
-    for other in inputs:
+    for other in others:
         if path.exists() and Path(other).exists() and path.samefile(other):
-            raise InputError(f"{path}: is also an input ({other}); name another file to write")
+            raise InputError(f"{path}: is the same file as {other}; name another file to write")
     return Path(os.path.realpath(path))
 
 

@@ -15,7 +15,7 @@ from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
-from zerogap.io import parquet
+from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import Journal, resumable_parts
@@ -217,11 +217,12 @@ def _check_strategy(strategy: Any) -> None:
 
 
 def _check_paths(*, output: str | Path | None, **inputs: str | Path | None) -> None:
-    if output is not None and Path(output).is_dir():
-        raise InputError(f"{output}: is a folder; name the file to write")
-    for name, path in inputs.items():
-        if path is not None and not Path(path).exists():
+    given = {name: path for name, path in inputs.items() if path is not None}
+    for name, path in given.items():
+        if not Path(path).exists():
             raise InputError(f"{name}: {path} does not exist")
+    if output is not None:
+        atomic.output_file(output, given.values())
 
 
 def prompt_texts(prompts: Any) -> dict[str, str]:
