@@ -30,7 +30,7 @@ def endpoint() -> Iterator[types.SimpleNamespace]:
                 text = f"New Question: {paraphrase(question, 1)}"
                 message = {"role": "assistant", "content": text}
                 choice = {"index": 0, "finish_reason": "stop", "message": message}
-                status, reply = 200, {"id": "1", "choices": [choice]}
+                status, reply = 200, {"id": "1", "model": "m", "choices": [choice]}
             data = json.dumps(reply).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

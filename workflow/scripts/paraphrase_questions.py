@@ -15,6 +15,8 @@ from zerogap.data.paraphrases.validation import similarity
 from zerogap.errors import InputError
 from zerogap.io import atomic, parquet
 
+Valid = dict[str, dict[str, str | None]]  # question_id → paraphrase, and what made it
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "questions", "output", argv=argv)
@@ -24,35 +26,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     leaked = table[table.leaked]
     texts = dict(zip(leaked.question_id, leaked.question, strict=True))
     # Not an output: Snakemake deletes those of a failed job, and paid replies must be kept.
-    journal = args.output.with_name(f"{args.output.stem}.journal.jsonl")
+    journal = args.output.with_name(f"{args.output.stem}.replies.jsonl")
     remedy = "use paraphrases.method: chat"
     if parameters["method"] == "rules":
-        paraphrases, invalid = _apply_rules(texts, parameters["seed"])
+        valid, invalid = _apply_rules(texts, parameters["seed"])
     elif parameters["method"] == "generated":
         generated = toy.paraphrases(texts.values(), parameters["seed"])
-        paraphrases, invalid = {i: generated[text] for i, text in texts.items()}, {}
+        valid, invalid = {i: {"paraphrase": generated[text]} for i, text in texts.items()}, {}
     else:
-        paraphrases, invalid = _ask_model(texts, journal, parameters)
+        valid, invalid = _ask_model(texts, journal, parameters)
         remedy = f"the others are kept in {journal}, so run again"
     _check_invalid(invalid, len(texts), remedy, skip=parameters["on_invalid"] == "skip")
 
     with atomic.replacing(args.output) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for i, text in {**paraphrases, **dict.fromkeys(invalid)}.items():
-            entry = {"question_id": i, "paraphrase": text, "method": parameters["method"]}
+        for i, outcome in {**valid, **{i: {"paraphrase": None} for i in invalid}}.items():
+            entry = {"question_id": i, "method": parameters["method"], **outcome}
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-    mean = statistics.mean(similarity(texts[i], text) for i, text in paraphrases.items())
-    print(f"{len(paraphrases)} paraphrases; mean token similarity to the question {mean:.3f}")
+    mean = statistics.mean(similarity(texts[i], str(v["paraphrase"])) for i, v in valid.items())
+    print(f"{len(valid)} paraphrases; mean token similarity to the question {mean:.3f}")
 
 
-def _apply_rules(texts: Mapping[str, str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
+def _apply_rules(texts: Mapping[str, str], seed: int) -> tuple[Valid, dict[str, str]]:
     """The paraphrases by rules, and the questions for which none is valid."""
-    paraphrases, invalid = {}, {}
+    valid: Valid = {}
+    invalid = {}
     for question_id, text in texts.items():
         try:
-            paraphrases[question_id] = paraphrase(text, seed)
+            valid[question_id] = {"paraphrase": paraphrase(text, seed)}
         except InputError as error:
             invalid[question_id] = str(error)
-    return paraphrases, invalid
+    return valid, invalid
 
 
 def _check_invalid(
@@ -77,24 +80,21 @@ def _check_invalid(
 
 def _ask_model(
     texts: Mapping[str, str], journal: Path, parameters: Mapping[str, Any]
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[Valid, dict[str, str]]:
     """The paraphrases of a language model, and the questions for which none is valid."""
-    options = parameters["options"]
-    name = f"{options['model']} at {options['base_url']}"
-    paraphrases, invalid, unanswered = paraphrase_all(
-        texts,
-        journal,
-        chat_endpoint(options["base_url"], options["model"], options["api_key_env"]),
-        model=name,
-        max_attempts=options["max_attempts"],
-        concurrency=options["concurrency"],
+    options = dict(parameters["options"])
+    attempts = {key: options.pop(key) for key in ("max_attempts", "concurrency")}
+    identity = json.dumps({key: options[key] for key in options if key != "api_key_env"})
+    valid, invalid, unanswered = paraphrase_all(
+        texts, journal, chat_endpoint(**options), identity=identity, **attempts
     )
     if unanswered:
         raise InputError(
-            f"{len(unanswered)} of {len(texts)} questions got no reply from {name}; the "
-            f"paraphrases so far are kept in {journal}, so run again{format_invalid(unanswered)}"
+            f"{len(unanswered)} of {len(texts)} questions got no reply from "
+            f"{options['model']} at {options['base_url']}; the paraphrases so far are kept in "
+            f"{journal}, so run again{format_invalid(unanswered)}"
         )
-    return paraphrases, invalid
+    return valid, invalid
 
 
 if __name__ == "__main__":

@@ -14,15 +14,21 @@ if TYPE_CHECKING:
 
 def main(job: "Snakemake") -> None:
     report = provenance(**job.params.metadata)
-    left_out = {
-        label: parquet.provenance(path).get("left_out", [])
-        for label, path in zip(job.params.benchmarks, job.input.questions, strict=True)
+    questions = dict(
+        zip(job.params.benchmarks, map(parquet.provenance, job.input.questions), strict=True)
+    )
+    left_out = {label: made.get("left_out", []) for label, made in questions.items()}
+    served = {
+        f"paraphrases of {label}": "; ".join(made["served_models"])
+        for label, made in questions.items()
+        if made.get("served_models")
     }
     page = Provenance(
         software={
             "Responses": collect_versions(map(parquet.provenance, job.input.responses)),
             "Metrics": collect_versions(map(parquet.provenance, job.input.metrics)),
             "Report": collect_versions([report]),
+            **({"Chat model": served} if served else {}),
         },
         left_out={label: question_ids for label, question_ids in left_out.items() if question_ids},
         config=job.params.config,

@@ -23,6 +23,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         table = with_paraphrases(table, {e["question_id"]: e["paraphrase"] for e in entries})
         _check(table, path)
         metadata["paraphrases"] = sorted({entry["method"] for entry in entries})
+        metadata["served_models"] = sorted(
+            {
+                f"{entry['served_model']}, {entry['fingerprint'] or 'no fingerprint'}"
+                for entry in entries
+                if "served_model" in entry
+            }
+        )
         metadata["left_out"] = [e["question_id"] for e in entries if e["paraphrase"] is None]
     parquet.write(args.output, table, "questions", metadata)
     print(f"{len(table)} questions, {table.leaked.sum()} leaked")

@@ -1,7 +1,8 @@
 """A benchmark: its questions, its prompt, its answers and the form in which it leaks."""
 
+from collections.abc import Mapping
 from string import Formatter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
@@ -128,6 +129,27 @@ class ChatEndpoint(Section):
     api_key_env: str = Field(description="Environment variable that holds the API key.")
     concurrency: PositiveInt = Field(description="Concurrent requests.")
     max_attempts: PositiveInt = Field(description="Attempts per question.")
+    request: Mapping[str, Any] = Field(
+        default_factory=dict,
+        description=(
+            "Further fields of every request in the endpoint's words, such as temperature, "
+            "thinking and max_tokens; null leaves one out."
+        ),
+    )
+    served_model: str | None = Field(
+        default=None,
+        description=(
+            "Pattern of the model that replies must name, `*` for any; null: `model`. A reply of "
+            "another model stops the run."
+        ),
+    )
+
+    @field_validator("request")
+    @classmethod
+    def _check_request(cls, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        if taken := {"model", "messages"} & set(request):
+            raise mistake(min(taken), "cannot be set here; the other keys of chat decide it")
+        return {key: value for key, value in request.items() if value is not None}
 
 
 class Paraphrases(Section):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from tqdm import tqdm
 
 from zerogap.data.paraphrases.validation import problems_with
 from zerogap.errors import InputError
+from zerogap.io.resume import Journal
 
 # Verbatim from appendix A.1.
 SYSTEM_PROMPT = (
@@ -38,9 +40,14 @@ _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply: its text (None: there was none) and the numbers of input and output tokens."""
+    """A reply: its text (None: there was none), what made it, and the numbers of tokens.
+
+    `model` and `fingerprint` are what the service says of itself; None if it does not.
+    """
 
     text: str | None
+    model: str | None = None
+    fingerprint: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -52,11 +59,12 @@ class NoReplyError(Exception):
 class Paraphrases(NamedTuple):
     """The outcome per question_id.
 
-    `valid` holds the paraphrases, `invalid` what was wrong with the last reply of the other
-    questions, and `unanswered` how the last request failed where no reply ever came.
+    `valid` holds the paraphrases, each with `paraphrase`, `served_model` and `fingerprint`;
+    `invalid` what was wrong with the last reply of the other questions, and `unanswered` how the
+    last request failed where no reply ever came.
     """
 
-    valid: dict[str, str]
+    valid: dict[str, dict[str, str | None]]
     invalid: dict[str, str]
     unanswered: dict[str, str]
 
@@ -67,57 +75,78 @@ ChatModel = Callable[[list[dict[str, str]]], Reply]
 
 def paraphrase_all(
     questions: Mapping[str, str],
-    journal: str | Path,
+    journal: Path,
     chat: ChatModel,
     *,
-    model: str,
+    identity: str,
     max_attempts: int,
-    concurrency: int = 1,
+    concurrency: int,
 ) -> Paraphrases:
     """Paraphrase the questions.
 
     A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
-    question is sent again with the reply and what is wrong with it. Each accepted reply is appended
-    to the journal at once, and questions for which the journal has a valid one of the same model
-    are not sent again, so an interrupted run resumes without paying twice. An estimate of the
-    tokens goes to standard output first, a progress bar to standard error.
+    question is sent again with the reply and what is wrong with it. Each accepted reply is in the
+    journal at once, and questions for which the journal has a valid one of the same identity are
+    not sent again, so an interrupted run resumes without paying twice. An estimate of the tokens
+    goes to standard output first, a progress bar to standard error.
 
     Args:
         questions: question_id → text.
-        journal: a JSON Lines file; created if it does not exist.
+        journal: a file (:class:`zerogap.io.resume.Journal`); created if it does not exist.
         chat: the model.
-        model: name of the model in the journal, with the options that change its replies.
+        identity: everything that changes the model's replies.
         max_attempts: requests per question.
         concurrency: requests at the same time.
 
     Raises:
-        InputError: another attempt is pointless, or the journal is invalid.
+        InputError: another attempt is pointless.
     """
-    accepted = _Journal(Path(journal), model)
-    missing = {i: text for i, text in questions.items() if text not in accepted.paraphrases}
-    invalid: dict[str, str] = {}
-    unanswered: dict[str, str] = {}
-    if missing:
-        print(estimate(list(missing.values()), max_attempts), flush=True)
-        invalid, unanswered = _request_all(chat, missing, accepted, max_attempts, concurrency)
-    valid = {
-        i: accepted.paraphrases[text]
+    accepted, lock = Journal(journal), threading.Lock()
+    valid = {i: accepted.get(f"{identity}\n{text}") for i, text in questions.items()}
+    missing = [
+        i
         for i, text in questions.items()
-        if i not in invalid and i not in unanswered
-    }
-    return Paraphrases(valid, invalid, unanswered)
+        if not valid[i] or problems_with(text, valid[i]["paraphrase"])
+    ]
+    if missing:
+        print(estimate([questions[i] for i in missing], max_attempts), flush=True)
+
+    def request(question_id: str) -> _Outcome:
+        text = questions[question_id]
+        outcome = _request_until_valid(chat, text, max_attempts)
+        if outcome.paraphrase:
+            with lock:
+                accepted.add(f"{identity}\n{text}", outcome.paraphrase)
+        return outcome
+
+    outcomes = _request_all(request, missing, concurrency)
+    valid |= {i: outcome.paraphrase for i, outcome in outcomes.items()}
+    return Paraphrases(
+        {i: paraphrase for i, paraphrase in valid.items() if paraphrase},
+        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and o.answered},
+        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and not o.answered},
+    )
 
 
-def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
+def chat_endpoint(
+    base_url: str,
+    model: str,
+    api_key_env: str,
+    request: Mapping[str, Any] | None = None,
+    served_model: str | None = None,
+) -> ChatModel:
     """The endpoint as a function from messages to a reply.
 
     Args:
         base_url: address of the endpoint.
         model: name of the model at the endpoint.
         api_key_env: the environment variable that holds the key, which is written nowhere.
+        request: further fields of every request.
+        served_model: pattern of the model that replies must name; None: `model` itself.
 
     Raises:
-        InputError: the key is not set. The function raises it if the endpoint refuses a request.
+        InputError: the key is not set. The function raises it if the endpoint refuses a request,
+            or if another model replies.
     """
     import openai  # takes a second, and the other methods do not need it
 
@@ -140,12 +169,14 @@ def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
         # Services quote the key in their messages, so only the kind of an error is passed on.
         conversation: Any = messages
         try:
-            reply = client.chat.completions.create(model=model, messages=conversation)
+            completion = client.chat.completions.create(
+                model=model, messages=conversation, extra_body=request
+            )
         except openai.APIStatusError as error:
             if error.status_code in _REFUSALS:
                 raise InputError(
                     f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
-                    "check base_url, model, the key and the account"
+                    "check base_url, model, request, the key and the account"
                 ) from None
             raise NoReplyError(f"status {error.status_code} after {_MAX_RETRIES} retries") from None
         except openai.APIError as error:
@@ -153,10 +184,20 @@ def chat_endpoint(base_url: str, model: str, api_key_env: str) -> ChatModel:
         except json.JSONDecodeError:
             raise NoReplyError("a reply that is not valid JSON") from None
         # A service may answer with anything, so the attributes may be missing.
-        choices = getattr(reply, "choices", None)
-        usage = getattr(reply, "usage", None)
+        choices, usage, served, fingerprint = (
+            getattr(completion, name, None)
+            for name in ("choices", "usage", "model", "system_fingerprint")
+        )
+        if choices and not fnmatch(str(served), served_model or model):
+            raise InputError(
+                f"{base_url} answers requests to {model!r} with the model {served!r}; set "
+                f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
+                f"the other model with paraphrases.chat.served_model: '{served}'"
+            )
         return Reply(
             choices[0].message.content if choices else None,
+            served,
+            fingerprint,
             usage.prompt_tokens if usage else 0,
             usage.completion_tokens if usage else 0,
         )
@@ -181,104 +222,53 @@ def format_invalid(invalid: Mapping[str, str]) -> str:
     return "".join(f"\n  {question_id}: {invalid[question_id]}" for question_id in sorted(invalid))
 
 
-class _Journal:
-    """The accepted replies of one model by question, each written to disk as it arrives."""
-
-    def __init__(self, path: Path, model: str) -> None:
-        self.path, self.model = path, model
-        self.paraphrases: dict[str, str] = {}
-        self._lock = threading.Lock()
-        if path.is_file():
-            self._read()
-
-    def _read(self) -> None:
-        lines, newline, incomplete_line = self.path.read_bytes().rpartition(b"\n")
-        if incomplete_line:  # it was being written when a run was killed
-            with self.path.open("r+b") as file:
-                file.truncate(len(lines + newline))
-        for number, line in enumerate(lines.decode().split("\n") if lines else [], start=1):
-            try:
-                entry = json.loads(line)
-                question, paraphrase = entry["question"], entry["paraphrase"]
-                if entry["model"] == self.model and not problems_with(question, paraphrase):
-                    self.paraphrases[question] = paraphrase
-            except (json.JSONDecodeError, TypeError, KeyError) as error:
-                raise InputError(
-                    f"{self.path}, line {number}: is not a journal entry; remove the line"
-                ) from error
-
-    def add(self, question: str, paraphrase: str) -> None:
-        entry = {"model": self.model, "question": question, "paraphrase": paraphrase}
-        with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            self.paraphrases[question] = paraphrase
-
-
-def _request_all(
-    chat: ChatModel,
-    questions: Mapping[str, str],
-    journal: _Journal,
-    max_attempts: int,
-    concurrency: int,
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Request paraphrases concurrently; the questions with invalid replies, and without any."""
-    invalid: dict[str, str] = {}
-    unanswered: dict[str, str] = {}
-    input_tokens = output_tokens = 0
-    with (
-        ThreadPoolExecutor(concurrency) as pool,
-        tqdm(
-            total=len(questions),
-            unit="question",
-            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
-        ) as bar,
-    ):
-        futures = {
-            pool.submit(_request_until_valid, chat, text, journal, max_attempts): question_id
-            for question_id, text in questions.items()
-        }
-        try:
-            for future in as_completed(futures):
-                outcome = future.result()
-                input_tokens += outcome.input_tokens
-                output_tokens += outcome.output_tokens
-                if outcome.reason:
-                    failed = invalid if outcome.answered else unanswered
-                    failed[futures[future]] = outcome.reason
-                bar.set_postfix_str(
-                    f"{input_tokens:,} input and {output_tokens:,} output tokens, "
-                    f"{len(invalid) + len(unanswered)} without a paraphrase",
-                    refresh=False,
-                )
-                bar.update()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    print(f"used {input_tokens:,} input and {output_tokens:,} output tokens")
-    return invalid, unanswered
-
-
 @dataclass
 class _Outcome:
-    """What the requests for one question led to.
+    """What the requests for one question led to: a paraphrase, or the `problem` in the end."""
 
-    `reason` says what was wrong in the end (None: nothing), `answered` whether a reply ever came.
-    """
-
-    reason: str | None = None
-    answered: bool = False
+    paraphrase: dict[str, str | None] | None = None
+    problem: str = ""
+    answered: bool = False  # whether a reply ever came
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-def _request_until_valid(
-    chat: ChatModel, question: str, journal: _Journal, max_attempts: int
-) -> _Outcome:
-    """Request until a reply is valid and save it; say what was wrong with the last reply."""
+def _request_all(
+    request: Callable[[str], _Outcome], question_ids: list[str], concurrency: int
+) -> dict[str, _Outcome]:
+    """Request paraphrases concurrently, with a progress bar."""
+    outcomes: dict[str, _Outcome] = {}
+    used = ""
+    with (
+        ThreadPoolExecutor(concurrency) as pool,
+        tqdm(
+            total=len(question_ids),
+            unit="question",
+            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
+            disable=not question_ids,
+        ) as bar,
+    ):
+        futures = {pool.submit(request, question_id): question_id for question_id in question_ids}
+        try:
+            for future in as_completed(futures):
+                outcomes[futures[future]] = future.result()
+                used = (
+                    f"{sum(o.input_tokens for o in outcomes.values()):,} input and "
+                    f"{sum(o.output_tokens for o in outcomes.values()):,} output tokens"
+                )
+                failed = sum(not o.paraphrase for o in outcomes.values())
+                bar.set_postfix_str(f"{used}, {failed} without a paraphrase", refresh=False)
+                bar.update()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if used:
+        print(f"used {used}")
+    return outcomes
+
+
+def _request_until_valid(chat: ChatModel, question: str, max_attempts: int) -> _Outcome:
+    """Request until a reply is valid; otherwise say what was wrong with the last one."""
     request = [
         {"role": "system", "content": SYSTEM_PROMPT},
         {"role": "user", "content": question},
@@ -289,35 +279,31 @@ def _request_until_valid(
             reply = chat(messages)
         except NoReplyError as error:
             if not outcome.answered:
-                outcome.reason = str(error)
+                outcome.problem = str(error)
             continue
         outcome.answered = True
         outcome.input_tokens += reply.input_tokens
         outcome.output_tokens += reply.output_tokens
-        text, outcome.reason = _parse_reply(question, reply.text)
-        if not outcome.reason:
-            journal.add(question, text)
+        text = (reply.text or "").strip()
+        paraphrase = text.removeprefix(_PREFIX).strip()
+        if not text:
+            outcome.problem, messages = "an empty reply", request
+            continue
+        if not text.startswith(_PREFIX):
+            outcome.problem = f"the reply does not start with '{_PREFIX}'"
+        elif problems := problems_with(question, paraphrase):
+            outcome.problem = "; ".join(problems)
+        else:
+            outcome.paraphrase = {
+                "paraphrase": paraphrase,
+                "served_model": reply.model,
+                "fingerprint": reply.fingerprint,
+            }
             break
-        messages = [*request, *_correction(reply.text, outcome.reason)]
+        correction = _CORRECTION.format(reason=outcome.problem)
+        messages = [
+            *request,
+            {"role": "assistant", "content": text},
+            {"role": "user", "content": correction},
+        ]
     return outcome
-
-
-def _correction(reply: str | None, reason: str) -> list[dict[str, str]]:
-    """An invalid reply and what is wrong with it, as messages; none for an empty reply."""
-    if not reply or not reply.strip():
-        return []
-    return [
-        {"role": "assistant", "content": reply},
-        {"role": "user", "content": _CORRECTION.format(reason=reason)},
-    ]
-
-
-def _parse_reply(question: str, content: str | None) -> tuple[str, str | None]:
-    """The paraphrase of a reply and what is wrong with it, if anything."""
-    if not content or not content.strip():
-        return "", "an empty reply"
-    line = content.strip()
-    if not line.startswith(_PREFIX):
-        return "", f"the reply does not start with '{_PREFIX}'"
-    text = line.removeprefix(_PREFIX).strip()
-    return text, "; ".join(problems_with(question, text)) or None
