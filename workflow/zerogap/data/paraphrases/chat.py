@@ -101,7 +101,7 @@ def paraphrase_all(
     Raises:
         InputError: another attempt is pointless.
     """
-    accepted, lock = Journal(journal), threading.Lock()
+    accepted, lock = Journal(journal, {}), threading.Lock()  # it keeps every identity
     valid = {i: accepted.get(f"{identity}\n{text}") for i, text in questions.items()}
     missing = [
         i
