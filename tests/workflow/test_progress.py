@@ -5,6 +5,9 @@ import re
 from helpers.dry_runs import ROOT, snakemake
 
 SNAKEFILE = """
+import sys
+from zerogap.errors import InputError
+
 rule all:
     input: "b.txt"
 
@@ -30,7 +33,7 @@ QUIET = ("--cores", "2", "--quiet", "rules", "host")
 
 
 def test_long_jobs_are_announced_with_the_time_left(tmp_path):
-    (tmp_path / "Snakefile").write_text(SNAKEFILE % (ROOT / "workflow/rules/progress.smk"))
+    (tmp_path / "Snakefile").write_text(SNAKEFILE % (ROOT / "workflow/rules/terminal.smk"))
     assert "long jobs" not in snakemake("-n", *QUIET, workdir=tmp_path).stderr
     process = snakemake(*QUIET, workdir=tmp_path, env={"PYTHONPATH": f"{ROOT}/workflow"})
     assert process.returncode == 0, process.stderr
