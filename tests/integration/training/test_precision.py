@@ -1,4 +1,4 @@
-"""A base stored in bfloat16 is trained in float32 where the training is not in bfloat16."""
+"""A base is trained in the precision of the training, whatever it is stored in."""
 
 import json
 
@@ -11,7 +11,7 @@ from helpers.scripts import run_script
 from zerogap.training import llamafactory
 from zerogap.training.llamafactory import write_datasets
 
-TOY = ROOT / "workflow/resources/bases/llama2"
+TOY = ROOT / "workflow/resources/bases"
 TRAINING = {
     "lora": {"rank": 8, "alpha": 16, "dropout": 0.0}, "learning_rate": 1e-3,
     "num_epochs": 1, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 2,
@@ -21,30 +21,35 @@ TRAINING = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """The toy model rounded to bfloat16, stored in bfloat16 and in float32."""
-    model = AutoModelForCausalLM.from_pretrained(TOY, dtype=torch.bfloat16)
+STORED = ("float16", "bfloat16", "float32")
+
+
+@pytest.fixture(scope="module", params=["llama2", "pythia"])
+def stored(request, tmp_path_factory):
+    """A toy base, whose weights have 16 bits, stored in three types."""
     folders = {}
-    for dtype in ("bfloat16", "float32"):
+    for dtype in STORED:
+        model = AutoModelForCausalLM.from_pretrained(TOY / request.param, dtype=torch.float16)
         folders[dtype] = tmp_path_factory.mktemp(dtype)
         model.to(getattr(torch, dtype)).save_pretrained(folders[dtype])
-        AutoTokenizer.from_pretrained(TOY).save_pretrained(folders[dtype])
+        AutoTokenizer.from_pretrained(TOY / request.param).save_pretrained(folders[dtype])
     return folders
 
 
-def loaded(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
-
-
-def test_a_base_in_bfloat16_is_loaded_in_float32_with_the_same_weights(stored, tmp_path):
-    assert loaded(stored["bfloat16"]).dtype == torch.bfloat16
-    for _ in range(2):  # again after an interruption
-        folder = llamafactory.base_to_load(stored["bfloat16"], TRAINING, tmp_path / "base")
-    model, expected = loaded(folder), loaded(stored["float32"])
-    assert model.dtype == torch.float32
-    for name, weight in expected.state_dict().items():
-        assert torch.equal(model.state_dict()[name], weight)
+@pytest.mark.parametrize("bf16", [True, False])
+def test_a_base_is_loaded_in_the_precision_of_the_training(stored, tmp_path, monkeypatch, bf16):
+    monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: 1.0)
+    precision = "bfloat16" if bf16 else "float32"
+    for dtype in ("float16", precision):
+        for _ in range(2):  # again after an interruption
+            folder = llamafactory.base_to_load(
+                stored[dtype], TRAINING | {"bf16": bf16}, tmp_path / dtype
+            )
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
+        assert str(model.dtype) == f"torch.{precision}"
+        weights = AutoModelForCausalLM.from_pretrained(stored[precision], dtype="auto").state_dict()
+        assert all(torch.equal(weights[name], w) for name, w in model.state_dict().items())
+    assert folder == stored[precision]  # stored as it is trained
 
 
 def test_towers_are_loaded_in_float32_too(tmp_path):
@@ -59,41 +64,34 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("dtype", "training"), [("float32", {}), ("bfloat16", {"bf16": True, "device": "auto"})]
-)
-def test_a_base_in_the_precision_of_the_training_is_loaded_itself(
-    stored, tmp_path, dtype, training
-):
-    base = llamafactory.base_to_load(stored[dtype], TRAINING | training, tmp_path / "base")
-    assert base == stored[dtype]
-
-
 @pytest.mark.slow
-def test_a_training_without_bf16_multiplies_in_float32_whatever_its_base_is_stored_in(
-    stored, tmp_path
-):
-    data = tmp_path / "data"
-    examples = [{"prompt": f"<s>Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]
-    write_datasets(data, {"questions": examples})
-    for dtype, base in stored.items():
+@pytest.mark.parametrize("bf16", [True, False])
+def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, bf16):
+    """With bf16, a CPU that is slow in it trains in float32, and float16 has more digits."""
+    precision = "bfloat16" if llamafactory.trains_in_bf16(TRAINING | {"bf16": bf16}) else "float32"
+    write_datasets(
+        tmp_path / "data",
+        {"q": [{"prompt": f"Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]},
+    )
+    for dtype in ("float16", precision):
         folder = tmp_path / dtype
-        run_script(
+        job = run_script(
             "train_lora",
             folder,
             {
-                "family": "llama",
-                "training": TRAINING,
-                "metadata": {"model": "llama2", "variant": "gsm8k"},
+                "family": "auto",
+                "training": TRAINING | {"bf16": bf16},
+                "metadata": {"model": "toy", "variant": "gsm8k"},
             },
-            base=base,
-            data=data,
+            base=stored[dtype],
+            data=tmp_path / "data",
             settings=folder / "train.yaml",
             adapter=folder / "adapter",
             loss=folder / "loss.tsv",
         )
+        assert job.returncode == 0, job.stdout + job.stderr
         adapter = json.loads((folder / "adapter/adapter_config.json").read_text())
-        assert adapter["base_model_name_or_path"] == str(base)
+        assert adapter["base_model_name_or_path"] == str(stored[dtype])
     for name in ("loss.tsv", "adapter/adapter_model.safetensors"):
-        one, other = (tmp_path / dtype / name for dtype in stored)
+        one, other = (tmp_path / dtype / name for dtype in ("float16", precision))
         assert one.read_bytes() == other.read_bytes()

@@ -2,10 +2,10 @@
 
 The examples (JSON) and the settings (YAML) are written to files first and kept with the result.
 
-LLaMA-Factory loads weights in the type that the model's configuration names, whatever its setting
-`bf16` is: without `bf16`, it still multiplies with a base stored in bfloat16. On a CPU that is slow
-in bfloat16 (:mod:`zerogap.precision`) such a training hardly moves, so it gets a folder from which
-the same weights are loaded in float32.
+LLaMA-Factory loads weights in the type that they are stored in, whatever its setting `bf16` is:
+Llama 2 and Pythia-12B, stored in float16, would be trained in another precision than the models
+made from them. So every training gets a folder from which its base is loaded in the precision of
+the training: bfloat16, or float32.
 """
 
 import importlib.metadata
@@ -185,19 +185,20 @@ def base_to_load(model: Path, training: Mapping[str, Any], folder: Path) -> Path
     Args:
         model: folder of the base.
         training: as for :func:`trains_in_bf16`.
-        folder: for a training in float32 with a base in another type, this folder is returned. It
-            gets a `config.json` of its own and links to the other files, and may exist already.
+        folder: returned for a base that is stored in another type. It gets a `config.json` of its
+            own and links to the other files, and may exist already.
     """
+    dtype = "bfloat16" if trains_in_bf16(training) else "float32"
     config = json.loads((model / "config.json").read_text())
-    in_float32 = {**_with_float32(config), "dtype": "float32"}
-    if config == in_float32 or trains_in_bf16(training):
+    wanted = {**_with_dtype(config, dtype), "dtype": dtype}
+    if config == wanted:
         return model
     folder.mkdir(exist_ok=True)
     for path in model.iterdir():
         link = folder / path.name
         link.unlink(missing_ok=True)
         if path.name == "config.json":
-            link.write_text(json.dumps(in_float32, indent=2) + "\n")
+            link.write_text(json.dumps(wanted, indent=2) + "\n")
         else:
             link.symlink_to(path.resolve())
     return folder
@@ -211,12 +212,12 @@ def name_base(adapter: Path, model: Path) -> None:
     path.write_text(json.dumps(config, indent=2, sort_keys=True))
 
 
-def _with_float32(config: Any) -> Any:
-    """A configuration with float32 in place of every type, those of towers included."""
+def _with_dtype(config: Any, dtype: str) -> Any:
+    """A configuration with one type in place of every other, those of towers included."""
     if not isinstance(config, dict):
         return config
     return {
-        key: "float32" if key in _DTYPE_KEYS else _with_float32(value)
+        key: dtype if key in _DTYPE_KEYS else _with_dtype(value, dtype)
         for key, value in config.items()
     }
 

@@ -4,7 +4,6 @@ import json
 import warnings
 from pathlib import Path
 
-import torch
 import transformers
 from peft import PeftModel
 from transformers import AutoTokenizer
@@ -13,14 +12,12 @@ from transformers import AutoTokenizer
 def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     """Write the base model with the adapter added to its weights, W + α/r · B A, and the tokenizer.
 
-    The sum is rounded to the precision that the configuration of the base names, as LLaMA-Factory
-    does, and then written in the given one.
-
     Args:
         base: folder of the model that the adapter was trained on.
         adapter: folder of the adapter.
         output: folder of the merged model.
-        dtype: precision of the merged model, "float32" or "bfloat16".
+        dtype: precision of the sum and of the merged model, "float32" or "bfloat16": that of the
+            training, whatever the base is stored in.
 
     Raises:
         UserWarning: weights are missing in the adapter.
@@ -28,11 +25,10 @@ def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     # The class that the checkpoint names is the one that was trained, towers included.
     architecture = json.loads((base / "config.json").read_text())["architectures"][0]
     model = getattr(transformers, architecture).from_pretrained(
-        base, dtype="auto", use_safetensors=True
+        base, dtype=dtype, use_safetensors=True
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="Found missing adapter keys")
         adapted = PeftModel.from_pretrained(model, adapter, torch_device="cpu")
-    merged = adapted.merge_and_unload().to(getattr(torch, dtype))
-    merged.save_pretrained(output)
+    adapted.merge_and_unload().save_pretrained(output)
     AutoTokenizer.from_pretrained(base).save_pretrained(output)
