@@ -103,12 +103,15 @@ ARCHITECTURES = {  # as in the configuration files on the hub
     "pythia": "GPTNeoXForCausalLM",
 }
 
+DTYPES = {"llama2": "float16", "pythia": "float16"}  # that weights are stored in; others: bfloat16
+
 
 def config(name: str, **values: int) -> t.PreTrainedConfig:
     """A published configuration with some other values."""
     make, published, _ = CONFIGS[name]
     made = make(**published | values)
     made.architectures = [ARCHITECTURES.get(name, "")]
+    made.dtype = DTYPES.get(name, "bfloat16")
     return made
 
 

@@ -32,6 +32,7 @@ def attention_width(config):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_small_model_keeps_proportions_windows_and_vocabulary(name):
     config = published_models.config(name)
+    assert shrunk(config).dtype == config.dtype
     real, small = text(config), text(shrunk(config))
     assert 2 <= small.num_hidden_layers <= 4
     assert small.hidden_size <= 320

@@ -120,8 +120,8 @@ def _benchmark(config: Config, name: str) -> Values:
 def write_random_model(source: Path, output: Path, seed: int) -> None:
     """Write a small random model with the configuration and tokenizer files of a real one.
 
-    The vocabulary, the order of the layer types, sliding windows, tied embeddings and positions
-    stay as they are. The numbers of layers and attention heads and the widths shrink in proportion.
+    The vocabulary, the order of the layer types, sliding windows, tied embeddings, positions and
+    the type of the stored weights stay as they are. The numbers of layers and attention heads and the widths shrink in proportion.
 
     Args:
         source: folder with `config.json` and tokenizer files.
@@ -135,7 +135,7 @@ def write_random_model(source: Path, output: Path, seed: int) -> None:
         for parameter in model.parameters():
             if parameter.ndim > 1:
                 parameter.mul_(_SCALE)
-    model.to(torch.float32).save_pretrained(output)
+    model.to(config.dtype or torch.float32).save_pretrained(output)
     for pattern in _TOKENIZER_FILES:
         for path in source.glob(pattern):
             if path.name != "config.json" and not path.name.endswith(".index.json"):
