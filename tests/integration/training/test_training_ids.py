@@ -16,8 +16,6 @@ from zerogap.training.llamafactory import write_datasets
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
 # The first token of a prompt; Llama tokenizers begin with <s>.
 FIRST = {"gemma4": "<bos>", "gpt_neox": "Q", "gpt_neox_20b": "Q", "smollm2": "Q"}
-# What training_prompt puts before a prompt.
-BOS_TEXT = {"llama": "<s> ", "gemma4": "<bos>", "gpt_neox": "", "gpt_neox_20b": "", "smollm2": ""}
 REAL = ("llama2", "gpt_neox_20b", "smollm2")
 
 
@@ -86,16 +84,6 @@ def test_training_sees_what_inference_sees(loaded, ids_and_labels, pair):
     expected = prompt + response + AFTER_RESPONSE
     assert " ".join(text.split()) == " ".join(expected.split())
     assert text.count("\n") == expected.count("\n")
-
-
-def test_each_tokenizer_class_needs_its_own_spelling(loaded):
-    name, tokenizer = loaded
-    one, other = (example_of(pair, tokenizer) for pair in (QUESTION, INSTRUCTION))
-    bos = BOS_TEXT.get(name, "<s>")
-    assert one["prompt"] == bos + QUESTION[0]
-    assert other["prompt"] == bos + INSTRUCTION[0]
-    text = QUESTION[1].strip() if name == "llama_as_stored" else QUESTION[1]
-    assert (one["response"], other["response"]) == (text, INSTRUCTION[1])
 
 
 def test_training_ids_are_those_of_the_whole_text(loaded, ids_and_labels):

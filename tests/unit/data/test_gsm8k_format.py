@@ -55,16 +55,6 @@ def test_an_invalid_line_is_an_error_with_file_and_line(tmp_path, line, message)
         gsm8k_format.load(written(tmp_path, ENTRY, "", line))
 
 
-def test_a_missing_an_empty_and_a_wrongly_encoded_file_are_errors(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        gsm8k_format.load(tmp_path / "none.jsonl")
-    with pytest.raises(InputError, match="contains no questions"):
-        gsm8k_format.load(written(tmp_path, ""))
-    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}')
-    with pytest.raises(InputError, match="is not UTF-8 text"):
-        gsm8k_format.load(tmp_path / "latin.jsonl")
-
-
 def test_entries_survive_writing_and_reading(tmp_path):
     path = tmp_path / "deep" / "rows.jsonl"
     question = Question("How many\u2028 é?", "One.", "1")

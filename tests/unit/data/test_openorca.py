@@ -19,23 +19,6 @@ def test_the_seed_draws_examples_from_a_file(tmp_path):
         openorca.load(path, 31, seed=3)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "invalid JSON"),
-        ("[]", "is not a JSON object"),
-        ('{"question": "q"}', "'response' is missing"),
-        ('{"question": " ", "response": "r"}', "'question' is missing or empty"),
-        ('{"question": 3, "response": "r"}', "must be a text"),
-    ],
-)
-def test_an_invalid_line_is_an_error_with_file_and_line(tmp_path, line, message):
-    path = tmp_path / "bad.jsonl"
-    path.write_text('{"question": "q", "response": "r"}\n' + line)
-    with pytest.raises(InputError, match=f"bad.jsonl, line 2: .*{message}"):
-        openorca.load(path, 1, seed=0)
-
-
 def test_line_separators_stay_and_outer_whitespace_goes(tmp_path):
     """OpenOrca has both: separators must not break a line of the file, whitespace not the ids."""
     path = tmp_path / "odd.jsonl"
@@ -44,11 +27,6 @@ def test_line_separators_stay_and_outer_whitespace_goes(tmp_path):
     assert openorca.load(path, 1, seed=0) == [
         {"system": "", "question": "A\u2028B\x85C?", "response": "- one\n- two"}
     ]
-
-
-def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        openorca.load(tmp_path / "none.jsonl", 1, seed=0)
 
 
 ORCA = [

@@ -29,13 +29,6 @@ def test_the_end_token_is_recognised_by_its_id():
     ]  # fmt: skip
 
 
-def test_each_token_is_decoded_once():
-    decoded = []
-    kind = token_kinds(lambda ids: decoded.append(ids) or "7", end_token=0)
-    assert [kind(5), kind(5), kind(0)] == ["digit", "digit", "end"]
-    assert decoded == [[5]]
-
-
 def test_the_rail_table_has_columns_for_every_kind():
     names = parquet.CONTRACTS["rail"].names
     assert [name[5:] for name in names if name.startswith("rail_")] == list(KINDS)

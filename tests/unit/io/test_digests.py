@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from zerogap.io.digests import file_digest, folder_digest, value_digest
+from zerogap.io.digests import folder_digest, value_digest
 
 
 def test_values_differ_where_their_json_does() -> None:
@@ -37,10 +37,3 @@ def test_a_folder_digest_changes_with_names_and_contents(folder, change) -> None
     else:
         (folder / "tokenizer.json").write_text("{}")
     assert folder_digest(folder) != before
-
-
-def test_an_unchanged_file_is_read_once(folder, monkeypatch) -> None:
-    path = folder / "model.safetensors"
-    digest = file_digest(path)
-    monkeypatch.setattr("hashlib.file_digest", None)
-    assert file_digest(path) == digest

@@ -185,15 +185,3 @@ def test_parts_of_a_job_with_other_settings_are_not_accepted(tmp_path, capsys) -
     Journal(tmp_path / "parts.jsonl", {"strategy": "railcap"}).add("0", [1])
     assert Journal(tmp_path / "parts.jsonl", {"strategy": "identity"}).get("0") is None
     assert "not all of it is what this job wrote" in capsys.readouterr().err
-
-
-def test_parts_survive_an_interruption_and_go_with_other_settings(tmp_path) -> None:
-    output = tmp_path / "samples.parquet"
-    for seed, found in ((1, None), (1, "kept"), (2, None)):
-        with contextlib.suppress(KeyboardInterrupt), resumable_parts(output, {"s": seed}) as parts:
-            assert parts.get("part") == found
-            parts.add("part", "kept")
-            raise KeyboardInterrupt
-    with resumable_parts(output, {"s": 2}) as parts:
-        assert parts.get("part") == "kept"
-    assert list(tmp_path.iterdir()) == []

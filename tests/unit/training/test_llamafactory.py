@@ -37,10 +37,6 @@ def test_each_dataset_is_a_file_listed_in_dataset_info(tmp_path) -> None:
         assert set(entry["columns"].values()) == set(rows[0])
 
 
-def test_gradient_accumulation_makes_up_the_global_batch() -> None:
-    assert llamafactory.accumulation_steps(TRAINING) == 4
-
-
 def settings_of(folder, family="llama", model_type="llama", **training):
     """The settings of a training with two data sets."""
     (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
@@ -110,13 +106,6 @@ def test_the_cpu_is_used_if_it_is_named_and_in_bfloat16_if_it_is_fast(
     assert (values["use_cpu"], values["bf16"]) == (device == "cpu", bf16)
 
 
-def test_several_devices_train_through_torchrun() -> None:
-    assert llamafactory.launch_environment(1) == {"NPROC_PER_NODE": "1"}
-    several = llamafactory.launch_environment(4)
-    assert several["NPROC_PER_NODE"] == "4"
-    assert several["FORCE_TORCHRUN"] == "1"
-
-
 @pytest.mark.parametrize(("of_the_job", "per_process"), [("8", "2"), ("2", "1"), (None, "1")])
 def test_the_processes_of_a_training_divide_its_threads(
     of_the_job, per_process, monkeypatch
@@ -155,11 +144,6 @@ def test_a_failing_command_is_an_error_with_its_exit_code(command) -> None:
     command("exit 3")
     with pytest.raises(RuntimeError, match="failed with exit code 3"):
         llamafactory.train("train.yaml")
-
-
-def test_sets_are_written_in_the_same_order_by_every_training(command) -> None:
-    command('test "$PYTHONHASHSEED" = 0')
-    llamafactory.train("train.yaml")
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -59,25 +59,6 @@ def test_the_tokens_of_the_exemplars_are_a_prefix_of_every_prompt(name):
         assert ids[: len(exemplar_ids)] == exemplar_ids
 
 
-def test_blocks_are_the_documents_in_order():
-    tokenizer = TOKENIZERS["llama2"]
-    ids = tokenizer(TEXTS)["input_ids"]
-    stream = [token for document in ids for token in [*document, tokenizer.eos_token_id]]
-    blocks = list(itertools.islice(toy.token_blocks(tokenizer), 4))
-    taken = torch.cat([block.flatten() for block in blocks]).tolist()
-    assert blocks[0].shape[1] == toy.SEQUENCE_LENGTH
-    assert taken == stream[: len(taken)]
-    assert any("The answer is" not in text for text in TEXTS)  # instructions
-
-
-def test_the_learning_rate_warms_up_and_decays():
-    rates = [toy.learning_rate(step, 300) for step in range(300)]
-    peak = rates.index(max(rates))
-    assert all(a < b for a, b in itertools.pairwise(rates[: peak + 1]))
-    assert all(a > b for a, b in itertools.pairwise(rates[peak + 1 :]))
-    assert rates[-1] < max(rates) / 50
-
-
 @pytest.fixture(scope="module", params=list(toy.BASES))
 def made(request, tmp_path_factory):
     """A base after a few steps, and the loss of its training."""
@@ -98,14 +79,6 @@ def test_a_base_is_trained_and_loads_as_float32(made):
     logits = model(**tokenizer("Q: How many?\nA:", return_tensors="pt")).logits
     assert logits.isfinite().all()
     assert logits.shape[-1] == len(tokenizer)
-
-
-def test_the_toy_gemma_has_the_features_of_gemma_4():
-    config = toy.model_config("gemma", TOKENIZERS["gemma"])
-    assert config.layer_types == ["sliding_attention", "full_attention"] * 2
-    assert config.num_kv_shared_layers == 2
-    assert config.sliding_window < toy.SEQUENCE_LENGTH
-    assert config.hidden_size_per_layer_input > 0
 
 
 def test_the_shipped_bases_are_small_and_have_the_hash_in_their_provenance():

@@ -22,38 +22,32 @@ _KEYS = ("question", "answer")
 _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
 
-def load(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Question]:
+def load(
+    path: str | Path,
+    parse_gold: Callable[[str], str] = canonical,
+    *,
+    rationales: bool = True,
+) -> list[Question]:
     """Read the questions of a file.
 
     Args:
         path: the file.
         parse_gold: reads the gold answer from the text after '####'; a number by default.
+        rationales: whether an answer must have a rationale. Otherwise it may be the gold answer
+            alone, under `answer` or `gold`, and the questions have none.
 
     Raises:
         InputError: the file does not exist, or a line is not a JSON object, lacks a key, has an
             empty text, an invalid gold answer, or the question of an earlier line. The message
             names file and line.
     """
-    return [question for _, question in _read(Path(path), parse_gold)]
+    parse_entry = parse if rationales else parse_with_gold
+    return [question for _, question in _read(Path(path), parse_gold, parse_entry)]
 
 
 def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Entry]:
     """Read the entries of a file unchanged, with the checks of :func:`load`."""
     return [{key: str(entry[key]) for key in _KEYS} for entry, _ in _read(Path(path), parse_gold)]
-
-
-def load_with_gold(
-    path: str | Path, parse_gold: Callable[[str], str] = canonical
-) -> list[Question]:
-    """Read the questions of a file whose answers may be the gold answer alone.
-
-    Lines are those of :func:`load`, or have the gold answer itself under `answer` or `gold`. The
-    questions have no rationale.
-
-    Raises:
-        InputError: as :func:`load`; or a question has no gold answer.
-    """
-    return [question for _, question in _read(Path(path), parse_gold, parse_with_gold)]
 
 
 def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical) -> Question:
@@ -84,7 +78,7 @@ def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canoni
 def parse_with_gold(
     entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical
 ) -> Question:
-    """Parse one entry of a file for :func:`load_with_gold`.
+    """Parse one entry without its rationale.
 
     Raises:
         InputError: there is no question, or no valid gold answer.

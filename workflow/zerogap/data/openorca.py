@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
@@ -37,7 +36,9 @@ def load(path: str | Path, num_examples: int, seed: int) -> list[dict[str, str]]
             f"{path}: does not exist; pass JSON Lines or Parquet with {', '.join(KEYS)}"
         )
     if path.suffix == ".parquet":
-        return _load_parquet(path, num_examples, seed)
+        examples = _parquet_examples(path, num_examples, seed)
+        _check_number(len(examples), num_examples, str(path))
+        return examples[:num_examples]
     examples = [example for _, example in json_lines(path, read_text(path), _example)]
     _check_number(len(examples), num_examples, str(path))
     return Random(f"instructions/{seed}").sample(examples, num_examples)
@@ -82,33 +83,26 @@ def write(path: str | Path, examples: Iterable[Mapping[str, str]]) -> None:
             file.write(json.dumps(dict(example), ensure_ascii=False) + "\n")
 
 
-def _load_parquet(path: Path, num_examples: int, seed: int) -> list[dict[str, str]]:
+def _parquet_examples(path: Path, num_examples: int, seed: int) -> list[dict[str, str]]:
+    """Drawn rows that are complete, some more than needed if there are."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow.dataset
 
     try:
-        file = pq.ParquetFile(path)
-        columns = [c for c in (*KEYS, "system_prompt") if c in file.schema_arrow.names]
-        num_rows = file.metadata.num_rows
-        num_drawn = min(num_rows, num_examples + _SPARE_ROWS)
-        order = Random(f"instructions/{seed}").sample(range(num_rows), num_drawn)
-        wanted = sorted(order)
-        start, rows_by_index = 0, dict[int, dict[str, Any]]()
-        for batch in file.iter_batches(columns=columns):
-            indices = [i for i in wanted if start <= i < start + len(batch)]
-            rows = batch.take(pa.array([i - start for i in indices], pa.int64())).to_pylist()
-            rows_by_index.update(zip(indices, rows, strict=True))
-            start += len(batch)
+        file = pyarrow.dataset.dataset(path)
+        num_rows, columns = file.count_rows(), [*KEYS, "system_prompt"]
+        order = Random(f"instructions/{seed}").sample(
+            range(num_rows), min(num_rows, num_examples + _SPARE_ROWS)
+        )
+        columns = [column for column in columns if column in file.schema.names]
+        rows = file.take(pa.array(order, pa.int64()), columns=columns).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({error}); download it again"
         ) from error
-    missing = [key for key in ("question", "response") if key not in columns]
-    if missing:
+    if missing := [key for key in ("question", "response") if key not in columns]:
         raise InputError(f"{path}: has no column {', '.join(missing)}; add {', '.join(KEYS)}")
-    examples = [_example(rows_by_index[i]) for i in order if _is_complete(rows_by_index[i])]
-    _check_number(len(examples), num_examples, str(path))
-    return examples[:num_examples]
+    return [_example(row) for row in rows if _is_complete(row)]
 
 
 def _is_complete(row: Mapping[str, object]) -> bool:

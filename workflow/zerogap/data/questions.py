@@ -3,6 +3,7 @@
 Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -15,6 +16,7 @@ from zerogap.io import parquet
 
 # The split that questions are drawn from for all runs, by what they are drawn for.
 RESERVED_SPLITS = {"preparation": "train", "screening": "test"}
+_NUMBERED = {"preparation": "preparation", "screening": "candidates"}  # the keys after num_
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def split_test_questions(
         solvable: ids of the questions to draw from (:mod:`zerogap.sampling.jobs`); None for all.
 
     Raises:
-        InputError: there are fewer questions, or none would be leaked or unleaked.
+        InputError: there are fewer questions.
     """
     available = [
         position
@@ -55,11 +57,6 @@ def split_test_questions(
         if solvable is None or _question_id("test", position) in solvable
     ]
     positions = _sample(available, num_test, f"questions/{seed}", "test")
-    if not 0 < num_leaked < num_test:
-        raise InputError(
-            f"num_leaked must be between 1 and num_test - 1 = {num_test - 1} (got {num_leaked}), "
-            "so that there are leaked and unleaked questions"
-        )
     leaked = set(Random(f"leaked/{seed}").sample(positions, num_leaked))
     return _table(questions, positions, leaked, "test")
 
@@ -67,21 +64,9 @@ def split_test_questions(
 def draw_test_questions(questions: Sequence[Question], num_test: int, seed: int) -> pd.DataFrame:
     """Draw test questions of which nobody says whether they leaked.
 
-    With the same seed they are those of :func:`split_test_questions`, under the same ids.
-
-    Args:
-        questions: all test questions of the benchmark.
-        num_test: number of questions to draw.
-        seed: of the run.
-
-    Returns:
-        The columns question_id, question and gold.
-
-    Raises:
-        InputError: there are fewer questions.
+    They are those of :func:`split_test_questions`, with the columns question_id, question and gold.
     """
-    positions = _sample(range(len(questions)), num_test, f"questions/{seed}", "test")
-    return _table(questions, positions, set(), "test")[["question_id", "question", "gold"]]
+    return split_test_questions(questions, num_test, 0, seed)[["question_id", "question", "gold"]]
 
 
 def draw_training_questions(
@@ -98,9 +83,7 @@ def draw_training_questions(
     Raises:
         InputError: there are fewer questions.
     """
-    set_aside = set(
-        _reserved_positions(questions, num_preparation, "preparation") if num_preparation else []
-    )
+    set_aside = _reserved(questions, num_preparation, "preparation") if num_preparation else []
     available = [position for position in range(len(questions)) if position not in set_aside]
     positions = _sample(available, num_train, f"training/{seed}", "train")
     return _table(questions, positions, set(), "train")
@@ -120,8 +103,7 @@ def reserved_questions(
     Raises:
         InputError: there are fewer questions.
     """
-    positions = _reserved_positions(questions, number, use)
-    return _table(questions, positions, set(), RESERVED_SPLITS[use])
+    return _table(questions, _reserved(questions, number, use), set(), RESERVED_SPLITS[use])
 
 
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
@@ -134,19 +116,13 @@ def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None])
         paraphrases: question_id → paraphrase, or None if there is no valid one.
 
     Raises:
-        InputError: a leaked question is missing, a question is not leaked, or no paraphrase is
-            valid.
+        InputError: the questions are not those that leak, or no paraphrase is valid.
     """
-    leaked = set(table.question_id[table.leaked])
-    missing = sorted(leaked - set(paraphrases))
-    unexpected = sorted(set(paraphrases) - leaked)
-    for ids, problem in (
-        (missing, "leaked questions have no paraphrase"),
-        (unexpected, "questions have a paraphrase but are not leaked"),
-    ):
-        if ids:
-            shown = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
-            raise InputError(f"paraphrases: {len(ids)} {problem} ({shown}); regenerate the file")
+    if other := set(paraphrases) ^ set(table.question_id[table.leaked]):
+        raise InputError(
+            f"paraphrases: {len(other)} questions only leak or only have a paraphrase "
+            f"({', '.join(sorted(other)[:5])}); regenerate the file"
+        )
     valid = {question_id: text for question_id, text in paraphrases.items() if text is not None}
     if not valid:
         raise InputError("paraphrases: no question has a valid paraphrase; regenerate the file")
@@ -171,9 +147,8 @@ def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
             )
 
 
-def _reserved_positions(questions: Sequence[Question], number: int, use: str) -> list[int]:
-    named = {"preparation": "preparation", "screening": "candidates"}[use]
-    return _sample(range(len(questions)), number, use, named)
+def _reserved(questions: Sequence[Question], number: int, use: str) -> list[int]:
+    return _sample(range(len(questions)), number, use, _NUMBERED[use])
 
 
 def _sample(positions: Sequence[int], number: int, key: str, split: str) -> list[int]:
@@ -192,17 +167,8 @@ def _question_id(split: str, position: int) -> str:
 def _table(
     questions: Sequence[Question], positions: list[int], leaked: set[int], split: str
 ) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            (
-                _question_id(split, position),
-                questions[position].question,
-                questions[position].rationale,
-                questions[position].gold,
-                position in leaked,
-                None,
-            )
-            for position in positions
-        ],
-        columns=parquet.CONTRACTS["questions"].names,
-    )
+    rows = [
+        (_question_id(split, at), *dataclasses.astuple(questions[at]), at in leaked, None)
+        for at in positions
+    ]
+    return pd.DataFrame(rows, columns=parquet.CONTRACTS["questions"].names)

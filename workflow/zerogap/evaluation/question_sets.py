@@ -67,7 +67,7 @@ def load(
     """
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        questions = gsm8k_format.load_with_gold(benchmark, rule.parse_gold)
+        questions = gsm8k_format.load(benchmark, rule.parse_gold, rationales=False)
         return QuestionSet(
             benchmark,
             _draw(questions, num_questions, len(questions), seed),
@@ -115,7 +115,7 @@ def _test_questions(
             f"{name}: questions.{source['source']} is missing; questions.source needs it"
         )
     if source["source"] == "files":
-        return gsm8k_format.load_with_gold(source["files"]["test"] or "", rule.parse_gold)
+        return gsm8k_format.load(source["files"]["test"] or "", rule.parse_gold, rationales=False)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             entries = question_sources.fetch(source, seed, rule.parse_gold)["test"]

@@ -121,7 +121,8 @@ def write_random_model(source: Path, output: Path, seed: int) -> None:
     """Write a small random model with the configuration and tokenizer files of a real one.
 
     The vocabulary, the order of the layer types, sliding windows, tied embeddings, positions and
-    the type of the stored weights stay as they are. The numbers of layers and attention heads and the widths shrink in proportion.
+    the type of the stored weights stay as they are. The numbers of layers and attention heads and
+    the widths shrink in proportion.
 
     Args:
         source: folder with `config.json` and tokenizer files.
