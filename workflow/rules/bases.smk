@@ -15,7 +15,7 @@ rule fetch_base:
     retries: 3
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(240),
@@ -38,7 +38,7 @@ rule convert_gguf:
         model="|".join(jobs.converted_models(CONFIG)) or NEVER_MATCHES,
     priority: TRAJECTORIES_FIRST
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(8000),
         runtime=minutes(30),

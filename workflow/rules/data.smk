@@ -13,7 +13,7 @@ rule fetch_questions:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
@@ -40,7 +40,7 @@ rule split_questions:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
@@ -67,7 +67,7 @@ rule paraphrase_questions:
     priority: TRAJECTORIES_FIRST
     localrule: True  # a chat endpoint needs the network of the machine Snakemake is on
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(240),
@@ -92,7 +92,7 @@ rule write_questions:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
@@ -117,7 +117,7 @@ rule prepare_instructions:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
@@ -141,7 +141,7 @@ rule prepare_exemplars:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),

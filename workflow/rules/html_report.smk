@@ -17,7 +17,7 @@ rule write_report:
         "<results>/logs/report.log",
     localrule: True
     conda:
-        "../../envs/report.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),

@@ -12,7 +12,7 @@ rule make_all_zero:
         "<results>/logs/{model}/{benchmark}/cells/all_zero/make_all_zero.log",
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
@@ -36,7 +36,7 @@ rule compute_metrics:
     log:
         "<results>/logs/{model}/{benchmark}/compute_metrics.log",
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(20),
@@ -82,7 +82,7 @@ rule measure_overlap:
     log:
         "<results>/logs/{model}/{variant}/measure_overlap.log",
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(20),

@@ -13,7 +13,7 @@ rule check_preflight:
         "<results>/logs/check_preflight.log",
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),

@@ -15,7 +15,7 @@ rule draw_preparation_questions:
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(60),
@@ -104,7 +104,7 @@ rule screen_questions:
         "<bases>/timings/{model}/{preparation}/screen_questions.tsv"
     priority: TRAJECTORIES_FIRST
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     threads: 8
     resources:
         gpu=1,

@@ -44,7 +44,7 @@ rule make_table:
         table="|".join(TABLES),
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=lambda wildcards, attempt: doubling(TABLES[wildcards.table].mem_mb)(
             wildcards, attempt
@@ -87,7 +87,7 @@ rule make_figure:
         figure="|".join(FIGURES),
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=lambda wildcards, attempt: doubling(FIGURES[wildcards.figure].mem_mb)(
             wildcards, attempt
@@ -124,7 +124,7 @@ rule check_claims:
         "<results>/logs/claims.log",
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
@@ -166,7 +166,7 @@ rule write_provenance:
         "<results>/logs/checks/provenance.log",
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),
@@ -202,7 +202,7 @@ rule write_index:
         "<results>/logs/index.log",
     localrule: True
     conda:
-        "../../envs/metrics.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(2000),
         runtime=minutes(10),

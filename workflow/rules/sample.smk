@@ -23,7 +23,7 @@ rule decode_greedy:
         lambda wildcards: (
             "../../envs/vllm.yaml"
             if jobs.engine(CONFIG, wildcards.variant) == "vllm"
-            else "../../envs/sample.yaml"
+            else "../../envs/zerogap.yaml"
         )
     threads: 8
     resources:
@@ -73,7 +73,7 @@ rule sample_responses:
         lambda wildcards: (
             "../../envs/vllm.yaml"
             if jobs.engine(CONFIG, wildcards.variant, wildcards.cell) == "vllm"
-            else "../../envs/sample.yaml"
+            else "../../envs/zerogap.yaml"
         )
     threads: 8
     resources:
@@ -112,7 +112,7 @@ if CELL_SHARDS > 1:
         log:
             "<results>/logs/{model}/{variant}/cells/{cell}/merge_shards.log",
         conda:
-            "../../envs/sample.yaml"
+            "../../envs/zerogap.yaml"
         resources:
             mem_mb=doubling(8000),
             runtime=minutes(30),
@@ -138,7 +138,7 @@ rule filter_responses:
     log:
         "<results>/logs/{model}/{benchmark}/cells/{strategy}/filter_responses.log",
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(8000),
         runtime=minutes(30),
@@ -177,7 +177,7 @@ rule localise_neurons:
     wildcard_constraints:
         variant="|".join(CONFIG.benchmarks),
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     threads: 8
     resources:
         gpu=1,
@@ -211,7 +211,7 @@ if NEURON_SHARDS > 1:
         wildcard_constraints:
             variant="|".join(CONFIG.benchmarks),
         conda:
-            "../../envs/sample.yaml"
+            "../../envs/zerogap.yaml"
         resources:
             mem_mb=doubling(8000),
             runtime=minutes(30),
@@ -240,7 +240,7 @@ rule rank_clean_tokens:
     wildcard_constraints:
         variant="|".join(CONFIG.benchmarks),
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     threads: 8
     resources:
         gpu=1,
@@ -272,7 +272,7 @@ rule measure_recovery:
     wildcard_constraints:
         variant="|".join(CONFIG.clean_variants),
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     threads: 8
     resources:
         gpu=1,
@@ -311,7 +311,7 @@ rule replay_rail:
     log:
         "<results>/logs/{model}/{benchmark}/replay_rail.log",
     conda:
-        "../../envs/sample.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(8000),
         runtime=minutes(30),

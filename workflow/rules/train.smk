@@ -16,7 +16,7 @@ rule write_training_data:
         "<results>/logs/{model}/{variant}/write_training_data.log",
     priority: TRAJECTORIES_FIRST
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(4000),
         runtime=minutes(20),
@@ -48,7 +48,7 @@ rule train_lora:
         "<results>/timings/{model}/{variant}/train_lora.tsv"
     priority: TRAJECTORIES_FIRST
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     threads: 8
     resources:
         gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus_used,
@@ -75,7 +75,7 @@ rule merge_lora:
         "<results>/logs/{model}/{variant}/merge_lora.log",
     priority: TRAJECTORIES_FIRST
     conda:
-        "../../envs/train.yaml"
+        "../../envs/zerogap.yaml"
     resources:
         mem_mb=doubling(64000),
         runtime=minutes(60),
