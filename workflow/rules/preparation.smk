@@ -4,14 +4,16 @@ Runs share the results.
 """
 
 
-rule draw_preparation_questions:
-    """Draw the questions on which a base is prepared."""
+rule draw_questions:
+    """Draw the questions that a base is prepared on, or the candidates for its screening."""
     input:
         lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
     output:
-        "<bases>/{model}/{preparation}/questions.parquet",
+        "<bases>/{model}/{preparation}/{drawn}.parquet",
     log:
-        "<bases>/logs/{model}/{preparation}/draw_preparation_questions.log",
+        "<bases>/logs/{model}/{preparation}/draw_{drawn}.log",
+    wildcard_constraints:
+        drawn="questions|candidates",
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
@@ -20,9 +22,9 @@ rule draw_preparation_questions:
         mem_mb=doubling(4000),
         runtime=minutes(60),
     params:
-        parameters=values("draw_preparation_questions"),
+        parameters=values("draw_questions"),
     message:
-        "Questions that prepare the base of {wildcards.model}"
+        "{wildcards.drawn} of the prepared base of {wildcards.model}"
     shell:
         "python workflow/scripts/draw_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -78,17 +80,6 @@ use rule merge_lora as merge_preparation with:
         parameters=values("merge_preparation"),
     message:
         "Prepared base of {wildcards.model}"
-
-
-use rule draw_preparation_questions as draw_screening_questions with:
-    output:
-        "<bases>/{model}/{preparation}/candidates.parquet",
-    log:
-        "<bases>/logs/{model}/{preparation}/draw_screening_questions.log",
-    params:
-        parameters=values("draw_screening_questions"),
-    message:
-        "Questions on which the prepared base of {wildcards.model} is screened"
 
 
 rule screen_questions:

@@ -14,12 +14,12 @@ from zerogap.strategies.registry import BUILT_IN, RAIL_N
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
 BASES = f"results/{BASES_FOLDER}"
 PREPARATION = (
-    "draw_preparation_questions",
+    "draw_questions",
     "write_preparation_data",
     "train_preparation",
     "merge_preparation",
 )
-SCREENING = ("draw_screening_questions", "screen_questions")
+SCREENING = ("draw_questions", "screen_questions")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
 _MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}

@@ -22,8 +22,6 @@ from zerogap.strategies.registry import BUILT_IN
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
-    "draw_preparation_questions": "draw_questions",
-    "draw_screening_questions": "draw_questions",
     "write_preparation_data": "write_training_data",
     "train_preparation": "train_lora",
     "merge_preparation": "merge_lora",
@@ -81,10 +79,10 @@ def code(script: str, *modules: str, without: tuple[str, ...] = ()) -> str:
 
 def preparation_folder(config: Config, model: str) -> str:
     """The folder of a prepared base, named by the values it is made with: runs can share it."""
-    entry, rules = config.models[model], list(jobs.PREPARATION)
+    entry = config.models[model]
+    values = [_preparation_job(config, rule, model) for rule in jobs.PREPARATION]
     if model in jobs.screening_models(config):
-        rules += jobs.SCREENING
-    values = [_preparation_job(config, rule, model) for rule in rules]
+        values += [_preparation_job(config, rule, model, "candidates") for rule in jobs.SCREENING]
     digest = value_digest([entry.base, entry.revision, values])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
 
@@ -142,15 +140,17 @@ def _base_job(config: Config, rule: str, model: str) -> Parameters:
     return {"repository": entry.base, "revision": entry.revision or "main"}
 
 
-def _preparation_job(config: Config, rule: str, model: str, preparation: str = "") -> Parameters:
+def _preparation_job(
+    config: Config, rule: str, model: str, drawn: str = "questions", preparation: str = ""
+) -> Parameters:
     values = config.preparation_for(model)
     benchmark = config.benchmarks[values.benchmark]
     seed, metadata = {"seed": PREPARATION_SEED}, {"model": model, "variant": values.name}
     questions = {"metadata": {"benchmark": values.benchmark}, **_questions(benchmark), **seed}
     match rule:
-        case "draw_preparation_questions":
+        case "draw_questions" if drawn == "questions":
             return questions | {"use": "preparation", "num_questions": benchmark.num_preparation}
-        case "draw_screening_questions":
+        case "draw_questions":
             number = config.screening_for(model).num_candidates
             return questions | {"use": "screening", "num_questions": number}
         case "screen_questions":
