@@ -220,7 +220,7 @@ def test_no_rule_asks_for_more_time_than_max_runtime(name):
 @pytest.mark.parametrize("name", rule_texts())
 def test_every_rule_is_named_like_its_script(name):
     scripts = set(re.findall(r"scripts/(\w+)\.py", rule_texts()[name]))
-    expected = {"write_report": set(), "draw_preparation_questions": {"draw_questions"}}
+    expected = {"write_report": set()}
     assert scripts == expected.get(name, {name})
 
 
