@@ -1,5 +1,7 @@
 """Extraction rules: lm_eval's own, the project's, a user's, and their agreement."""
 
+import sys
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -134,6 +136,42 @@ def test_a_user_function_is_an_extraction_rule(tmp_path, monkeypatch):
     assert letter.parse_gold(" B\n") == "B"
     with pytest.raises(InputError, match="empty"):
         letter.parse_gold(" ")
+
+
+def test_what_follows_the_thinking_is_graded_by_any_rule():
+    thought = "<think>The answer is 3. </think>The answer is 18. "
+    assert not RULES["gsm8k_cot/strict-match"].grade(thought, "18").correct
+    assert extraction_rule("thinking/gsm8k_cot/strict-match").grade(thought, "18").correct
+    for name, answer in (
+        ("numeric", "3"),
+        ("thinking/numeric", "3"),
+        ("opened-thinking/numeric", None),
+    ):
+        assert extraction_rule(name).name == name
+        assert extraction_rule(name).grade("So the answer is 3", "3").answer == answer
+
+
+@pytest.mark.parametrize("gold", ["None", "7/2", "1.6e+16"])
+def test_gold_answers_that_lm_eval_compares_as_texts_are_accepted(gold):
+    assert all(rule.accepts_gold(gold) for rule in RULES.values())
+    assert RULES["numeric"].grade(f"The answer is {gold}.", gold).correct
+    # The filters of lm_eval find no words, fractions or exponents.
+    assert not RULES["flexible-extract"].grade(f"The answer is {gold}.", gold).correct
+
+
+def test_math_verify_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    with pytest.raises(InputError, match=r"math-verify needs .* pip install math-verify"):
+        extraction_rule("math-verify")
+
+
+def test_math_verify_compares_expressions():
+    pytest.importorskip("math_verify")
+    rule = extraction_rule("math-verify")
+    gold = rule.parse_gold("\\frac{\\sqrt{2}}{2}")
+    assert rule.grade("So it is $\\boxed{\\frac{1}{\\sqrt{2}}}$.", gold).correct
+    assert not rule.grade("So it is $\\boxed{\\sqrt{2}}$.", gold).correct
+    assert rule.grade("", gold).answer is None
 
 
 def test_an_unknown_rule_is_an_error():

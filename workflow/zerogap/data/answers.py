@@ -1,52 +1,104 @@
 """The numeric answer of a response, and when two answers are the same.
 
-Numbers are compared exactly, as decimals without a size limit: '18', '18.00', '$18', '18.' and
-'+18' are the same number, '18,000' is 18000, and '5%' is 5. A stated answer (after 'The answer is'
-or '####') may also be grouped by spaces, have an exponent or be a fraction: '18 000', '1.8e4' and
-'36000/2' are 18000. Of 'The answer is 3 * 6 = 18', the answer is what the last '=' of the sentence
-gives.
+Numbers are compared exactly, without a size limit: '18', '18.00', '$18', '18.', '+18', '36/2' and
+'1.8e1' are the same number, '18,000' is 18000, and '5%' is 5. The grammar, after markup and LaTeX
+(:mod:`zerogap.data.plain_text`):
+
+    response  = text up to the next question, without thinking
+    answer    = statement, else "####" number, else boxed{statement}, else the last number
+    statement = "the answer is" and the rest of its sentence
+    value     = of the first clause of the sentence with a number: what its last "=" gives,
+                else its first number
+    number    = [sign] [currency] digits [exponent] ["/" digits]; digits may be grouped
+
+So words, currencies and `x =` in front of the number are skipped, and of "the answer is 3 * 6 = 18,
+for x = 2" the answer is 18. If a sentence has no number, the next statement is read.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
+from zerogap.data.plain_text import FRACTION_SLASH, plain, without_thinking
 from zerogap.errors import InputError
 
-DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+NO_SOLUTION = "None"  # the gold answer of questions without a solution, as in GSM-Plus
+
+
+def _grouped(separators: str) -> str:
+    return rf"[0-9]{{1,3}}(?:{separators}[0-9]{{3}})+(?![0-9])(?:\.[0-9]+)?"
+
+
+DIGITS = rf"{_grouped(',')}|[0-9]+(?:\.[0-9]+)?|\.[0-9]+"
+_NARROW = "\u00a0\u2007\u2009\u202f"  # spaces that only separate groups of digits
+_DASHES = "-−‐‑‒–—－"  # all stand for a minus sign; first in a set of characters
+_CURRENCY = "$£€¥₹"
+_APOSTROPHES = "'’"
+_SIMPLE = rf"{_grouped(f'[,{_APOSTROPHES}{_NARROW}]')}|{DIGITS}"
 # A minus sign belongs to the number unless something before it can be subtracted from.
-_SIGN = r"(?:(?<![\w.)])[-−])?(?:[$£€]\s?[-−]?)?"
-_NUMBER = rf"{_SIGN}(?:{DIGITS})"
-_SPACED = r"[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
-_STATED = (
-    rf"(?P<number>{_SIGN}(?:{_SPACED}|{DIGITS}))(?:e(?P<exponent>[-+]?[0-9]{{1,3}})(?![0-9]))?"
-    r"(?:\s?/\s?(?P<denominator>[0-9]+(?![0-9.,]*[0-9])))?"
+_MINUS = rf"(?<![\w.)])[{_DASHES}]"
+# The last number of a text: neither a space nor "/" says that two numbers are one.
+_ANY = re.compile(
+    rf"(?:{_MINUS})?(?:[{_CURRENCY}]\s?[{_DASHES}]?)?"
+    rf"(?:(?:[0-9]+ [0-9]+|[0-9]*\.?[0-9]+){FRACTION_SLASH}[0-9]+|{_SIMPLE})"
 )
-# A calculation up to the last "=" of its sentence. Periods and commas are part of numbers only.
-_CALCULATION = r"\s*[$£€(−-]*[0-9](?:[^\n.,;]|[.,](?=[0-9]))*="
-_OPERATION = r"\s?[-+−*/×÷x]\s?[0-9($]"  # "18 = 3 * 6" does not state 3
-_THE_ANSWER_IS = re.compile(
-    rf"\bthe answer is:?(?P<equals>{_CALCULATION})?\s*(?>{_STATED})(?(equals)(?!{_OPERATION}))",
+_STATED = re.compile(
+    rf"(?P<sign>{_MINUS})?(?<![\w.])(?:[{_CURRENCY}]+\s?(?P<inner>[{_DASHES}])?)?"
+    rf"(?P<number>{_grouped(f'[ {_NARROW}]')}|[0-9]+(?= [0-9]+\s?[/{FRACTION_SLASH}])|{_SIMPLE})"
+    r"(?:e(?P<exponent>[-+]?[0-9]{1,3})(?![0-9])"
+    rf"|\s?[×x*·]\s?10\^\(?(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])\)?)?"
+    rf"(?: (?P<above>[0-9]+)(?=\s?[/{FRACTION_SLASH}]))?"
+    rf"(?:\s?[/{FRACTION_SLASH}]\s?(?P<below>[0-9]+(?![0-9.,]*[0-9])))?",
     re.IGNORECASE,
 )
-_HASH = re.compile(rf"####\s*{_STATED}", re.IGNORECASE)
-_ANY = re.compile(_NUMBER)
 # In the reversed text: its last digit, and everything before that could be in the same number.
-_REVERSED_END = re.compile(r"[0-9][0-9.,$£€\s−-]*")
-_MAX_FRACTION_DIGITS = 4000  # Python converts no longer texts to integers
-_NEXT_QUESTION = re.compile(r"\sQ:|\n\s*\nQuestion:")
-_WHOLE = re.compile(r"([-+−]?)[$£€]?([-−]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
+_REVERSED_END = re.compile(rf"[0-9][{_DASHES}0-9.,{_APOSTROPHES}{_CURRENCY}{FRACTION_SLASH}\s]*")
+
+_THE_ANSWER_IS = re.compile(
+    r"\b(?:the|our|my)\s+(?:(?:final|correct|exact|total|numerical)\s+)*answer"
+    r"(?:\s+to\s[^.?!\n]{1,80}?)?\s+is\b(?!\s+not\b)|\bfinal\s+answer\s*:",
+    re.IGNORECASE | re.ASCII,
+)
+_MAX_ADJECTIVES = 60  # characters from "the" to "answer"
+_ABBREVIATION = re.compile(r"\b(approx|ca|i\.e|e\.g|rs|no|nr|est)\.(?=\s)", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"\n(?!\s*[=≈])|[.!?](?=[\s\"')\]»”]|$)")
+_CLAUSE_END = re.compile(
+    r",(?![0-9])|;|\s\(?(?:since|because|when|where|while|if|assuming|given)\b"
+    # "for x = 2", or "(x = 2)" behind a number
+    r"|\s(?:for|with|at|as|and|or)\s+[a-z]\w*\s*=|(?<=[0-9a-z])\s\((?=[^()0-9]*[a-z]\s*=)",
+    re.IGNORECASE,
+)
+_EQUALS = re.compile(r"[=≈]+")
+_OPERATION = re.compile(rf"\s?[{_DASHES}+*/×÷x]\s?[0-9($]")  # "18 = 3 * 6" does not state 3
+_OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s")
+_HASH = re.compile(
+    r"####[\s(\[\"'“:]*(?:[a-z]\w*\s*[=≈]\s*|about\s+|approximately\s+)?", re.IGNORECASE
+)
+_HEADING = re.compile(r"[.)] +[A-Z]")  # "#### 1. Count the eggs"
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
+
+_DRESS = r"[ \t>*_#`]*"
+_NEXT_QUESTION = re.compile(
+    r"\sQ:"
+    rf"|\n{_DRESS}(?:(?:next|new|another)\s+)?(?:q|question|problem|exercise)"
+    rf"(?:{_DRESS}[0-9]+{_DRESS}(?:[:.)]|\n)|{_DRESS}:)"
+    rf"|\n{_DRESS}(?:user|human|instruction){_DRESS}:"
+    r"|<\|(?:im_start|start_header_id)\|>\s*user|<\|user\|>|<start_of_turn>\s*user|\[INST\]",
+    re.IGNORECASE,
+)
+_MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
+_WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
 
 @dataclass(frozen=True)
 class Extraction:
     """A response's answer and what found it.
 
-    `answer` is a canonical number or None; `extractor` is "the_answer_is", "hash", "last_number"
-    or, if the text has no number, "none". A stated fraction without a finite decimal (1/3) is not
-    an answer.
+    `answer` is a canonical number, `NO_SOLUTION` or None; `extractor` is "the_answer_is", "hash",
+    "boxed", "last_number" or, if there is no answer, "none".
     """
 
     answer: str | None
@@ -54,80 +106,133 @@ class Extraction:
 
 
 def extract(text: str) -> Extraction:
-    """The first 'The answer is …', else the first '#### …', else the last number.
+    """The answer of a response, as in the grammar above.
 
-    If what the answer is said to be is a calculation, its value is what the last '=' gives.
-    A response that runs on into another question ("Q:", or "Question:" after an empty line) is
-    read up to there, unless there is no number before it.
+    A response that runs on into another question is read up to there, unless there is no number
+    before it.
     """
-    text = _without_next_question(text)
-    for extractor, find in (("the_answer_is", _find_the_answer_is), ("hash", _HASH.search)):
-        if match := find(text):
-            parts = match.group("number", "exponent", "denominator")
-            return Extraction(_stated_number(*parts), extractor)
-    number = _last_number(text)
-    if number:
-        return Extraction(canonical(number), "last_number")
+    raw = _without_next_question(without_thinking(text))
+    text = plain(raw)
+    found = None
+    if (start := text.lower().find("answer")) >= 0:
+        marks = _THE_ANSWER_IS.finditer(text, max(0, start - _MAX_ADJECTIVES))
+        found = _first(_statement(text[mark.end() :]) for mark in marks)
+    if found:
+        return Extraction(*found, "the_answer_is")
+    if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
+        return Extraction(*found, "hash")
+    if "\\" in raw and (found := _first(map(_statement, reversed(list(_boxes(raw)))))):
+        return Extraction(*found, "boxed")
+    if end := _REVERSED_END.search(text[::-1]):
+        # Numbers are read from the left, from where none can reach over.
+        number = _ANY.findall(text, len(text) - end.end())[-1]
+        fraction = _STATED.fullmatch(number) if FRACTION_SLASH in number else None
+        return Extraction(_value(fraction) if fraction else canonical(number), "last_number")
+    if _is_no_solution(text):
+        return Extraction(NO_SOLUTION, "the_answer_is")
     return Extraction(None, "none")
 
 
-# The three functions below look for plain texts first, because a file of responses has a million.
+# What a statement gives, if it gives anything: a number, NO_SOLUTION or, for 1/0, None.
+_Found = tuple[str | None]
+
+
+def _first(found: Iterable[_Found | None]) -> _Found | None:
+    return next(filter(None, found), None)
 
 
 def _without_next_question(text: str) -> str:
     """The text up to the next question, if it has a number; else the whole text."""
-    if "Q:" not in text and "Question:" not in text:
-        return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
-    return response if _ANY.search(response) else text
+    return response if re.search("[0-9]", response) else text
 
 
-def _find_the_answer_is(text: str) -> re.Match[str] | None:
-    """The first 'The answer is …'."""
-    if not text.isascii():  # re.IGNORECASE also takes ſ for s
-        return _THE_ANSWER_IS.search(text)
-    start = text.lower().find("the answer is")
-    return None if start < 0 else _THE_ANSWER_IS.search(text, start)
+def _statement(text: str) -> _Found | None:
+    """What the sentence at the beginning of the text states."""
+    sentence = _ABBREVIATION.sub(r"\1", text.lstrip().lstrip(":").lstrip())
+    sentence = _SENTENCE_END.split(sentence, maxsplit=1)[0]
+    if _is_no_solution(sentence):
+        return (NO_SOLUTION,)
+    for clause in _CLAUSE_END.split(sentence):
+        for side in reversed(_EQUALS.split(clause)):
+            match = _STATED.search(side)
+            if match and not (
+                _OPERATION.match(side, match.end()) or _OPERATOR.search(side[: match.start()])
+            ):
+                return (_value(match),)
+        if match := _STATED.search(clause):
+            return (_value(match),)
+    return None
 
 
-def _last_number(text: str) -> str | None:
-    """The last match of `_ANY`: numbers are read from the left, from where none can reach over."""
-    end = _REVERSED_END.search(text[::-1])
-    return _ANY.findall(text, len(text) - end.end())[-1] if end else None
+def _hash(text: str, start: int) -> _Found | None:
+    """The number directly behind "####"."""
+    match = _STATED.match(text, start)
+    if match and not _HEADING.match(text, match.end()):
+        return (_value(match),)
+    return (NO_SOLUTION,) if _is_no_solution(text[start:].partition("\n")[0]) else None
+
+
+def _boxes(text: str) -> Iterator[str]:
+    """The content of every box in plain text; one that is cut off reaches to the end."""
+    for match in _BOXED.finditer(text):
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        yield plain(text[match.end() : end - (not depth)])
+
+
+def _is_no_solution(text: str) -> bool:
+    return text.strip(" \n.:\"'").lower() == NO_SOLUTION.lower()
 
 
 @lru_cache(maxsize=2**16)  # answers repeat: a question has one gold answer and many responses
 def canonical(text: str) -> str:
     """A number in its canonical spelling: no grouping, currency, percent, plus or extra zeros.
 
+    A fraction without a finite decimal is reduced: "2/6" is "1/3".
+
     Raises:
-        InputError: the text is not a number.
+        InputError: the text is neither a number nor `NO_SOLUTION`.
     """
     bare = re.sub(r"\s", "", text).rstrip("%").rstrip(".")
     match = _WHOLE.fullmatch(bare)
-    if not match or not re.search(r"[0-9]", match[3]):
+    if match and re.search(r"[0-9]", match[3]):
+        negative = (match[1] in tuple(_DASHES)) != bool(match[2])
+        return _spelled(match[3].replace(",", ""), negative=negative)
+    stated = _STATED.fullmatch(plain(text).strip().strip("$").rstrip("%."))
+    value = _value(stated) if stated else NO_SOLUTION if _is_no_solution(text) else None
+    if value is None:
         raise InputError(f"{text!r} is not a number")
-    whole, _, fraction = match[3].replace(",", "").partition(".")
-    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    number = f"{whole}.{fraction}" if fraction else whole
-    negative = (match[1] in ("-", "−")) != bool(match[2])
-    return f"-{number}" if negative and number != "0" else number
+    return value
 
 
-def _stated_number(number: str, exponent: str | None, denominator: str | None) -> str | None:
-    plain = canonical(number)
-    if exponent:
-        plain = canonical(f"{Decimal(plain).scaleb(int(exponent)):f}")
-    if denominator is None:
-        return plain
-    if len(plain + denominator) > _MAX_FRACTION_DIGITS or not int(denominator):
+def _value(match: re.Match[str]) -> str | None:
+    """The canonical number of a match of `_STATED`; None if it is infinite or too long."""
+    number = re.sub(r"[^0-9.]", "", match["number"])
+    exponent, above, below = match["exponent"] or match["power"], match["above"], match["below"]
+    negative = bool(match["sign"]) != bool(match["inner"])
+    if not exponent and not below:
+        return _spelled(number, negative=negative)
+    if len(number + (above or "") + (below or "")) > _MAX_DIGITS or not int(below or 1):
         return None
-    value = Fraction(plain) / int(denominator)
+    power = int(re.sub(f"[{_DASHES}]", "-", exponent or "0"))
+    value = Fraction(number) * Fraction(10) ** power
+    value = value + Fraction(int(above), int(below)) if above else value / int(below or 1)
     if 10 ** value.denominator.bit_length() % value.denominator:
-        return None
+        return f"{'-' * negative}{value}"
     with localcontext() as exact:
         exact.prec = len(str(value.numerator)) + 4 * len(str(value.denominator)) + 1
-        return canonical(f"{Decimal(value.numerator) / value.denominator:f}")
+        return _spelled(f"{Decimal(value.numerator) / value.denominator:f}", negative=negative)
+
+
+def _spelled(digits: str, *, negative: bool) -> str:
+    """Digits with at most one point in their canonical spelling."""
+    whole, _, fraction = digits.partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    number = f"{whole}.{fraction}" if fraction else whole
+    return f"-{number}" if negative and number != "0" else number
 
 
 def same(answer: str | None, gold: str) -> bool:

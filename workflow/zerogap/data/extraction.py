@@ -8,20 +8,28 @@
   without commas, dollar signs and a final period. Their peculiarities are kept (under
   `gsm8k_cot/strict-match`, an answer at the end of the text loses its last digit); tests compare
   them with the installed package.
+- `math-verify`: Hugging Face's verifier, for benchmarks in LaTeX; it needs that package.
 - `package.module:function`, a user's own: text → answer or None. The answer is compared as a text
   with the gold answer, which then need not be a number.
+- `thinking/RULE`, for reasoning models: any of these, on what follows the thinking. Text up to
+  `</think>` is not graded, and thinking that never ends gives none. `opened-thinking/RULE` also
+  takes a text without tags for thinking, as of a model whose prompt ends in `<think>`. `numeric`
+  always leaves out the text between tags.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from zerogap.data import answers
+from zerogap.data.plain_text import without_thinking
 from zerogap.errors import InputError
 from zerogap.plugins import import_object
 
+MATH_VERIFY = "math-verify"
+THINKING, OPENED_THINKING = "thinking/", "opened-thinking/"
 _GSM8K = re.compile(r"#### (-?[0-9.,]+)")
 _GSM8K_COT = re.compile(r"The answer is (-?[0-9.,]+).")
 # The last match of `-?[$0-9.,]{2,}|-?[0-9]+` is the first one in the reversed text.
@@ -57,7 +65,7 @@ class ExtractionRule:
     function: Callable[[str], str | None] | None = None
 
     def accepts_gold(self, gold: str) -> bool:
-        """Whether the rule can compare answers with this gold answer."""
+        """Whether answers that the rule finds can be the same as this gold answer."""
         try:
             self.parse_gold(gold)
         except InputError:
@@ -78,7 +86,21 @@ def extraction_rule(name: str) -> ExtractionRule:
     Raises:
         InputError: neither a rule of the project nor an importable function.
     """
+    for prefix in (THINKING, OPENED_THINKING):
+        if name.startswith(prefix):
+            return _after_thinking(name, extraction_rule(name.removeprefix(prefix)))
+    if name == MATH_VERIFY:
+        return _math_verify()
     return RULES.get(name) or _user_rule(name)
+
+
+def _after_thinking(name: str, rule: ExtractionRule) -> ExtractionRule:
+    opened = name.startswith(OPENED_THINKING)
+
+    def extract(text: str) -> tuple[str | None, str]:
+        return rule.extract(without_thinking(text, opened=opened))
+
+    return replace(rule, name=name, extract=extract)
 
 
 def _numeric(text: str) -> tuple[str | None, str]:
@@ -112,8 +134,9 @@ def _without_ignored(text: str) -> str:
 
 
 def _parse_number_text(gold: str) -> str:
-    """A number as it is written, since lm_eval compares texts."""
-    answers.canonical(gold)
+    """A text with a number or 'None' as it is written, since lm_eval compares texts."""
+    if not re.search("[0-9]", gold):
+        answers.canonical(gold)
     return gold.strip()
 
 
@@ -123,8 +146,32 @@ def _parse_text(gold: str) -> str:
     return gold.strip()
 
 
+def _math_verify() -> ExtractionRule:
+    try:
+        from math_verify import parse, verify
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"extraction: {MATH_VERIFY} needs the package math-verify, which is not installed; "
+            "install it with pip install math-verify"
+        ) from error
+
+    def extract(text: str) -> tuple[str | None, str]:
+        found = parse(text)  # expressions, and the text of the last one
+        return (str(found[-1]), MATH_VERIFY) if found else (None, "none")
+
+    def matches(answer: str, gold: str) -> bool:
+        return bool(verify(parse(f"${gold}$"), parse(f"${answer}$")))
+
+    def parse_gold(gold: str) -> str:
+        if not parse(f"${gold.strip()}$"):
+            raise InputError(f"{gold!r} is not an expression that math-verify can read")
+        return gold.strip()
+
+    return ExtractionRule(MATH_VERIFY, extract, matches, parse_gold)
+
+
 def _user_rule(name: str) -> ExtractionRule:
-    function = import_object(name, "extraction", tuple(RULES))
+    function = import_object(name, "extraction", (*RULES, MATH_VERIFY))
     if not callable(function):
         raise InputError(f"extraction: {name} is not a function from a text to an answer or None")
 

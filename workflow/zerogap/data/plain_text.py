@@ -1,0 +1,120 @@
+"""Texts of chat and reasoning models as plain text: without thinking, Markdown and LaTeX.
+
+Only what changes how a number is read is translated, and values stay the same: grouped by `{,}` or
+`~`, digits are grouped by a comma or a space without a break, and fractions of LaTeX and single
+characters such as ½ get the fraction slash (1⁄2).
+"""
+
+import re
+import unicodedata
+
+FRACTION_SLASH = "\u2044"
+_FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_VULGAR = re.compile(rf"([0-9]?)([{_FRACTIONS}])")
+# Nothing of a text without any of these is changed.
+_DRESSED = re.compile(
+    rf"[\\`{{}}~_&{_FRACTIONS}\u00ad\u200b\u2060\ufeff]|\*\*|\*[^\s*]+\*(?!\w)|</?[a-z]",
+    re.IGNORECASE,
+)
+
+_THINKING = r"(?:(?:seed:)?(?:think|thinking|thought|reasoning))"
+_OPENED = re.compile(rf"<{_THINKING}>|\[THINK\]|◁think▷|<\|channel\|?>(?:analysis|thought)")
+_CLOSED = re.compile(
+    rf"</{_THINKING}>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>|<channel\|>"
+)
+
+_WRAPPER = re.compile(r"\\(?:boxed|fbox|mbox|(?:text|math)[a-z]*|emph|underline)\s*\{([^{}]*)\}")
+_PART = r"\s*(?:\{([^{}]*)\}|([0-9]))"
+_FRACTION = re.compile(rf"([0-9]?)\\[dtc]?frac{_PART}{_PART}")
+_SIMPLE = re.compile(r"\s*([-−]?)\s*([0-9][0-9.,\u2009]*)\s*")
+_TAGS = r"</?(?:b|i|u|p|em|strong|span|code|div|br|hr|mark|font|answer)\b[^<>\n]*>"
+
+
+def _rules(*rules: tuple[str, str]) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in rules]
+
+
+_SPACES = _rules(
+    (r"[\u00ad\u200b\u2060\ufeff]", ""),
+    (r"&nbsp;|&thinsp;", "\u00a0"),
+    (_TAGS, " "),
+    (r"\{,\}", ","),
+    (r"\\!", ""),
+    (r"(?<=[0-9])(?:\{\\,\}|\\[,;:> ])(?=[0-9])", "\u2009"),
+    (r"(?<=[0-9])~(?=[0-9])", "\u00a0"),
+    (r"\\\\(?:\[[^\]]*\])?", "\n"),
+    (r"\\[,;:> ]|~(?!~)", " "),
+    (r"\\([%$#&_£€])", r"\1"),
+)
+_COMMANDS = _rules(
+    (r"\\times(?![a-z])", "×"),
+    (r"\\(?:cdot|ast)(?![a-z])", "*"),
+    (r"\\div(?![a-z])", "÷"),
+    (r"\\(?:approx|simeq|equiv)(?![a-z])", "≈"),
+    (r"\^\{?\\(?:circ|degree)(?![a-z])\}?", " "),
+    (r"\\(?:begin|end)\{[a-z]+\*?\}|&(?==)", " "),
+    (r"\\[()\[\]]|\\[a-z]+|\}\s*\{", " "),
+    (r"[{}]", ""),
+)
+# At the edges of words: not the operation of "2 ** 3" or "2 * 3".
+_EMPHASIS = _rules(
+    (r"(?<![\w)])(\*{2,3}|~~)(?=\S)|(?<=\S)(\*{2,3}|~~)(?!\w)", ""),
+    (r"(?<![\w*)])\*([^\s*]+)\*(?![\w*])", r"\1"),
+    (r"(?<![a-z0-9_])_+(?=[^\s_])|(?<=[^\s_])_+(?![a-z0-9_])", ""),
+)
+
+
+def without_thinking(text: str, *, opened: bool = False) -> str:
+    """What follows the thinking of a reasoning model: nothing if it never ends.
+
+    Args:
+        text: a response.
+        opened: whether the prompt has opened the thinking, so that a text without a closing tag is
+            all thinking.
+    """
+    if "<" not in text and "[" not in text and "◁" not in text:
+        return "" if opened else text
+    closed = list(_CLOSED.finditer(text))
+    if closed:
+        text = text[closed[-1].end() :]
+    elif opened:
+        return ""
+    unfinished = _OPENED.search(text)
+    return text[: unfinished.start()] if unfinished else text
+
+
+def plain(text: str) -> str:
+    """The text without Markdown and LaTeX."""
+    if not _DRESSED.search(text):
+        return text
+    text = _apply(_SPACES, text)
+    if "\\" in text:
+        before = ""
+        while before != text:  # from the inside to the outside
+            before = text
+            text = _FRACTION.sub(_plain_fraction, _WRAPPER.sub(r" \1", text))
+        text = _apply(_COMMANDS, text)
+    text = _apply(_EMPHASIS, text.replace("`", ""))
+    return _VULGAR.sub(_plain_vulgar, text)
+
+
+def _apply(rules: list[tuple[re.Pattern[str], str]], text: str) -> str:
+    for pattern, replacement in rules:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _plain_fraction(match: re.Match[str]) -> str:
+    """A fraction of numbers with the fraction slash, behind a whole number as a mixed number."""
+    before, above, below = match[1], match[2] or match[3] or "", match[4] or match[5] or ""
+    parts = [_SIMPLE.fullmatch(part) for part in (above, below)]
+    if not all(parts):
+        return f"{before} ({above})/({below})"
+    signs = "".join(part[1] for part in parts if part)
+    numerator, denominator = (re.sub(r"[,\u2009]", "", part[2]) for part in parts if part)
+    sign = signs if len(signs) == 1 else ""
+    return f"{before}{' ' * bool(before)}{sign}{numerator}{FRACTION_SLASH}{denominator}"
+
+
+def _plain_vulgar(match: re.Match[str]) -> str:
+    return match[1] + " " * bool(match[1]) + unicodedata.normalize("NFKC", match[2])
