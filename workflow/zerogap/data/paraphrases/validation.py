@@ -6,9 +6,9 @@ paraphrase may spell a number in another way, so a number has meanings, each of 
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
@@ -64,6 +64,7 @@ _DECADES = "twenty thirty forty fifty sixty seventy eighty ninety"
 _ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _SMALL = {word: value for value, word in enumerate(_SMALL_NUMBERS.split())}
 _TENS = {word: 10 * i for i, word in enumerate(_DECADES.split(), start=2)}
+_VALUES = _SMALL | _TENS | {"a": 1, "an": 1}
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _DENOMINATORS = {"half": 2, "quarter": 4} | {
     word: value for value, word in enumerate(_ORDINALS.split(), start=3)
@@ -88,7 +89,33 @@ _FRACTION = r"(?<![0-9./])[0-9]+/0*[1-9][0-9]*(?![0-9/])"
 _TOKEN = re.compile(rf"{_FRACTION}|{DIGITS}|[a-z]+")
 _PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b)")
 _OF = re.compile(r" (?:of|as)\b")
-_UNIT_AND = re.compile(r" (?:[a-z]+ )?and (?=(?:an? |one )?(?:half|quarter|third)\b)")
+_HALF = re.compile(rf"half(?![a-z])(?:[^a-z0-9]+(?:a[^a-z0-9]+)?({'|'.join(_SCALES)})(?![a-z]))?")
+_NEXT_WORD = re.compile(r"[ -]([a-z]+)")
+# The fraction of a mixed number: '2 1/2', 'two and a half', 'an hour and a half'.
+_MIXED = re.compile(
+    rf"[ -]({_FRACTION})|(?: [a-z]+)? and (?:an? |one )?(half|quarter|third)(?![a-z])"
+)
+
+
+def _cardinals() -> re.Pattern[str]:
+    """Numbers in digits and words: '2,500', 'a hundred', 'two million six hundred and five'."""
+    units = "|".join(word for word, value in _SMALL.items() if 0 < value < 10)
+    words = rf"(?:{'|'.join(_TENS)})(?:[ -](?:{units})(?![a-z]))?|{'|'.join(_SMALL)}"
+    below_100 = rf"(?:(?!{_FRACTION})(?:{DIGITS})|(?:{words})(?![a-z]))"
+
+    def then(number: str) -> str:  # 'a hundred and one half' has no 101
+        denominators = "|".join(_DENOMINATORS)
+        return rf"(?:(?: and)?[ -](?>{number})(?![^a-z0-9]*(?:{denominators})(?![a-z])))?"
+
+    hundreds = rf"(?:[ -]hundred(?![a-z]){then(below_100)})?"
+    scale = rf"[ -](?:{'|'.join(_SCALES)})(?![a-z])"
+    large = rf"(?:{scale})*[ -](?:thousand|million|billion)(?![a-z])(?:{scale})*"
+    first = rf"(?:an?(?![a-z])|{below_100}){hundreds}"
+    return re.compile(rf"{first}(?:{large}{then(below_100 + hundreds)})*(?:{scale})*")
+
+
+_CARDINAL = _cardinals()
+_AFTER_ONE = re.compile(rf"[^a-z0-9]*(?:{'|'.join([*_SCALES, *_DENOMINATORS])})(?![a-z])")
 
 
 @dataclass(frozen=True)
@@ -102,11 +129,6 @@ class Number:
     text: str
     meanings: tuple[frozenset[Fraction], ...]
     required: bool = True
-
-
-def read_numbers(text: str) -> list[Number]:
-    """The numbers of a text in their order."""
-    return _Reader(text.lower()).read()
 
 
 def missing_numbers(text: str, other: str) -> list[str]:
@@ -125,185 +147,99 @@ def missing_numbers(text: str, other: str) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-_Rule = Callable[[int], tuple[list[Fraction], int] | None]
+def read_numbers(text: str) -> list[Number]:
+    """The numbers of a text in their order."""
+    text, position, numbers = text.lower(), 0, list[Number]()
+    while token := _TOKEN.search(text, position):
+        start, position = token.span()
+        if found := _half(text, start) or _cardinal(text, start) or _other_word(token):
+            position, required, *meanings = found
+            numbers.append(
+                Number(text[start:position], tuple(map(frozenset, meanings)), bool(required))
+            )
+    return numbers
 
 
-class _Reader:
-    """Reads a text from left to right; positions are indices into its tokens."""
+_Found = tuple[Any, ...]  # where the number ends, whether it is required, its meanings
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(_TOKEN.finditer(text))
 
-    def read(self) -> list[Number]:
-        numbers: list[Number] = []
-        position = 0
-        rules: tuple[Callable[[int], tuple[Number, int] | None], ...] = (
-            self._half,
-            self._cardinal,
-            self._other_word,
-        )
-        while position < len(self._tokens):
-            for rule in rules:
-                if found := rule(position):
-                    number, position = found
-                    numbers.append(number)
-                    break
-            else:
-                position += 1
-        return numbers
+def _half(text: str, start: int) -> _Found | None:
+    """'half', 'half a dozen'."""
+    match = _HALF.match(text, start)
+    return match and (match.end(), True, {Fraction(_SCALES.get(match[1], 1), 2)})
 
-    def _half(self, start: int) -> tuple[Number, int] | None:
-        """'half', 'half a dozen'."""
-        if self._word(start) != "half":
-            return None
-        position = start + 1
-        position += self._word(position) == "a" and self._word(position + 1) in _SCALES
-        if scale := _SCALES.get(self._word(position)):
-            return self._number(start, position + 1, {Fraction(scale, 2)}), position + 1
-        return self._number(start, start + 1, {Fraction(1, 2)}), start + 1
 
-    def _cardinal(self, start: int) -> tuple[Number, int] | None:
-        """A whole number or a decimal, with the fraction or the percent sign after it."""
-        first = self._whole(start)
-        if first is None:
-            return None
-        parts, end = first
-        value = sum(parts, Fraction())
-        word = self._word(end)
-        if self._joined(end):
-            denominator = _PLURALS.get(word) if value > 1 else _DENOMINATORS.get(word)
-            if denominator:
-                return self._word_fraction(start, end, value, denominator)
-        fraction = self._fraction_after(end)
-        if fraction is not None:
-            part, end = fraction
-            # '1 1/2' is not 1 and 1/2: any article would say the 1.
-            apart = [{*parts, part}] if value > 1 else []
-            return self._number(start, end, {value + part}, *apart), end
-        meanings = [{value}] if len(parts) == 1 else [{value}, set(parts)]
-        percent = _PERCENT.match(self._text, self._tokens[end - 1].end())
-        if percent and (value / 100).denominator > 1:
-            meanings.append({value / 100})
-        return self._number(start, end, *meanings), end
-
-    def _word_fraction(
-        self, start: int, end: int, value: Fraction, denominator: int
-    ) -> tuple[Number, int]:
-        """'three quarters', which may be coins; 'a third', which may be an ordinal number."""
-        meanings = [{value / denominator}]
-        required = True
-        if denominator == 4 and value > 1:
-            meanings.append({value})
-        after = self._tokens[end].end()
-        if self._word(start) in ("a", "an") and denominator > 2:
-            required = bool(_OF.match(self._text, after))
-            if not required:
-                meanings += [{Fraction(25 if denominator == 4 else denominator)}]
-        return self._number(start, end + 1, *meanings, required=required), end + 1
-
-    def _other_word(self, start: int) -> tuple[Number, int] | None:
-        """'twice', '3/4', and the words that may be numbers."""
-        word = self._word(start)
-        if "/" in word:
-            return self._number(start, start + 1, {Fraction(word)}), start + 1
-        if word in _MULTIPLES:
-            return self._number(start, start + 1, {Fraction(_MULTIPLES[word])}), start + 1
-        if word in _OPTIONAL:
-            meanings = [{Fraction(value)} for value in _OPTIONAL[word]]
-            return self._number(start, start + 1, *meanings, required=False), start + 1
+def _cardinal(text: str, start: int) -> _Found | None:
+    """A whole number or a decimal, with the fraction or the percent sign after it."""
+    match = _CARDINAL.match(text, start)
+    if not match:
         return None
+    end, mixed = match.end(), _MIXED.match(text, match.end())
+    if match[0] in ("a", "an", "one") and not mixed and not _AFTER_ONE.match(text, end):
+        return None  # an article or a pronoun
+    parts = _parts(match[0])
+    value = sum(parts, Fraction())
+    if word := _NEXT_WORD.match(text, end):
+        denominator = (_PLURALS if value > 1 else _DENOMINATORS).get(word[1])
+        if denominator:
+            return word.end(), *_word_fraction(
+                text, match[0].split(" ")[0], word, value, denominator
+            )
+    if mixed:
+        part = Fraction(mixed[1] or Fraction(1, _DENOMINATORS[mixed[2]]))
+        # '1 1/2' is not 1 and 1/2: any article would say the 1.
+        return mixed.end(), True, {value + part}, *([{*parts, part}] if value > 1 else [])
+    meanings = [{value}] if len(parts) == 1 else [{value}, set(parts)]
+    if _PERCENT.match(text, end) and (value / 100).denominator > 1:
+        meanings.append({value / 100})
+    return end, True, *meanings
 
-    def _whole(self, start: int) -> tuple[list[Fraction], int] | None:
-        """The parts of a number whose sum it is, and its end: 'two hundred and five' is 200 + 5.
 
-        There are several parts where the words may also be several numbers.
-        """
-        first = self._below_thousand(start)
-        if first is None:
-            return None
-        parts, position = first
-        if self._word(start) in ("a", "an", "one") and position == start + 1:
-            # A pronoun or an article, unless a scale or a fraction follows.
-            follows = (*_SCALES, *_DENOMINATORS)
-            if self._word(position) not in follows and not self._fraction_after(position):
-                return None
-        return self._with_thousands(parts, position)
+def _word_fraction(
+    text: str, first: str, word: re.Match[str], value: Fraction, denominator: int
+) -> _Found:
+    """'three quarters', which may be coins; 'a third', which may be an ordinal number."""
+    meanings = [{value / denominator}]
+    if denominator == 4 and value > 1:
+        meanings.append({value})
+    if first not in ("a", "an") or denominator == 2:
+        return True, *meanings
+    required = _OF.match(text, word.end())
+    ordinal = {Fraction(25 if denominator == 4 else denominator)}
+    return required, *meanings, *([] if required else [ordinal])
 
-    def _with_thousands(self, group: list[Fraction], position: int) -> tuple[list[Fraction], int]:
-        """The number that begins with a group of digits or words: 'two', then ' million six'."""
-        parts: list[Fraction] = []
-        while True:
+
+def _other_word(token: re.Match[str]) -> _Found | None:
+    """'twice', '3/4', and the words that may be numbers."""
+    word = token[0]
+    if "/" in word:
+        return token.end(), True, {Fraction(word)}
+    if word in _MULTIPLES:
+        return token.end(), True, {Fraction(_MULTIPLES[word])}
+    if word in _OPTIONAL:
+        return token.end(), False, *({Fraction(value)} for value in _OPTIONAL[word])
+    return None
+
+
+def _parts(cardinal: str) -> list[Fraction]:
+    """The parts of a number whose sum it is: 'two hundred and five' is 200 + 5.
+
+    There are several parts where the words may also be several numbers.
+    """
+    parts, group = list[Fraction](), list[Fraction]()
+    scale, previous = 1, ""
+    for gap, word in re.findall(rf"(^|[ -])({DIGITS}|[a-z]+)", cardinal):
+        if word in _SCALES:
+            group = [sum(group) * Fraction(_SCALES[word])]
+            scale *= _SCALES[word]
+        elif word != "and":
+            if scale >= 1000:
+                parts, group = parts + group, []
             scale = 1
-            while self._joined(position) and self._word(position) in _SCALES:
-                scale *= _SCALES[self._word(position)]
-                position += 1
-            parts += group if scale == 1 else [sum(group) * Fraction(scale)]
-            rest = self._remainder(position, self._below_thousand) if scale >= 1000 else None
-            if rest is None:
-                return parts, position
-            group, position = rest
-
-    def _below_thousand(self, start: int) -> tuple[list[Fraction], int] | None:
-        first = self._below_hundred(start)
-        if first is None or self._word(first[1]) != "hundred" or not self._joined(first[1]):
-            return first
-        hundreds, position = [sum(first[0]) * Fraction(100)], first[1] + 1
-        rest = self._remainder(position, self._below_hundred)
-        return (hundreds + rest[0], rest[1]) if rest else (hundreds, position)
-
-    def _remainder(self, position: int, read: _Rule) -> tuple[list[Fraction], int] | None:
-        """What follows a hundred or a thousand, with or without 'and'."""
-        if self._word(position) == "and" and self._gap(position) == " ":
-            position += 1
-        if self._word(position) in ("a", "an") or not self._joined(position):
-            return None
-        rest = read(position)
-        # 'a hundred and one half'
-        return None if rest is None or self._word(rest[1]) in _DENOMINATORS else rest
-
-    def _below_hundred(self, start: int) -> tuple[list[Fraction], int] | None:
-        word = self._word(start)
-        if word in ("a", "an"):
-            return [Fraction(1)], start + 1
-        if word[:1] == "." or word[:1].isdigit():
-            return None if "/" in word else ([Fraction(word.replace(",", ""))], start + 1)
-        if word in _TENS:
-            tens = Fraction(_TENS[word])
-            unit = _SMALL.get(self._word(start + 1), 0)
-            if 0 < unit < 10 and self._gap(start + 1) == "-":
-                return [tens + unit], start + 2
-            if 0 < unit < 10 and self._gap(start + 1) == " ":
-                return [tens, Fraction(unit)], start + 2
-            return [tens], start + 1
-        return ([Fraction(_SMALL[word])], start + 1) if word in _SMALL else None
-
-    def _fraction_after(self, position: int) -> tuple[Fraction, int] | None:
-        """The fraction of a mixed number: '2 1/2', 'two and a half', 'an hour and a half'."""
-        if "/" in self._word(position) and self._joined(position):
-            return Fraction(self._word(position)), position + 1
-        and_ = _UNIT_AND.match(self._text, self._tokens[position - 1].end())
-        if not and_:
-            return None
-        while self._tokens[position].start() < and_.end():
-            position += 1
-        position += self._word(position) in ("a", "an", "one")
-        return Fraction(1, _DENOMINATORS[self._word(position)]), position + 1
-
-    def _word(self, position: int) -> str:
-        return self._tokens[position][0] if position < len(self._tokens) else ""
-
-    def _joined(self, position: int) -> bool:
-        return self._gap(position) in (" ", "-")
-
-    def _gap(self, position: int) -> str:
-        """The text before a token."""
-        if position >= len(self._tokens):
-            return ""
-        return self._text[self._tokens[position - 1].end() : self._tokens[position].start()]
-
-    def _number(
-        self, start: int, end: int, *meanings: set[Fraction], required: bool = True
-    ) -> Number:
-        text = self._text[self._tokens[start].start() : self._tokens[end - 1].end()]
-        return Number(text, tuple(map(frozenset, meanings)), required)
+            value = Fraction(_VALUES[word] if word in _VALUES else word.replace(",", ""))
+            if gap == "-" and previous in _TENS:
+                group[-1] += value
+            else:
+                group.append(value)
+        previous = word
+    return parts + group
