@@ -1,12 +1,12 @@
-"""Paraphrases by a chat endpoint, with local servers that misbehave on purpose."""
+"""Paraphrases by a chat endpoint that misbehaves on purpose."""
 
-import contextlib
 import json
 import logging
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from types import SimpleNamespace
 
+import httpx2
 import pytest
 
 import paraphrase_questions
@@ -37,63 +37,29 @@ def good(question):
 
 
 class Service:
-    """A chat endpoint on this machine.
+    """A chat endpoint: `behave(question, nth)` gives a status and a reply, or an exception."""
 
-    `behave(question, nth)` gives a status and a reply; bytes are sent as they are. Status 0 drops
-    the connection without an answer, -1 does so in the middle of one, None answers when it ends.
-    """
+    url = "http://chat.test"
 
     def __init__(self, behave):
-        service = self
-        self.requests, self.bodies, self.lock = Counter(), [], threading.Lock()
-        self.running = self.most = 0
-        self.over = threading.Event()
+        self.behave, self.requests, self.bodies = behave, Counter(), []
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                question = body["messages"][1]["content"]
-                with service.lock:
-                    service.requests[question] += 1
-                    service.bodies.append((self.path, self.headers["Authorization"], body))
-                    service.running += 1
-                    service.most = max(service.most, service.running)
-                    nth = service.requests[question]
-                status, reply = behave(question, nth)
-                with service.lock:
-                    service.running -= 1
-                if status is None:
-                    service.over.wait()
-                if not status:
-                    self.close_connection = True
-                    return
-                if not isinstance(reply, bytes):
-                    error = {"error": {"message": f"{KEY} is over its limit"}}
-                    reply = json.dumps(reply if status in (200, -1) else error).encode()
-                self.send_response(200 if status < 0 else status)
-                self.send_header("Content-Type", "application/json")
-                if 300 <= status < 400:
-                    self.send_header("Location", reply.decode())
-                self.send_header("Content-Length", str(len(reply)))
-                if status == 429:
-                    self.send_header("retry-after-ms", "1")
-                self.end_headers()
-                with contextlib.suppress(ConnectionError):  # the client has read enough
-                    self.wfile.write(reply[:20] if status == -1 else reply)
-                self.close_connection = status == -1
-
-            def log_message(self, *args):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
-
-    def stop(self):
-        self.over.set()
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, request):
+        body = json.loads(request.content)
+        question = body["messages"][1]["content"]
+        self.requests[question] += 1
+        self.bodies.append((request.url.path, request.headers["Authorization"], body))
+        reply = self.behave(question, self.requests[question])
+        if isinstance(reply, Exception):
+            raise reply
+        status, content = reply
+        if status != 200:
+            content = {"error": {"message": f"{KEY} is over its limit"}}
+        return httpx2.Response(
+            status,
+            headers={"retry-after-ms": "1", "Location": f"{self.url}/elsewhere"},
+            content=content if isinstance(content, bytes) else json.dumps(content),
+        )
 
 
 def completion(*contents, model="m"):
@@ -113,18 +79,17 @@ def completion(*contents, model="m"):
 
 @pytest.fixture
 def serve(monkeypatch):
+    """behaviour → the endpoint that every client reaches from now on."""
     monkeypatch.setenv("ZEROGAP_TEST_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(chat, "_MAX_RETRIES", 1)
-    services = []
 
     def start(behave):
-        services.append(Service(behave))
-        return services[-1]
+        service = Service(behave)
+        client = partial(httpx2.Client, transport=httpx2.MockTransport(service.answer))
+        monkeypatch.setattr(chat, "httpx2", SimpleNamespace(Client=client))
+        return service
 
-    yield start
-    for service in services:
-        service.stop()
+    return start
 
 
 def request(service, journal, questions=QUESTIONS, max_attempts=3, **options):
@@ -155,7 +120,6 @@ def test_the_prompt_options_and_key_are_sent_and_the_replies_parsed(serve, tmp_p
     assert authorization == f"Bearer {KEY}"
     assert body["messages"][0] == {"role": "system", "content": SYSTEM_PROMPT}
     assert {key: body[key] for key in options} == options
-    assert service.most <= 3
     written = capsys.readouterr()
     first, last = written.out.splitlines()
     assert first == estimate(list(QUESTIONS.values()), max_attempts=3)
@@ -179,8 +143,9 @@ def test_another_model_behind_the_name_stops_the_run_unless_it_is_allowed(serve,
     [
         (500, None),
         (429, None),
-        (0, None),
-        (-1, completion("New Question: cut off")),
+        httpx2.ConnectError("no route"),
+        httpx2.ReadTimeout("no answer"),
+        httpx2.RemoteProtocolError("cut off"),
         (200, b"<html>Bad gateway</html>"),
         (200, b"{"),
         (200, {"id": "1"}),
@@ -212,25 +177,13 @@ def test_a_model_is_told_what_was_wrong_with_its_reply(serve, tmp_path):
     assert len(second) == 4
 
 
-def test_a_request_that_times_out_is_sent_again(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(chat, "_TIMEOUT", 3.0)
-    service = serve(lambda q, nth: (None, None) if nth == 1 else (200, completion(good(q))))
-    one = dict([next(iter(QUESTIONS.items()))])
-    paraphrases, invalid = request(service, tmp_path / "journal.jsonl", questions=one)
-    assert set(paraphrases) == set(one)
-    assert not invalid
-    assert service.requests.total() >= 2
-
-
 def test_valid_replies_survive_a_service_that_keeps_failing(serve, tmp_path):
     """Each question has its reason, and the replies that came are in the journal."""
     journal = tmp_path / "journal.jsonl"
 
     def behave(question, nth):
-        for number, status in (("21", 500), ("22", 429), ("23", 0)):
-            if f" {number} " in question:
-                return status, None
-        return 200, completion(good(question))
+        failures = {"21": (500, None), "22": (429, None), "23": httpx2.ConnectError("no route")}
+        return failures.get(question.split()[2], (200, completion(good(question))))
 
     paraphrases, invalid = request(serve(behave), journal, max_attempts=2)
     assert set(paraphrases) == {"test-0020", "test-0024", "test-0025"}
@@ -270,12 +223,10 @@ def test_a_resumed_run_requests_nothing_twice(serve, tmp_path):
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404])
 def test_a_refusal_and_a_redirect_are_errors(serve, tmp_path, status):
-    """The target of a redirect gets nothing."""
-    target = serve(lambda q, nth: (200, completion(good(q))))
-    service = serve(lambda q, nth: (status, f"{target.url}/chat/completions".encode()))
+    service = serve(lambda q, nth: (status, None))
     with pytest.raises(InputError, match=f"status {status}"):
         request_valid(service, tmp_path / "journal.jsonl")
-    assert not target.requests
+    assert all(path == "/chat/completions" for path, _, _ in service.bodies)  # no redirect
 
 
 def test_a_missing_key_is_an_error(serve, tmp_path, monkeypatch):
@@ -288,7 +239,7 @@ def test_a_missing_key_is_an_error(serve, tmp_path, monkeypatch):
 # The scripts: what a run of the workflow does with the replies.
 
 
-def script(service, folder, on_invalid="error"):
+def script(service, folder, on_invalid="error", **changed):
     """Run the script; None, or its error message."""
     split = folder / "split.parquet"
     questions = [Question(text, "Because.", "1") for text in [*QUESTIONS.values(), "Another one?"]]
@@ -297,6 +248,7 @@ def script(service, folder, on_invalid="error"):
     parquet.write(split, table, "questions", {})
     endpoint = {"base_url": service.url, "model": "m", "api_key_env": "ZEROGAP_TEST_KEY"}
     endpoint |= {"concurrency": 2, "max_attempts": 2, "request": {}, "served_model": None}
+    endpoint |= changed
     parameters = {"method": "chat", "on_invalid": on_invalid, "options": endpoint, "seed": 1}
     arguments = options(folder, parameters, questions=split, output=folder / "out.jsonl")
     try:
@@ -310,11 +262,11 @@ def refusing(question, nth):
     return 200, completion("New Question: no" if " 22 " in question else good(question))
 
 
-def test_another_endpoint_of_a_model_is_requested_for_every_question(serve, tmp_path):
-    services = [serve(lambda q, nth: (200, completion(good(q)))) for _ in range(2)]
-    for service in services:
-        assert script(service, tmp_path) is None
-    assert [service.requests.total() for service in services] == [6, 6]
+def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(serve, tmp_path):
+    service = serve(lambda q, nth: (200, completion(good(q))))
+    for option in ({}, {}, {"base_url": "http://other.test"}, {"request": {"temperature": 0.1}}):
+        assert script(service, tmp_path, **option) is None
+    assert service.requests.total() == 3 * 6
 
 
 def test_a_question_without_a_paraphrase_can_be_an_error(serve, tmp_path):

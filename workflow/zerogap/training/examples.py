@@ -182,28 +182,16 @@ def _training_prompts(
     inference_ids = _token_ids(tokenizer, prompts)
     bos = tokenizer.bos_token
     adds_bos = bool(bos) and all(ids[:1] == [tokenizer.bos_token_id] for ids in inference_ids)
-    first, *others = [str(bos), f"{bos} "] if adds_bos else [""]
-    results = _spelled(tokenizer, first, prompts, inference_ids)
-    for start in others:
-        wrong = [i for i, result in enumerate(results) if not result.agrees]
-        again = _spelled(
-            tokenizer, start, [prompts[i] for i in wrong], [inference_ids[i] for i in wrong]
-        )
-        for i, result in zip(wrong, again, strict=True):
-            if result.agrees:
-                results[i] = result
+    results: list[_Prompt] = []
+    for start in [str(bos), f"{bos} "] if adds_bos else [""]:
+        texts = [start + prompt for prompt in prompts]
+        ids = _token_ids(tokenizer, texts, special=False)
+        tried = [_Prompt(*row) for row in zip(texts, ids, inference_ids, strict=True)]
+        pairs = zip(results or tried, tried, strict=True)
+        results = [new if new.agrees and not old.agrees else old for old, new in pairs]
+        if all(prompt.agrees for prompt in results):
+            break
     return results
-
-
-def _spelled(
-    tokenizer: "PreTrainedTokenizerBase",
-    start: str,
-    prompts: Sequence[str],
-    inference_ids: Sequence[list[int]],
-) -> list[_Prompt]:
-    texts = [start + prompt for prompt in prompts]
-    ids = _token_ids(tokenizer, texts, special=False)
-    return [_Prompt(*row) for row in zip(texts, ids, inference_ids, strict=True)]
 
 
 def _token_ids(
