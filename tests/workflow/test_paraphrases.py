@@ -74,7 +74,7 @@ def test_the_api_key_is_in_no_file_of_a_run(tmp_path, endpoint):
     answered = snakemake(*call, workdir=tmp_path, env=ENVIRONMENT)
     assert answered.returncode == 0, answered.stdout + answered.stderr
     assert set(endpoint.authorisations) == {f"Bearer {KEY}"}
-    assert "4 questions to paraphrase: about" in log.read_text()
+    assert "4 of 4 questions to paraphrase" in log.read_text()
     assert "4/4" in log.read_text()
 
     files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]

@@ -16,7 +16,6 @@ from script_helpers import run
 from zerogap.data.paraphrases import chat
 from zerogap.data.paraphrases.chat import (
     SYSTEM_PROMPT,
-    estimate,
     format_invalid,
     paraphrase_all,
 )
@@ -122,7 +121,7 @@ def test_the_prompt_options_and_key_are_sent_and_the_replies_parsed(serve, tmp_p
     assert {key: body[key] for key in options} == options
     written = capsys.readouterr()
     first, last = written.out.splitlines()
-    assert first == estimate(list(QUESTIONS.values()), max_attempts=3)
+    assert first == "6 of 6 questions to paraphrase"
     assert last == "used 420 input and 120 output tokens"
     assert "6/6" in written.err
 

@@ -72,12 +72,6 @@ def test_keys_of_an_entry_override_those_of_its_file(other):
     assert benchmark.num_test == 20
 
 
-def test_an_overlay_may_give_a_benchmark_another_file(other):
-    config = overlaid(QUICK, {"benchmarks.gsm8k.file": other})
-    assert config.benchmarks["gsm8k"].label == "Other"
-    assert config.benchmarks["pq"].num_test == 20
-
-
 def test_a_benchmark_may_state_its_own_exemplars_or_name_a_file_of_them(other):
     exemplars = [{"question": "How many is 1 + 1?", "target": "It is 2. So 2."}]
     entry = {"file": other, "prompt": {"exemplars": exemplars}}
@@ -123,18 +117,6 @@ def test_two_benchmarks_may_share_the_questions_of_a_third(other):
         InputError, match=r"rules.questions_of is 'pq'; it must name a benchmark .*(gsm8k)"
     ):
         overlaid(PAPER, {"benchmarks.rules": entry})
-
-
-def test_a_paraphrase_benchmark_may_own_its_questions_and_an_entry_needs_no_file():
-    entry = OTHER | {
-        "contamination": "paraphrase",
-        "paraphrases": {"method": "rules", "on_invalid": "error"},
-    }
-    removed = {"benchmarks.gsm8k": None, "benchmarks.pq": None}
-    config = overlaid(
-        QUICK, {**removed, "benchmarks.only": entry, "primary_setting.benchmark": "only"}
-    )
-    assert config.variants == ["clean_only", "only"]
 
 
 def test_shipped_benchmark_files_are_all_used_by_a_scale():

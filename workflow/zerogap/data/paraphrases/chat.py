@@ -32,7 +32,6 @@ _PREFIX = "New Question:"
 _CORRECTION = (
     "This reply is not valid: {reason}. Rephrase the original question again, in the same format."
 )
-_CHARACTERS_PER_TOKEN = 4  # of English text, for the estimate
 _MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
 _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
@@ -87,8 +86,8 @@ def paraphrase_all(
     A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
     question is sent again with the reply and what is wrong with it. Each accepted reply is in the
     journal at once, and questions for which the journal has a valid one of the same identity are
-    not sent again, so an interrupted run resumes without paying twice. An estimate of the tokens
-    goes to standard output first, a progress bar to standard error.
+    not sent again, so an interrupted run resumes without paying twice. A progress bar with the
+    tokens used goes to standard error.
 
     Args:
         questions: question_id → text.
@@ -108,8 +107,7 @@ def paraphrase_all(
         for i, text in questions.items()
         if not valid[i] or problems_with(text, valid[i]["paraphrase"])
     ]
-    if missing:
-        print(estimate([questions[i] for i in missing], max_attempts), flush=True)
+    print(f"{len(missing)} of {len(questions)} questions to paraphrase", flush=True)
 
     def request(question_id: str) -> _Outcome:
         text = questions[question_id]
@@ -203,18 +201,6 @@ def chat_endpoint(
         )
 
     return chat
-
-
-def estimate(questions: list[str], max_attempts: int) -> str:
-    """How many tokens the questions will take; a paraphrase counts as long as its question."""
-    characters = sum(map(len, questions))
-    input_tokens = (characters + len(SYSTEM_PROMPT) * len(questions)) // _CHARACTERS_PER_TOKEN
-    output_tokens = (characters + len(_PREFIX) * len(questions)) // _CHARACTERS_PER_TOKEN
-    return (
-        f"{len(questions)} questions to paraphrase: about {input_tokens:,} input and "
-        f"{output_tokens:,} output tokens, at most {max_attempts} times that if replies are "
-        "invalid; tokens of a model's reasoning are not included"
-    )
 
 
 def format_invalid(invalid: Mapping[str, str]) -> str:
