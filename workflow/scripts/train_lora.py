@@ -3,6 +3,8 @@
 import shutil
 from collections.abc import Sequence
 
+import yaml
+
 from script_helpers import parse_arguments, run
 from zerogap import gpus
 from zerogap.io import atomic
@@ -22,9 +24,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     with resumable_dir(args.adapter, fingerprint) as work:
         adapter = work / "adapter"
         base = llamafactory.base_to_load(args.base, training, work / "base")
-        llamafactory.write_settings(
-            args.settings, llamafactory.train_settings(base, *inputs, adapter)
-        )
+        settings = llamafactory.train_settings(base, *inputs, adapter)
+        args.settings.write_text(yaml.safe_dump(settings, sort_keys=False))
         resuming.remove_incomplete_checkpoints(adapter, training["num_gpus"])
         llamafactory.train(args.settings, training["num_gpus"])
         llamafactory.name_base(adapter, args.base)
