@@ -208,7 +208,6 @@ def test_settings_and_data_of_a_training_are_kept_and_readable(run):
     folder = run.results / "llama2/pq/training"
     text = (folder / "train.yaml").read_text()
     assert "lora_rank: 64" in text
-    assert "### method" in text
     examples = json.loads((folder / "data/questions.json").read_text())
     questions = parquet.read(run.results / "data/pq/questions.parquet", "questions")
     assert len(examples) == 6
