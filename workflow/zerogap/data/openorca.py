@@ -95,7 +95,8 @@ def _parquet_examples(path: Path, num_examples: int, seed: int) -> list[dict[str
             range(num_rows), min(num_rows, num_examples + _SPARE_ROWS)
         )
         columns = [column for column in columns if column in file.schema.names]
-        rows = file.take(pa.array(order, pa.int64()), columns=columns).to_pylist()
+        scanner = file.scanner(columns=columns, batch_size=8192, batch_readahead=2)  # less memory
+        rows = scanner.take(pa.array(order, pa.int64())).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({error}); download it again"
