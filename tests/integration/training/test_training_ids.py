@@ -74,6 +74,9 @@ def test_training_sees_what_inference_sees(loaded, ids_and_labels, pair):
     prompt_ids = tokenizer(prompt)["input_ids"]  # as `responses.few_shot_prompts` asks
     assert ids[: len(prompt_ids)] == prompt_ids
     assert labels[: len(prompt_ids)] == [-100] * len(prompt_ids)
+    if pair is QUESTION:
+        whole = tokenizer(prompt + response + AFTER_RESPONSE)["input_ids"]
+        assert ids == [*whole, tokenizer.eos_token_id]
     response_ids = ids[len(prompt_ids) :]
     assert labels[len(prompt_ids) :] == response_ids
     assert response_ids[-1] == tokenizer.eos_token_id
@@ -84,14 +87,3 @@ def test_training_sees_what_inference_sees(loaded, ids_and_labels, pair):
     expected = prompt + response + AFTER_RESPONSE
     assert " ".join(text.split()) == " ".join(expected.split())
     assert text.count("\n") == expected.count("\n")
-
-
-def test_training_ids_are_those_of_the_whole_text(loaded, ids_and_labels):
-    """They are the ids of prompt and response tokenised together, with one EOS."""
-    _, tokenizer = loaded
-    ids, labels = ids_and_labels(example_of(QUESTION, tokenizer), tokenizer)
-    whole = tokenizer(QUESTION[0] + QUESTION[1] + AFTER_RESPONSE)["input_ids"]
-    assert ids == [*whole, tokenizer.eos_token_id]
-    assert sum(label != -100 for label in labels) == len(whole) + 1 - len(
-        tokenizer(QUESTION[0])["input_ids"]
-    )

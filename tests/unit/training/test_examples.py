@@ -68,17 +68,13 @@ def test_truncated_instructions_are_counted(capsys) -> None:
     assert capsys.readouterr().out == "1 of 2 examples are truncated to 40 tokens\n"
 
 
-@pytest.mark.parametrize(("family", "first"), [("llama2", "<s>"), ("gemma", "<bos>")])
+@pytest.mark.parametrize(
+    ("family", "first"), [("llama2", "<s>"), ("gemma", "<bos>"), ("pythia", "")]
+)
 def test_bos_is_written_out_if_the_tokenizer_adds_it(family: str, first: str) -> None:
     tokenizer = train_tokenizer(TEXTS, family, 400)
     [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
     assert example == {"prompt": first + PROMPT, "response": " It is 7."}
-
-
-def test_bos_is_not_written_if_the_tokenizer_adds_none() -> None:
-    tokenizer = train_tokenizer(TEXTS, "pythia", 400)
-    [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
-    assert example == {"prompt": PROMPT, "response": " It is 7."}
 
 
 def metaspace(scheme: str) -> PreTrainedTokenizerFast:
