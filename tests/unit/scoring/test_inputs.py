@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers import shared_data
 from helpers.response_files import comma_separated, json_lines, record, text
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -185,6 +186,86 @@ def test_every_repeat_of_a_log_is_scored(tmp_path):
     filtered = load(tmp_path / "f", "maj@64")
     assert filtered.notes[1].endswith("so --filter maj@64 has no effect")
     pd.testing.assert_frame_equal(filtered.counts, loaded.counts)
+
+
+def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
+    def passes(*marks, responses=("18", "18")):
+        records = [record(0, [responses[k]], match=mark) for k, mark in enumerate(marks)]
+        records += [each | {"doc_id": 1, "exact_match": 1.0} for each in records]
+        for each in records:
+            del each["filter"], each["metrics"]
+        return json_lines(tmp_path / "f", sorted(records, key=lambda each: each["exact_match"]))
+
+    log = passes(0.0, 1.0)
+    for name, expected in ((None, [0, 1]), ("1", [0, 1]), ("2", [1, 1])):
+        loaded = load(log, name)
+        assert loaded.counts.n_correct.tolist() == expected
+        assert "an old log with 2 passes per document" in loaded.notes[-1]
+    with pytest.raises(InputError, match="no filter '3'; it has 1, 2"):
+        load(log, "3")
+    repeats = json_lines(tmp_path / "g", [record(0, ["18", "3"], kind="none")])
+    assert load(repeats, "2").counts.n_correct.tolist() == [1]  # there, filters have no effect
+    with pytest.raises(InputError, match="lm_eval appends to an existing log"):
+        load(passes(0.0, 1.0, responses=("18", "17")))
+
+
+def graded(tmp_path, *responses, gold="18", **options):
+    rows = [{"id": 1, "response": text, "gold": gold} for text in responses]
+    loaded = load(json_lines(tmp_path / "f", rows), **options)
+    return int(loaded.counts.n_correct[0]), *loaded.notes
+
+
+def test_responses_without_text_or_answer_are_counted_by_rule(tmp_path):
+    _, note = graded(tmp_path, "The answer is 18.", "So 18", "", "who knows")
+    assert "4 responses, 1 empty; without an answer: numeric 2, gsm8k/strict-match 4, " in note
+    assert "of those with an answer, gsm8k/strict-match agrees on 0.0%, gsm8k_cot" in note
+    assert note.endswith("flexible-extract agrees on 100.0%")
+    _, note = graded(tmp_path, "", " ")
+    assert note.endswith("the rule numeric: every one of the 2 responses is empty")
+    _, note = graded(tmp_path, "who knows")
+    assert "agrees" not in note
+
+
+def test_texts_of_files_with_marks_are_counted(tmp_path):
+    rows = [{"id": 1, "text": text, "answer": "18", "correct": 1} for text in ("18", "")]
+    rows[1]["answer"] = None
+    (note,) = load(json_lines(tmp_path / "f", rows)).notes
+    assert note.endswith("2 responses, 1 empty; without an answer: its rule 1")
+    log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
+    (note,) = load(json_lines(tmp_path / "g", log)).notes
+    assert note.endswith("2 responses, 1 empty; without an answer: the filter 2")
+
+
+@pytest.mark.parametrize(
+    ("gold", "responses", "numeric", "flexible"),
+    [
+        ("None", ["The answer is None.", "It is unclear.", "The answer is 5.", "None"], 2, 0),
+        (
+            "7/2",
+            ["The answer is 7/2.", "\\boxed{\\frac{7}{2}}", "So 3.5", "The answer is 7."],
+            3,
+            0,
+        ),
+        ("1.6e+16", ["The answer is 1.6e+16.", "#### 16,000,000,000,000,000"], 2, 0),
+        (" 1,300", ["so \\boxed{1{,}300}", "The answer is $1,300.00", "#### 1300"], 3, 1),
+    ],
+)
+def test_gold_answers_of_any_kind_are_compared(gold, responses, numeric, flexible, tmp_path):
+    assert graded(tmp_path, *responses, gold=gold)[0] == numeric
+    rule = {"extraction": "flexible-extract"}
+    assert graded(tmp_path, *responses, gold=gold, **rule)[0] == flexible
+
+
+@shared_data.needs_cases
+def test_the_shared_logs_are_scored_right():
+    def n_correct(name, *options):
+        return load(shared_data.CASES / f"lmeval_{name}.jsonl", *options).counts.n_correct.tolist()
+
+    assert n_correct("boxed_latex_comma") == [4] * 5
+    assert n_correct("log_without_filter_key", "1") == [0, 0, 0, 1, 0]
+    assert n_correct("gsmplus_none_target") == [2] * 5
+    assert n_correct("gsmplus_none_target", None, "flexible-extract") == [1, 1, 1, 0, 1]
+    assert n_correct("all_empty") == [0] * 5
 
 
 def test_responses_on_which_rules_disagree_are_listed(tmp_path):

@@ -57,8 +57,8 @@ Extraction = Annotated[
     typer.Option(
         metavar="RULE",
         help="Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
-        "gsm8k_cot/strict-match, flexible-extract or package.module:function; default: the "
-        "benchmark's.",
+        "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
+        "thinking/RULE for reasoning models; default: the benchmark's.",
     ),
 ]
 Temperature = Annotated[float, typer.Option(metavar="T", help="Sampling temperature.")]

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +20,12 @@ if TYPE_CHECKING:
     from zerogap.scoring.score import Aligned
 
 DEFAULT_RULE = "numeric"
-ALL_MARKED = "every file already marks which responses are correct; omit the option"
+SUFFIXES = {
+    "--output": (".csv", ".parquet"),
+    "--disagreements": (".jsonl",),
+    "--plot": (".png", ".svg", ".pdf"),
+    "--html": (".html",),
+}
 RESERVED_NAMES = ("clean", "clean_batch2")
 
 Strategies = Annotated[
@@ -48,7 +52,8 @@ Extraction = Annotated[
     typer.Option(
         metavar="RULE",
         help="Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
-        "gsm8k_cot/strict-match, flexible-extract or package.module:function.",
+        "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
+        "thinking/RULE for reasoning models (docs/score.md).",
     ),
 ]
 # Limits as those of the configuration's `metrics`; more would fill the memory.
@@ -113,34 +118,23 @@ def score(
     if not 0 < confidence_level < 1:
         raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
     paths = {"clean": clean, **_named_paths(strategies)}
-    used = [path for path in (*paths.values(), clean_batch2, leaked) if path]
-    for option, path, *suffixes in (
-        ("--output", output, ".csv", ".parquet"),
-        ("--disagreements", disagreements, ".jsonl"),
-        ("--plot", plot, ".png", ".svg", ".pdf"),
-        ("--html", html, ".html"),
-    ):
-        if path:
-            _check_output(option, path, suffixes, used)
-            used.append(path)
+    outputs = {
+        "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html
+    }  # fmt: skip
+    _check_outputs(outputs, [path for path in (*paths.values(), clean_batch2, leaked) if path])
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
 
     if clean_batch2:
         paths[scoring.BATCH2] = clean_batch2
-    files = _load(paths, filter_name, extraction, bool(disagreements))
-    if disagreements:
-        _write_disagreements(disagreements, files.values())
+    files = _load(paths, filter_name, extraction, disagreements)
     ids = inputs.leaked_questions(leaked) if leaked else None
     aligned = scoring.align(files["clean"], {name: files[name] for name in list(paths)[1:]}, ids)
     settings: dict[str, Any] = {
-        "bins": bins,
-        "n_resamples": resamples,
-        "confidence_level": confidence_level,
-        "seed": seed,
-        "resample": resample,
-    }
+        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
+        "seed": seed, "resample": resample,
+    }  # fmt: skip
     metrics = scoring.score(aligned, clean.name, **settings)
     provenance = {
         "zerogap": zerogap.__version__,
@@ -157,42 +151,42 @@ def score(
         from zerogap.reporting import score as score_page
 
         score_page.write(html, metrics, aligned, paths, provenance)
-    for note in provenance["notes"]:
-        print(f"note: {note}", file=sys.stderr)
     _print(metrics, aligned, provenance, output_format)
 
 
 def _load(
-    paths: dict[str, Path], filter_name: str | None, extraction: str, list_disagreements: bool
+    paths: dict[str, Path], filter_name: str | None, extraction: str, disagreements: Path | None
 ) -> dict[str, "inputs.Loaded"]:
-    """Read the files.
+    """Read the files, and list the responses on which the rules disagree.
 
     Raises:
         InputError: A file is not valid, or an option applies to none of them.
     """
     from zerogap.scoring import inputs
 
-    files = inputs.load_all(paths, filter_name, extraction, list_disagreements=list_disagreements)
+    files = inputs.load_all(
+        paths, filter_name, extraction, list_disagreements=disagreements is not None
+    )
     if filter_name and all(file.kind != inputs.LM_EVAL for file in files.values()):
         raise InputError("--filter: none of the files is an lm_eval log; omit the option")
-    if extraction != DEFAULT_RULE and not _graded(files.values()):
-        raise InputError(f"--extraction: {ALL_MARKED}")
+    # Of each file whose responses were scored here.
+    graded = [file.disagreements for file in files.values() if file.disagreements is not None]
+    for option, is_given in (
+        ("--extraction", extraction != DEFAULT_RULE), ("--disagreements", disagreements)
+    ):  # fmt: skip
+        if is_given and not graded:
+            raise InputError(
+                f"{option}: every file already marks which responses are correct; omit the option"
+            )
+    if disagreements:
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
+        with atomic.replacing(disagreements) as temporary:
+            temporary.write_text("".join(lines), encoding="utf-8")
+        print(
+            f"note: {disagreements}: {len(lines)} responses on which rules disagree",
+            file=sys.stderr,
+        )
     return files
-
-
-def _graded(files: "Iterable[inputs.Loaded]") -> list[tuple[dict[str, Any], ...]]:
-    """The disagreements of each file whose responses were scored here."""
-    return [file.disagreements for file in files if file.disagreements is not None]
-
-
-def _write_disagreements(path: Path, files: "Iterable[inputs.Loaded]") -> None:
-    graded = _graded(files)
-    if not graded:
-        raise InputError(f"--disagreements: {ALL_MARKED}")
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
-    with atomic.replacing(path) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
-    print(f"note: {path}: {len(lines)} responses on which rules disagree", file=sys.stderr)
 
 
 def _print(
@@ -205,6 +199,8 @@ def _print(
     from zerogap.reporting.score import score_table
     from zerogap.scoring.score import summary
 
+    for note in provenance["notes"]:
+        print(f"note: {note}", file=sys.stderr)
     if output_format == "json":
         output.print_json({**provenance, "metrics": output.records(metrics)})
         return
@@ -217,15 +213,20 @@ def _print(
     output.print_table(table, output_format)
 
 
-def _check_output(option: str, path: Path, suffixes: list[str], used: list[Path]) -> None:
+def _check_outputs(outputs: dict[str, Path | None], used: list[Path]) -> None:
     """Reject a file to write whose name does not say its format, or that is used otherwise.
 
     Raises:
         InputError: it is such a file.
     """
-    if path.suffix not in suffixes:
-        raise InputError(f"{option} must end in {' or '.join(suffixes)} (got {path})")
-    atomic.output_file(path, used)
+    for option, path in outputs.items():
+        if path:
+            if path.suffix not in SUFFIXES[option]:
+                raise InputError(
+                    f"{option} must end in {' or '.join(SUFFIXES[option])} (got {path})"
+                )
+            atomic.output_file(path, used)
+            used.append(path)
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:

@@ -1,6 +1,7 @@
 """Score responses by an answer extraction rule, and compare it with the other rules."""
 
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -21,8 +22,10 @@ class Grader:
     def __init__(self, rule: ExtractionRule, *, list_disagreements: bool) -> None:
         self._rule = rule
         self._others = [other for other in RULES.values() if other.name != rule.name]
-        self._n_disagreeing = dict.fromkeys((other.name for other in self._others), 0)
-        self._n_graded = 0
+        self._num_graded = self._num_empty = 0
+        self._unanswered: Counter[str] = Counter()  # rule → responses without an answer
+        self._compared: Counter[str] = Counter()  # rule → where it or the own rule has an answer
+        self._agreeing: Counter[str] = Counter()  # rule → those with the same mark
         self._list_disagreements = list_disagreements
         self._disagreements: list[dict[str, Any]] = []
 
@@ -55,17 +58,24 @@ class Grader:
         """
         if not isinstance(response, str):
             raise file.error(number, f"a response is {describe(response)}; give a text")
-        self._n_graded += 1
-        grade = self._rule.grade(response, gold)
-        others = [(other.name, other.grade(response, gold)) for other in self._others]
-        disagreeing = [name for name, other in others if other.correct != grade.correct]
-        for name in disagreeing:
-            self._n_disagreeing[name] += 1
-        if disagreeing and self._list_disagreements:
+        grades = {rule.name: rule.grade(response, gold) for rule in (self._rule, *self._others)}
+        grade = grades[self._rule.name]
+        self._num_graded += 1
+        self._num_empty += not response.strip()
+        self._unanswered.update(name for name, each in grades.items() if each.answer is None)
+        compared = [
+            other.name
+            for other in self._others
+            if grade.answer is not None or grades[other.name].answer is not None
+        ]
+        agreeing = [name for name in compared if grades[name].correct == grade.correct]
+        self._compared.update(compared)
+        self._agreeing.update(agreeing)
+        if len(agreeing) < len(compared) and self._list_disagreements:
             row = {"file": str(file.path), file.unit: number, "question_id": question_id}
             rules = {
                 name: {"answer": each.answer, "correct": each.correct}
-                for name, each in [(self._rule.name, grade), *others]
+                for name, each in grades.items()
             }
             self._disagreements.append(row | {"gold": gold} | rules | {"response": response})
         return bool(grade.correct)
@@ -73,20 +83,20 @@ class Grader:
     @property
     def disagreements(self) -> tuple[dict[str, Any], ...] | None:
         """The listed responses with different marks, as JSON records; None if none was graded."""
-        return tuple(self._disagreements) if self._n_graded else None
+        return tuple(self._disagreements) if self._num_graded else None
 
-    def note(self, path: Path) -> str:
-        """Which rule scored the responses, and how often each other one agrees."""
+    def note(self) -> str:
+        """How many responses have an answer, and how often each other rule agrees on them."""
+        names = [rule.name for rule in (self._rule, *self._others)]
+        unanswered = {name: self._unanswered[name] for name in names}
         agreements = [
-            f"{other.name} agrees on {100 * self._agreement(other):.1f}%"
-            for other in self._others
-            if self._n_graded  # a strategy may have dropped every response
+            f"{name} agrees on {self._agreeing[name] / self._compared[name]:.1%}"
+            for name in names
+            if self._compared[name]
         ]
-        scored = f"{path}: responses scored by the rule {self._rule.name}"
-        return "; ".join([scored, ", ".join(agreements)]) if agreements else scored
-
-    def _agreement(self, other: ExtractionRule) -> float:
-        return (self._n_graded - self._n_disagreeing[other.name]) / self._n_graded
+        shown = f"; of those with an answer, {', '.join(agreements)}" if agreements else ""
+        counts = count_note(self._num_graded, self._num_empty, unanswered)
+        return f"responses scored by the rule {self._rule.name}: {counts}{shown}"
 
     def _gold(self, file: ResponseFile, column: str, number: int, text: str) -> str:
         answer = text.rpartition("####")[2]
@@ -101,3 +111,18 @@ class Grader:
                 f"not accept ({error}); if answers are not numbers, name your own rule with "
                 "--extraction, or score the responses and give correct",
             ) from error
+
+
+def count_note(num_responses: int, num_empty: int, unanswered: Mapping[str, int]) -> str:
+    """How many responses are empty, and how many have no answer by each rule.
+
+    Args:
+        num_responses: all of them.
+        num_empty: those without a text.
+        unanswered: rule → responses in which it finds no answer, the empty ones among them.
+    """
+    if num_responses and num_empty == num_responses:
+        return f"every one of the {num_responses} responses is empty"
+    without = ", ".join(f"{name} {number}" for name, number in unanswered.items())
+    counts = f"{num_responses} responses, {num_empty} empty"
+    return f"{counts}; without an answer: {without}" if without else counts

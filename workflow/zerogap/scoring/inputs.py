@@ -1,6 +1,6 @@
 """Files of responses as counts per question, whatever their format and origin.
 
-A file is recognised by its columns, not by its name: `KINDS` has one reader per kind. The result
+A file is recognised by its columns, not by its name: `KINDS` has a reader per kind. The result
 has the columns of a `solve` table (see `zerogap.io.parquet`) that the file gives: ``question_id``
 (str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool) and ``leaked`` (bool) if
 the file has them; and ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the
@@ -23,7 +23,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io.text_files import read_text
 from zerogap.scoring import lm_eval
-from zerogap.scoring.grader import Grader
+from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.response_file import ResponseFile, read, unknown_kind
 
 # Alternative name of a column → its name.
@@ -32,7 +32,7 @@ LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
 PARALLEL_BYTES = 20 * 2**20  # smaller files are read before other processes have started
 _COLUMNS = (
     *(*ALIASES.values(), *ALIASES),
-    *("sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
+    *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
 )
 
 Counts = tuple[pd.DataFrame, tuple[str, ...]]  # one row per question, and notes for a reader
@@ -58,23 +58,6 @@ class Loaded:
     disagreements: tuple[dict[str, Any], ...] | None = None
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file.
-
-    Attributes:
-        name: What results call it.
-        columns: A file that has them is of this kind.
-        aliases: Alternative name of a column → its name.
-        read: The file, what scores its responses, and the filter of lm_eval → counts and notes.
-    """
-
-    name: str
-    columns: set[str]
-    aliases: dict[str, str]
-    read: Callable[[ResponseFile, Grader, str | None], Counts]
-
-
 def load(
     path: str | Path,
     lm_eval_filter: str | None = None,
@@ -98,22 +81,16 @@ def load(
     """
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
-    kind, file = recognised(read(path, _COLUMNS))
-    counts, notes = kind.read(file, grader, lm_eval_filter)
-    return Loaded(path, counts, kind.name, notes, grader.disagreements)
-
-
-def recognised(file: ResponseFile) -> tuple[Kind, ResponseFile]:
-    """The kind of a file, and the file with the names that the kind has for its columns.
-
-    Raises:
-        InputError: It is of no kind.
-    """
-    for kind in KINDS:
-        named = file.rename(kind.aliases)
-        if set(named.rows) >= kind.columns:
-            return kind, named
-    if set(file.rename(ALIASES).rows) >= {"question_id", "response"}:
+    file = read(path, _COLUMNS)
+    if set(file.rows) >= lm_eval.COLUMNS:
+        counts, notes = _read_log(file, grader, lm_eval_filter)
+        return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
+    file = file.rename(ALIASES)
+    for kind, (columns, read_kind) in KINDS.items():
+        if set(file.rows) >= columns:
+            counts, notes = read_kind(file, grader)
+            return Loaded(path, counts, kind, notes, grader.disagreements)
+    if set(file.rows) >= {"question_id", "response"}:
         raise InputError(
             f"{file.path}: has responses but no gold answers to score them against; add a column "
             "gold, or correct with the marks of your own scoring"
@@ -174,7 +151,7 @@ def _read_log(file: ResponseFile, grader: Grader, lm_eval_filter: str | None) ->
     return counts.assign(doc_hash=doc_hash.to_numpy()), notes
 
 
-def _read_counts(file: ResponseFile, _: Grader, __: str | None) -> Counts:
+def _read_counts(file: ResponseFile, _: Grader) -> Counts:
     ids = file.question_ids("question_id")
     file.check_duplicates({"question": ids}, "give one row per question")
     names = ["n_correct", "n_samples"]
@@ -191,13 +168,20 @@ def _read_counts(file: ResponseFile, _: Grader, __: str | None) -> Counts:
     return table.reset_index(drop=True), ()
 
 
-def _read_marks(file: ResponseFile, _: Grader, __: str | None) -> Counts:
+def _read_marks(file: ResponseFile, _: Grader) -> Counts:
     ids = file.question_ids("question_id")
     marks = file.flags("correct", ids, "give true or false for every response")
-    return _count_marks(file, ids, marks), ()
+    notes = []
+    if "response" in file.rows:
+        num_empty = sum(not str(text or "").strip() for text in file.rows["response"])
+        answers = file.rows.get("answer")
+        unanswered = {} if answers is None else {"its rule": int(answers.isna().sum())}
+        counted = count_note(len(ids), num_empty, unanswered)
+        notes.append(f"{file.path}: correct is as the file has it: {counted}")
+    return _count_marks(file, ids, marks), tuple(notes)
 
 
-def _read_responses(file: ResponseFile, grader: Grader, _: str | None) -> Counts:
+def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
     """Score the responses.
 
     Raises:
@@ -215,17 +199,15 @@ def _read_responses(file: ResponseFile, grader: Grader, _: str | None) -> Counts
     rows = zip(file.numbers, ids, file.rows["response"], gold, strict=True)
     marks = [grader.grade(file, *row) for row in rows]
     counts = _count_marks(file, ids, pd.Series(marks, index=ids.index))
-    return counts, (grader.note(file.path),)
+    return counts, (f"{file.path}: {grader.note()}",)
 
 
-KINDS = (
-    Kind(LM_EVAL, lm_eval.COLUMNS, {}, _read_log),
-    Kind("counts per question", {"question_id", "n_correct", "n_samples"}, ALIASES, _read_counts),
-    Kind("correctness of each response", {"question_id", "correct"}, ALIASES, _read_marks),
-    Kind(
-        "responses with gold answers", {"question_id", "response", "gold"}, ALIASES, _read_responses
-    ),
-)
+# Kind → the columns that a file of it has, and its reader.
+KINDS: dict[str, tuple[set[str], Callable[[ResponseFile, Grader], Counts]]] = {
+    "counts per question": ({"question_id", "n_correct", "n_samples"}, _read_counts),
+    "correctness of each response": ({"question_id", "correct"}, _read_marks),
+    "responses with gold answers": ({"question_id", "response", "gold"}, _read_responses),
+}
 
 
 def _count_marks(

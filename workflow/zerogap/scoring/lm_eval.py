@@ -3,7 +3,7 @@
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.scoring.grader import Grader
+from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.response_file import ResponseFile
 from zerogap.strategies.filtering import DROPPED
 
@@ -11,6 +11,7 @@ COLUMNS = {"doc_id", "target", "resps"}
 # The 0/1 metrics, for logs that do not list theirs.
 METRICS = ("exact_match", "acc")
 NO_FILTER = "none"
+INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
 def read_log(
@@ -24,7 +25,8 @@ def read_log(
     Args:
         file: The log.
         grader: Scores the responses of a log with repeats.
-        filter_name: The filter whose records are read; None for the first in the file.
+        filter_name: The filter whose records are read, or its number in the file; None for the
+            first. It has no effect on a log with repeats.
 
     Returns:
         One row per response that counts, with `question_id`, `sample_id` and `correct`, indexed as
@@ -33,15 +35,8 @@ def read_log(
     Raises:
         InputError: No such filter, duplicate documents, or values that are not valid.
     """
-    filters = (
-        file.rows["filter"].fillna(NO_FILTER).astype(str)
-        if "filter" in file.rows
-        else pd.Series(NO_FILTER, file.rows.index)
-    )
-    names = list(filters.unique())
-    selected = names[0] if filter_name is None else filter_name
-    if selected not in names:
-        raise InputError(f"{file.path}: no filter {selected!r}; it has {', '.join(names)}")
+    filters, passes = _filters(file)
+    selected = _selected(file, list(filters.unique()), filter_name)
     log = file.where(filters == selected)
     ids = log.question_ids("doc_id")
     log.check_duplicates(
@@ -59,23 +54,60 @@ def read_log(
             for k, text in enumerate(texts)
             if text != DROPPED
         ]
-        num_dropped = sum(texts.count(DROPPED) for texts in responses.values())
-        dropped = (f"{file.path}: {num_dropped} responses were dropped by the strategy",)
         ignored = f", so --filter {filter_name} has no effect" if filter_name else ""
-        notes: tuple[str, ...] = (
-            grader.note(file.path),
-            f"{file.path}: lm_eval's own filters use only one of the repeats{ignored}",
-            *(dropped if num_dropped else ()),
-        )
+        notes = [grader.note(), f"lm_eval's own filters use only one of the repeats{ignored}"]
+        if num_dropped := sum(texts.count(DROPPED) for texts in responses.values()):
+            notes.append(f"{num_dropped} responses were dropped by the strategy")
     else:
         metric = _metric(log)
         marks = log.flags(metric, ids, f"{metric} is 1 for a correct response, else 0")
         rows = [(number, ids[number], 0, marks[number]) for number in log.numbers]
-        others = [name for name in names if name != selected]
+        others = [name for name in filters.unique() if name != selected]
         choice = f" (others: {', '.join(others)}; choose with --filter)" if others else ""
-        notes = (f"{file.path}: correct is {metric} under the filter {selected!r}{choice}",)
+        notes = [f"correct is {metric} under the filter {selected!r}{choice}; {_counts(log)}"]
+    if passes > 1:
+        notes.append(f"an old log with {passes} passes per document, whose filters have no names")
     table = pd.DataFrame(rows, columns=["number", "question_id", "sample_id", "correct"])
-    return table.set_index("number"), doc_hash, notes
+    return table.set_index("number"), doc_hash, tuple(f"{file.path}: {note}" for note in notes)
+
+
+def _selected(file: ResponseFile, names: list[str], filter_name: str | None) -> str:
+    """The filter of a name or number; the first one for a log with repeats, whatever is asked."""
+    has_repeats = any(
+        isinstance(each, list) and len(each) == 1 and isinstance(each[0], list) and len(each[0]) > 1
+        for each in file.rows["resps"]
+    )
+    if filter_name in names:
+        return filter_name
+    numbers = {str(k): name for k, name in enumerate(names, start=1)}
+    if selected := numbers.get(filter_name or "1", names[0] if has_repeats else None):
+        return selected
+    raise InputError(f"{file.path}: no filter {filter_name!r}; it has {', '.join(names)}")
+
+
+def _filters(file: ResponseFile) -> tuple["pd.Series[str]", int]:
+    """The filter of each record, and the passes over the documents in a log without their names.
+
+    Old versions of lm_eval wrote one record per document and filter, but not which filter. Where
+    all documents occur equally often, each time with the same responses, the filters are numbered.
+    """
+    if "filter" in file.rows:
+        return file.rows["filter"].fillna(NO_FILTER).astype(str), 1
+    ids = file.question_ids("doc_id")
+    sizes = ids.groupby(ids).size()
+    different = file.rows["resps"].map(repr).groupby(ids).nunique().max() > 1
+    if sizes.nunique() > 1 or sizes.iloc[0] == 1 or different:
+        return pd.Series(NO_FILTER, file.rows.index), 1
+    return (ids.groupby(ids).cumcount() + 1).astype(str), int(sizes.iloc[0])
+
+
+def _counts(log: ResponseFile) -> str:
+    """How many responses are empty, and from how many lm_eval's filter takes no answer."""
+    texts = [responses[0][0] for responses in log.rows["resps"] if responses[0]]
+    num_empty = sum(isinstance(text, str) and not text.strip() for text in texts)
+    filtered = log.rows.get("filtered_resps", pd.Series(dtype=object))
+    num_invalid = sum(isinstance(each, list) and each[:1] == [INVALID] for each in filtered)
+    return count_note(len(log.rows), num_empty, {"the filter": num_invalid})
 
 
 def _responses(log: ResponseFile, number: int) -> list[object]:
