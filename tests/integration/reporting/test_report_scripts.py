@@ -151,7 +151,8 @@ def test_provenance_lists_the_versions_recorded_in_the_files(config, job, tmp_pa
         [("7", "How many?", "One.", "1", False, None)],
         columns=parquet.CONTRACTS["questions"].names,
     )
-    parquet.write(tmp_path / "questions.parquet", questions, "questions", {"left_out": ["7"]})
+    made = {"left_out": ["7"], "served_models": ["m, fp-7"]}
+    parquet.write(tmp_path / "questions.parquet", questions, "questions", made)
     inputs = {
         "responses": sources.SAMPLES.files(config),
         "metrics": sources.METRICS.files(config),
@@ -165,4 +166,5 @@ def test_provenance_lists_the_versions_recorded_in_the_files(config, job, tmp_pa
     assert page["software"]["Responses"] == {"commit": "abc", "torch": "1"}
     assert page["software"]["Report"]["python"]
     assert page["left_out"] == {"PQ": ["7"]}
+    assert page["software"]["Chat model"] == {"paraphrases of PQ": "m, fp-7"}
     assert "abc" in (tmp_path / "provenance.html").read_text()
