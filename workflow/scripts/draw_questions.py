@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from script_helpers import parse_arguments, run
-from zerogap.data import question_sources
+from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.questions import RESERVED_SPLITS, reserved_questions
 from zerogap.io import parquet
@@ -16,9 +16,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     parse_gold = extraction_rule(parameters["extraction"]).parse_gold
     split = RESERVED_SPLITS[parameters["use"]]
-    questions = question_sources.fetch_split(
-        parameters["questions"], split, parameters["seed"], parse_gold
-    )
+    entries = question_sources.fetch(parameters["questions"], parameters["seed"], parse_gold)
+    questions = [gsm8k_format.parse(entry, parse_gold) for entry in entries[split]]
     table = reserved_questions(questions, parameters["num_questions"], parameters["use"])
     parquet.write(args.output, table, "questions", provenance(**parameters["metadata"]))
     print(f"{len(table)} of {len(questions)} questions of the split {split}")

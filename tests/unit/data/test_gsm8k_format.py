@@ -57,8 +57,7 @@ def test_an_invalid_line_is_an_error_with_file_and_line(tmp_path, line, message)
 
 def test_entries_survive_writing_and_reading(tmp_path):
     path = tmp_path / "deep" / "rows.jsonl"
-    question = Question("How many\u2028 é?", "One.", "1")
-    gsm8k_format.write(path, [gsm8k_format.to_entry(question), ENTRY])
+    gsm8k_format.write(path, [{"question": "How many\u2028 é?", "answer": "One.\n#### 1"}, ENTRY])
     assert [row.gold for row in gsm8k_format.load(path)] == ["1", "5"]
     assert gsm8k_format.load_entries(path)[1] == ENTRY
 

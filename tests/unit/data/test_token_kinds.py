@@ -1,8 +1,7 @@
 import pytest
 
 from helpers.tiny_models import tokenizer
-from zerogap.data.token_kinds import KINDS, text_kind, token_kinds
-from zerogap.io import parquet
+from zerogap.data.token_kinds import text_kind, token_kinds
 
 
 @pytest.mark.parametrize(
@@ -27,9 +26,3 @@ def test_the_end_token_is_recognised_by_its_id():
     assert [kind(token) for token in words("a1 +\n")["input_ids"]] == [
         "word", "digit", "space", "operator", "space",
     ]  # fmt: skip
-
-
-def test_the_rail_table_has_columns_for_every_kind():
-    names = parquet.CONTRACTS["rail"].names
-    assert [name[5:] for name in names if name.startswith("rail_")] == list(KINDS)
-    assert [name[6:] for name in names if name.startswith("drawn_")] == list(KINDS)

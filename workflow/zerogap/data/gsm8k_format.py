@@ -99,14 +99,6 @@ def parse_with_gold(
         ) from error
 
 
-def to_entry(question: Question) -> Entry:
-    """The entry of a question."""
-    return {
-        "question": question.question,
-        "answer": f"{question.rationale}\n#### {question.gold}",
-    }
-
-
 def write(
     path: str | Path,
     entries: Iterable[Mapping[str, str]],

@@ -1,7 +1,7 @@
 """Where a benchmark's questions come from: the hub, local files, or a generator.
 
 The argument is always the `questions` section of a benchmark file; the results are entries of
-:mod:`zerogap.data.gsm8k_format`, or questions parsed from them.
+:mod:`zerogap.data.gsm8k_format`.
 """
 
 import re
@@ -11,7 +11,6 @@ from typing import Any
 from zerogap.data import gsm8k_format, gsm_symbolic, toy
 from zerogap.data.answers import canonical
 from zerogap.data.gsm8k_format import SPLITS, Entry, fingerprint
-from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.io.hub import hub_problem
 
@@ -56,21 +55,10 @@ def fetch(
     return entries
 
 
-def fetch_split(
-    questions: Mapping[str, Any],
-    split: str,
-    seed: int,
-    parse_gold: Callable[[str], str] = canonical,
-) -> list[Question]:
-    """Fetch and parse the questions of one split, "train" or "test"; see :func:`fetch`."""
-    entries = fetch(questions, seed, parse_gold)[split]
-    return [gsm8k_format.parse(entry, parse_gold) for entry in entries]
-
-
 def _generated(num_questions: int, seed: int, split: str) -> list[Entry]:
     """Entries of the toy language."""
     return [
-        gsm8k_format.to_entry(Question(problem.question, problem.rationale, problem.gold))
+        {"question": problem.question, "answer": f"{problem.rationale}\n#### {problem.gold}"}
         for problem in toy.problems(num_questions, seed, split)
     ]
 

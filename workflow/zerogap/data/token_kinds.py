@@ -13,7 +13,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-KINDS = ("digit", "operator", "space", "word", "end")
+from zerogap.io.parquet import TOKEN_KINDS as KINDS
+
+__all__ = ["KINDS", "text_kind", "token_kinds"]
 
 _DIGIT = re.compile(r"\d")
 _OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")

@@ -19,7 +19,7 @@ from zerogap.io import atomic
 
 _TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
 _TOKENS = pa.list_(pa.int32())
-_KINDS = ("digit", "operator", "space", "word", "end")  # of tokens: zerogap.data.token_kinds
+TOKEN_KINDS = ("digit", "operator", "space", "word", "end")  # zerogap.data.token_kinds
 
 
 def _contract(**columns: pa.DataType) -> pa.Schema:
@@ -61,8 +61,8 @@ CONTRACTS: dict[str, pa.Schema] = {
     "rail": _contract(
         responses=_TEXT, question_id=_TEXT, leaked=_FLAG, n_responses=_INT, n_distinct=_INT,
         n_steps=_INT,
-        **{f"rail_{kind}": _INT for kind in _KINDS},
-        **{f"drawn_{kind}": _INT for kind in _KINDS},
+        **{f"rail_{kind}": _INT for kind in TOKEN_KINDS},
+        **{f"drawn_{kind}": _INT for kind in TOKEN_KINDS},
         greedy_steps=_INT, greedy_entropy=_FLOAT,
     ),
     # One response per row that follows the greedy trajectory up to `step` (from 0), takes the
