@@ -18,8 +18,12 @@ SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SMALL = """
 run: micro
 benchmarks: { letters: { num_test: 12, num_leaked: 6, num_train: 8 } }
+strategies: { shortcut: null, lne_blocking: null }
 ablation:
-  { railcap_n1: null, railcap_n3: null, railcap_n5: null, railcap_n7: null, railcap_ban: null }
+  railcap_n3: null
+  railcap_ban: null
+  ted_unfiltered: null
+  lne_blocking_nearest: null
 """
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,6 @@ import importlib.metadata
 import json
 from collections.abc import Sequence
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
 from script_helpers import parse_arguments, run
 from zerogap.io.provenance import provenance
 from zerogap.plugins import package_file
@@ -15,6 +12,9 @@ from zerogap.plugins import package_file
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "output", argv=argv)
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     package, end_token = args.parameters["package"], args.parameters["end_token"]
 
     file = package_file(package, args.parameters["file"])

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from transformers import AutoTokenizer
 
 from script_helpers import run_job
 from zerogap.analysis.rail import replay
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
+    from transformers import AutoTokenizer  # after script_helpers, which makes it faster
+
     tokenizer = AutoTokenizer.from_pretrained(job.input.model)
     kind = token_kinds(tokenizer.decode, tokenizer.eos_token_id)
     leaked = parquet.read(job.input.questions, "questions").set_index("question_id").leaked

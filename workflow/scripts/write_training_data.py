@@ -3,8 +3,6 @@
 import json
 from collections.abc import Sequence
 
-from transformers import AutoTokenizer
-
 from script_helpers import parse_arguments, run
 from zerogap.data.prompts import PromptTemplate
 from zerogap.io import parquet
@@ -23,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         optional=("exemplars", "instructions"),  # a preparation has neither
         argv=argv,
     )
+    from transformers import AutoTokenizer  # after script_helpers, which makes it faster
+
     contamination = args.parameters["contamination"]
 
     tokenizer = AutoTokenizer.from_pretrained(args.base)

@@ -39,9 +39,8 @@ def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
         path = _module_file(start) if isinstance(start, str) else start
         if path is None or str(start) in meanings:
             continue
-        meanings[str(start)], names = _read(path)
         package = str(start) if path.name == "__init__.py" else str(start).rpartition(".")[0]
-        imported = {part for name in names for part in _modules(name, package)}
+        meanings[str(start)], imported = _read(path, package)
         pending += [name for name in imported if _top(name) in packages and name not in without]
     named = sorted((Path(name).name, meaning) for name, meaning in meanings.items())
     return hashlib.sha256(repr(named).encode()).hexdigest()
@@ -52,8 +51,8 @@ def _top(module: str) -> str:
 
 
 @functools.cache
-def _read(path: Path) -> tuple[str, frozenset[str]]:
-    """A file as text without comments and docstrings, and what it imports."""
+def _read(path: Path, package: str) -> tuple[str, frozenset[str]]:
+    """A file of a package as text without comments and docstrings, and the modules it imports."""
     tree = ast.parse(path.read_bytes())
     names: set[str] = set()
     pending: list[ast.AST] = [tree]
@@ -69,7 +68,8 @@ def _read(path: Path) -> tuple[str, frozenset[str]]:
         pending.extend(ast.iter_child_nodes(node))
     data = path.with_suffix(".yaml")
     values = yaml.safe_load(data.read_text(encoding="utf-8")) if data.is_file() else None
-    return ast.unparse(tree) + repr(values or ""), frozenset(names)
+    imported = frozenset(part for name in names for part in _modules(name, package))
+    return ast.unparse(tree) + repr(values or ""), imported
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
