@@ -1,4 +1,5 @@
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -24,11 +25,21 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def chat_folder(folder):
-    words = tokenizer()
-    words.chat_template = TEMPLATE
-    words.save_pretrained(folder)
-    return folder
+def with_template(folder):
+    """Give the tokenizer in the folder a chat template."""
+
+    def save(template):
+        words = tokenizer()
+        words.chat_template = template
+        words.save_pretrained(folder)
+        return folder
+
+    return save
+
+
+@pytest.fixture
+def chat_folder(with_template):
+    return with_template(TEMPLATE)
 
 
 def rejected(name, chat_template=None):
@@ -84,6 +95,56 @@ def test_a_chat_model_needs_a_choice(chat_folder):
 
 def test_with_the_chat_template_a_response_ends_where_a_reply_ends(chat_folder):
     assert model_folders.find(str(chat_folder), "apply").tokenizer.eos_token == "<filler_1>"
+
+
+REPLY = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        (
+            "{{ raise_exception('Begin with system') if messages[0].role != 'system' }}",
+            "cannot write .* \\(Begin with system\\)",
+        ),
+        (
+            "{{ messages[0].role == 'system' and messages[0].content }}{{ messages[1].content }}",
+            "out",
+        ),
+        (
+            "{% for m in messages %}{{ raise_exception('No reply') if m.role != 'user' }}"
+            "{{ m.content }}{% endfor %}",
+            "a reply .* \\(No reply\\)",
+        ),
+        ("{% for m in messages %}{{ m.content[0].text }}{% endfor %}", "lists of content parts"),
+        (
+            "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}",
+            "lists of content parts",
+        ),
+        ("{% for m in messages %}{{ m.content + [] }}{% endfor %}", "cannot write"),
+        ("{% for m in messages %}{{ m.content }}", "cannot write .* \\(.*endfor"),
+        ({"rag": REPLY, "tool_use": REPLY}, "cannot write"),
+    ],
+)
+def test_a_chat_template_that_cannot_be_used_is_one_line(template, problem, with_template):
+    message = rejected(with_template(template), "apply")
+    assert re.search(problem, message), message
+    assert "--chat-template ignore" in message
+    assert model_folders.find(str(with_template(template)), "ignore").thinking == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "thinking"),
+    [
+        ("", ""),
+        ("<think>", "opened-thinking/"),
+        ("<think>\n\n</think>", "thinking/"),
+        ("{% if thoughts %}<think>{% endif %}", "thinking/"),
+    ],
+)
+def test_thinking_in_the_chat_template_decides_what_is_graded(end, thinking, with_template):
+    template = f"{REPLY}{{% if add_generation_prompt %}}{end}{{% endif %}}"
+    assert model_folders.find(str(with_template(template)), "apply").thinking == thinking
 
 
 def test_with_the_chat_template_a_prompt_is_the_message_of_a_user(chat_folder):

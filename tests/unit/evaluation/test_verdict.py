@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from helpers.evaluations import evaluated
-from zerogap.evaluation.report import question_table, strategy_table
+from zerogap.evaluation.report import answer_note, question_table, strategy_table
 from zerogap.evaluation.summary import summarise
 from zerogap.evaluation.verdict import verdict
 from zerogap.reporting.render import to_markdown
@@ -87,3 +87,9 @@ def test_the_tables_show_collapse_and_the_largest_drops_first():
     assert "The greedy responses solve 3 of the 3 questions" in text
     table = question_table(numbers)
     assert [row.key for row in table.rows] == ["b", "a", "c"]
+
+
+def test_responses_without_text_or_answer_are_counted():
+    table = pd.DataFrame({"text": ["18", " ", "who knows"], "answer": ["18", None, None]})
+    note = answer_note({"greedy": table[:1], "identity": table})
+    assert note.endswith("have no answer: greedy 0 and 0 of 1, Identity 1 and 2 of 3.")

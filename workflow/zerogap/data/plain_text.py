@@ -83,6 +83,17 @@ def without_thinking(text: str, *, opened: bool = False) -> str:
     return text[: unfinished.start()] if unfinished else text
 
 
+def has_thinking(template: str) -> bool:
+    """Whether a chat template has tags for thinking."""
+    return bool(_OPENED.search(template) or _CLOSED.search(template))
+
+
+def ends_in_thinking(prompt: str) -> bool:
+    """Whether a prompt opens thinking that the response continues."""
+    closed = list(_CLOSED.finditer(prompt))
+    return bool(_OPENED.search(prompt, closed[-1].end() if closed else 0))
+
+
 def plain(text: str) -> str:
     """The text without Markdown and LaTeX."""
     if not _DRESSED.search(text):

@@ -7,13 +7,14 @@ strategy or a clean model can be added later. `settings.json` there says what th
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 
+from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine import memory
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
@@ -144,7 +145,11 @@ def _model_run(request: Request, model: str) -> ModelRun:
         dtype = "bfloat16" if torch.cuda.is_available() else "float32"
     folder = model_folders.find(model, request.chat_template)
     as_chat = request.chat_template == "apply"
-    return ModelRun(folder, request.question_set, sampling, dtype, as_chat=as_chat)
+    question_set = request.question_set
+    if not question_set.rule.name.startswith((THINKING, OPENED_THINKING)):
+        rule = extraction_rule(folder.thinking + question_set.rule.name)
+        question_set = replace(question_set, rule=rule)
+    return ModelRun(folder, question_set, sampling, dtype, as_chat=as_chat)
 
 
 def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:
@@ -155,7 +160,7 @@ def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> di
         "num_samples": request.num_samples,
         "temperature": request.temperature,
         "max_new_tokens": request.max_new_tokens,
-        "extraction": request.question_set.rule.name,
+        "extraction": run.question_set.rule.name,
         "stop": request.question_set.stop,
         "dtype": run.dtype,
         "seed": request.seed,

@@ -6,6 +6,8 @@ from typing import Literal
 
 from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from zerogap.data.extraction import OPENED_THINKING, THINKING
+from zerogap.data.plain_text import ends_in_thinking, has_thinking
 from zerogap.engine import loading
 from zerogap.errors import InputError, first_line
 from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
@@ -22,12 +24,15 @@ class ModelFolder:
         folder: where its files are.
         tokenizer: its tokenizer, with an end token.
         context_length: in tokens.
+        thinking: what makes an extraction rule fit its chat template: "thinking/" if that has tags
+            for thinking, "opened-thinking/" if prompts end in thinking, otherwise "".
     """
 
     name: str
     folder: Path
     tokenizer: PreTrainedTokenizerBase
     context_length: int
+    thinking: str = ""
 
     def load(self, dtype: str) -> PreTrainedModel:
         """Load the weights, on the GPU if there is one.
@@ -74,25 +79,54 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
             "both with save_pretrained in the model's folder"
         ) from error
     _check_chat_template(name, tokenizer, chat_template)
+    thinking = ""
     if chat_template == "apply":
-        tokenizer.eos_token = end_of_turn(tokenizer) or tokenizer.eos_token
+        prompt, reply = _rendered_chat(name, tokenizer)
+        tokenizer.eos_token = _end_of_turn(tokenizer, reply) or tokenizer.eos_token
+        if ends_in_thinking(prompt):
+            thinking = OPENED_THINKING
+        elif has_thinking(tokenizer.get_chat_template()):
+            thinking = THINKING
     if tokenizer.eos_token_id is None:
         raise InputError(
             f"{name}: the tokenizer has no end token, so no response would ever end; set eos_token "
             "in tokenizer_config.json"
         )
-    return ModelFolder(name, folder, tokenizer, loading.context_length(config))
+    return ModelFolder(name, folder, tokenizer, loading.context_length(config), thinking)
 
 
-def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> str | None:
+def _rendered_chat(name: str, tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
+    """A prompt in the chat template, and what the template writes after a reply to it.
+
+    Raises:
+        InputError: the template cannot be rendered, or leaves out the message.
+    """
+    question, reply = "How many?", "reply"
+    asked = [{"role": "user", "content": question}]
+    replied = [*asked, {"role": "assistant", "content": reply}]
+    try:
+        prompt = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        chat = tokenizer.apply_chat_template(replied, tokenize=False)
+    except Exception as error:  # a template may raise anything
+        raise InputError(
+            f"{name}: its chat template cannot write a user's message and a reply without a "
+            f"system message ({first_line(error)}); correct the template in the model's folder, "
+            "or choose --chat-template ignore"
+        ) from error
+    if question not in prompt or reply not in chat:
+        raise InputError(
+            f"{name}: its chat template leaves out messages that are plain texts; give the model a "
+            "template for texts, not for lists of content parts, or choose --chat-template ignore"
+        )
+    return prompt, chat.rpartition(reply)[2]
+
+
+def _end_of_turn(tokenizer: PreTrainedTokenizerBase, after_reply: str) -> str | None:
     """The special token that ends a reply in the chat template; None if a reply ends with a text.
 
     Some chat models end a reply with another token than the tokenizer's end token.
     """
-    reply = "reply"
-    messages = [{"role": "user", "content": "text"}, {"role": "assistant", "content": reply}]
-    rest = tokenizer.apply_chat_template(messages, tokenize=False).rpartition(reply)[2]
-    token_ids = tokenizer(rest.lstrip(), add_special_tokens=False)["input_ids"]
+    token_ids = tokenizer(after_reply.lstrip(), add_special_tokens=False)["input_ids"]
     first = tokenizer.convert_ids_to_tokens(token_ids[:1])
     return first[0] if first and first[0] in tokenizer.get_added_vocab() else None
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,11 @@ def write_report(request: Request, collected: Collected) -> Report:
     questions = request.question_set.questions
     summary = summarise(questions, collected.greedy, collected.samples)
     title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
-    tables = [strategy_table(summary, title, request.num_samples), question_table(summary)]
+    answered = answer_note({"greedy": collected.greedy, **collected.samples})
+    tables = [
+        strategy_table(summary, title, request.num_samples, answered),
+        question_table(summary),
+    ]
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     if CLEAN in collected.files:
@@ -62,13 +66,24 @@ def write_report(request: Request, collected: Collected) -> Report:
     return report
 
 
-def strategy_table(summary: Summary, title: str, num_samples: int) -> Table:
+def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
+    """How many responses of each table are empty or have no answer by the extraction rule."""
+    counts = [
+        f"{LABELS.strategy(name)} {(table.text.str.strip() == '').sum()} and "
+        f"{table.answer.isna().sum()} of {len(table)}"
+        for name, table in responses.items()
+    ]
+    return f"Responses that are empty, and that have no answer: {', '.join(counts)}."
+
+
+def strategy_table(summary: Summary, title: str, num_samples: int, answered: str = "") -> Table:
     """One row per strategy.
 
     Args:
         summary: the numbers.
         title: the setting.
         num_samples: responses per question.
+        answered: a note on the responses without an answer.
     """
     solved_greedily = int(summary.questions.greedy_correct.sum())
     notes = [
@@ -77,6 +92,7 @@ def strategy_table(summary: Summary, title: str, num_samples: int) -> Table:
         "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
         "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
         f"The greedy responses solve {solved_greedily} of the {len(summary.questions)} questions.",
+        *([answered] if answered else []),
     ]
     if summary.num_cut_off:
         notes.append(
