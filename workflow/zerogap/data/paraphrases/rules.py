@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -104,11 +104,14 @@ def _reworded(s: str, rng: Random, chance: float) -> str:
     """A statement after the rules for clauses and words."""
     for patterns in _CLAUSES:
         if rng.random() < chance:
-            for pattern, groups, unless, templates in patterns:
-                match = pattern.search(s)
-                if match and not unless.search(" ".join(match[i] for i in groups) or s):
-                    template = templates[0] if len(templates) == 1 else rng.choice(templates)
-                    s = pattern.sub(partial(_fill, template), s)
+            for clause in patterns:
+                match = clause.pattern.search(s)
+                if match and not clause.unless.search(
+                    " ".join(match[i] for i in clause.groups) or s
+                ):
+                    one, *others = clause.templates
+                    template = rng.choice(clause.templates) if others else one
+                    s = clause.pattern.sub(partial(_fill, template), s)
                     break
     return _synonyms(s, rng, chance)
 
@@ -213,12 +216,24 @@ _PRONOUN = _compiled("PRONOUN")
 _SYNONYMS = [(_whole_words(text), options) for text, *options in _RULES["synonyms"]]
 _CONDITIONS = [(_compiled(text), *templates) for text, *templates in _RULES["conditions"]]
 _FORMS = [(_compiled(text), template) for text, template in _RULES["forms"]]
+
+
+class _Clause(NamedTuple):
+    """A pattern; groups that must not have the words `unless` (none: the sentence); templates."""
+
+    pattern: re.Pattern[str]
+    groups: list[int]
+    unless: re.Pattern[str]
+    templates: list[str]
+
+
+_NEVER = "(?!)"
 _CLAUSES = [
     [
-        (
+        _Clause(
             _compiled(row["match"]),
             row.get("of", []),
-            _whole_words(f"(?:{row['unless']})") if "unless" in row else re.compile("(?!)"),
+            _whole_words(f"(?:{row.get('unless', _NEVER)})"),
             row["to"],
         )
         for row in patterns

@@ -8,7 +8,6 @@ paraphrase may spell a number in another way, so a number has meanings, each of 
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
@@ -151,27 +150,30 @@ def read_numbers(text: str) -> list[Number]:
     """The numbers of a text in their order."""
     text, position, numbers = text.lower(), 0, list[Number]()
     while token := _TOKEN.search(text, position):
-        start, position = token.span()
-        if found := _half(text, start) or _cardinal(text, start) or _other_word(token):
-            position, required, *meanings = found
-            numbers.append(
-                Number(text[start:position], tuple(map(frozenset, meanings)), bool(required))
-            )
+        position = token.end()
+        if number := _half(text, token) or _cardinal(text, token) or _other_word(text, token):
+            numbers.append(number)
+            position = token.start() + len(number.text)
     return numbers
 
 
-_Found = tuple[Any, ...]  # where the number ends, whether it is required, its meanings
+def _number(
+    text: str, first: re.Match[str], end: int, *meanings: set[Fraction], required: bool = True
+) -> Number:
+    return Number(text[first.start() : end], tuple(map(frozenset, meanings)), required)
 
 
-def _half(text: str, start: int) -> _Found | None:
+def _half(text: str, token: re.Match[str]) -> Number | None:
     """'half', 'half a dozen'."""
-    match = _HALF.match(text, start)
-    return match and (match.end(), True, {Fraction(_SCALES.get(match[1], 1), 2)})
+    match = _HALF.match(text, token.start())
+    if not match:
+        return None
+    return _number(text, token, match.end(), {Fraction(_SCALES.get(match[1], 1), 2)})
 
 
-def _cardinal(text: str, start: int) -> _Found | None:
+def _cardinal(text: str, token: re.Match[str]) -> Number | None:
     """A whole number or a decimal, with the fraction or the percent sign after it."""
-    match = _CARDINAL.match(text, start)
+    match = _CARDINAL.match(text, token.start())
     if not match:
         return None
     end, mixed = match.end(), _MIXED.match(text, match.end())
@@ -179,45 +181,41 @@ def _cardinal(text: str, start: int) -> _Found | None:
         return None  # an article or a pronoun
     parts = _parts(match[0])
     value = sum(parts, Fraction())
-    if word := _NEXT_WORD.match(text, end):
-        denominator = (_PLURALS if value > 1 else _DENOMINATORS).get(word[1])
-        if denominator:
-            return word.end(), *_word_fraction(
-                text, match[0].split(" ")[0], word, value, denominator
-            )
+    next_word = _NEXT_WORD.match(text, end)
+    if next_word and (denominator := (_PLURALS if value > 1 else _DENOMINATORS).get(next_word[1])):
+        return _word_fraction(text, token, next_word.end(), value, denominator)
     if mixed:
         part = Fraction(mixed[1] or Fraction(1, _DENOMINATORS[mixed[2]]))
         # '1 1/2' is not 1 and 1/2: any article would say the 1.
-        return mixed.end(), True, {value + part}, *([{*parts, part}] if value > 1 else [])
+        apart = [{*parts, part}] if value > 1 else []
+        return _number(text, token, mixed.end(), {value + part}, *apart)
     meanings = [{value}] if len(parts) == 1 else [{value}, set(parts)]
     if _PERCENT.match(text, end) and (value / 100).denominator > 1:
         meanings.append({value / 100})
-    return end, True, *meanings
+    return _number(text, token, end, *meanings)
 
 
 def _word_fraction(
-    text: str, first: str, word: re.Match[str], value: Fraction, denominator: int
-) -> _Found:
+    text: str, token: re.Match[str], end: int, value: Fraction, denominator: int
+) -> Number:
     """'three quarters', which may be coins; 'a third', which may be an ordinal number."""
     meanings = [{value / denominator}]
     if denominator == 4 and value > 1:
         meanings.append({value})
-    if first not in ("a", "an") or denominator == 2:
-        return True, *meanings
-    required = _OF.match(text, word.end())
-    ordinal = {Fraction(25 if denominator == 4 else denominator)}
-    return required, *meanings, *([] if required else [ordinal])
+    required = token[0] not in ("a", "an") or denominator == 2 or bool(_OF.match(text, end))
+    if not required:
+        meanings.append({Fraction(25 if denominator == 4 else denominator)})
+    return _number(text, token, end, *meanings, required=required)
 
 
-def _other_word(token: re.Match[str]) -> _Found | None:
+def _other_word(text: str, token: re.Match[str]) -> Number | None:
     """'twice', '3/4', and the words that may be numbers."""
     word = token[0]
-    if "/" in word:
-        return token.end(), True, {Fraction(word)}
-    if word in _MULTIPLES:
-        return token.end(), True, {Fraction(_MULTIPLES[word])}
     if word in _OPTIONAL:
-        return token.end(), False, *({Fraction(value)} for value in _OPTIONAL[word])
+        values = [{Fraction(value)} for value in _OPTIONAL[word]]
+        return _number(text, token, token.end(), *values, required=False)
+    if "/" in word or word in _MULTIPLES:
+        return _number(text, token, token.end(), {Fraction(_MULTIPLES.get(word, word))})
     return None
 
 
