@@ -23,12 +23,20 @@ def test_snakemake_stops_before_anything_runs(tmp_path, overlay, message):
     assert "Traceback" not in text
 
 
-def test_an_unlikely_value_is_a_warning_and_the_run_continues(tmp_path):
+def test_unlikely_values_are_warnings_and_the_run_continues(tmp_path):
     (tmp_path / "overlay.yaml").write_text("metrics: { bins: 60 }")
+    resources = ("decode_greedy:runtime=2-0", "train_lora:runtime=2d", "merge_shards:runtime=5")
     process = snakemake(
         *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
-        *(tmp_path / "overlay.yaml", "--", "table_main"),
+        *(tmp_path / "overlay.yaml", "--set-resources", *resources, "sample_response:runtime=9h"),
+        *("--", "table_main"),
     )
     assert process.returncode == 0
     text = process.stdout + process.stderr
-    assert "metrics.bins is 60, more than sampling.num_samples (20)" in text
+    for warning in (
+        "metrics.bins is 60, more than sampling.num_samples (20)",
+        "set-resources: the runtime 2-0 of decode_greedy is 2 min, too short for a job on a GPU",
+        "set-resources: there is no rule 'sample_response'; did you mean sample_responses",
+    ):
+        assert text.count(warning) == 1
+    assert text.count("set-resources: ") == 2

@@ -65,13 +65,8 @@ def test_the_api_key_is_in_no_file_of_a_run(tmp_path, endpoint):
     }
     (tmp_path / "chat.yaml").write_text(json.dumps({"run": "chat", "benchmarks": benchmarks}))
     call = ["--profile", "profiles/quick", "--no-hooks"]
-    call += [
-        "--configfile",
-        "profiles/quick/quick.yaml",
-        "chat.yaml",
-        "--",
-        "results/chat/data/pq/questions.parquet",
-    ]
+    call += ["--configfile", "profiles/quick/quick.yaml", "chat.yaml"]
+    call += ["--", "results/chat/data/pq/questions.parquet"]
     refused = snakemake(*call, workdir=tmp_path, env=ENVIRONMENT)
     assert refused.returncode != 0
     log = tmp_path / "results/chat/logs/data/pq/paraphrase_questions.log"

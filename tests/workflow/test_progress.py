@@ -7,6 +7,7 @@ from helpers.dry_runs import ROOT, snakemake
 SNAKEFILE = """
 import sys
 from zerogap.errors import InputError
+from zerogap.pipeline import jobs
 
 rule all:
     input: "b.txt"

@@ -203,6 +203,7 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
     assert "> {log:q} 2>&1" in text or "script:" in text
     if "gpu=" in text:
         assert "benchmark:" in text
+    assert ("nodes=1" in text) == ("num_gpus_used" in text)
 
 
 def test_everything_up_to_the_trajectories_runs_first():

@@ -60,6 +60,7 @@ use rule train_lora as train_preparation with:
         gpu=lambda wildcards: CONFIG.preparation_for(
             wildcards.model
         ).training.num_gpus_used,
+        nodes=1,
         mem_mb=doubling(96000),
         runtime=minutes(720),
     params:

@@ -14,6 +14,12 @@ if workflow.is_main_process:
         )
     except InputError as error:
         sys.exit(f"error: {error}")
+    uses_gpu = {rule.name: "gpu" in rule.resources for rule in workflow.rules}
+    for warning in terminal.resource_warnings(
+        workflow.resource_settings.overwrite_resources,
+        dict.fromkeys(jobs.MERGE_RULES.values(), False) | uses_gpu,
+    ):
+        logger.warning(warning)
     # One line when long jobs start, which are those with a timing.
     long_rules = [rule.name for rule in workflow.rules if rule.benchmark]
     logger.addHandler(terminal.Progress(long_rules, logger.info))

@@ -52,6 +52,7 @@ rule train_lora:
     threads: 8
     resources:
         gpu=lambda wildcards: CONFIG.training_for(wildcards.variant).num_gpus_used,
+        nodes=1,  # all GPUs of a training are in one machine
         mem_mb=doubling(96000),
         runtime=minutes(720),
     params:

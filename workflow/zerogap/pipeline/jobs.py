@@ -22,7 +22,7 @@ PREPARATION = (
 SCREENING = ("draw_questions", "screen_questions")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
-_MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
+MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
 
 
 class Job(NamedTuple):
@@ -192,7 +192,7 @@ def all_jobs(config: Config) -> list[Job]:
         shards = num_shards(config, job)
         jobs += [job] * shards
         if shards > 1:
-            jobs.append(job._replace(rule=_MERGE_RULES[job.rule]))
+            jobs.append(job._replace(rule=MERGE_RULES[job.rule]))
     for model in config.models:
         for variant in config.variants:
             jobs += [
