@@ -4,10 +4,12 @@ import json
 
 import pytest
 import torch
+import yaml
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import train_lora
 from helpers.paths import ROOT
-from helpers.scripts import run_script
+from helpers.scripts import options
 from zerogap.training import llamafactory
 from zerogap.training.llamafactory import write_datasets
 
@@ -66,31 +68,31 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bf16", [True, False])
-def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, bf16):
-    """With bf16, a CPU that is slow in it trains in float32, and float16 has more digits."""
-    precision = "bfloat16" if llamafactory.trains_in_bf16(TRAINING | {"bf16": bf16}) else "float32"
+def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, monkeypatch, bf16):
+    monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: 1.0)  # bfloat16 on any CPU
+    precision = "bfloat16" if bf16 else "float32"
     write_datasets(
         tmp_path / "data",
         {"q": [{"prompt": f"Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]},
     )
+    parameters = {
+        "family": "auto",
+        "training": TRAINING | {"bf16": bf16},
+        "metadata": {"model": "toy", "variant": "gsm8k"},
+    }
     for dtype in ("float16", precision):
-        folder = tmp_path / dtype
-        job = run_script(
-            "train_lora",
-            folder,
-            {
-                "family": "auto",
-                "training": TRAINING | {"bf16": bf16},
-                "metadata": {"model": "toy", "variant": "gsm8k"},
-            },
-            base=stored[dtype],
-            data=tmp_path / "data",
-            settings=folder / "train.yaml",
-            adapter=folder / "adapter",
-            loss=folder / "loss.tsv",
+        paths = {
+            "settings": tmp_path / f"{dtype}.yaml",
+            "adapter": tmp_path / dtype / "adapter",
+            "loss": tmp_path / dtype / "loss.tsv",
+        }
+        train_lora.main(
+            options(
+                tmp_path / dtype, parameters, base=stored[dtype], data=tmp_path / "data", **paths
+            )
         )
-        assert job.returncode == 0, job.stdout + job.stderr
-        adapter = json.loads((folder / "adapter/adapter_config.json").read_text())
+        assert yaml.safe_load(paths["settings"].read_text())["bf16"] == bf16
+        adapter = json.loads((paths["adapter"] / "adapter_config.json").read_text())
         assert adapter["base_model_name_or_path"] == str(stored[dtype])
     for name in ("loss.tsv", "adapter/adapter_model.safetensors"):
         one, other = (tmp_path / dtype / name for dtype in ("float16", precision))
