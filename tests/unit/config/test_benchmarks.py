@@ -40,9 +40,11 @@ def other(tmp_path):
 
 
 def test_a_benchmark_is_one_file_and_one_line(other):
-    config = overlaid(QUICK, {"benchmarks.other.file": other})
+    entry = {"file": other, "num_leaked": 3, "prompt": {"num_shots": 2}}  # keys override the file's
+    config = overlaid(QUICK, {"benchmarks.other": entry})
     assert list(config.benchmarks) == ["gsm8k", "pq", "other"]
     benchmark = config.benchmarks["other"]
+    assert (benchmark.num_leaked, benchmark.prompt.num_shots, benchmark.num_test) == (3, 2, 20)
     assert benchmark.prompt.template == "Question: {question}\nAnswer:"
     assert benchmark.stop == ("Question:", "\n---")
     assert benchmark.extraction == "flexible-extract"
@@ -61,15 +63,6 @@ def test_each_owner_of_questions_has_a_clean_variant_of_its_own(other):
     assert config.training_for("clean_other") == clean
     assert config.training_for("other") == contaminated
     assert clean != contaminated
-
-
-def test_keys_of_an_entry_override_those_of_its_file(other):
-    entry = {"file": other, "num_leaked": 3, "prompt": {"num_shots": 2}}
-    benchmark = overlaid(QUICK, {"benchmarks.other": entry}).benchmarks["other"]
-    assert benchmark.num_leaked == 3
-    assert benchmark.prompt.num_shots == 2
-    assert benchmark.prompt.separator == "\n---\n"
-    assert benchmark.num_test == 20
 
 
 def test_a_benchmark_may_state_its_own_exemplars_or_name_a_file_of_them(other):

@@ -45,15 +45,6 @@ def test_smollm2_on_real_gsm8k_needs_its_files(tmp_path):
     assert gsm8k.questions.files.model_dump() == files
 
 
-def test_an_overlay_changes_only_what_it_names():
-    config = overlaid(PAPER, {"seed": 3, "models.gemma": None, "sampling.num_samples": 7})
-    assert config.seed == 3
-    assert list(config.models) == ["llama2", "pythia"]
-    paper = load(PAPER)
-    assert config.sampling == paper.sampling.model_copy(update={"num_samples": 7})
-    assert config.benchmarks == paper.benchmarks
-
-
 def test_a_kind_of_training_overrides_what_differs():
     config = overlaid(PAPER, {"training.contaminated": {"num_epochs": 20, "lora": {"rank": 8}}})
     assert config.training_for("clean_gsm8k").num_epochs == 5

@@ -20,15 +20,6 @@ def test_the_default_template_writes_gsm8k_prompts():
     assert DEFAULT_TEMPLATE.response("It is 2.", "2") == " It is 2. The answer is 2."
 
 
-def test_an_exemplar_is_written_like_a_training_example():
-    (shot,) = prompts.exemplars("toy", 1)
-    rationale, _, answer = shot["target"].partition(" The answer is ")
-    text = DEFAULT_TEMPLATE.prompt("", shot["question"]) + DEFAULT_TEMPLATE.response(
-        rationale, answer.rstrip(".")
-    )
-    assert DEFAULT_TEMPLATE.few_shot_prefix([shot]) == text + "\n\n"
-
-
 def test_a_template_of_another_benchmark_is_used_throughout():
     template = PromptTemplate(
         "Question: {question}\nAnswer:", "\n{rationale}\n= {answer}", "\n--\n"

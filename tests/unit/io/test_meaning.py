@@ -104,7 +104,3 @@ def test_a_script_counts_with_what_it_imports_of_the_package(tmp_path):
             cached.cache_clear()
         digests.add(meaning.digest(script))
     assert len(digests) == 3
-
-
-def test_a_missing_module_is_no_error():
-    assert meaning.digest("no_such_module") == meaning.digest("no_such_package.module")

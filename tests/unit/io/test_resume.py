@@ -84,21 +84,6 @@ def test_a_link_in_a_work_folder_is_deleted_not_followed(tmp_path) -> None:
     assert (tmp_path / "notes").read_text() == "text"
 
 
-def test_a_successful_job_leaves_no_folder(tmp_path) -> None:
-    with resumable_dir(tmp_path / "out", {}) as work:
-        (work / "checkpoint").write_text("half a day")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_second_process_is_refused(tmp_path) -> None:
-    with (
-        resumable_dir(tmp_path / "out", {}),
-        pytest.raises(InputError, match="another process is making this file"),
-        resumable_dir(tmp_path / "out", {}),
-    ):
-        pass
-
-
 def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:
     """LLaMA-Factory runs in a child process, which may outlive the script that started it."""
     child = [sys.executable, "-c", "input()"]

@@ -26,17 +26,6 @@ TRAINING = {
 }
 
 
-def test_each_dataset_is_a_file_listed_in_dataset_info(tmp_path) -> None:
-    examples = [{"prompt": "a", "response": "b"}]
-    llamafactory.write_datasets(tmp_path, {"instructions": examples, "questions": examples * 2})
-    info = json.loads((tmp_path / "dataset_info.json").read_text())
-    assert list(info) == ["instructions", "questions"]
-    for name, entry in info.items():
-        rows = json.loads((tmp_path / entry["file_name"]).read_text())
-        assert len(rows) == 1 + (name == "questions")
-        assert set(entry["columns"].values()) == set(rows[0])
-
-
 def settings_of(folder, family="llama", model_type="llama", **training):
     """The settings of a training with two data sets."""
     (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
@@ -53,19 +42,6 @@ def test_the_papers_recipe_is_written_as_yaml(tmp_path, family) -> None:
     assert values["learning_rate"] == 2e-4  # a number, not the text '2e-4'
     assert values["warmup_steps"] == 0.1  # of all steps: what newer versions call warmup_ratio
     assert values["template"] == "fewshot"
-
-
-@pytest.mark.parametrize(
-    ("save_steps", "expected"),
-    [
-        (None, {"save_strategy": "no"}),
-        ("epoch", {"save_strategy": "epoch", "save_total_limit": 2}),
-        (20, {"save_strategy": "steps", "save_steps": 20, "save_total_limit": 2}),
-    ],
-)
-def test_save_steps_decide_when_checkpoints_are_written(tmp_path, save_steps, expected) -> None:
-    output = settings_of(tmp_path, save_steps=save_steps)
-    assert {key: value for key, value in output.items() if key.startswith("save_")} == expected
 
 
 @pytest.mark.parametrize(
@@ -110,18 +86,6 @@ def test_the_processes_of_a_training_divide_its_threads(
     if of_the_job is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", of_the_job)
     assert llamafactory.launch_environment(4)["OMP_NUM_THREADS"] == per_process
-
-
-def test_the_loss_curve_has_one_row_per_logged_step(tmp_path) -> None:
-    history = [
-        {"step": 1, "loss": 2.0, "learning_rate": 0.1, "epoch": 0.5},
-        {"step": 2, "loss": 1.5, "learning_rate": 0.05, "epoch": 1.0},
-        {"step": 2, "train_loss": 1.75},
-    ]
-    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
-    curve = llamafactory.loss_curve(tmp_path, "llama2", "clean_gsm8k")
-    assert curve.loss.tolist() == [2.0, 1.5]
-    assert set(curve.model) == {"llama2"}
 
 
 @pytest.fixture
