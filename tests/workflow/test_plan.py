@@ -14,10 +14,11 @@ STAGES = ("data", "bases", "train", "preparation", "sample", "metrics")  # table
 
 OVERLAYS = {
     "paper": "{}",
-    "shards": "sampling: { num_shards: 3 }\nmodels: { gemma: null }",
-    "fewer strategies": "strategies: { shortcut: null }\nablation: { railcap_n1: null }",
-    "one benchmark": "benchmarks: { pq: null }",
-    "three benchmarks": (
+    "less": (
+        "strategies: { shortcut: null }\nablation: { railcap_n1: null }\nbenchmarks: { pq: null }"
+    ),
+    "more": (
+        "sampling: { num_shards: 3 }\nmodels: { gemma: null }\n"
         "benchmarks: { toy: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Toy } }"
     ),
     "quick": (ROOT / "profiles/quick/quick.yaml").read_text(),
