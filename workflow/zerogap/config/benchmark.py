@@ -70,12 +70,6 @@ class Questions(Section):
     generated: GeneratedQuestions | None = Field(default=None, description="Word problems.")
     gsm_symbolic: GsmSymbolicQuestions | None = Field(default=None, description="Templates.")
 
-    @model_validator(mode="after")
-    def _check_source(self) -> Self:
-        if getattr(self, self.source) is None:
-            raise mistake(self.source, f"is missing; source: {self.source} needs it")
-        return self
-
 
 class Exemplar(Section):
     """A solved question."""
@@ -169,12 +163,6 @@ class Paraphrases(Section):
     )
     chat: ChatEndpoint | None = Field(default=None, description="For `method: chat`.")
 
-    @model_validator(mode="after")
-    def _check_method(self) -> Self:
-        if self.method == "chat" and self.chat is None:
-            raise mistake("chat", "is missing; method: chat needs it")
-        return self
-
 
 class Benchmark(Section):
     """A benchmark with everything that is needed to contaminate a model with it and to score it.
@@ -266,9 +254,3 @@ class Instructions(Section):
         description="JSON Lines or Parquet: system (or system_prompt), question, response.",
     )
     num_examples: PositiveInt = Field(description="Examples per training.")
-
-    @model_validator(mode="after")
-    def _check_source(self) -> Self:
-        if self.source != "generated" and getattr(self, self.source) is None:
-            raise mistake(self.source, f"is missing; source: {self.source} needs it")
-        return self

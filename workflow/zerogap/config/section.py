@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +36,15 @@ class Section(BaseModel):
                 if field.is_required() and key not in values:
                     raise mistake(key, f"is missing: {field.description}")
         return values
+
+    @model_validator(mode="after")
+    def _check_choice(self) -> Self:
+        """A choice such as `source: hub` needs the section of its name, if there is one."""
+        for key in ("source", "method"):
+            choice = getattr(self, key, None)
+            if choice in type(self).model_fields and getattr(self, choice) is None:
+                raise mistake(choice, f"is missing; {key}: {choice} needs it")
+        return self
 
 
 def _readable(path: str) -> str:
