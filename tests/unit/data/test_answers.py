@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from decimal import Decimal
 
 import pytest
@@ -77,6 +78,13 @@ STATED = {
     "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
     "The answer is \\begin{aligned} x &= 3 + 4 \\\\ &= 7 \\end{aligned}": "7",
     "The answer is Tom's, 18 in 2 days.": "18",
+    "The answer is 18 – n = 4": "18",
+    "The answer is 18 as 2x = 8": "18",
+    "The answer is 3 plus 15 equals 18 in 2 days": "18",
+    "The answer is minus 3.": "-3",
+    "The answer is $\\left(-3\\right)$ in 2 days": "-3",
+    "The answer is $m+n=256+37=\\boxed{293}$, with $n=37$.": "293",
+    "The answer is \\textcolor{red}{18} in 2 days": "18",
     "word " * 20_000 + "The answer is 18.": "18",
     "The answer is **None**.": "None",
     "None": "None",
@@ -178,7 +186,8 @@ QUESTIONS = [
     " Q: ", "\n\nQ: ", "\n\nQuestion: ", "\nQuestion: ", "\n\n**Question:** ", "\n*Question*: ",
     "\n### Question 2\n", "\nQuestion 2: ", "\n**Problem 2:** ", "\nProblem: ",
     "\n> Next question: ", "\nQ2: ", "\nUser: ", "\n**Human:** ", "<|im_start|>user\n", "<|user|>",
-    "\n### Instruction:\n",
+    "\n### Instruction:\n", "\n### Problem\n", "\n**Question**\n", "\n[Question]: ",
+    "\n(Question 2) ", "\nQuestion #2: ", "\nExercise 3. ", "\nQ. ", "\n## Example 2: ",
 ]  # fmt: skip
 
 
@@ -301,3 +310,13 @@ SYMBOLS = ("1", "20", "345", "٣", "½", "\\frac", "{", "}", *" \n=+()-−,.$£/
 def test_texts_of_the_grammar_give_a_canonical_answer_or_none(text):
     answer = extract(text).answer
     assert answer is None or canonical(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["9", "1 ", "1⁄2 ", "**", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ", "#### "],
+)
+def test_hostile_texts_take_a_second_at_most(part):
+    start = time.process_time()
+    extract(f"The answer is {part * 15_000}")
+    assert time.process_time() - start < 2

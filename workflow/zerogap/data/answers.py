@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 
 from zerogap.data.plain_text import FRACTION_SLASH, plain, without_thinking
 from zerogap.errors import InputError
@@ -34,7 +35,7 @@ def _grouped(separators: str) -> str:
 
 DIGITS = rf"{_grouped(',')}|[0-9]+(?:\.[0-9]+)?|\.[0-9]+"
 _NARROW = "\u00a0\u2007\u2009\u202f"  # spaces that only separate groups of digits
-_DASHES = "-−‐‑‒–—－"  # all stand for a minus sign; first in a set of characters
+_DASHES = "-−‐‑‒–—﹣－"  # all stand for a minus sign; first in a set of characters
 _CURRENCY = "$£€¥₹"
 _APOSTROPHES = "'’"
 _SIMPLE = rf"{_grouped(f'[,{_APOSTROPHES}{_NARROW}]')}|{DIGITS}"
@@ -43,15 +44,16 @@ _MINUS = rf"(?<![\w.)])[{_DASHES}]"
 # The last number of a text: neither a space nor "/" says that two numbers are one.
 _ANY = re.compile(
     rf"(?:{_MINUS})?(?:[{_CURRENCY}]\s?[{_DASHES}]?)?"
-    rf"(?:(?:[0-9]+ [0-9]+|[0-9]*\.?[0-9]+){FRACTION_SLASH}[0-9]+|{_SIMPLE})"
+    rf"(?:(?:[0-9]++ )?+(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++){FRACTION_SLASH}[0-9]++|{_SIMPLE})"
 )
 _STATED = re.compile(
     rf"(?P<sign>{_MINUS})?(?<![\w.])(?:[{_CURRENCY}]+\s?(?P<inner>[{_DASHES}])?)?"
-    rf"(?P<number>{_grouped(f'[ {_NARROW}]')}|[0-9]+(?= [0-9]+\s?[/{FRACTION_SLASH}])|{_SIMPLE})"
+    rf"(?P<number>{_grouped(f'[ {_NARROW}]')}"
+    rf"|[0-9]++(?=[ {_NARROW}][0-9]++\s?[/{FRACTION_SLASH}])|{_SIMPLE})"
     r"(?:e(?P<exponent>[-+]?[0-9]{1,3})(?![0-9])"
     rf"|\s?[×x*·]\s?10\^\(?(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])\)?)?"
-    rf"(?: (?P<above>[0-9]+)(?=\s?[/{FRACTION_SLASH}]))?"
-    rf"(?:\s?[/{FRACTION_SLASH}]\s?(?P<below>[0-9]+(?![0-9.,]*[0-9])))?",
+    rf"(?:[ {_NARROW}](?P<above>[0-9]++)(?=\s?[/{FRACTION_SLASH}]))?"
+    rf"(?:\s?[/{FRACTION_SLASH}]\s?(?P<below>[0-9]++(?![0-9.,]*[0-9])))?",
     re.IGNORECASE,
 )
 # In the reversed text: its last digit, and everything before that could be in the same number.
@@ -62,16 +64,19 @@ _THE_ANSWER_IS = re.compile(
     r"(?:\s+to\s[^.?!\n]{1,80}?)?\s+is\b(?!\s+not\b)|\bfinal\s+answer\s*:",
     re.IGNORECASE | re.ASCII,
 )
+_MAX_STATEMENTS = 20  # that are read, until one has a number
 _MAX_ADJECTIVES = 60  # characters from "the" to "answer"
 _ABBREVIATION = re.compile(r"\b(approx|ca|i\.e|e\.g|rs|no|nr|est)\.(?=\s)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"\n(?!\s*[=≈])|[.!?](?=[\s\"')\]»”]|$)")
 _CLAUSE_END = re.compile(
-    r",(?![0-9])|;|\s\(?(?:since|because|when|where|while|if|assuming|given)\b"
+    r",(?![0-9])|;|\s[–—]\s|(?<=[0-9]):\s"
+    r"|\s\(?(?:since|because|when|where|while|if|assuming|given)\b|\s(?:as|with)\s(?=[^,;=]{0,80}=)"
     # "for x = 2", or "(x = 2)" behind a number
-    r"|\s(?:for|with|at|as|and|or)\s+[a-z]\w*\s*=|(?<=[0-9a-z])\s\((?=[^()0-9]*[a-z]\s*=)",
+    r"|\s(?:for|at|and|or)\s+[0-9]*[a-z]\w*\s*=|(?<=[0-9a-z])\s\((?=[^()0-9]*[a-z]\s*=)",
     re.IGNORECASE,
 )
-_EQUALS = re.compile(r"[=≈]+")
+_EQUALS = re.compile(r"[=≈]+|\bequals?\b(?: to\b)?", re.IGNORECASE)
+_NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=[$£€]?[0-9])", re.IGNORECASE)
 _OPERATION = re.compile(rf"\s?[{_DASHES}+*/×÷x]\s?[0-9($]")  # "18 = 3 * 6" does not state 3
 _OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s")
 _HASH = re.compile(
@@ -80,12 +85,15 @@ _HASH = re.compile(
 _HEADING = re.compile(r"[.)] +[A-Z]")  # "#### 1. Count the eggs"
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 
-_DRESS = r"[ \t>*_#`]*"
+_DRESS = r"[ \t>*_#`\[(<-]*"
+_NUMBERED = r"[ \t]*(?:#|no\.?|number)?[ \t]*[0-9]+[*_\])>`]*[ \t]*(?:[:：.)]|\n)"
 _NEXT_QUESTION = re.compile(
     r"\sQ:"
-    rf"|\n{_DRESS}(?:(?:next|new|another)\s+)?(?:q|question|problem|exercise)"
-    rf"(?:{_DRESS}[0-9]+{_DRESS}(?:[:.)]|\n)|{_DRESS}:)"
-    rf"|\n{_DRESS}(?:user|human|instruction){_DRESS}:"
+    rf"|\n{_DRESS}(?:(?:next|new|another|follow-?up)\s+)?(?:q|question|problem|exercise|task)"
+    rf"(?:{_NUMBERED}|[ \t*_#`\])>]*[:：]|[*_#\])>]+[ \t]*\n)"
+    rf"|\n[ \t]*(?:#+|\*\*|__)[ \t]*(?:question|problem|exercise)[ \t]*\n"
+    rf"|\nQ\.\s|\n{_DRESS}example{_NUMBERED}"
+    rf"|\n{_DRESS}(?:user|human|student|instruction|input|prompt)[ \t*_#`\])>]*[:：]"
     r"|<\|(?:im_start|start_header_id)\|>\s*user|<\|user\|>|<start_of_turn>\s*user|\[INST\]",
     re.IGNORECASE,
 )
@@ -116,12 +124,13 @@ def extract(text: str) -> Extraction:
     found = None
     if (start := text.lower().find("answer")) >= 0:
         marks = _THE_ANSWER_IS.finditer(text, max(0, start - _MAX_ADJECTIVES))
+        marks = islice(marks, _MAX_STATEMENTS)
         found = _first(_statement(text[mark.end() :]) for mark in marks)
     if found:
         return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
-    if "\\" in raw and (found := _first(map(_statement, reversed(list(_boxes(raw)))))):
+    if "\\" in raw and (found := _first(map(_statement, _boxes(raw)))):
         return Extraction(*found, "boxed")
     if end := _REVERSED_END.search(text[::-1]):
         # Numbers are read from the left, from where none can reach over.
@@ -150,7 +159,7 @@ def _without_next_question(text: str) -> str:
 def _statement(text: str) -> _Found | None:
     """What the sentence at the beginning of the text states."""
     sentence = _ABBREVIATION.sub(r"\1", text.lstrip().lstrip(":").lstrip())
-    sentence = _SENTENCE_END.split(sentence, maxsplit=1)[0]
+    sentence = _NEGATIVE.sub("-", _SENTENCE_END.split(sentence, maxsplit=1)[0])
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
     for clause in _CLAUSE_END.split(sentence):
@@ -174,8 +183,8 @@ def _hash(text: str, start: int) -> _Found | None:
 
 
 def _boxes(text: str) -> Iterator[str]:
-    """The content of every box in plain text; one that is cut off reaches to the end."""
-    for match in _BOXED.finditer(text):
+    """The content of the last boxes in plain text; one that is cut off reaches to the end."""
+    for match in reversed(list(_BOXED.finditer(text))[-_MAX_STATEMENTS:]):
         depth, end = 1, match.end()
         while depth and end < len(text):
             depth += {"{": 1, "}": -1}.get(text[end], 0)

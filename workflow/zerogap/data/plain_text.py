@@ -18,12 +18,18 @@ _DRESSED = re.compile(
 )
 
 _THINKING = r"(?:(?:seed:)?(?:think|thinking|thought|reasoning))"
-_OPENED = re.compile(rf"<{_THINKING}>|\[THINK\]|◁think▷|<\|channel\|?>(?:analysis|thought)")
+_OPENED = re.compile(
+    rf"<{_THINKING}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|?>(?:analysis|thought)",
+    re.IGNORECASE,
+)
 _CLOSED = re.compile(
-    rf"</{_THINKING}>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>|<channel\|>"
+    rf"</{_THINKING}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+    r"|<\|channel\|>final<\|message\|>|<channel\|>",
+    re.IGNORECASE,
 )
 
 _WRAPPER = re.compile(r"\\(?:boxed|fbox|mbox|(?:text|math)[a-z]*|emph|underline)\s*\{([^{}]*)\}")
+_MAX_NESTED = 4  # commands within commands
 _PART = r"\s*(?:\{([^{}]*)\}|([0-9]))"
 _FRACTION = re.compile(rf"([0-9]?)\\[dtc]?frac{_PART}{_PART}")
 _SIMPLE = re.compile(r"\s*([-−]?)\s*([0-9][0-9.,\u2009]*)\s*")
@@ -37,7 +43,7 @@ def _rules(*rules: tuple[str, str]) -> list[tuple[re.Pattern[str], str]]:
 _SPACES = _rules(
     (r"[\u00ad\u200b\u2060\ufeff]", ""),
     (r"&nbsp;|&thinsp;", "\u00a0"),
-    (_TAGS, " "),
+    (_TAGS + r"|\\(?:text)?color\{[a-z]+\}", " "),
     (r"\{,\}", ","),
     (r"\\!", ""),
     (r"(?<=[0-9])(?:\{\\,\}|\\[,;:> ])(?=[0-9])", "\u2009"),
@@ -100,9 +106,7 @@ def plain(text: str) -> str:
         return text
     text = _apply(_SPACES, text)
     if "\\" in text:
-        before = ""
-        while before != text:  # from the inside to the outside
-            before = text
+        for _ in range(_MAX_NESTED):  # from the inside to the outside
             text = _FRACTION.sub(_plain_fraction, _WRAPPER.sub(r" \1", text))
         text = _apply(_COMMANDS, text)
     text = _apply(_EMPHASIS, text.replace("`", ""))
