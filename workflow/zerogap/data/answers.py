@@ -64,10 +64,10 @@ _THE_ANSWER_IS = re.compile(
     r"(?:\s+to\s[^.?!\n]{1,80}?)?\s+is\b(?!\s+not\b)|\bfinal\s+answer\s*:",
     re.IGNORECASE | re.ASCII,
 )
-_MAX_STATEMENTS = 20  # that are read, until one has a number
+_MAX_STATEMENTS = 8  # that are read, until one has a number
 _MAX_ADJECTIVES = 60  # characters from "the" to "answer"
-_ABBREVIATION = re.compile(r"\b(approx|ca|i\.e|e\.g|rs|no|nr|est)\.(?=\s)", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"\n(?!\s*[=≈])|[.!?](?=[\s\"')\]»”]|$)")
+_ABBREVIATED = r"(?<!\bapprox)(?<!\bca)(?<!\bi\.e)(?<!\be\.g)(?<!\brs)(?<!\bnr)"
+_SENTENCE_END = re.compile(rf"\n(?!\s*[=≈])|{_ABBREVIATED}[.!?](?=[\s\"')\]»”]|$)", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r",(?![0-9])|;|\s[–—]\s|(?<=[0-9]):\s"
     r"|\s\(?(?:since|because|when|where|while|if|assuming|given)\b|\s(?:as|with)\s(?=[^,;=]{0,80}=)"
@@ -158,8 +158,9 @@ def _without_next_question(text: str) -> str:
 
 def _statement(text: str) -> _Found | None:
     """What the sentence at the beginning of the text states."""
-    sentence = _ABBREVIATION.sub(r"\1", text.lstrip().lstrip(":").lstrip())
-    sentence = _NEGATIVE.sub("-", _SENTENCE_END.split(sentence, maxsplit=1)[0])
+    text = text.lstrip().lstrip(":").lstrip()
+    end = _SENTENCE_END.search(text)
+    sentence = _NEGATIVE.sub("-", text[: end.start()] if end else text)
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
     for clause in _CLAUSE_END.split(sentence):
