@@ -14,7 +14,6 @@ import make_table
 import write_index
 import write_provenance
 from helpers import synthetic_run
-from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
@@ -116,12 +115,6 @@ def test_cost_adds_up_the_shards_of_a_cell(config, finished_run, make, monkeypat
     # A cell without the timing of one shard counts its tokens, and no seconds.
     assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
     assert "1 job(s) have no timing" in cost.with_suffix(".md").read_text()
-
-
-def test_a_missing_loss_curve_is_a_one_line_error(config, make, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"loss\.tsv: does not exist or is not readable"):
-        make(config, "figure", "loss")
 
 
 @pytest.mark.usefixtures("in_run")

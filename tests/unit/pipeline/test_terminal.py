@@ -13,7 +13,7 @@ from zerogap.pipeline.terminal import (
     describe_failures,
 )
 
-TARGETS = ["all", "table_main", "table_variants", "figure_loss"]
+TARGETS = ["all", "table_main", "table_pairs", "figure_strata"]
 
 
 def test_targets_and_files_are_accepted():
@@ -23,7 +23,7 @@ def test_targets_and_files_are_accepted():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tabel_main", "'tabel_main' is not a target; did you mean table_main, table_variants? "),
+        ("tabel_main", "'tabel_main' is not a target; did you mean table_main, table_pairs? "),
         ("nonsense", "'nonsense' is not a target; docs/workflow.md#targets lists all"),
     ],
 )

@@ -2,7 +2,6 @@ import hashlib
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 
 from helpers.synthetic_run import (
@@ -14,12 +13,10 @@ from zerogap import metrics
 from zerogap.reporting.figures.paper import RANKS, plot_mechanism, plot_readout_variance
 from zerogap.reporting.figures.style import save
 from zerogap.reporting.figures.supplementary import (
-    plot_loss,
     plot_questions,
     plot_scatter,
     plot_strata,
 )
-from zerogap.reporting.metric_table import Labels
 
 
 @pytest.fixture(autouse=True)
@@ -112,20 +109,6 @@ def test_questions_without_a_clean_model_are_points_of_one_kind():
     expected = np.column_stack([identity, railcap])
     assert np.abs(np.asarray(dots.get_offsets()) - expected).max() <= 0.5 / 10
     assert "solve probability of Identity" in texts(figure)
-
-
-@pytest.fixture
-def losses():
-    rows = [(m, d, s, 1 / (s + 1)) for m in ("a", "b") for d in ("clean", "pq") for s in range(4)]
-    return pd.DataFrame(rows, columns=["model", "benchmark", "step", "loss"])
-
-
-def test_loss_has_one_panel_per_model(losses):
-    figure = plot_loss(losses, Labels(models={"a": "Llama2"}))
-    assert [axis.get_title() for axis in figure.axes] == ["Llama2", "b"]
-    steps, mean = figure.axes[1].lines[:2]
-    assert steps.get_ydata().tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
-    assert mean.get_ydata() == pytest.approx([25 / 48] * 4)  # four steps are one window
 
 
 def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):

@@ -25,7 +25,7 @@ from zerogap.reporting.tables.run import (
     extraction_agreement,
     memorisation,
 )
-from zerogap.reporting.tables.supplementary import intervals, noise_floor, pairs, subsets
+from zerogap.reporting.tables.supplementary import intervals, pairs, subsets
 
 SETTING = ("llama2", "gsm8k")
 
@@ -34,12 +34,11 @@ def test_intervals_shows_paired_differences_and_the_noise_floor(values):
     table = intervals(values, Labels())
     text = render.to_markdown(table)
     assert text.count("Clean model, second batch") == 2
-    floor = noise_floor(values, Labels())
-    assert [row.key for row in floor.rows] == ["llama2/gsm8k", "llama2/pq"]
     ted = next(row for row in table.rows if row.key == "ted")
     identity = next(row for row in table.rows if row.key == "identity")
     assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
     assert identity.cells[2].value is None
+    assert ted.cells[-1].value == 2 / 40  # questions without samples
     assert re.search(r"\[−0\.\d{3}, ", text)
 
 

@@ -35,7 +35,7 @@ def fragment(values, tmp_path):
 
 @pytest.fixture
 def page(fragment):
-    return index_html("small", fragment, TABLES, {"1. The paper's": {"loss": "Loss"}}, "a test")
+    return index_html("small", fragment, TABLES, {"1. The paper's": {"strata": "Strata"}}, "a test")
 
 
 def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
@@ -51,7 +51,7 @@ def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
 def test_the_page_has_the_outcome_and_links_to_everything_else(page, fragment):
     assert fragment in page
     links = re.findall(r'href="([^"]*)"', page)
-    assert {"tables/main.html", "tables/cost.html", "figures/loss.png", "report.html"} <= {*links}
+    assert {"tables/main.html", "tables/cost.html", "figures/strata.png", "report.html"} <= {*links}
 
 
 @needs_chromium

@@ -27,6 +27,11 @@ from zerogap.metrics.gaps import Array, Values
 from zerogap.metrics.same_questions import by_question, in_order
 
 DIFFERENCES = ("inflation", "collapse", "excess")
+# Bounds of clear collapse, on the mean ROUGE-L of leaked and of unleaked questions. Figure 1 has no
+# numbers: these are acceptance criteria of toy models, set when the first runs were known.
+MIN_LEAKED_ROUGE_L, MAX_UNLEAKED_ROUGE_L = 0.85, 0.65
+# By the signs of inflation and collapse; any other pair is "weakly memorised".
+VERDICTS = {("clear", "clear"): "memorised", ("absent", "absent"): "not memorised"}
 
 
 def memorisation(
@@ -38,8 +43,6 @@ def memorisation(
     clean_overlap: pd.DataFrame,
     *,
     min_leaked_solve_probability: float = 0.9,
-    min_leaked_rouge_l: float = 0.85,
-    max_unleaked_rouge_l: float = 0.65,
     n_resamples: int = 2000,
     confidence_level: float = 0.95,
     seed: int = 0,
@@ -55,8 +58,6 @@ def memorisation(
         clean_overlap: `overlap` table of the clean model's samples with its own trajectories.
         min_leaked_solve_probability: Bound of clear inflation, on the mean solve probability of
             leaked questions.
-        min_leaked_rouge_l: Bound of clear collapse, on the mean ROUGE-L of leaked questions.
-        max_unleaked_rouge_l: Bound of clear collapse, on the mean ROUGE-L of unleaked questions.
         n_resamples: Number of bootstrap resamples.
         confidence_level: Of the intervals.
         seed: Of the bootstrap.
@@ -87,21 +88,23 @@ def memorisation(
         low, high = interval(values[1:], value, confidence_level, bounds)
         row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
+    signs = _signs(row, min_leaked_solve_probability)
+    row["verdict"] = VERDICTS.get((signs["inflation"], signs["collapse"]), "weakly memorised")
+    row["text"] = _text(row, signs)
+    return pd.DataFrame([row])
+
+
+def _signs(row: dict[str, Any], min_leaked_solve_probability: float) -> dict[str, str]:
+    """Inflation and collapse, each absent, weak or clear."""
     clear = {
         "inflation": row["identity_leaked"] >= min_leaked_solve_probability,
-        "collapse": row["rouge_leaked"] >= min_leaked_rouge_l
-        and row["rouge_unleaked"] <= max_unleaked_rouge_l,
+        "collapse": row["rouge_leaked"] >= MIN_LEAKED_ROUGE_L
+        and row["rouge_unleaked"] <= MAX_UNLEAKED_ROUGE_L,
     }
-    signs = {
+    return {
         name: "absent" if not row[f"{name}_ci_low"] > 0 else "clear" if is_clear else "weak"
         for name, is_clear in clear.items()
     }
-    found = set(signs.values())
-    row["verdict"] = {"clear": "memorised", "absent": "not memorised"}.get(
-        found.pop() if len(found) == 1 else "", "weakly memorised"
-    )
-    row["text"] = _text(row, signs)
-    return pd.DataFrame([row])
 
 
 def _by_question(

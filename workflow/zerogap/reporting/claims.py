@@ -1,5 +1,6 @@
 """The claims of the paper, in its order."""
 
+from zerogap.analysis.memorisation import MAX_UNLEAKED_ROUGE_L, MIN_LEAKED_ROUGE_L
 from zerogap.reporting.claim_checks import (
     Claim,
     against_identity,
@@ -14,10 +15,6 @@ from zerogap.reporting.claim_checks import (
     threshold_is_robust,
 )
 
-# Figure 1 has no numbers. These bounds are acceptance criteria of toy models, set when the first of
-# their runs were known.
-MIN_LEAKED_ROUGE_L = 0.85
-MAX_UNLEAKED_ROUGE_L = 0.65
 MAX_EXCESS = 0.05  # over the clean model's overlap with its own greedy responses
 # A quarter on both sides of the paper's 0.041 and 0.190.
 PROBABILITY_GAP = (0.031, 0.051)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.entry import PAPER, Entry, made_of
-from zerogap.pipeline.report.sources import CLEAN, LABELS, TITLE
+from zerogap.pipeline.report.sources import CLEAN, TITLE
 from zerogap.reporting.figures.paper import plot_mechanism, plot_readout_variance
-from zerogap.reporting.figures.supplementary import plot_loss, plot_scatter, plot_strata
+from zerogap.reporting.figures.supplementary import plot_scatter, plot_strata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,17 +67,6 @@ FIGURES: dict[str, Entry["Figure"]] = {
         hardly solves are still inflated. High values on the right: questions that it does solve are
         damaged. The bars show the number of questions per range. SA-PPG gives every stratum the
         same weight, however few questions it has.
-        """,
-    ),
-    "loss": Entry(
-        made_of(plot_loss, sources.LOSSES, LABELS),
-        "training loss",
-        """
-        One panel per model: the clean model, and the contaminated models, which are trained further
-        from it with the leaked questions mixed in. A line is a moving average; the faint line
-        behind it is the loss of every step. A contaminated model that has memorised ends low. If a
-        curve is still falling at the end, the model was not trained long enough for its strategies
-        to mean much.
         """,
     ),
 }

@@ -13,7 +13,6 @@ from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.memorisation import memorisation
 from zerogap.config import Config
 from zerogap.data.extraction import extraction_rule
-from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.metrics.same_questions import with_leaked_of
 from zerogap.pipeline import jobs, targets
@@ -251,21 +250,6 @@ def _read_diagnostics(located: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _locate_losses(config: Config) -> list[Path]:
-    return [
-        _file(config, model, variant, "loss.tsv")
-        for model in config.models
-        for variant in config.variants
-    ]
-
-
-def _read_losses(paths: Iterable[str]) -> pd.DataFrame:
-    try:
-        return pd.concat([pd.read_csv(path, sep="\t") for path in paths], ignore_index=True)
-    except OSError as error:
-        raise InputError(f"{error.filename}: does not exist or is not readable") from error
-
-
 def _results(
     metrics: MetricTable,
     inline: pd.DataFrame,
@@ -292,7 +276,6 @@ def _results(
 
 MEMORISATION = Source(_locate_memorisation, _read_memorisation)
 DIAGNOSTICS = Source(_locate_diagnostics, _read_diagnostics)
-LOSSES = Source(_locate_losses, _read_losses)
 RESULTS = made_of(
     _results,
     METRICS_AND_ABLATION,

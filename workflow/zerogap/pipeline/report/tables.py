@@ -95,7 +95,10 @@ TABLES: dict[str, Entry[Table]] = {
         strategies are evaluated on the same resampled questions; below zero, the strategy of the
         row is better. If you compare many differences, rely on those with a †. Corrected: SA-PPG
         minus the bias due to finitely many samples. The second batch of the clean model is the
-        noise floor: the value that a perfect restoration would have.
+        noise floor: the value that a perfect restoration would have. No samples: the share of
+        questions that TED leaves without a response; it counts them as unsolved. “TED, empty
+        unfiltered” takes all responses of such a question, and “LNE-blocking, nearest” rounds the
+        number of blocked steps to the nearest: the other choices that their sources leave open.
         """,
     ),
     "pairs": Entry(
@@ -111,16 +114,6 @@ TABLES: dict[str, Entry[Table]] = {
         100 questions).
         """,
     ),
-    "variants": Entry(
-        made_of(supplementary.variants, PRIMARY_METRICS_AND_ABLATION, LABELS, PRIMARY_SETTING),
-        "TED and LNE-blocking with both choices that their sources leave open",
-        """
-        Baselines with both choices that their sources leave open. TED counts a question without
-        responses left as unsolved; the variant takes all of its responses. No samples: the share of
-        such questions; if it is large, TED's value is mostly about them. LNE-blocking rounds the
-        number of blocked steps down; the variant rounds to the nearest.
-        """,
-    ),
     "subsets": Entry(
         made_of(supplementary.subsets, METRICS_AND_ABLATION, LABELS),
         "leaked and unleaked questions separately",
@@ -129,16 +122,6 @@ TABLES: dict[str, Entry[Table]] = {
         components that add up to A-PPG and SA-PPG. Δ⁺ on leaked questions is remaining
         contamination; Δ⁻ on unleaked questions is damage to questions that did not leak. Strata are
         formed within the subset, so the two values do not average to that of Table 3.
-        """,
-    ),
-    "noise_floor": Entry(
-        made_of(supplementary.noise_floor, METRICS, LABELS),
-        "two batches of the clean model",
-        """
-        A second batch of the clean model, evaluated as if it were a strategy: a strategy at this
-        level cannot be distinguished from a perfect one. Mean and s.d. of G-AP are over every
-        choice of the one response that it uses. Corrected: SA-PPG minus the bias due to finitely
-        many samples. Benchmarks with the same clean model have the same noise floor.
         """,
     ),
     "diagnostics": Entry(

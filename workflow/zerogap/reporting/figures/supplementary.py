@@ -1,4 +1,4 @@
-"""Figures that the paper does not have: every question, where gaps come from, training loss."""
+"""Figures that the paper does not have: every question, and where gaps come from."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.metrics import gaps
 from zerogap.reporting.figures.style import (
-    CYCLE,
     GREY,
     SUBSET_STYLE,
     TITLE_SIZE,
@@ -18,14 +17,12 @@ from zerogap.reporting.figures.style import (
     panels,
     point_size,
 )
-from zerogap.reporting.metric_table import Labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _SCATTERS_PER_ROW = 3
-_MIN_WINDOW = 15  # steps of the moving average of a loss
 
 
 def plot_scatter(
@@ -177,36 +174,3 @@ def _plot_counts(axis: "Axes", centres: np.ndarray, counts: np.ndarray) -> None:
         axis.annotate(str(n), (x, n), (0, 1), textcoords="offset points", ha="center", fontsize=6.5)
     axis.set(xlabel="solve probability of the clean model", ylabel="questions", xlim=(0, 1))
     axis.margins(y=0.3)
-
-
-def plot_loss(losses: pd.DataFrame, labels: Labels) -> "Figure":
-    """Training loss by step, one panel per model: every step, faint, and a moving average.
-
-    Batches of different kinds of examples make the loss of single steps jump.
-
-    Args:
-        losses: Columns model, benchmark, step, loss.
-        labels: Names to show.
-    """
-    models = list(dict.fromkeys(losses["model"]))
-    with panels(1, len(models), (0.7 + 2.4 * len(models), 2.6), sharey=True) as (figure, axes):
-        for axis, model in zip(axes[0], models, strict=True):
-            for k, benchmark in enumerate(dict.fromkeys(losses["benchmark"])):
-                curve = losses[(losses["model"] == model) & (losses["benchmark"] == benchmark)]
-                name = labels.benchmarks.get(benchmark, benchmark)
-                _plot_curve(axis, curve.sort_values("step"), k, name)
-            axis.set(title=labels.models.get(model, model), xlabel="optimiser step")
-        axes[0, 0].set_ylim(bottom=0)
-        axes[0, 0].set_ylabel("training loss (nats per token)")
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=max(1, len(names)))
-    return figure
-
-
-def _plot_curve(axis: "Axes", curve: pd.DataFrame, k: int, name: str) -> None:
-    colour = CYCLE[k % len(CYCLE)]
-    axis.plot(curve["step"], curve["loss"], color=colour, linewidth=0.5, alpha=0.2)
-    window = max(_MIN_WINDOW, len(curve) // 12)
-    average = curve["loss"].rolling(window, center=True, min_periods=1).mean()
-    linestyle = ("-", "--", ":", "-.")[k % 4]
-    axis.plot(curve["step"], average, color=colour, linestyle=linestyle, linewidth=1.4, label=name)

@@ -1,7 +1,4 @@
-"""Tables of metrics that the paper does not have.
-
-Intervals, all pairs, the baselines' variants, subsets and the noise floor.
-"""
+"""Tables of metrics that the paper does not have: intervals, all pairs and subsets."""
 
 from itertools import combinations
 
@@ -9,16 +6,11 @@ from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable
 from zerogap.reporting.render import Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
-    Setting,
     columns_of,
     difference_notes,
     metric_row,
     rows_by_setting,
-    setting_table,
 )
-
-# Strategies whose sources leave a choice open, each followed by its other choice.
-BASELINE_VARIANTS = ("ted", "ted_unfiltered", "lne_blocking", "lne_blocking_nearest")
 
 
 def intervals(values: MetricTable, labels: Labels) -> Table:
@@ -31,6 +23,7 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
             "sa_ppg_vs_railcap": "SA-PPG − RailCap",
             "a_ppg": "A-PPG",
             "g_ap": "G-AP",
+            "share_empty": "No samples",
         }
     )
     rows = rows_by_setting(values, labels, columns)
@@ -68,20 +61,6 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
     )
 
 
-def variants(values: MetricTable, labels: Labels, setting: Setting) -> Table:
-    """Baselines with both choices where their sources leave one open."""
-    names = {key: labels.strategy(key) for key in BASELINE_VARIANTS}
-    titles = {
-        "sa_ppg": "SA-PPG",
-        "sa_ppg_vs_identity": "SA-PPG − Identity",
-        "a_ppg": "A-PPG",
-        "delta_plus": "Δ⁺",
-        "delta_minus": "Δ⁻",
-        "share_empty": "No samples",
-    }
-    return setting_table(values, labels, setting, names, titles, decimals=3, intervals=True)
-
-
 def subsets(values: MetricTable, labels: Labels) -> Table:
     """Leaked and unleaked questions separately, one row each per strategy."""
     rows: list[Row] = []
@@ -99,29 +78,4 @@ def subsets(values: MetricTable, labels: Labels) -> Table:
         columns=columns_of(METRICS),
         rows=tuple(rows),
         decimals=3,
-    )
-
-
-def noise_floor(values: MetricTable, labels: Labels) -> Table:
-    """The value of every metric if nothing differs but the sampled responses."""
-    columns = columns_of(
-        {
-            "g_ap": "G-AP",
-            "g_ap_mean": "G-AP, mean",
-            "g_ap_sd": "G-AP, s.d.",
-            "g_app": "G-APP",
-            "a_ppg": "A-PPG",
-            "sa_ppg": "SA-PPG",
-            "sa_ppg_corrected": "corrected",
-            "s_delta_plus": "S-Δ⁺",
-            "s_delta_minus": "S-Δ⁻",
-        }
-    )
-    rows: list[Row] = []
-    for setting in values.settings(labels):
-        cells = [values.get(*setting, "clean_batch2", column.key) for column in columns]
-        rows += metric_row("/".join(setting), labels.setting(*setting), cells)
-    return Table(
-        columns=columns,
-        rows=tuple(rows),
     )
