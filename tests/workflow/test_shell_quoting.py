@@ -37,7 +37,8 @@ def test_names_with_shell_code_are_names(tmp_path) -> None:
     }
     (folder / "overlay.yaml").write_text(yaml.safe_dump(nested(overlay)))
     process = snakemake(
-        *("--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
+        *("--profile", "profiles/quick", "--no-hooks"),
+        *("--configfile", "profiles/quick/quick.yaml"),
         *("overlay.yaml", "--", "results/quoted/llama2/clean_gsm8k/training/data"),
         workdir=folder,
     )

@@ -37,8 +37,6 @@ def cell(name):
 
 
 def parameters(rule, place, overlay=None):
-    for cached in (meaning.digest, meaning._read):
-        cached.cache_clear()
     return json.loads(job_parameters(overlaid(PAPER, overlay or {}), rule.split()[0], place))
 
 
@@ -57,6 +55,8 @@ def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monk
     }
 
     def cells():
+        for cached in (meaning.digest, meaning._read):
+            cached.cache_clear()
         return [
             parameters("sample_responses", cell(name), overlay)["code"]
             for name in ("mine", "railcap")
