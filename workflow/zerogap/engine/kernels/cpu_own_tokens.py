@@ -8,7 +8,7 @@ sums of the heads that are computed together stay in registers.
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,11 @@ from numba.extending import intrinsic
 from torch import Tensor
 
 from zerogap.engine.kernels.cpu_rows import (
-    SMALLEST,
     Kernel,
     as_float,
-    as_ordered,
     as_stored,
     exp,
+    largest,
     vectorise_widely,
 )
 from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
@@ -60,65 +59,38 @@ def _passes(group: int, size: int) -> list[tuple[range, int, int]]:
     return passes
 
 
-class _Tokens:
-    """Generates a loop over lanes of the keys or values of a row's tokens.
+@contextlib.contextmanager
+def _each_token(
+    at: Callable[..., Any], builder: Any, vectors: Vectors, lane: int, arguments: Any, first: bool
+) -> Iterator[tuple[Any, Any]]:
+    """Generates a loop over a row's tokens; its body has a token's number and its vector.
 
     Args:
-        context: of the compilation.
+        at: address of an element of an argument of :func:`_token_scores` or :func:`_add_values`.
         builder: of the function that is generated.
-        kind: numba's type of the array of keys or values.
-        array: the array (≥R, T, Hkv, D).
-        row: of the R.
-        head: of the Hkv.
-        lane: the first one, of the D.
-        num_lanes: how many.
+        vectors: of as many lanes as are read.
+        lane: the first of them.
+        arguments: of that function; the second one has the keys or values.
+        first: whether this is the first loop over them, in which those of the next row are
+            prefetched.
     """
-
-    def __init__(
-        self,
-        context: Any,
-        builder: Any,
-        kind: Any,
-        array: Any,
-        row: Any,
-        head: Any,
-        lane: int,
-        num_lanes: int,
-    ) -> None:
-        self._builder, self._vectors = builder, Vectors(builder, num_lanes)
-        made = context.make_array(kind)(context, builder, array)
-        self._first, self._ahead = (
-            cgutils.get_item_pointer(
-                context, builder, kind, made, [of_row, INT64(0), head, INT64(lane)]
-            )
-            for of_row in (row, builder.add(row, INT64(1)))
-        )
-        self._line = CACHE_LINE // itemsize(self._first.type.pointee)  # values of a cache line
-        num_heads, size = (builder.extract_value(made.shape, axis) for axis in (2, 3))
-        self._token_size = builder.mul(num_heads, size)
-
-    @contextlib.contextmanager
-    def each(self, num_tokens: Any, *, prefetch: bool) -> Iterator[tuple[Any, Any]]:
-        """The body of a loop over tokens: yields a token's number and its vector.
-
-        With `prefetch`, the same token of the next row starts to be read.
-        """
-        builder = self._builder
-        with cgutils.for_range(builder, num_tokens) as loop:
-            at = builder.mul(loop.index, self._token_size)
-            if prefetch:
-                for lane in range(0, self._vectors.size, self._line):
-                    start_reading(builder, builder.gep(self._ahead, [builder.add(at, INT64(lane))]))
-            yield loop.index, self._vectors.load(builder.gep(self._first, [at]))
+    row, head, num_tokens = arguments[2:5]
+    next_row = builder.add(row, INT64(1))
+    with cgutils.for_range(builder, num_tokens) as loop:
+        address = at(1, row, loop.index, head, INT64(lane))
+        if first:
+            for start in range(lane, lane + vectors.size, CACHE_LINE // itemsize(address)):
+                start_reading(builder, at(1, next_row, loop.index, head, INT64(start)))
+        yield loop.index, vectors.load(address)
 
 
 @intrinsic(prefer_literal=True)
-def _token_scores(_, query, key, row, head, num_tokens, scores, group, size):  # type: ignore[no-untyped-def]
+def _token_scores(_, query, array, row, head, num_tokens, scores, group, size):  # type: ignore[no-untyped-def]
     """In compiled code, the products of a group's queries with the keys of a row's tokens.
 
     Args:
         query: (R, Hkv·group, size).
-        key: (≥R, T, Hkv, size); those of the next row are prefetched meanwhile.
+        array: the keys (≥R, T, Hkv, size).
         row: of the R.
         head: of the Hkv.
         num_tokens: the row's tokens.
@@ -129,60 +101,56 @@ def _token_scores(_, query, key, row, head, num_tokens, scores, group, size):  #
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         at = functools.partial(pointer, context, builder, signature, arguments)
-        at_row, at_head, count = arguments[2:5]
-        first_head = builder.mul(at_head, INT64(group.literal_value))
+        row, head = arguments[2:4]
+        first_head = builder.mul(head, INT64(group.literal_value))
         for members, lane, num_lanes in _passes(group.literal_value, size.literal_value):
-            vectors, keys = Vectors(builder, num_lanes), (signature.args[1], arguments[1])
-            tokens = _Tokens(context, builder, *keys, at_row, at_head, lane, num_lanes)
+            vectors = Vectors(builder, num_lanes)
             queries = [
-                vectors.load(at(0, at_row, builder.add(first_head, INT64(member)), INT64(lane)))
+                vectors.load(at(0, row, builder.add(first_head, INT64(member)), INT64(lane)))
                 for member in members
             ]
-            with tokens.each(count, prefetch=members.start == 0) as (token, key_vector):
+            loop = _each_token(at, builder, vectors, lane, arguments, members.start == 0)
+            with loop as (token, key_vector):
                 for member, query_vector in zip(members, queries, strict=True):
                     score = vectors.sum(builder.fmul(key_vector, query_vector, flags=FLAGS))
-                    address = at(5, at_head, INT64(member), token)
+                    address = at(5, head, INT64(member), token)
                     if lane > 0:
                         score = builder.fadd(score, builder.load(address))
                     builder.store(score, address)
         return context.get_dummy_value()
 
-    return types.void(query, key, row, head, num_tokens, scores, group, size), generate
+    return types.void(query, array, row, head, num_tokens, scores, group, size), generate
 
 
 @intrinsic(prefer_literal=True)
-def _add_values(_, weights, value, row, head, num_tokens, sums, group, size):  # type: ignore[no-untyped-def]
+def _add_values(_, weights, array, row, head, num_tokens, sums, group, size):  # type: ignore[no-untyped-def]
     """In compiled code, add the values of a row's tokens, weighted for each head of a group.
 
-    Args:
+    Args: as :func:`_token_scores`, but for
+
         weights: (Hkv, group, ≥ num_tokens) in float32.
-        value: (≥R, T, Hkv, size); those of the next row are prefetched meanwhile.
-        row: of the R.
-        head: of the Hkv.
-        num_tokens: the row's tokens.
+        array: the values (≥R, T, Hkv, size).
         sums: (Hkv, group, size) in float32, to which the weighted values are added.
-        group: query heads that read these values; constant.
-        size: D; constant.
     """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         at = functools.partial(pointer, context, builder, signature, arguments)
-        at_row, at_head, count = arguments[2:5]
+        head = arguments[3]
         for members, lane, num_lanes in _passes(group.literal_value, size.literal_value):
-            vectors, values = Vectors(builder, num_lanes), (signature.args[1], arguments[1])
-            tokens = _Tokens(context, builder, *values, at_row, at_head, lane, num_lanes)
-            lines = [at(5, at_head, INT64(member), INT64(lane)) for member in members]
+            vectors = Vectors(builder, num_lanes)
+            lines = [at(5, head, INT64(member), INT64(lane)) for member in members]
             totals = [vectors.variable(vectors.load(line)) for line in lines]
-            with tokens.each(count, prefetch=members.start == 0) as (token, value_vector):
+            loop = _each_token(at, builder, vectors, lane, arguments, members.start == 0)
+            with loop as (token, value_vector):
                 for member, total in zip(members, totals, strict=True):
-                    weight = vectors.splat(builder.load(at(0, at_head, INT64(member), token)))
+                    weight = vectors.splat(builder.load(at(0, head, INT64(member), token)))
                     added = vectors.add_product(builder.load(total), weight, value_vector)
                     builder.store(added, total)
             for line, total in zip(lines, totals, strict=True):
                 vectors.store(builder.load(total), line)
         return context.get_dummy_value()
 
-    return types.void(weights, value, row, head, num_tokens, sums, group, size), generate
+    return types.void(weights, array, row, head, num_tokens, sums, group, size), generate
 
 
 def attend(
@@ -231,21 +199,12 @@ def _attend_kernel(described: str, group: int, size: int) -> Kernel:
     def kernel(job: Any) -> None:
         vectorise_widely()
         (
-            query,
-            key,
-            value,
-            num_generated,
-            prefix_out,
-            prefix_weight,
-            question_out,
-            question_weight,
-            cell_of_row,
-            out,
-        ) = arrays(job, described)
+            query, key, value, num_generated, prefix_out, prefix_weight,
+            question_out, question_weight, cell_of_row, out,
+        ) = arrays(job, described)  # fmt: skip
         key_heads, cells = key.shape[2], question_out.shape[2] // group
         most_keys = -(-(key.shape[1] + 2) // LANES) * LANES
         scores = np.empty((key_heads, group, most_keys), np.float32)
-        score_bits = scores.view(np.int32)
         sums = np.empty((key_heads, group, size), np.float32)
         highest = np.empty((key_heads, group), np.float32)
         scales = np.empty((key_heads, group), np.float32)
@@ -263,10 +222,7 @@ def _attend_kernel(described: str, group: int, size: int) -> Kernel:
                     scores[head, member, num_tokens + 1] = to_question
                     for k in range(num_tokens + 2, num_keys):
                         scores[head, member, k] = -np.inf
-                    highest_bits = as_ordered(np.int32(SMALLEST))
-                    for k in range(num_keys):
-                        highest_bits = max(highest_bits, as_ordered(score_bits[head, member, k]))
-                    highest[head, member] = np.int32(as_ordered(highest_bits)).view(np.float32)
+                    highest[head, member] = largest(scores[head, member, :num_keys])
             # A loop of its own: processors overlap the searches for the largest scores.
             for head in range(key_heads):
                 for member in range(group):

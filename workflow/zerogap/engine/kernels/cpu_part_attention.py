@@ -162,16 +162,9 @@ def _part_attention_kernel(described: str) -> Kernel:
 
     def kernel(job: Any) -> None:
         vectorise_widely()
-        (
-            query,
-            row_of_cell,
-            num_rows,
-            packed_key,
-            packed_value,
-            num_keys,
-            out,
-            log_sum,
-        ) = arrays(job, described)
+        query, row_of_cell, num_rows, packed_key, packed_value, num_keys, out, log_sum = arrays(
+            job, described
+        )
         (_, heads, group, _), most_queries = query.shape, out.shape[1]
         _, blocks, size_pairs, _ = packed_key.shape
         parts, key_pairs = packed_value.shape[1], packed_value.shape[2]

@@ -4,12 +4,13 @@
 pairs of bfloat16 values with float32 sums. A row's products do not depend on the other rows.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from torch import Tensor, nn
@@ -32,68 +33,44 @@ GATED = COLUMNS // 2  # columns of output of a tile that is half gates and half 
 MAX_TILES = 8  # that are multiplied with a block of columns one after the other
 
 
-@intrinsic
-def tile_products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
-    """In compiled code, products (ROWS, COLUMNS) with float32 sums.
+def _tile_intrinsic(combined: Callable[[WideVectors, Any, list[Any]], list[Any]]) -> Any:
+    """A function of compiled code that multiplies a tile, see :func:`tile_products`.
 
     Args:
-        first: the factors' rows anywhere in an array, as pairs of bfloat16 in 32 bits.
-        starts: (ROWS,) index of each row's first pair.
-        second: pairs of the other factor, (num_pairs, COLUMNS) from an index on.
-        start: this index.
-        num_pairs: how many pairs are multiplied and added up.
-        out: (≥ ROWS, ≥ COLUMNS) in float32, or uint16 for bfloat16; contiguous.
-        row: the first one of `out` to be written.
-        column: the first one of `out` to be written.
-        ahead: index in the other factor from which LANES · num_pairs pairs are prefetched.
+        combined: what is stored of a row's sums, both as vectors.
     """
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        vectors = WideVectors(builder)
-        store = vectors.store if out.dtype == types.float32 else vectors.store_rounded
-        sums = _tile_sums(context, builder, signature, arguments)
-        for r in range(ROWS):
-            for k in range(COLUMNS // LANES):
-                at = (
-                    builder.add(arguments[6], INT64(r)),
-                    builder.add(arguments[7], INT64(LANES * k)),
-                )
-                store(sums[r][k], pointer(context, builder, signature, arguments, 5, *at))
-        return context.get_dummy_value()
+    def products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            vectors = WideVectors(builder)
+            store = vectors.store if out.dtype == types.float32 else vectors.store_rounded
+            for r, sums in enumerate(_tile_sums(context, builder, signature, arguments)):
+                for k, vector in enumerate(combined(vectors, builder, sums)):
+                    at = (
+                        builder.add(arguments[6], INT64(r)),
+                        builder.add(arguments[7], INT64(LANES * k)),
+                    )
+                    store(vector, pointer(context, builder, signature, arguments, 5, *at))
+            return context.get_dummy_value()
 
-    arguments = first, starts, second, start, num_pairs, out, row, column, ahead
-    return types.void(*arguments), generate
+        arguments = first, starts, second, start, num_pairs, out, row, column, ahead
+        return types.void(*arguments), generate
+
+    return intrinsic(products)
 
 
-@intrinsic
-def _gated_tile_products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
-    """In compiled code, silu(gates) * factors of half a tile's columns each, as bfloat16.
-
-    Args: as :func:`tile_products`, with half as many columns of output.
-    """
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        vectors = WideVectors(builder)
-        sums = _tile_sums(context, builder, signature, arguments)
-        for r in range(ROWS):
-            for k in range(GATED // LANES):
-                gate, factor = sums[r][k], sums[r][k + GATED // LANES]
-                falling = vectors.exponential(builder.fneg(gate))
-                silu = builder.fdiv(gate, builder.fadd(vectors.constant(1.0), falling))
-                at = (
-                    builder.add(arguments[6], INT64(r)),
-                    builder.add(arguments[7], INT64(LANES * k)),
-                )
-                address = pointer(context, builder, signature, arguments, 5, *at)
-                vectors.store_rounded(builder.fmul(silu, factor), address)
-        return context.get_dummy_value()
-
-    arguments = first, starts, second, start, num_pairs, out, row, column, ahead
-    return types.void(*arguments), generate
+def _gated(vectors: WideVectors, builder: Any, sums: list[Any]) -> list[Any]:
+    """silu(gates) * factors, of half a row's sums each."""
+    out = []
+    for gate, factor in zip(sums[: GATED // LANES], sums[GATED // LANES :], strict=True):
+        falling = vectors.exponential(builder.fneg(gate))
+        silu = builder.fdiv(gate, builder.fadd(vectors.constant(1.0), falling))
+        out.append(builder.fmul(silu, factor))
+    return out
 
 
 def _tile_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> list[list[Any]]:
-    """Generates the products of :func:`tile_products` as vectors, (ROWS, COLUMNS / LANES)."""
+    """Generates a tile's products as vectors, (ROWS, COLUMNS / LANES)."""
 
     def flat(position: int, index: Any) -> Any:
         """Address of an array's element, counted as if it had one dimension."""
@@ -129,12 +106,19 @@ def _tile_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> li
     return [[builder.load(total) for total in line] for line in sums]
 
 
-def _num_groups_python(tiles: int) -> int:
-    """Groups of at most MAX_TILES tiles."""
-    return -(-tiles // MAX_TILES)
-
-
-_num_groups = njit(_num_groups_python)
+# Products (ROWS, COLUMNS) with float32 sums, in compiled code. Arguments:
+#     first: the factors' rows anywhere in an array, as pairs of bfloat16 in 32 bits.
+#     starts: (ROWS,) index of each row's first pair.
+#     second: pairs of the other factor, (num_pairs, COLUMNS) from an index on.
+#     start: this index.
+#     num_pairs: how many pairs are multiplied and added up.
+#     out: (≥ ROWS, ≥ COLUMNS) in float32, or uint16 for bfloat16; contiguous.
+#     row: the first one of `out` to be written.
+#     column: the first one of `out` to be written.
+#     ahead: index in the other factor from which LANES · num_pairs pairs are prefetched.
+tile_products = _tile_intrinsic(lambda vectors, builder, sums: sums)
+# The same for half as many columns of output: silu(gates) * factors of half a tile's columns each.
+_gated_tile_products = _tile_intrinsic(_gated)
 
 
 def _make_product(described: str, columns: int) -> Kernel:
@@ -153,7 +137,7 @@ def _make_product(described: str, columns: int) -> Kernel:
         vectorise_widely()
         values, packed, out = arrays(job, described)
         num_pairs, tiles = packed.shape[1], len(out) // ROWS
-        groups = _num_groups(tiles)
+        groups = -(-tiles // MAX_TILES)
         value_pairs, packed_pairs = values.view(np.int32), packed.view(np.int32)
         starts = np.empty(ROWS, np.int64)
         for row in rows(job):
@@ -227,7 +211,7 @@ def _product(
     flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
     tiles = -(-len(flat) // ROWS)
     out = values.new_empty(tiles * ROWS, blocks * columns_per_block)
-    num_tasks = blocks * _num_groups_python(tiles)
+    num_tasks = blocks * -(-tiles // MAX_TILES)
     _product_kernel(num_tasks, flat, packed_matrix, out, constants=(columns_per_block,))
     whole = out[: len(flat), :num_columns].contiguous()
     return whole.view(*values.shape[:-1], num_columns)

@@ -54,8 +54,10 @@ def _implement_float(stored):  # type: ignore[no-untyped-def]
 overload(as_float, inline="always")(_implement_float)
 
 
-def _exp_python(x: Any) -> Any:
-    """exp(x) for x ≤ 1 in float32, with a relative error of 3e-7; 0 below exp(-87).
+# Sums keep their order here: the two products with parts of ln 2 must be subtracted one by one.
+@njit(fastmath={"contract"})  # type: ignore[untyped-decorator]
+def exp(x: Any) -> Any:
+    """The exponential of x ≤ 1 in float32, with a relative error of 3e-7; 0 below -87.
 
     `math.exp` would be a function call per element, which keeps the loop around it from being
     vectorised. This is the usual reduction: x = k ln 2 + r with |r| ≤ ln 2 / 2, a polynomial for
@@ -72,11 +74,8 @@ def _exp_python(x: Any) -> Any:
     return np.float32(0) if power < -126 else series * scale
 
 
-# Sums keep their order here: the two products with parts of ln 2 must be subtracted one by one.
-exp = njit(fastmath={"contract"})(_exp_python)
-
-
-def _as_ordered_python(bits: Any) -> Any:
+@njit  # type: ignore[untyped-decorator]
+def as_ordered(bits: Any) -> Any:
     """Map the bits of a float32 to an integer in the same order, and back.
 
     A loop that takes the largest of these integers is vectorised. One with a running maximum of
@@ -87,11 +86,10 @@ def _as_ordered_python(bits: Any) -> Any:
     return np.int32(signed ^ np.int32((signed >> np.int32(31)) & np.int32(0x7FFFFFFF)))
 
 
-as_ordered = njit(_as_ordered_python)
 SMALLEST = -1  # the bits of the float that is smaller than any other in this order
 
 
-def _largest(stored: Array) -> Any:
+def largest(stored: Array) -> Any:
     """In compiled code, the largest of stored floats, in the order of their bits."""
 
 
@@ -111,17 +109,15 @@ def _implement_largest(stored):  # type: ignore[no-untyped-def]
     return of_bfloat16 if isinstance(stored.dtype, types.Integer) else of_float32
 
 
-overload(_largest)(_implement_largest)
+overload(largest)(_implement_largest)
 
 
-def _as_bfloat16_python(value: Any) -> Any:
+@njit  # type: ignore[untyped-decorator]
+def as_bfloat16(value: Any) -> Any:
     """The 16 bits of a float32 rounded to bfloat16, to even where it is in the middle."""
     bits = np.float32(value).view(np.uint32)
     half = np.uint32(0x7FFF) + np.uint32(np.uint32(bits >> np.uint32(16)) & np.uint32(1))
     return np.uint16(np.uint32(bits + np.uint32(half)) >> np.uint32(16))
-
-
-as_bfloat16 = njit(_as_bfloat16_python)
 
 
 def as_stored(value: Any, array: Array) -> Any:
@@ -174,7 +170,7 @@ def _draw_kernel(described: str) -> Kernel:
         vocabulary, scale = logits.shape[1], inverse_temperature[0]
         running_sums = np.empty(-(-vocabulary // TOKEN_BLOCK))
         for row in rows(job):
-            highest = _largest(logits[row])
+            highest = largest(logits[row])
             total: Any = 0.0
             for block in range(len(running_sums)):
                 block_logits = logits[row, block * TOKEN_BLOCK : (block + 1) * TOKEN_BLOCK]
@@ -230,13 +226,12 @@ def _rms_norm_kernel(described: str, epsilon: float) -> Kernel:
     return kernel
 
 
-def _silu_python(value: Any) -> Any:
+@njit(fastmath=FAST_SUMS, error_model="numpy")  # type: ignore[untyped-decorator]
+def silu(value: Any) -> Any:
+    """In compiled code, value / (1 + exp(-value))."""
     falling = exp(-abs(value))  # of arguments up to 1
     rising = np.float32(1) if value > np.float32(0) else falling
     return value * (rising / (np.float32(1) + falling))
-
-
-silu = njit(fastmath=FAST_SUMS, error_model="numpy")(_silu_python)
 
 
 def gated_silu(joined: Tensor) -> Tensor:

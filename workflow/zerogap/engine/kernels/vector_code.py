@@ -70,8 +70,8 @@ class Vectors:
     def load(self, address: Any) -> Any:
         """What an address holds: float32, or the bits of bfloat16."""
         builder, stored = self._builder, address.type.pointee
-        address = builder.bitcast(address, ir.VectorType(stored, self.size).as_pointer())
-        vector = builder.load(address, align=itemsize(stored))
+        vectors = builder.bitcast(address, ir.VectorType(stored, self.size).as_pointer())
+        vector = builder.load(vectors, align=itemsize(address))
         if stored == FLOAT:
             return vector
         bits = ir.VectorType(INT32, self.size)
@@ -128,9 +128,9 @@ class WideVectors(Vectors):
         return self.call(name, series, whole, self.constant(0.0), *everywhere)
 
 
-def itemsize(stored: Any) -> int:
-    """Bytes of a float32, or of the bits of a bfloat16."""
-    return 4 if stored == FLOAT else 2
+def itemsize(address: Any) -> int:
+    """Bytes of what an address holds: a float32, or the bits of a bfloat16."""
+    return 4 if address.type.pointee == FLOAT else 2
 
 
 def pointer(
