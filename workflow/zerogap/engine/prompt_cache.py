@@ -47,6 +47,29 @@ class LayerCache:
     generated: KeyValue | None = None
     step_kernel: Literal["cpu", "gpu"] | None = None
 
+    def fill(self, slots: Tensor, new: KeyValue, num_slots: int, columns: int) -> None:
+        """Copy prefilled questions into their slots; storage moves only if slots were added."""
+        if self.question is None or len(self.question[0]) < num_slots:
+            self.question = _enlarged(self.question, new, num_slots, columns)
+        for store, part in zip(self.question, new, strict=True):
+            store[slots, :, : part.shape[2]] = part
+
+    def make_room(self, num_rows: int, width: int) -> None:
+        """Ensure storage for generated tokens, see :meth:`PromptCache.make_room_for_step`."""
+        if self.question is None:
+            return  # reads another layer's keys
+        old = self.generated
+        current_rows, _, current_width, _ = old[0].shape if old else (0, 0, 0, 0)
+        if num_rows <= current_rows and width <= current_width:
+            return
+        new_rows, new_width = current_rows, current_width
+        if num_rows > current_rows:
+            new_rows = max(num_rows, current_rows + current_rows // 8)
+        if width > current_width:
+            new_width = padded_columns(width)
+        by_token = self.step_kernel == "cpu"
+        self.generated = _enlarged(old, self.question, new_rows, new_width, by_token=by_token)
+
 
 @dataclass(frozen=True)
 class RowGrid:
@@ -61,6 +84,21 @@ class RowGrid:
     row_of_cell: IntArray
     cell_of_row: IntArray
     num_rows: IntArray
+
+    @classmethod
+    def of(cls, row_question: IntArray, num_slots: int, width: int | None) -> "RowGrid":
+        """The grid of rows (R,) of these question slots; its width is that of the fullest line."""
+        num_rows = len(row_question)
+        order = row_question.argsort(kind="stable")
+        count = np.bincount(row_question, minlength=num_slots)
+        # Number of each row among the rows of its question, in sorted order.
+        rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
+        width = int(count.max()) if width is None else width
+        row_of_cell = np.zeros((num_slots, width), dtype=np.int64)
+        row_of_cell[row_question[order], rank] = order
+        cell_of_row = np.empty(num_rows, dtype=np.int64)
+        cell_of_row[order] = row_question[order] * width + rank
+        return cls(row_of_cell, cell_of_row, count)
 
 
 class PromptCache:
@@ -152,7 +190,9 @@ class PromptCache:
             self.question_length = np.concatenate([self.question_length, lengths])
         else:
             slots = self._free_slots(len(lengths))
-            self._fill_slots(to_device(slots, self.device), prefilled, self.capacity)
+            num_slots, places = len(self.question_length), to_device(slots, self.device)
+            for index, new in prefilled.items():
+                self.layers[index].fill(places, new, num_slots, self.capacity.max_prompt_len)
             self.question_length[slots] = lengths
         self.row_question = np.concatenate([self.row_question, slots[rows]])
         self.num_generated = np.concatenate([self.num_generated, np.zeros_like(rows)])
@@ -167,20 +207,6 @@ class PromptCache:
             self.question_length = np.pad(self.question_length, (0, added))
             free = np.concatenate([free, num_slots + np.arange(added)])
         return free[:count]
-
-    def _fill_slots(
-        self, slots: Tensor, prefilled: dict[int, KeyValue], capacity: Capacity
-    ) -> None:
-        """Copy prefilled questions into their slots; storage moves only if slots were added."""
-        num_slots = len(self.question_length)
-        for index, (key, value) in prefilled.items():
-            layer = self.layers[index]
-            if layer.question is None or len(layer.question[0]) < num_slots:
-                layer.question = _enlarged(
-                    layer.question, (key, value), num_slots, capacity.max_prompt_len
-                )
-            for store, new in zip(layer.question, (key, value), strict=True):
-                store[slots, :, : new.shape[2]] = new
 
     def question_columns(self) -> int:
         """S, the columns of the questions' storage."""
@@ -245,34 +271,14 @@ class PromptCache:
             num_rows = padded_rows(largest.max_rows)
             width = padded_columns(largest.max_new_tokens)
         for layer in self.layers.values():
-            if layer.question is None:
-                continue  # reads another layer's keys
-            old = layer.generated
-            current_rows, _, current_width, _ = old[0].shape if old else (0, 0, 0, 0)
-            if num_rows <= current_rows and width <= current_width:
-                continue
-            new_rows, new_width = current_rows, current_width
-            if num_rows > current_rows:
-                new_rows = max(num_rows, current_rows + current_rows // 8)
-            if width > current_width:
-                new_width = padded_columns(width)
-            by_token = layer.step_kernel == "cpu"
-            layer.generated = _enlarged(old, layer.question, new_rows, new_width, by_token=by_token)
+            layer.make_room(num_rows, width)
 
     def row_grid(self) -> RowGrid:
         """The rows of each question next to each other; computed again when rows have changed."""
         if self._row_grid is None:
-            num_rows, num_slots = len(self.row_question), len(self.question_length)
-            order = self.row_question.argsort(kind="stable")
-            count = np.bincount(self.row_question, minlength=num_slots)
-            # Number of each row among the rows of its question, in sorted order.
-            rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
-            width = self.capacity.samples_per_prompt if self.capacity else int(count.max())
-            row_of_cell = np.zeros((num_slots, width), dtype=np.int64)
-            row_of_cell[self.row_question[order], rank] = order
-            cell_of_row = np.empty(num_rows, dtype=np.int64)
-            cell_of_row[order] = self.row_question[order] * width + rank
-            self._row_grid = RowGrid(row_of_cell, cell_of_row, count)
+            num_slots, capacity = len(self.question_length), self.capacity
+            width = capacity.samples_per_prompt if capacity else None
+            self._row_grid = RowGrid.of(self.row_question, num_slots, width)
         return self._row_grid
 
 

@@ -192,8 +192,7 @@ def _attend_kernel(described: str, group: int, size: int) -> Kernel:
     """:func:`attend` for groups of query heads of a size.
 
     Prefix and question count as two more keys behind the row's own tokens. Weighted values are
-    divided by the sum of the weights at the end. While a row's keys or values are read, those of
-    the next row are prefetched.
+    divided by the sum of the weights at the end.
     """
 
     def kernel(job: Any) -> None:
