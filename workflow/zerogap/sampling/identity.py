@@ -44,10 +44,8 @@ def job_settings(
 ) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
-    The batch size is left out, since no draw depends on it.
-
     Args:
-        parameters: the job's values, with `sampling`.
+        parameters: the values that its tables record.
         inputs: the prompts and gold answers.
         context: what the strategy may know.
         models: model folders.
@@ -55,7 +53,6 @@ def job_settings(
     folders = [*models, context.base_model] if context.base_model else models
     return {
         **parameters,
-        "sampling": {k: v for k, v in parameters["sampling"].items() if k != "batch_size"},
         "versions": versions(),
         "code": _loaded_code(parameters),
         "models": [folder_digest(folder) for folder in folders],

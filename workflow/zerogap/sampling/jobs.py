@@ -77,7 +77,7 @@ def decode_greedy(
         extraction_rule(benchmark["extraction"]),
     )
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
-    made_by = provenance(**metadata, sampling=sampling, **benchmark, **identity)
+    made_by = provenance(**metadata, sampling=recorded(sampling), **benchmark, **identity)
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
 
@@ -120,7 +120,7 @@ def sample_cell(
         "strategy_parameters": strategy,
         "seed": seed,
         "stream": stream,
-        "sampling": sampling,
+        "sampling": recorded(sampling),
     }
     start, step = shard
     indices = range(start, len(inputs.questions), step)
@@ -170,7 +170,7 @@ def screen_questions(
         **benchmark,
         "seed": seed,
         "stream": SCREENING_STREAM,
-        "sampling": sampling,
+        "sampling": recorded(sampling),
     }
     context = base.Context([], [])
     params = decoding_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
@@ -222,7 +222,7 @@ def rank_clean_tokens(
         ]
     table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
     made_by = provenance(
-        **metadata, **benchmark, sampling=sampling, steps=steps, **engine_identity(net)
+        **metadata, **benchmark, sampling=recorded(sampling), steps=steps, **engine_identity(net)
     )
     parquet.write(output, table, "ranks", made_by)
     num_different = int((table["rank"] > 1).sum())
@@ -271,7 +271,7 @@ def measure_recovery(
     parameters = {
         **metadata,
         **benchmark,
-        "sampling": sampling,
+        "sampling": recorded(sampling),
         "seed": seed,
         "stream": RECOVERY_STREAM,
         **sampler.identity,
@@ -287,6 +287,14 @@ def measure_recovery(
         table[columns] = responses[columns]
         parquet.write(output, table, "recovery", provenance(**parameters))
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
+
+
+def recorded(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table records of `sampling`: not the batch size, since no draw depends on it.
+
+    A job that resumes with another batch size therefore writes the same bytes.
+    """
+    return {name: value for name, value in sampling.items() if name != "batch_size"}
 
 
 def decoding_params(

@@ -24,7 +24,7 @@ from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.identity import job_settings
-from zerogap.sampling.jobs import decoding_params
+from zerogap.sampling.jobs import decoding_params, recorded
 from zerogap.sampling.responses import JobInputs, response_texts
 from zerogap.sampling.samplers import decode_greedily
 from zerogap.strategies.neuron_localisation import (
@@ -78,7 +78,7 @@ def localise_neurons(
         **metadata,
         **benchmark,
         "neuron_localisation": neuron_localisation,
-        "sampling": sampling,
+        "sampling": recorded(sampling),
         "seed": seed,
         "device": "cuda" if torch.cuda.is_available() else "cpu",
         "precision": used_precision(sampling["dtype"]),
