@@ -178,7 +178,7 @@ def test_another_number_of_strata_reruns_metrics_and_no_model_job(run):
 def test_an_edit_of_the_reporting_code_reruns_tables_or_figures_only(run, module, rule):
     add_line(run / "workflow/zerogap" / module)
     plan = planned(run, "all")
-    assert plan[rule] > 4
+    assert plan[rule] >= 4
     assert not model_jobs(plan)
     assert not plan.keys() & {
         "compute_metrics", "filter_responses", "make_all_zero", "measure_overlap",
