@@ -1,5 +1,6 @@
 """What the rules share: the configuration, the wildcards and the environment of the jobs."""
 
+import importlib.util
 import os
 import shlex
 import sys
@@ -149,3 +150,25 @@ def solve_tables(wildcards):
 def ablation_tables(wildcards):
     """The solve counts of every strategy, those of the ablation included."""
     return targets.ablation_tables(CONFIG, wildcards.model, wildcards.benchmark)
+
+
+def check_before_start():
+    """Stop before any job starts if something would fail hours later."""
+    if importlib.util.find_spec("llamafactory") is None:
+        print(
+            "preflight: the jobs' packages are not in this environment, so nothing is checked; with "
+            "--sdm conda, `snakemake check_preflight` runs all checks in theirs",
+            file=sys.stderr,
+        )
+        return
+    try:
+        # Imported here, because a dry run does not need it.
+        from zerogap.pipeline.preflight import run_checks
+
+        results = run_checks(CONFIG)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    if results:
+        path = Path(targets.results(CONFIG), "preflight.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{result}\n" for result in results))

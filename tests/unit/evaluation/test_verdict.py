@@ -82,7 +82,7 @@ def test_a_closest_strategy_that_is_farther_than_identity_is_said_to_be():
 
 def test_the_tables_show_collapse_and_the_largest_drops_first():
     numbers = summary(identity=[2, 4, 4], railcap=[2, 0, 4], ted=[None, None, None])
-    text = to_markdown(strategy_table(numbers, "model on questions", 4))
+    text = to_markdown(strategy_table(numbers, "model on questions", 4, "All have answers."))
     assert "1 of 3" in text
     assert "The greedy responses solve 3 of the 3 questions" in text
     table = question_table(numbers)

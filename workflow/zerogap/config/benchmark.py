@@ -191,8 +191,9 @@ class Benchmark(Section):
     extraction: str = Field(
         description=(
             "Rule that finds an answer: `numeric`, `gsm8k/strict-match`, "
-            "`gsm8k_cot/strict-match`, `flexible-extract` or `package.module:function` (text "
-            "to answer or None)."
+            "`gsm8k_cot/strict-match`, `flexible-extract`, `math-verify`, "
+            "`package.module:function` (text to answer or None), or `thinking/` before any of "
+            "them for reasoning models."
         )
     )
     stop: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = Field(

@@ -116,8 +116,7 @@ class Extraction:
 def extract(text: str) -> Extraction:
     """The answer of a response, as in the grammar above.
 
-    A response that runs on into another question is read up to there, unless there is no number
-    before it.
+    The text from another question on is left out, unless there is no number before it.
     """
     raw = _without_next_question(without_thinking(text))
     text = plain(raw)

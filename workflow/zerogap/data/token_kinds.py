@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from zerogap.io.parquet import TOKEN_KINDS as KINDS
+from zerogap.io import parquet
 
-__all__ = ["KINDS", "text_kind", "token_kinds"]
+KINDS = parquet.TOKEN_KINDS
 
 _DIGIT = re.compile(r"\d")
 _OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")

@@ -146,7 +146,7 @@ def _model_run(request: Request, model: str) -> ModelRun:
     folder = model_folders.find(model, request.chat_template)
     as_chat = request.chat_template == "apply"
     question_set = request.question_set
-    if not question_set.rule.name.startswith((THINKING, OPENED_THINKING)):
+    if folder.thinking and not question_set.rule.name.startswith((THINKING, OPENED_THINKING)):
         rule = extraction_rule(folder.thinking + question_set.rule.name)
         question_set = replace(question_set, rule=rule)
     return ModelRun(folder, question_set, sampling, dtype, as_chat=as_chat)
@@ -182,7 +182,7 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """
     path = folder / SETTINGS
     previous: dict[str, Any] = {}
-    if folder.is_dir() and any(not name.name.startswith(".") for name in folder.iterdir()):
+    if folder.is_dir() and any(not file.name.startswith(".") for file in folder.iterdir()):
         with contextlib.suppress(OSError, ValueError, RecursionError):
             previous = json.loads(path.read_text())
         if not isinstance(previous, dict) or not {"model", "benchmark", "seed"} <= set(previous):

@@ -76,7 +76,7 @@ def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
     return f"Responses that are empty, and that have no answer: {', '.join(counts)}."
 
 
-def strategy_table(summary: Summary, title: str, num_samples: int, answered: str = "") -> Table:
+def strategy_table(summary: Summary, title: str, num_samples: int, answered: str) -> Table:
     """One row per strategy.
 
     Args:
@@ -92,7 +92,7 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
         "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
         "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
         f"The greedy responses solve {solved_greedily} of the {len(summary.questions)} questions.",
-        *([answered] if answered else []),
+        answered,
     ]
     if summary.num_cut_off:
         notes.append(

@@ -40,16 +40,18 @@ def output_file(path: str | Path, others: Iterable[str | Path] = ()) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, which is renamed to `path` if the block succeeds.
+    """Yield a temporary path, which is renamed to :func:`output_file` if the block succeeds.
 
     Raises:
         InputError: see :func:`output_file`; or the disk or the quota is full, the file size limit
             is reached, or the path is in a folder that cannot be written.
     """
-    path = output_file(path)
+    target = output_file(path)
     with write_errors_as_input_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
         os.close(handle)
         temporary = Path(name)
         try:
@@ -57,7 +59,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             temporary.chmod(_MODE)  # mkstemp creates private files
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())  # before the rename: complete even after a power cut
-            temporary.replace(path)
+            temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -69,7 +71,7 @@ def remove_partial_writes(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def write_errors_as_input_errors(path: Path) -> Iterator[None]:
+def write_errors_as_input_errors(path: str | Path) -> Iterator[None]:
     """Turn what prevents any program from writing a file here into an InputError."""
     try:
         yield
