@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import torch
 import transformers as t
 
 from helpers import tiny_models, toy_tokenizers
@@ -111,7 +112,7 @@ def config(name: str, **values: int) -> t.PreTrainedConfig:
     make, published, _ = CONFIGS[name]
     made = make(**published | values)
     made.architectures = [ARCHITECTURES.get(name, "")]
-    made.dtype = DTYPES.get(name, "bfloat16")
+    made.dtype = getattr(torch, DTYPES.get(name, "bfloat16"))
     return made
 
 

@@ -63,7 +63,7 @@ def test_the_lock_file_has_hashes_and_names_no_index():
         (["metrics", "scoring", "cli"], []),
         (["analysis", "reporting"], ["reporting"]),
         (["engine", "strategies", "sampling"], ["decoding"]),
-        (["data", "integrations"], ["data", "decoding"]),
+        (["data", "integrations"], ["data", "decoding", "math"]),
         (["training"], ["training"]),
     ],
 )

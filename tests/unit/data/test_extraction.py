@@ -166,7 +166,6 @@ def test_math_verify_is_named_with_what_to_install(monkeypatch):
 
 
 def test_math_verify_compares_expressions():
-    pytest.importorskip("math_verify")
     rule = extraction_rule("math-verify")
     gold = rule.parse_gold("\\frac{\\sqrt{2}}{2}")
     assert rule.grade("So it is $\\boxed{\\frac{1}{\\sqrt{2}}}$.", gold).correct
