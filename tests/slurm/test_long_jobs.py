@@ -48,7 +48,7 @@ def finished_parts(output: str) -> Callable[[Path], int]:
 STOPS: dict[str, tuple[Callable[[Path], int], int, int]] = {
     "train_lora": (finished_steps, 16, 32),  # of 48
     "sample_responses": (finished_parts(SAMPLES), 1, 2),  # of 4
-    "localise_neurons": (finished_parts(NEURONS), 17, 34),  # of 50
+    "localise_neurons": (finished_parts(NEURONS), 12, 24),  # of 34
 }
 
 

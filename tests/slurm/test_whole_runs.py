@@ -42,7 +42,7 @@ def test_only_the_heavy_rules_are_submitted_once_per_job(tables):
         "write_training_data": 3, "train_lora": 3, "merge_lora": 3, "decode_greedy": 3,
         "sample_responses": 2 + 2 * 4 + 1, "filter_responses": 2, "localise_neurons": 2,
         "rank_clean_tokens": 1, "measure_recovery": 1, "replay_rail": 2, "compute_metrics": 2,
-        "compute_ablation_metrics": 1,
+        "compute_ablation_metrics": 1, "measure_overlap": 3,
     }  # fmt: skip
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
 
