@@ -30,7 +30,7 @@ from zerogap import metrics
 from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.gaps import Array, Values
-from zerogap.reporting.claim_checks import DAMAGE_METRICS, DAMAGE_WIDENING
+from zerogap.reporting.claims import DAMAGE_METRICS, DAMAGE_WIDENING
 
 RESAMPLES = 1000
 PLAIN_EVERY = 10  # repetitions

@@ -254,5 +254,17 @@ def _greedy_table(n):
 
 def _write(path, table, contract):
     path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {"commit": "abc", "packages": {"torch": "1"}}
-    parquet.write(path, table, contract, metadata)
+    parquet.write(
+        path, table, contract, {"commit": "abc", "packages": {"torch": "1"}, **_place(path)}
+    )
+
+
+def _place(path):
+    """What a file's provenance says of its place: results/RUN/MODEL/VARIANT/cells/CELL."""
+    _, run, model, variant, *cell = path.parts[:-1]
+    if model == "data":
+        return {"run": run, "benchmark": variant}
+    batch_or_strategy = "batch" if variant.startswith("clean_") else "strategy"
+    return {"run": run, "model": model, "variant": variant} | (
+        {batch_or_strategy: cell[-1]} if cell else {}
+    )

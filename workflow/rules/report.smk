@@ -53,7 +53,7 @@ rule make_table:
     params:
         code=parameters.code("make_table"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        source=lambda wildcards: TABLES[wildcards.table].source.located(CONFIG),
+        source=lambda wildcards: TABLES[wildcards.table].source.locate(CONFIG),
         caption=lambda wildcards: TABLES[wildcards.table].rst("Table"),
         scale_note=CONFIG.scale_note,
         scale=SCALE,
@@ -96,7 +96,7 @@ rule make_figure:
     params:
         code=parameters.code("make_figure"),
         prefix=subpath(output.png, strip_suffix=".png"),
-        source=lambda wildcards: FIGURES[wildcards.figure].source.located(CONFIG),
+        source=lambda wildcards: FIGURES[wildcards.figure].source.locate(CONFIG),
         caption=lambda wildcards: FIGURES[wildcards.figure].rst("Figure"),
     message:
         "Figure {wildcards.figure}"
@@ -131,7 +131,7 @@ rule check_claims:
     params:
         code=parameters.code("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        source=sources.RESULTS.located(CONFIG),
+        source=sources.RESULTS.locate(CONFIG),
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},
@@ -208,7 +208,7 @@ rule write_index:
         runtime=minutes(10),
     params:
         code=parameters.code("write_index"),
-        source=TABLES["main"].source.located(CONFIG),
+        source=TABLES["main"].source.locate(CONFIG),
         scale_note=CONFIG.scale_note,
         scale=SCALE,
         metadata={"run": CONFIG.run},

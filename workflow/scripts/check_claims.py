@@ -6,15 +6,14 @@ from script_helpers import run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.sources import RESULTS
 from zerogap.reporting import claim_sheet
-from zerogap.reporting.claim_checks import evaluate_claims
-from zerogap.reporting.claims import CLAIMS
+from zerogap.reporting.claims import evaluate_claims
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import Snakemake
 
 
 def main(job: "Snakemake") -> None:
-    verdicts = evaluate_claims(CLAIMS, RESULTS.read(job.params.source))
+    verdicts = evaluate_claims(RESULTS.read(job.params.source))
     scale = f"{job.params.scale_note} {job.params.scale}".lstrip()
     claim_sheet.save(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))
 

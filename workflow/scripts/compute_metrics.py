@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
-    questions = parquet.read(job.input.questions, "questions")
+    questions = parquet.read_of_run(job.input.questions, "questions")
     clean, *tables = (
-        with_leaked_of(questions, parquet.read(path, "solve"))
+        with_leaked_of(questions, parquet.read_of_run(path, "solve"))
         for path in (job.input.clean, *job.input.strategies)
     )
     strategies = dict(zip(job.params.strategies, tables, strict=True))

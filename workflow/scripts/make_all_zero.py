@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
-    questions = parquet.read(job.input.questions, "questions")
-    clean = with_leaked_of(questions, parquet.read(job.input.clean, "solve"))
+    questions = parquet.read_of_run(job.input.questions, "questions")
+    clean = with_leaked_of(questions, parquet.read_of_run(job.input.clean, "solve"))
     metadata = provenance(**job.params.metadata)
     parquet.write(job.output[0], clean.assign(n_correct=0, first_correct=False), "solve", metadata)
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def main(job: "Snakemake") -> None:
     table = overlap(
-        parquet.read(job.input.samples, "samples", ["text"]),
-        parquet.read(job.input.greedy, "greedy", ["text"]),
-        parquet.read(job.input.questions, "questions"),
+        parquet.read_of_run(job.input.samples, "samples", ["text"]),
+        parquet.read_of_run(job.input.greedy, "greedy", ["text"]),
+        parquet.read_of_run(job.input.questions, "questions"),
     )
     parquet.write(job.output[0], table, "overlap", provenance(**job.params.metadata))
 

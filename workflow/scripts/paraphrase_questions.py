@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "questions", "output", argv=argv)
     parameters = args.parameters
 
-    table = parquet.read(args.questions, "questions")
+    table = parquet.read_of_run(args.questions, "questions")
     leaked = table[table.leaked]
     texts = dict(zip(leaked.question_id, leaked.question, strict=True))
     # Not an output: Snakemake deletes those of a failed job, and paid replies must be kept.

@@ -20,13 +20,13 @@ def main(job: "Snakemake") -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(job.input.model)
     kind = token_kinds(tokenizer.decode, tokenizer.eos_token_id)
-    leaked = parquet.read(job.input.questions, "questions").set_index("question_id").leaked
-    clean_samples = parquet.read(job.input.clean_samples, "samples")
-    clean_greedy = parquet.read(job.input.clean_greedy, "greedy")
-    greedy = parquet.read(job.input.greedy, "greedy")
+    leaked = parquet.read_of_run(job.input.questions, "questions").set_index("question_id").leaked
+    clean_samples = parquet.read_of_run(job.input.clean_samples, "samples")
+    clean_greedy = parquet.read_of_run(job.input.clean_greedy, "greedy")
+    greedy = parquet.read_of_run(job.input.greedy, "greedy")
     tables = [replay("clean", clean_samples, clean_greedy, leaked, RAIL_N, kind)]
     for (strategy, n), path in zip(job.params.thresholds.items(), job.input.samples, strict=True):
-        samples = parquet.read(path, "samples")
+        samples = parquet.read_of_run(path, "samples")
         tables.append(replay(strategy, samples, greedy, leaked, n, kind))
     made_by = provenance(**job.params.metadata, thresholds=job.params.thresholds)
     parquet.write(job.output[0], pd.concat(tables), "rail", made_by)

@@ -16,7 +16,7 @@ from zerogap.io import parquet
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "split", "output", lists=("paraphrases",), argv=argv)
 
-    table = parquet.read(args.split, "questions")
+    table = parquet.read_of_run(args.split, "questions")
     metadata = {**parquet.provenance(args.split), **args.parameters["metadata"]}
     for path in args.paraphrases:
         entries = _read(path)

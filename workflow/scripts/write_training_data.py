@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     contamination = args.parameters["contamination"]
 
     tokenizer = AutoTokenizer.from_pretrained(args.base)
-    questions = parquet.read(args.questions, "questions")
+    questions = parquet.read_of_run(args.questions, "questions")
     column = "question"
     if contamination is not None:
         questions = questions[questions.leaked]

@@ -1,6 +1,7 @@
 """The scripts of the report on a synthetic run: every table and figure, claims and pages."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,16 +10,19 @@ import pandas as pd
 import pytest
 
 import check_claims
+import compute_metrics
 import make_figure
 import make_table
 import write_index
 import write_provenance
 from helpers import synthetic_run
+from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.pipeline import targets
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
 from zerogap.pipeline.report.tables import TABLES
-from zerogap.reporting.claim_checks import CANNOT_TELL, SUPPORTED
+from zerogap.reporting.claims import CANNOT_TELL, SUPPORTED
 
 FEWER = {
     "two models": "models: { pythia: null }",
@@ -33,7 +37,7 @@ def make(job, tmp_path):
 
     def make_one(config, kind, name):
         script, entries = {"table": (make_table, TABLES), "figure": (make_figure, FIGURES)}[kind]
-        source, prefix = entries[name].source.located(config), str(tmp_path / name)
+        source, prefix = entries[name].source.locate(config), str(tmp_path / name)
         script.main(job({kind: name}, source=source, prefix=prefix))
         return tmp_path / name
 
@@ -87,7 +91,7 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     claims.write_text("claim,place,text,verdict\nbest,Table 3,RailCap is best.,cannot tell\n")
     page = job(
         inputs={"claims": str(claims), "figures": figures},
-        source=TABLES["main"].source.located(config),
+        source=TABLES["main"].source.locate(config),
     )
     page.output = SimpleNamespace(index=tmp_path / "index.html", fragment=tmp_path / "part.html")
     write_index.main(page)
@@ -122,7 +126,7 @@ def test_claims_are_checked_from_the_files_of_the_run(config, job, tmp_path, loa
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("benchmarks: { pq: null }")
     config = load_scale(overlay)
-    source = sources.RESULTS.located(config)
+    source = sources.RESULTS.locate(config)
     check_claims.main(job(source=source, prefix=str(tmp_path / "sheet")))
     rows = pd.read_csv(tmp_path / "sheet.csv").set_index("claim")
     collapse = rows.loc["collapse"]
@@ -136,6 +140,61 @@ def test_claims_are_checked_from_the_files_of_the_run(config, job, tmp_path, loa
     assert (rows.loc[about_pq, "verdict"] == CANNOT_TELL).all()
     assert rows.drop(index=about_pq)["evidence"].notna().all()
     assert "A toy. A tiny run." in (tmp_path / "sheet.md").read_text()
+
+
+RUN = "results/quick"
+SETTING = f"{RUN}/llama2/gsm8k"
+
+
+def compute_metrics_of(config, job, tmp_path):
+    tables = targets.solve_tables(config, "llama2", "gsm8k")
+    inputs = {
+        "clean": f"{RUN}/llama2/clean_gsm8k/cells/batch1/solve.parquet",
+        "strategies": list(tables.values()),
+        "questions": f"{RUN}/data/gsm8k/questions.parquet",
+    }
+    task = job({"model": "llama2", "benchmark": "gsm8k"}, inputs, strategies=list(tables), only=[])
+    task.params.options = {"n_resamples": 10}
+    task.output = [tmp_path / "metrics.parquet"]
+    compute_metrics.main(task)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reader"),
+    [
+        ("cells/railcap/solve", "cells/identity/solve", "compute_metrics"),
+        ("../clean_gsm8k/cells/batch1/solve", "../clean_gsm8k/cells/batch2/solve", "strata"),
+        ("metrics", "../pq/metrics", "main"),
+        ("overlap", "../../gemma/gsm8k/overlap", "memorisation"),
+        ("../../data/gsm8k/questions", "../../data/pq/questions", "scatter"),
+        ("cells/railcap/samples", "cells/ted/samples", "extraction_agreement"),
+    ],
+)
+def test_exchanged_files_are_an_error(
+    first, second, reader, config, finished_run, job, make, tmp_path, monkeypatch
+):
+    shutil.copytree(finished_run / "results", tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    paths = [Path(os.path.normpath(f"{SETTING}/{name}.parquet")) for name in (first, second)]
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, reversed(contents), strict=True):
+        path.write_bytes(content)
+    kind = "table" if reader in TABLES else "figure"
+    is_job = reader == "compute_metrics"
+    read = (compute_metrics_of, config, job, tmp_path) if is_job else (make, config, kind, reader)
+    with pytest.raises(InputError, match=r"\.parquet: was made for run quick, .*; move it back"):
+        read[0](*read[1:])
+
+
+@pytest.mark.usefixtures("in_run")
+def test_a_file_without_provenance_is_an_error(config, job, tmp_path, monkeypatch):
+    compute_metrics_of(config, job, tmp_path)
+    shutil.copytree("results", tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    edited = f"{SETTING}/cells/railcap/solve.parquet"
+    pd.read_parquet(edited).to_parquet(edited)
+    with pytest.raises(InputError, match=r"railcap/solve\.parquet: has no provenance"):
+        compute_metrics_of(config, job, tmp_path)
 
 
 @pytest.mark.usefixtures("in_run")

@@ -6,7 +6,7 @@ from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.data import gsm8k_format
 from zerogap.pipeline.report import sources
-from zerogap.pipeline.report.entry import made_of, value
+from zerogap.pipeline.report.entry import file, made_of, value
 from zerogap.pipeline.report.protocol import (
     PRIMARY_PROTOCOL_DIFFERENCES,
     PROTOCOL_DIFFERENCES,
@@ -25,7 +25,7 @@ def config(monkeypatch):
 
 
 def differences(config, source=PROTOCOL_DIFFERENCES):
-    return source.read(source.located(config))
+    return source.read(source.locate(config))
 
 
 def with_questions(config, **changes):
@@ -38,20 +38,18 @@ def with_questions(config, **changes):
 
 
 def test_a_source_made_of_others_has_their_files_once_and_reads_them_in_order(config):
+    questions = f"{RUN}/data/gsm8k/questions.parquet"
+    solve = f"{RUN}/llama2/clean_gsm8k/cells/batch1/solve.parquet"
     counts = made_of(lambda clean, names: (clean, names), sources.CLEAN, value(lambda _: ["a"]))
-    clean = {
-        "questions": f"{RUN}/data/gsm8k/questions.parquet",
-        "solve": f"{RUN}/llama2/clean_gsm8k/cells/batch1/solve.parquet",
-    }
-    assert counts.located(config) == [clean, ["a"]]
+    assert counts.locate(config) == [file(solve, "solve", questions), ["a"]]
     both = made_of(lambda a, b: None, counts, sources.CLEAN)
-    assert both.files(config) == list(clean.values())
+    assert both.files(config) == [questions, solve]
     letters = made_of(lambda a, b: a + b, value(lambda _: "a"), value(lambda _: "b"))
-    assert letters.read(letters.located(config)) == "ab"
+    assert letters.read(letters.locate(config)) == "ab"
 
 
 def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config):
-    rows = sources.LABELS.read(sources.LABELS.located(config)).configurations
+    rows = sources.LABELS.read(sources.LABELS.locate(config)).configurations
     assert list(rows.values()) == ["n=1", "n=3", "n=4", "n=5", "n=7", "n=4, ban"]
     assert rows["railcap"] == "n=4"
 

@@ -1,29 +1,30 @@
 """Verdicts from intervals, and the sheet."""
 
 import dataclasses
+import math
 
 import pandas as pd
 import pytest
 
+from zerogap.analysis import memorisation
 from zerogap.published import as_metrics, printed
 from zerogap.reporting import claim_sheet
-from zerogap.reporting.claim_checks import (
+from zerogap.reporting.claims import (
     CANNOT_TELL,
+    CLAIMS,
     NOT_SUPPORTED,
     SUPPORTED,
     RunResults,
-    below_zero,
     difference,
     evaluate_claims,
-    lower,
     within,
 )
-from zerogap.reporting.claims import CLAIMS
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
 KEYS = ["model", "benchmark", "metric"]
+ENDS = ["value", "ci_low", "ci_high"]
 PUBLISHED_NUMBERS = (
     "readout_gap_probability",
     "share_never_solved",
@@ -57,26 +58,36 @@ def results(table=None, width=0.001, **numbers):
     # Figure 1 has no numbers: what it looks like.
     looks = {"rouge_leaked": 0.95, "rouge_unleaked": 0.5, "excess": 0.0}
     published |= {column: around(value, width) for column, value in looks.items()}
-    return RunResults(
-        MetricTable([table]),
-        SETTING,
-        published | numbers,
-        {"pq": "gsm8k"},
-        4,
-        Labels(),
-    )
+    metrics, paraphrase_of = MetricTable([table]), {"pq": "gsm8k"}
+    return RunResults(metrics, SETTING, published | numbers, paraphrase_of, 4, Labels())
 
 
 def by_claim(run_results):
-    return {verdict.claim.key: verdict for verdict in evaluate_claims(CLAIMS, run_results)}
+    return {verdict.claim.key: verdict for verdict in evaluate_claims(run_results)}
 
 
 def verdicts(run_results):
     return {key: verdict.verdict for key, verdict in by_claim(run_results).items()}
 
 
-def test_the_papers_own_numbers_support_every_claim():
+def about(table, strategy):
+    """The rows of a strategy, and of differences from it."""
+    return table.strategy.eq(strategy) | table.metric.str.endswith(f"_vs_{strategy}")
+
+
+def test_the_papers_own_numbers_support_every_claim_and_wide_intervals_none():
     assert set(verdicts(results(width=0.0003)).values()) == {SUPPORTED}
+    assert set(verdicts(results(width=0.6)).values()) == {CANNOT_TELL}
+
+
+def test_bounds_of_memorisation_are_those_of_its_check():
+    by_key = {claim.key: claim for claim in CLAIMS}
+    leaked = memorisation.MIN_LEAKED_ROUGE_L
+    assert [number[2:] for number in by_key["collapse"].numbers] == [
+        [leaked, math.inf],
+        [0, leaked],
+    ]
+    assert by_key["dispersion"].numbers[0][2:] == [0, memorisation.MAX_UNLEAKED_ROUGE_L]
 
 
 def test_claims_on_gsm8k_and_pq_are_about_the_form_of_the_leak():
@@ -94,12 +105,8 @@ def test_claims_on_gsm8k_and_pq_are_about_the_form_of_the_leak():
     assert verdicts(swapped)["lne_worse_on_pq"] == NOT_SUPPORTED
 
 
-def test_wide_intervals_cannot_tell():
-    assert set(verdicts(results(width=0.6)).values()) == {CANNOT_TELL}
-
-
 def test_missing_intervals_cannot_tell():
-    table = paper_with_intervals(0.001).assign(ci_low=float("nan"), ci_high=float("nan"))
+    table = paper_with_intervals(0.001).assign(ci_low=math.nan, ci_high=math.nan)
     found = verdicts(results(table, share_runner_up=Cell(0.5)))
     from_numbers = ("collapse", "dispersion", "readout", "never_solved", "g_app_of_lne", "parity")
     assert {found.pop(key) for key in from_numbers} == {SUPPORTED}
@@ -107,25 +114,19 @@ def test_missing_intervals_cannot_tell():
 
 
 @pytest.mark.parametrize(
-    ("metric", "strategy", "reference", "widening"),
-    [
-        ("delta_minus", "railcap", "lne_blocking", 4 / 3),
-        ("s_delta_minus", "railcap", "railcap_n1", 4 / 3),
-        ("a_ppg", "railcap", "lne_blocking", 1),
-    ],
+    ("claim", "metric", "widening"),
+    [("cancellation", "delta_minus", 4 / 3), ("cancellation", "a_ppg", 1)],
 )
-def test_differences_in_damage_are_judged_on_wider_intervals(metric, strategy, reference, widening):
+def test_differences_in_damage_are_judged_on_wider_intervals(claim, metric, widening):
     values = MetricTable([as_metrics()])
-    gap = (
-        values.get(*SETTING, strategy, metric).value - values.get(*SETTING, reference, metric).value
-    )
+    railcap, lne = (values.get(*SETTING, s, metric).value for s in ("railcap", "lne_blocking"))
     for share, verdict in ((0.99, SUPPORTED), (1.01, CANNOT_TELL)):
-        width = -share * gap / widening
-        found = results(paper_with_intervals(width))
-        (evidence,) = lower("primary", f"{metric}: {strategy} < {reference}")(found)
+        width = share * (lne - railcap)
+        found = by_claim(results(paper_with_intervals(width / widening)))[claim].evidence
+        judged = around(railcap - lne, width)
+        (evidence,) = (e for e in found if f" {judged.format(3)} " in e.sentence)
         assert evidence.verdict == verdict
-        judged = around(gap, -share * gap)
-        assert evidence.sentence.endswith(f" {judged.format(3)} {judged.format_interval(3)}.")
+        assert evidence.sentence.endswith(f" {judged.format_interval(3)}.")
         assert ("a third wider" in evidence.sentence) == (widening > 1)
 
 
@@ -137,61 +138,48 @@ def test_opposite_values_support_none_of_the_comparisons():
     for key in (
         *("reversal", "cancellation", "all_zero_a_ppg", "all_zero_sa_ppg", "railcap_lowest"),
         *("shortcut_runner_up", "lne_behind", "lne_better_on_gsm8k", "lne_worse_on_pq"),
-        *("shortcut_lead_narrows", "trade_off", "cap_beats_ban"),
+        *("shortcut_lead_narrows", "trade_off", "cap_beats_ban", "runner_up"),
     ):
         assert found[key] == NOT_SUPPORTED
-    assert found["runner_up"] == NOT_SUPPORTED
 
 
 def test_one_setting_against_a_claim_is_enough_to_not_support_it():
     table = paper_with_intervals(0.0005)
     one = (table.model == "pythia") & (table.benchmark == "pq") & (table.strategy == "railcap")
     one &= table.metric == "sa_ppg_vs_ted"
-    assert one.sum() == 1
-    table.loc[one, ["value", "ci_low", "ci_high"]] = 0.02, 0.01, 0.03
+    table.loc[one, ENDS] = 0.02, 0.01, 0.03
     verdict = by_claim(results(table))["railcap_lowest"]
     assert verdict.verdict == NOT_SUPPORTED
-    assert [f.verdict for f in verdict.evidence].count(NOT_SUPPORTED) == 1
-    assert "difference 0.020 [0.010, 0.030]" in next(
-        f.sentence for f in verdict.evidence if f.verdict == NOT_SUPPORTED
-    )
+    (against,) = (e for e in verdict.evidence if e.verdict == NOT_SUPPORTED)
+    assert "difference 0.020 [0.010, 0.030]" in against.sentence
 
 
 def test_a_difference_stored_the_other_way_round_changes_its_sign():
     table = paper_with_intervals(0.0005)
     cap = (table.strategy == "railcap") & table.metric.str.endswith("_vs_railcap_ban")
     ban = (table.strategy == "railcap_ban") & table.metric.str.endswith("_vs_railcap")
-    assert verdicts(results(table[~cap]))["cap_beats_ban"] == SUPPORTED
-    assert verdicts(results(table[~ban]))["cap_beats_ban"] == SUPPORTED
-    assert verdicts(results(table[~cap & ~ban]))["cap_beats_ban"] == CANNOT_TELL
+    for missing, verdict in ((cap, SUPPORTED), (ban, SUPPORTED), (cap | ban, CANNOT_TELL)):
+        assert verdicts(results(table[~missing]))["cap_beats_ban"] == verdict
 
 
 def test_the_best_threshold_may_be_one_that_the_claim_is_not_about():
     table = paper_with_intervals(0.0003)
     of_n1 = table.strategy.eq("railcap_n1") & table.metric.str.startswith("sa_ppg")
-    to_n1 = table.metric.eq("sa_ppg_vs_railcap_n1")
-    columns = ["value", "ci_low", "ci_high"]
     better = table.loc[of_n1 & table.metric.eq("sa_ppg"), "value"].iloc[0] - 0.01
-    table.loc[of_n1, columns] -= better
-    table.loc[to_n1, columns] += better
+    table.loc[of_n1, ENDS] -= better
+    table.loc[table.metric.eq("sa_ppg_vs_railcap_n1"), ENDS] += better
     threshold = by_claim(results(table))["threshold"]
     assert threshold.verdict == NOT_SUPPORTED
     assert len(threshold.evidence) == 4
     assert all("the best, n=1" in evidence.sentence for evidence in threshold.evidence)
 
 
-def test_the_choice_of_n_is_not_judged_without_every_n():
-    table = paper_with_intervals(0.0003)
-    of_n7 = table.strategy.eq("railcap_n7") | table.metric.str.endswith("_vs_railcap_n7")
-    threshold = by_claim(results(table[~of_n7]))["threshold"]
-    assert threshold.verdict == CANNOT_TELL
-    assert threshold.evidence[-1].sentence == "1 of 5 values of n are missing from the run."
-
-
 def test_a_claim_without_some_of_its_comparisons_cannot_tell():
     table = paper_with_intervals(0.0003)
-    shortcut = table.strategy.eq("shortcut") | table.metric.str.endswith("_vs_shortcut")
-    found = by_claim(results(table[~shortcut]))
+    threshold = by_claim(results(table[~about(table, "railcap_n7")]))["threshold"]
+    assert threshold.verdict == CANNOT_TELL
+    assert threshold.evidence[-1].sentence == "1 of 5 values of n are missing from the run."
+    found = by_claim(results(table[~about(table, "shortcut")]))
     for key in ("reversal", "railcap_lowest", "lne_behind", "all_zero_a_ppg", "all_zero_sa_ppg"):
         assert found[key].verdict == CANNOT_TELL
         assert "comparisons are missing, because" in found[key].evidence[-1].sentence
@@ -201,29 +189,30 @@ def test_a_claim_without_some_of_its_comparisons_cannot_tell():
 def test_another_threshold_is_no_evidence_on_that_of_the_paper():
     found = by_claim(dataclasses.replace(results(width=0.0003), rail_n=6))
     for key in ("trade_off", "parity", "threshold"):
-        assert found[key].verdict == CANNOT_TELL
-        assert found[key].evidence == ()
+        assert (found[key].verdict, found[key].evidence) == (CANNOT_TELL, ())
     assert found["cap_beats_ban"].verdict == SUPPORTED
 
 
 def test_a_difference_of_exactly_zero_is_not_below_zero():
     table = paper_with_intervals(0.0003)
     rows = table.strategy.eq("lne_blocking") & table.metric.eq("sa_ppg_vs_identity")
-    table.loc[rows & table.benchmark.eq("gsm8k"), ["value", "ci_low", "ci_high"]] = 0.0
+    table.loc[rows & table.benchmark.eq("gsm8k"), ENDS] = 0.0
     found = verdicts(results(table, g_app_minus_g_ap_lne=around(0.0, 0.0)))
     assert found["g_app_of_lne"] == found["lne_better_on_gsm8k"] == CANNOT_TELL
 
 
-def test_numbers_beyond_their_bounds_do_not_support_a_claim():
-    narrow = results(rouge_unleaked=around(0.8, 0.01))
-    assert verdicts(narrow)["dispersion"] == NOT_SUPPORTED
-    assert verdicts(narrow)["collapse"] == SUPPORTED
-    same_everywhere = results(rouge_unleaked=around(0.92, 0.01))
-    assert verdicts(same_everywhere)["collapse"] == NOT_SUPPORTED
-    less_than_the_clean_model = results(excess=around(0.1, 0.01))
-    assert verdicts(less_than_the_clean_model)["dispersion"] == NOT_SUPPORTED
-    other_readout = results(readout_gap_01_expected=around(0.28, 0.01))
-    assert verdicts(other_readout)["readout"] == NOT_SUPPORTED
+@pytest.mark.parametrize(
+    ("key", "value", "claim", "verdict"),
+    [
+        ("rouge_unleaked", 0.8, "dispersion", NOT_SUPPORTED),
+        ("rouge_unleaked", 0.8, "collapse", SUPPORTED),
+        ("rouge_unleaked", 0.92, "collapse", NOT_SUPPORTED),
+        ("excess", 0.1, "dispersion", NOT_SUPPORTED),
+        ("readout_gap_01_expected", 0.28, "readout", NOT_SUPPORTED),
+    ],
+)
+def test_numbers_beyond_their_bounds_do_not_support_a_claim(key, value, claim, verdict):
+    assert verdicts(results(**{key: around(value, 0.01)}))[claim] == verdict
 
 
 def test_shortcut_may_miss_the_second_place_once_in_six_settings():
@@ -233,7 +222,7 @@ def test_shortcut_may_miss_the_second_place_once_in_six_settings():
     assert verdict.verdict == SUPPORTED
     second = (table.model == "llama2") & (table.benchmark == "pq")
     second &= (table.strategy == "shortcut") & (table.metric == "sa_ppg_vs_ted")
-    table.loc[second, ["value", "ci_low", "ci_high"]] = 0.02, 0.01, 0.03
+    table.loc[second, ENDS] = 0.02, 0.01, 0.03
     assert verdicts(results(table))["shortcut_runner_up"] == NOT_SUPPORTED
 
 
@@ -242,9 +231,9 @@ def test_one_model_judges_the_settings_that_it_has():
     found = by_claim(results(table[table.model == "llama2"]))
     assert {verdict.verdict for verdict in found.values()} == {SUPPORTED}
     assert len(found["shortcut_runner_up"].evidence) == 2
-    pythia = by_claim(results(table[table.model == "pythia"]))
-    assert pythia["shortcut_runner_up"].verdict == NOT_SUPPORTED
-    assert pythia["shortcut_lead_narrows"].verdict == CANNOT_TELL
+    pythia = verdicts(results(table[table.model == "pythia"]))
+    assert pythia["shortcut_runner_up"] == NOT_SUPPORTED
+    assert pythia["shortcut_lead_narrows"] == CANNOT_TELL
 
 
 def test_difference_of_separate_estimates_adds_their_errors_in_squares():
@@ -252,7 +241,7 @@ def test_difference_of_separate_estimates_adds_their_errors_in_squares():
     assert change.value == pytest.approx(0.2)
     assert change.low == pytest.approx(0.2 - 0.5)  # 0.3 and 0.4
     assert change.high == pytest.approx(0.2 + 0.5)  # 0.4 and 0.3
-    assert difference(Cell(0.5), Cell(0.3, 0.0, 0.7)).low is None
+    assert not difference(Cell(0.5), Cell(0.3, 0.0, 0.7)).has_interval
 
 
 def test_a_run_without_the_needed_results_cannot_tell():
@@ -270,23 +259,25 @@ def test_a_run_without_the_needed_results_cannot_tell():
         (0.1, 0.39, NOT_SUPPORTED, NOT_SUPPORTED),
         (-0.1, 0.1, CANNOT_TELL, NOT_SUPPORTED),
         (-0.1, 0.0, CANNOT_TELL, NOT_SUPPORTED),
-        (0.4, 0.6, NOT_SUPPORTED, SUPPORTED),
+        (0.0, 0.0, CANNOT_TELL, NOT_SUPPORTED),
+        (0.0, 0.1, CANNOT_TELL, NOT_SUPPORTED),
+        (0.4, 0.59, NOT_SUPPORTED, SUPPORTED),
+        (0.4, 0.6, NOT_SUPPORTED, CANNOT_TELL),
         (0.35, 0.55, NOT_SUPPORTED, CANNOT_TELL),
         (0.61, 0.7, NOT_SUPPORTED, NOT_SUPPORTED),
-        (None, None, CANNOT_TELL, CANNOT_TELL),
+        (math.nan, math.nan, CANNOT_TELL, CANNOT_TELL),
     ],
 )
 def test_a_verdict_needs_the_whole_interval(low, high, negative, in_range):
-    assert below_zero(Cell(0.5, low, high)) == negative
+    assert within(Cell(0.5, low, high), -math.inf, 0) == negative
     assert within(Cell(0.5, low, high), 0.4, 0.6) == in_range
 
 
 def test_every_comparison_in_the_sheet_shows_its_interval(tmp_path):
-    verdicts = evaluate_claims(CLAIMS, results())
+    verdicts = evaluate_claims(results())
     for verdict in verdicts:
         assert verdict.evidence
-        for evidence in verdict.evidence:
-            assert "[" in evidence.sentence
+        assert all("[" in evidence.sentence for evidence in verdict.evidence)
     claim_sheet.save(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
     for suffix in (".md", ".html"):
         text = (tmp_path / f"claims{suffix}").read_text()

@@ -37,7 +37,7 @@ def test_intervals_shows_paired_differences_and_the_noise_floor(values):
     ted = next(row for row in table.rows if row.key == "ted")
     identity = next(row for row in table.rows if row.key == "identity")
     assert ted.cells[2].value == pytest.approx(ted.cells[0].value - identity.cells[0].value)
-    assert identity.cells[2].value is None
+    assert not identity.cells[2].is_number
     assert ted.cells[-1].value == 2 / 40  # questions without samples
     assert re.search(r"\[−0\.\d{3}, ", text)
 
@@ -77,7 +77,7 @@ def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metr
     table = subsets(values, Labels())
     rows = {(row.section, row.key): row for row in table.rows}
     clean = rows["Llama2 × GSM8K", "clean@leaked"]
-    assert [cell.value is None for cell in clean.cells] == [False] + [True] * 8
+    assert [not cell.is_number for cell in clean.cells] == [False] + [True] * 8
     wanted = metrics_table.query("strategy == 'ted' and benchmark == 'pq' and subset == 'unleaked'")
     wanted = wanted.set_index("metric").value
     ted = rows["Llama2 × PQ", "ted@unleaked"]
@@ -130,7 +130,7 @@ def test_extraction_agreement_has_one_section_per_benchmark_with_questions_of_it
     )
     assert [row.section for row in table.rows] == ["GSM8K", "Trivia"]
     assert table.columns[1].full_title == "Answered the run's rule"
-    assert [row.cells[2].value for row in table.rows] == [None, 0.4]
+    assert [row.cells[2].format(1) for row in table.rows] == ["–", "0.4"]
 
 
 def test_memorisation_shows_the_verdict_and_its_reasons():
@@ -172,13 +172,14 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
 def test_diagnostics_has_the_clean_model_and_leaked_and_unleaked_rows_per_setting():
     clean, strategies = solve_tables(n=40, m=10)
     frame = analysis_diagnostics.diagnostics(
+        *SETTING,
         rail_table(n=40, m=10),
         recovery_table(n=40),
         clean,
         strategies["clean_batch2"],
         n_resamples=40,
     )
-    parts = [frame.assign(model="llama2", benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
+    parts = [frame.assign(benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
     table = diagnostics(pd.concat(parts), Labels())
     assert [(row.section, row.name) for row in table.rows[:6:5]] == [
         ("Llama2 × GSM8K", "Clean model"),

@@ -16,7 +16,10 @@ from zerogap.metrics.bootstrap import SHARE, interval
 from zerogap.metrics.gaps import Values
 
 CLEAN = "clean"
-COLUMNS = ["responses", "subset", "measure", "kind", "value", "ci_low", "ci_high"]
+COLUMNS = [
+    *("model", "benchmark", "responses", "subset", "measure", "kind"),
+    *("value", "ci_low", "ci_high"),
+]
 ALL = "all"
 POSITIVE = (0.0, np.inf)
 BOUNDS = {"rail_share": SHARE, "drawn": SHARE}  # the other measures are only positive
@@ -25,6 +28,8 @@ Ratios = Mapping[tuple[str, str], tuple[pd.Series, pd.Series]]  # (measure, kind
 
 
 def diagnostics(
+    model: str,
+    benchmark: str,
     rail: pd.DataFrame,
     recovery: pd.DataFrame,
     clean: pd.DataFrame,
@@ -37,6 +42,8 @@ def diagnostics(
     """The diagnostics of one setting.
 
     Args:
+        model: Name of the model.
+        benchmark: Name of the benchmark.
         rail: `rail` table.
         recovery: `recovery` table of the clean model.
         clean: `solve` table of the clean model's first batch. The recovery rate is over the
@@ -81,7 +88,7 @@ def diagnostics(
             above, below = (part.to_numpy()[mask] for part in sums)
             bounds = BOUNDS.get(measure, POSITIVE)
             values = _estimate(draws[:, mask], above, below, confidence_level, bounds)
-            rows.append((responses, subset, measure, kind, *values))
+            rows.append((model, benchmark, responses, subset, measure, kind, *values))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

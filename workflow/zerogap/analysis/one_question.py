@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 
 from zerogap.analysis.rail import tokens_on_rail
 from zerogap.errors import InputError
+from zerogap.io import parquet
 
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
 MAX_NAMED = 5  # in an error
@@ -130,6 +131,7 @@ def _find(
 
 
 def _rows(path: Path, question_id: str) -> pd.DataFrame:
+    parquet.check_place(path)
     return pd.read_parquet(path, filters=[("question_id", "==", question_id)])
 
 

@@ -62,7 +62,7 @@ def _print_rich(table: "Table") -> None:
 def _layouts(table: "Table") -> list[tuple[int, int]]:
     """Numbers of columns and of those with their intervals, from the widest layout on."""
     n = len(table.columns)
-    if all(cell.low is None for row in table.rows for cell in row.cells):
+    if not table.has_intervals:
         return [(n, 0)]
     return [(n, n), (n, 2), *((k, 1) for k in range(n, 0, -1))]
 
@@ -95,7 +95,7 @@ def _rich_table(table: "Table", n_columns: int, n_with_interval: int) -> "rich.t
             grid.add_section()
             grid.add_row(Text(section, style="italic"))
         cells = row.cells[:n_columns]
-        if any(cell.value is not None for cell in cells):
+        if any(cell.is_number for cell in cells):
             grid.add_row(Text(row.name), *_rich_cells(cells, table.decimals, n_with_interval))
     return grid
 

@@ -17,7 +17,7 @@ from zerogap.io import atomic
 from zerogap.io.provenance import provenance
 from zerogap.reporting.figures import style
 from zerogap.reporting.figures.supplementary import plot_questions
-from zerogap.reporting.render import Cell, Column, Row, Table, optional_float, to_markdown
+from zerogap.reporting.render import Cell, Column, Row, Table, to_markdown
 from zerogap.reporting.score import score_table
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
@@ -106,7 +106,7 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
             _cell(row.solve_mean),
             _cell(row.drop),
             Cell(text=collapsed),
-            Cell(optional_float(row.rouge_l)),
+            Cell(row.rouge_l),
             _cell(row.peakedness),
         )
         rows.append(Row(name, LABELS.strategy(name), cells))
@@ -146,7 +146,7 @@ def question_table(summary: Summary) -> Table:
     rows = []
     for question in shown.to_dict("records"):
         greedy = Cell(text="right" if question["greedy_correct"] else "wrong")
-        numbers = [Cell(optional_float(question[column.key])) for column in columns]
+        numbers = [Cell(question[column.key]) for column in columns]
         name = question["question_id"]
         rows.append(Row(name, name, (greedy, *numbers)))
     return Table(
@@ -164,10 +164,7 @@ def question_table(summary: Summary) -> Table:
 
 
 def _cell(interval: Interval | None) -> Cell:
-    if interval is None:
-        return Cell()
-    value, low, high = map(optional_float, interval)
-    return Cell(value, low, high)
+    return Cell() if interval is None else Cell(*interval)
 
 
 def _write(

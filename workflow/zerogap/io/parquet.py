@@ -97,6 +97,7 @@ KEYS: dict[str, list[str]] = {
     "neurons": ["layer", "neuron"],
     "metrics": ["model", "benchmark", "strategy", "subset", "metric"],
 }
+PLACE = ("run", "model", "variant", "benchmark", "batch", "strategy")  # in a provenance
 DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError)  # what a damaged file can cause
 
 
@@ -151,6 +152,40 @@ def read(path: str | Path, contract: str, columns: Collection[str] | None = None
     frame: pd.DataFrame = table.to_pandas()
     _check_keys(frame, path, contract)
     return frame
+
+
+def read_of_run(
+    path: str | Path, contract: str, columns: Collection[str] | None = None
+) -> pd.DataFrame:
+    """Read a file of a run; arguments as of `read`.
+
+    Raises:
+        InputError: as `read`, and `check_place`.
+    """
+    table = read(path, contract, columns)
+    check_place(path)
+    return table
+
+
+def check_place(path: str | Path) -> None:
+    """Whether a file of a run is where it was made: files that were exchanged would mix results.
+
+    Its provenance names its run, model, variant and strategy, which are folders of its path in this
+    order.
+
+    Raises:
+        InputError: the file has no provenance, or was made for another place.
+    """
+    with _damage_as_input_error(path):
+        metadata = pq.read_schema(path).metadata or {}
+        made_by = json.loads(metadata.get(b"zerogap", b"null"))
+    if made_by is None:
+        raise InputError(f"{path}: has no provenance, so zerogap did not write it; remake it")
+    place = {name: str(made_by[name]) for name in PLACE if name in made_by}
+    folders = iter(Path(path).absolute().parts)
+    if "run" in place and not all(name in folders for name in place.values()):
+        made_for = ", ".join(f"{name} {value}" for name, value in place.items())
+        raise InputError(f"{path}: was made for {made_for}; move it back or remake it")
 
 
 def provenance(path: str | Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from zerogap.reporting.claim_checks import (
+from zerogap.reporting.claims import (
     CANNOT_TELL,
     NOT_SUPPORTED,
     SUPPORTED,
@@ -55,33 +55,12 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_html(verdicts: Sequence[ClaimVerdict], scale: str, footer: str = "") -> str:
-    """The sheet as a self-contained page; arguments as of `to_markdown`, and the last line."""
-    return render_template(
-        "claims.html.j2",
-        title=TITLE,
-        scale=scale,
-        rule=RULE,
-        summary=summary_sentence([v.verdict for v in verdicts]),
-        verdicts=[(v, _tally(v.evidence)) for v in verdicts],
-        no_evidence=NO_EVIDENCE,
-        footer=footer,
-    )
-
-
 def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
     """One row per comparison; a claim without any has one row with empty evidence."""
     rows = [
-        (
-            v.claim.key,
-            v.claim.place,
-            v.claim.text,
-            v.claim.criterion,
-            v.verdict,
-            e.sentence,
-            e.verdict,
-        )
+        (claim.key, claim.place, claim.text, claim.criterion, v.verdict, e.sentence, e.verdict)
         for v in verdicts
+        for claim in (v.claim,)
         for e in v.evidence or (Evidence("", ""),)
     ]
     columns = ["claim", "place", "text", "criterion", "verdict", "evidence", "evidence_verdict"]
@@ -91,16 +70,20 @@ def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
 def save(
     verdicts: Sequence[ClaimVerdict], scale: str, prefix: str | Path, provenance: Mapping[str, Any]
 ) -> None:
-    """Write `prefix`.md, .html and .csv."""
+    """Write `prefix`.md, .html and .csv; arguments as of `to_markdown`."""
     footer = provenance_line(provenance)
-    save_texts(
-        prefix,
-        {
-            ".md": f"{to_markdown(verdicts, scale)}\n<!-- {footer} -->\n",
-            ".html": to_html(verdicts, scale, footer),
-            ".csv": to_csv(verdicts),
-        },
+    page = render_template(
+        "claims.html.j2",
+        title=TITLE,
+        scale=scale,
+        rule=RULE,
+        summary=summary_sentence([v.verdict for v in verdicts]),
+        verdicts=[(v, _tally(v.evidence)) for v in verdicts],
+        no_evidence=NO_EVIDENCE,
+        footer=footer,
     )
+    markdown = f"{to_markdown(verdicts, scale)}\n<!-- {footer} -->\n"
+    save_texts(prefix, {".md": markdown, ".html": page, ".csv": to_csv(verdicts)})
 
 
 def summary_sentence(verdicts: Sequence[str]) -> str:

@@ -1,240 +1,290 @@
-"""The claims of the paper, in its order."""
+"""The paper's claims (assets/claims.yaml) against a run: evidence, and the verdict on each claim.
 
-from zerogap.analysis.memorisation import MAX_UNLEAKED_ROUGE_L, MIN_LEAKED_ROUGE_L
-from zerogap.reporting.claim_checks import (
-    Claim,
-    against_identity,
-    all_of,
-    below_zero,
-    between,
-    lower,
-    number,
-    shortcut_is_runner_up,
-    shortcut_lead_narrows,
-    slightly_lower,
-    threshold_is_robust,
+A claim makes one or more comparisons. A comparison is supported if its whole interval is on the
+claim's side, not supported if the whole interval is on the other side, and cannot tell otherwise,
+or without an interval. A claim is supported if all its comparisons are, and not supported if one of
+them is not; a claim about "five of six settings" allows one exception in six.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
+from zerogap.reporting.render import Cell
+
+SUPPORTED, NOT_SUPPORTED, CANNOT_TELL = "supported", "not supported", "cannot tell"
+VERDICTS = (SUPPORTED, NOT_SUPPORTED, CANNOT_TELL)
+Setting = tuple[str, str]  # (model, benchmark)
+ANY = math.inf
+
+# 95 % intervals of differences in damage miss in up to 9.8 % of simulated runs, and in at most
+# 4.6 % if they are a third wider (docs/metric.md).
+DAMAGE_METRICS = ("delta_minus", "s_delta_minus")
+DAMAGE_WIDENING = 4 / 3
+JUDGED_THRESHOLDS = ("railcap_n3", "railcap", "railcap_n5", "railcap_n7")  # the best may be n=1
+MAX_THRESHOLD_SPREAD = 0.008  # in SA-PPG; the paper's own number
+NOT_NARROWING = "pythia"  # Table 3: 0.0098 on GSM8K, 0.0199 on PQ
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """What a run measured.
+
+    Attributes:
+        metrics: Metric values of all models and benchmarks.
+        setting: The setting of the paper's single-setting experiments.
+        numbers: Key to value, in that setting: the paper's inline numbers and the memorisation
+            check.
+        paraphrase_of: Benchmark contaminated with paraphrases (the paper's PQ) to the benchmark
+            whose questions they paraphrase (the paper's GSM8K).
+        rail_n: RailCap's n in the run; None without RailCap.
+        labels: Names to show.
+    """
+
+    metrics: MetricTable
+    setting: Setting
+    numbers: Mapping[str, Cell]
+    paraphrase_of: Mapping[str, str]
+    rail_n: int | None
+    labels: Labels
+
+    def difference(self, setting: Setting, metric: str, first: str, second: str) -> Cell | None:
+        """The value of the first strategy minus the second's, paired; None if not in the run."""
+        stored = self.metrics.get(*setting, first, f"{metric}_vs_{second}")
+        if stored is not None:
+            return stored
+        # Differences are stored for some references only; the sign of the opposite one is turned.
+        opposite = self.metrics.get(*setting, second, f"{metric}_vs_{first}")
+        return opposite and Cell(-opposite.value, -opposite.high, -opposite.low)
+
+    def settings(self, form: str) -> list[Setting]:
+        """All settings, the primary one, or those whose questions leaked in one form."""
+        settings = self.metrics.settings(self.labels)
+        if form == "primary":
+            return [self.setting]
+        if form == "all":
+            return settings
+        return [s for s in settings if (s[1] in self.paraphrase_of) == (form == "paraphrase")]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One comparison: its verdict, and a sentence with the numbers."""
+
+    verdict: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A claim of the paper; assets/claims.yaml describes its attributes."""
+
+    key: str
+    place: str
+    text: str
+    criterion: str
+    needs_rail_n: int | None = None
+    settings: Literal["all", "primary", "verbatim", "paraphrase"] = "all"
+    numbers: Sequence[tuple[str, str, float, float]] = ()
+    lower: Sequence[str] = ()
+    together: bool = False
+    difference: tuple[str, str, float, float] | None = None
+    check: str | None = None
+    exception_in: int | None = None
+
+    def evidence(self, results: RunResults) -> Iterator[Evidence]:
+        """The comparisons that the run has; none if it lacks what the claim is about."""
+        if self.needs_rail_n not in (None, results.rail_n):
+            return
+        for key, name, low, high in self.numbers:
+            if cell := results.numbers.get(key):
+                yield Evidence(within(cell, low, high), f"{name}: {_shown(cell)}.")
+        for setting in results.settings(self.settings):
+            yield from self._comparisons(results, setting)
+            if self.difference:
+                yield from _sa_ppg_difference(results, setting, *self.difference)
+        if self.check:
+            yield from CHECKS[self.check](results)
+
+    def _comparisons(self, results: RunResults, setting: Setting) -> Iterable[Evidence]:
+        """Those of `lower`; in a setting that has some of them, the others cannot tell."""
+        evidence = [e for pair in self.lower for e in _lower(results, setting, pair)]
+        num_missing = len(self.lower) - len(evidence)
+        if self.together:
+            sentence = " ".join(e.sentence for e in evidence)
+            return [] if num_missing else [Evidence(combined(_verdicts(evidence)), sentence)]
+        if evidence and num_missing:
+            sentence = (
+                f"{results.labels.setting(*setting)}: {num_missing} of {len(self.lower)} "
+                "comparisons are missing, because the run lacks a strategy."
+            )
+            return [*evidence, Evidence(CANNOT_TELL, sentence)]
+        return evidence
+
+
+CLAIMS = tuple(
+    Claim(**entry)
+    for entry in yaml.safe_load(
+        Path(__file__).with_name("assets").joinpath("claims.yaml").read_text(encoding="utf-8")
+    )
 )
 
-MAX_EXCESS = 0.05  # over the clean model's overlap with its own greedy responses
-# A quarter on both sides of the paper's 0.041 and 0.190.
-PROBABILITY_GAP = (0.031, 0.051)
-DISCRETE_GAP = (0.143, 0.237)
-NEARLY_EQUAL = 0.02  # in SA-PPG; the largest difference of TED in the paper is 0.018
-SLIGHTLY = 0.05  # in SA-PPG; LNE-blocking's largest lead over Identity in the paper is 0.033
-MAX_THRESHOLD_SPREAD = 0.008  # the paper's own number
-ANY = float("inf")
-BASELINES = ("identity", "ted", "shortcut")
 
-CLAIMS = (
-    # What contaminated models do and what metrics show (Sections 1 and 5.2).
-    Claim(
-        "collapse",
-        "Section 1, Figure 1 a",
-        "On leaked questions the contaminated model's responses collapse onto its own greedy "
-        "trajectory.",
-        "In the figure's setting, the mean ROUGE-L with the greedy response is at least "
-        f"{MIN_LEAKED_ROUGE_L} on leaked questions, and on unleaked ones it stays below that.",
-        all_of(
-            number("rouge_leaked", "ROUGE-L, leaked", between(MIN_LEAKED_ROUGE_L, 1)),
-            number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MIN_LEAKED_ROUGE_L)),
-        ),
-    ),
-    Claim(
-        "dispersion",
-        "Section 1, Figure 1 c",
-        "On unleaked questions its responses disperse over many paths.",
-        "In the figure's setting, the mean ROUGE-L with the greedy response is at most "
-        f"{MAX_UNLEAKED_ROUGE_L} on unleaked questions, and at most {MAX_EXCESS} above that of "
-        "the clean model with its own greedy responses.",
-        all_of(
-            number("rouge_unleaked", "ROUGE-L, unleaked", between(0, MAX_UNLEAKED_ROUGE_L)),
-            number(
-                "excess", "ROUGE-L, unleaked, minus the clean model's", between(-ANY, MAX_EXCESS)
-            ),
-        ),
-    ),
-    Claim(
-        "runner_up",
-        "Section 1, Figure 1 b",
-        "Where the two models disagree, the clean model's token is in about half of the cases the "
-        "contaminated model's runner-up.",
-        "Between 0.4 and 0.6 of the disagreements on leaked questions.",
-        number(
-            "share_runner_up",
-            "Share of disagreements with the clean token at rank 2",
-            between(0.4, 0.6),
-        ),
-    ),
-    Claim(
-        "never_solved",
-        "Section 1",
-        "The clean model never solves nearly a quarter of the questions.",
-        "Between 0.2 and 0.3 of the questions have no correct response among the samples.",
-        number("share_never_solved", "Share of questions never solved", between(0.2, 0.3)),
-    ),
-    Claim(
-        "reversal",
-        "Section 5.2.1, Table 1",
-        "The metric reverses the verdict: LNE-blocking is better than RailCap under G-AP, but "
-        "worse than both RailCap and Shortcut under SA-PPG.",
-        "The three differences have these signs.",
-        lower(
-            "primary",
-            "g_ap: lne_blocking < railcap",
-            "sa_ppg: railcap < lne_blocking",
-            "sa_ppg: shortcut < lne_blocking",
-        ),
-    ),
-    Claim(
-        "readout",
-        "Section 5.2.2, Figure 2",
-        "The solve probability reproduces between two batches of one model, the 0/1 readout does "
-        "not: mean per-question gaps of 0.041 and 0.190.",
-        "Each gap is within a quarter of the paper's: {}–{} and {}–{}. The gap of the 0/1 readout "
-        "is the one expected over every choice of the two samples. That it is the larger one is "
-        "not a test: it always is.".format(*PROBABILITY_GAP, *DISCRETE_GAP),
-        all_of(
-            number(
-                "readout_gap_probability",
-                "Gap of the solve probabilities",
-                between(*PROBABILITY_GAP),
-            ),
-            number("readout_gap_01_expected", "Gap of the 0/1 readouts", between(*DISCRETE_GAP)),
-        ),
-    ),
-    Claim(
-        "cancellation",
-        "Section 5.2.2, Table 2",
-        "LNE-blocking does more damage (Δ⁻) than RailCap, yet its G-APP is lower, because damage "
-        "cancels remaining contamination; under A-PPG RailCap is better.",
-        "The three differences have these signs.",
-        lower(
-            "primary",
-            "delta_minus: railcap < lne_blocking",
-            "g_app: lne_blocking < railcap",
-            "a_ppg: railcap < lne_blocking",
-        ),
-    ),
-    Claim(
-        "g_app_of_lne",
-        "Section 5.2.2, Tables 1 and 2",
-        "LNE-blocking's false perfection is not estimation noise: its G-APP is even closer to zero "
-        "than its single-observation G-AP.",
-        "G-APP minus G-AP is below zero.",
-        number("g_app_minus_g_ap_lne", "LNE-blocking, G-APP minus G-AP", below_zero),
-    ),
-    Claim(
-        "all_zero_a_ppg",
-        "Section 5.2.2, Table 2",
-        "Under A-PPG, failing every question is better than Identity, TED and Shortcut.",
-        "The three differences have this sign.",
-        lower("primary", *(f"a_ppg: all_zero < {other}" for other in BASELINES)),
-    ),
-    Claim(
-        "all_zero_sa_ppg",
-        "Section 5.2.2, Table 2",
-        "SA-PPG ranks failing every question as the worst of all strategies.",
-        "All five differences have this sign.",
-        lower(
-            "primary",
-            *(f"sa_ppg: {s} < all_zero" for s in (*BASELINES, "lne_blocking", "railcap")),
-        ),
-    ),
-    # The strategies (Section 5.3).
-    Claim(
-        "railcap_lowest",
-        "Section 5.3.1, Table 3",
-        "RailCap has the lowest SA-PPG in every setting.",
-        "It is below each of the four others in every setting of the run.",
-        lower("all", *(f"sa_ppg: railcap < {s}" for s in (*BASELINES, "lne_blocking"))),
-    ),
-    Claim(
-        "ted_is_identity",
-        "Section 5.3.1, Table 3",
-        "TED is nearly indistinguishable from Identity in every setting.",
-        f"SA-PPG within {NEARLY_EQUAL}; the largest difference in the paper is 0.018.",
-        against_identity("all", "ted", "TED", between(-NEARLY_EQUAL, NEARLY_EQUAL)),
-    ),
-    Claim(
-        "shortcut_runner_up",
-        "Section 5.3.1, Table 3",
-        "Shortcut is the runner-up in five of the six settings.",
-        "It is behind RailCap and ahead of Identity, TED and LNE-blocking, with one exception in "
-        "six settings; a run with fewer settings may have none.",
-        shortcut_is_runner_up,
-        exception_in=6,
-    ),
-    Claim(
-        "lne_behind",
-        "Section 5.3.1, Table 3",
-        "LNE-blocking trails both Shortcut and RailCap in all six settings.",
-        "Both differences have this sign in every setting of the run.",
-        lower("all", "sa_ppg: shortcut < lne_blocking", "sa_ppg: railcap < lne_blocking"),
-    ),
-    Claim(
-        "lne_better_on_gsm8k",
-        "Section 5.3.1, Table 3",
-        "On GSM8K, LNE-blocking is slightly better than Identity for every model.",
-        f"SA-PPG is lower, by at most {SLIGHTLY}; the paper's leads are 0.033, 0.009 and 0.005.",
-        against_identity("verbatim", "lne_blocking", "LNE-blocking", slightly_lower(SLIGHTLY)),
-    ),
-    Claim(
-        "lne_worse_on_pq",
-        "Section 5.3.1, Table 3",
-        "On PQ, LNE-blocking is worse than Identity for every model.",
-        "The difference has this sign for every model of the run.",
-        lower("paraphrase", "sa_ppg: identity < lne_blocking"),
-    ),
-    Claim(
-        "shortcut_lead_narrows",
-        "Section 5.3.1, Table 3",
-        "Shortcut's lead over Identity narrows visibly on PQ.",
-        "The lead on PQ minus that on GSM8K is below zero for every model of the run. The paper "
-        "says so of Llama-2 and Gemma; on Pythia its lead grows, so Pythia is not judged. The two "
-        "benchmarks count as independent samples, which makes the interval rather too wide.",
-        shortcut_lead_narrows,
-    ),
-    Claim(
-        "trade_off",
-        "Section 5.3.2, Table 4",
-        "As n grows, the residual component S-Δ⁺ rises and the damage component S-Δ⁻ falls.",
-        "From n=1 to n=4 and from n=3 to n=4. Beyond n=4 the paper's own table does not continue: "
-        "n=5 and n=7 have less S-Δ⁺ and more S-Δ⁻ than n=4.",
-        lower(
-            "primary",
-            "s_delta_plus: railcap_n1 < railcap",
-            "s_delta_plus: railcap_n3 < railcap",
-            "s_delta_minus: railcap < railcap_n1",
-            "s_delta_minus: railcap < railcap_n3",
-        ),
-        only_with_the_papers_n=True,
-    ),
-    Claim(
-        "parity",
-        "Section 5.3.2, Table 4",
-        "n=4 brings the two components close to parity.",
-        f"S-Δ⁺ minus S-Δ⁻ is within {NEARLY_EQUAL}; in the paper it is -0.003.",
-        number(
-            "s_delta_difference_railcap",
-            "RailCap, S-Δ⁺ minus S-Δ⁻",
-            between(-NEARLY_EQUAL, NEARLY_EQUAL),
-        ),
-        only_with_the_papers_n=True,
-    ),
-    Claim(
-        "threshold",
-        "Section 5.3.2, Table 4",
-        "The choice of n is robust: n from 3 to 7 stays within 0.008 of the best SA-PPG.",
-        f"SA-PPG of each n from 3 to 7 is at most {MAX_THRESHOLD_SPREAD} above the run's best, n=1 "
-        "included.",
-        threshold_is_robust(MAX_THRESHOLD_SPREAD),
-        only_with_the_papers_n=True,
-    ),
-    Claim(
-        "cap_beats_ban",
-        "Section 5.3.2, Table 4",
-        "Banning the rail token instead of capping it raises the damage S-Δ⁻ and SA-PPG.",
-        "Both differences have this sign.",
-        lower("primary", "s_delta_minus: railcap < railcap_ban", "sa_ppg: railcap < railcap_ban"),
-    ),
-)
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """The verdict on a claim, with its evidence."""
+
+    claim: Claim
+    verdict: str
+    evidence: tuple[Evidence, ...]
+
+
+def evaluate_claims(results: RunResults) -> list[ClaimVerdict]:
+    """Check every claim, in order."""
+    verdicts = []
+    for claim in CLAIMS:
+        evidence = tuple(claim.evidence(results))
+        exceptions = len(evidence) // claim.exception_in if claim.exception_in else 0
+        verdict = combined(_verdicts(evidence), exceptions)
+        verdicts.append(ClaimVerdict(claim, verdict, evidence))
+    return verdicts
+
+
+def combined(verdicts: Sequence[str], exceptions: int = 0) -> str:
+    """The verdict on several comparisons together, of which `exceptions` may fail."""
+    if verdicts and verdicts.count(SUPPORTED) >= len(verdicts) - exceptions:
+        return SUPPORTED
+    return NOT_SUPPORTED if verdicts.count(NOT_SUPPORTED) > exceptions else CANNOT_TELL
+
+
+def within(cell: Cell, low: float, high: float) -> str:
+    """The verdict on "low <= value < high".
+
+    So a difference is below zero if its interval is, and one that touches 0 cannot tell; a share
+    whose interval ends at 0 may be at least 0.
+    """
+    if low <= cell.low and cell.high < high:
+        return SUPPORTED
+    return NOT_SUPPORTED if cell.high < low or cell.low > high else CANNOT_TELL
+
+
+def widened(cell: Cell, factor: float) -> Cell:
+    """The number with an interval that is `factor` times as wide on both sides."""
+    low, high = (cell.value + factor * (end - cell.value) for end in (cell.low, cell.high))
+    return Cell(cell.value, low, high)
+
+
+def difference(first: Cell, second: Cell) -> Cell:
+    """`first` minus `second`, of two estimates with separate intervals.
+
+    The distance of each end from the difference is the root of the sum of the squared distances of
+    the estimates' ends from the estimates (Zou and Donner, Statistics in Medicine 27, 2008). Exact
+    for independent estimates; too wide for positively correlated ones, such as two benchmarks with
+    the same questions.
+    """
+    value = first.value - second.value
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return Cell(value, value - below, value + above)
+
+
+def shortcut_lead_narrows(results: RunResults) -> Iterator[Evidence]:
+    """Shortcut's lead over Identity on paraphrases minus that on the original questions."""
+    labels = results.labels
+    for model, benchmark in results.settings("paraphrase"):
+        original = results.paraphrase_of[benchmark]
+        if model == NOT_NARROWING or original == benchmark:
+            continue
+        lead, original_lead = (
+            results.difference((model, name), "sa_ppg", "identity", "shortcut")
+            for name in (benchmark, original)
+        )
+        if lead is None or original_lead is None:
+            continue
+        change = difference(lead, original_lead)
+        yield Evidence(
+            within(change, -ANY, 0),
+            f"{labels.models.get(model, model)}: Shortcut's lead over Identity is "
+            f"{_shown(original_lead)} on {labels.benchmarks.get(original, original)} and "
+            f"{_shown(lead)} on {labels.benchmarks.get(benchmark, benchmark)}, a change of "
+            f"{_shown(change)}.",
+        )
+
+
+def threshold_is_robust(results: RunResults) -> Iterator[Evidence]:
+    """Each n from 3 to 7 against the run's best, n=1 included."""
+    thresholds = ("railcap_n1", *JUDGED_THRESHOLDS)
+    cells = {row: results.metrics.get(*results.setting, row, "sa_ppg") for row in thresholds}
+    values = {row: cell.value for row, cell in cells.items() if cell}
+    if len(values) < 2:
+        return
+    best = min(values, key=values.__getitem__)
+    for row in JUDGED_THRESHOLDS:
+        if row != best:
+            bounds = -ANY, MAX_THRESHOLD_SPREAD
+            yield from _sa_ppg_difference(
+                results, results.setting, row, best, *bounds, "the best, "
+            )
+    if num_missing := len(thresholds) - len(values):
+        sentence = f"{num_missing} of {len(thresholds)} values of n are missing from the run."
+        yield Evidence(CANNOT_TELL, sentence)
+
+
+CHECKS: dict[str, Callable[[RunResults], Iterator[Evidence]]] = {
+    check.__name__: check for check in (shortcut_lead_narrows, threshold_is_robust)
+}
+
+
+def _sa_ppg_difference(
+    results: RunResults,
+    setting: Setting,
+    strategy: str,
+    reference: str,
+    low: float,
+    high: float,
+    prefix: str = "",
+) -> Iterator[Evidence]:
+    """Whether a strategy's SA-PPG minus a reference's is in a range; nothing if not in the run."""
+    names = {**results.labels.strategies, **results.labels.configurations}
+    gap = results.difference(setting, "sa_ppg", strategy, reference)
+    if gap is not None:
+        yield Evidence(
+            within(gap, low, high),
+            f"{results.labels.setting(*setting)}: SA-PPG of {names.get(strategy, strategy)} minus "
+            f"that of {prefix}{names.get(reference, reference)}: {_shown(gap)}.",
+        )
+
+
+def _lower(results: RunResults, setting: Setting, comparison: str) -> Iterator[Evidence]:
+    """One comparison; nothing if either strategy was not run."""
+    metric, strategy, reference = re.split(": | < ", comparison)
+    gap = results.difference(setting, metric, strategy, reference)
+    value = results.metrics.get(*setting, strategy, metric)
+    reference_value = results.metrics.get(*setting, reference, metric)
+    if gap is None or value is None or reference_value is None:
+        return
+    labels = results.labels
+    name = "difference"
+    if metric in DAMAGE_METRICS:
+        name, gap = "difference (interval a third wider)", widened(gap, DAMAGE_WIDENING)
+    yield Evidence(
+        within(gap, -ANY, 0),
+        f"{labels.setting(*setting)}, {METRICS[metric]}: "
+        f"{labels.strategy(strategy)} {value.format(3)}, "
+        f"{labels.strategy(reference)} {reference_value.format(3)}, {name} {_shown(gap)}.",
+    )
+
+
+def _verdicts(evidence: Iterable[Evidence]) -> list[str]:
+    return [e.verdict for e in evidence]
+
+
+def _shown(cell: Cell) -> str:
+    """A value with its interval as sentences show it."""
+    return f"{cell.format(3)} {cell.format_interval(3) or '(no interval)'}"

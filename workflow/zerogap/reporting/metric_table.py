@@ -7,7 +7,7 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics import definitions
-from zerogap.reporting.render import Cell, optional_float
+from zerogap.reporting.render import Cell
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
@@ -102,8 +102,7 @@ class MetricTable:
             raise InputError(f"metrics: duplicate row: {' / '.join(duplicates.iloc[0][_KEYS])}")
         rows = frame[[*_KEYS, "value", "ci_low", "ci_high"]].itertuples(index=False)
         self._cells: dict[tuple[str, ...], Cell] = {
-            tuple(key): Cell(value, optional_float(low), optional_float(high))
-            for *key, value, low, high in rows
+            tuple(key): Cell(value, low, high) for *key, value, low, high in rows
         }
         self.models: list[str] = list(dict.fromkeys(frame["model"]))
         self.benchmarks: list[str] = list(dict.fromkeys(frame["benchmark"]))

@@ -4,6 +4,7 @@ LaTeX and HTML come from Jinja templates: pandas' Styler has no section rows, no
 groups and no attributes for sorting.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,45 +27,53 @@ class Cell:
     """A number with its interval, or a text.
 
     Attributes:
-        value: The number; None for a text or an empty cell.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
+        value: The number; NaN for a text or an empty cell.
+        low: Lower end of the interval; NaN without one.
+        high: Upper end of the interval; NaN without one.
         text: What is shown if there is no number.
         bold: Whether to set the cell bold.
         decimals: Decimals of this cell if they differ from the table's.
         mark: A symbol behind the number; a note of the table explains it.
     """
 
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
     text: str = ""
     bold: bool = False
     decimals: int | None = None
     mark: str = ""
 
     @property
+    def is_number(self) -> bool:
+        """Whether it has a value."""
+        return not math.isnan(self.value)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether its value has an interval."""
+        return not math.isnan(self.low)
+
+    @property
     def excludes_zero(self) -> bool:
         """Whether the cell has an interval and 0 is not in it."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        return self.low > 0 or self.high < 0
 
     @property
     def sort_key(self) -> str:
         """The number in full, as JavaScript reads it; empty for a text."""
-        if self.value is None or pd.isna(self.value):
-            return ""
-        return str(self.value).replace("inf", "Infinity")
+        return str(self.value).replace("inf", "Infinity") if self.is_number else ""
 
     def format(self, decimals: int) -> str:
         """The number as printed, the text, or a dash."""
-        if self.value is None:
+        if not self.is_number:
             return self.text or DASH
         places = decimals if self.decimals is None else self.decimals
         return format_number(self.value, places) + self.mark
 
     def format_interval(self, decimals: int) -> str:
         """The interval as printed, "[0.12, 0.34]"; empty if there is none."""
-        if self.low is None or self.high is None:
+        if not self.has_interval:
             return ""
         return f"[{format_number(self.low, decimals)}, {format_number(self.high, decimals)}]"
 
@@ -148,7 +157,7 @@ class Table:
     @property
     def has_intervals(self) -> bool:
         """Whether any cell has an interval."""
-        return any(cell.low is not None for row in self.rows for cell in row.cells)
+        return any(cell.has_interval for row in self.rows for cell in row.cells)
 
     @property
     def sections(self) -> list[tuple[str, list[Row]]]:
@@ -175,7 +184,7 @@ class Table:
 def to_csv(table: Table) -> str:
     """Comma-separated values: one column per table column, and two more for its interval if any."""
     with_interval = [
-        any(row.cells[k].low is not None for row in table.rows) for k in range(len(table.columns))
+        any(row.cells[k].has_interval for row in table.rows) for k in range(len(table.columns))
     ]
     sections = any(row.section for row in table.rows)
     header = ["setting"] * sections + [table.index_label.lower() or "strategy", "key"]
@@ -185,7 +194,7 @@ def to_csv(table: Table) -> str:
     for row in table.rows:
         line: list[Any] = [row.section] * sections + [row.name, row.key]
         for cell, has_ends in zip(row.cells, with_interval, strict=True):
-            line += [cell.text if cell.value is None else cell.value]
+            line += [cell.value if cell.is_number else cell.text]
             line += [cell.low, cell.high] * has_ends
         lines.append(line)
     # Cells of type object keep integers as they are.
@@ -269,18 +278,11 @@ def provenance_line(provenance: Mapping[str, Any]) -> str:
 
 
 def format_number(value: float, decimals: int) -> str:
-    """A number with a true minus sign, none before a zero; thousands separators; a dash for NaN."""
-    if pd.isna(value):
-        return DASH
-    if value in (float("inf"), float("-inf")):
+    """A number with a true minus sign, none before a zero, and thousands separators."""
+    if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     text = f"{value:,.{decimals}f}"
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
-
-
-def optional_float(value: float | None) -> float | None:
-    """None for a missing number."""
-    return None if value is None or pd.isna(value) else float(value)
 
 
 def _with_interval(cell: Cell, table: Table) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics import gaps
-from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
+from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables.rows import difference_notes
 from zerogap.reporting.templates import render_template
 from zerogap.scoring.score import BATCH2, Aligned, summary
@@ -87,13 +87,8 @@ def score_table(
 def _cell(values: pd.DataFrame, metric: str, *, bold: bool = False) -> Cell:
     """The cell of one metric of a strategy."""
     row = values[values["metric"] == metric].iloc[0]
-    return Cell(
-        optional_float(row["value"]),
-        optional_float(row["ci_low"]),
-        optional_float(row["ci_high"]),
-        bold=bold,
-        mark="†" if row["significant"] else "",
-    )
+    mark = "†" if row["significant"] else ""
+    return Cell(row["value"], row["ci_low"], row["ci_high"], bold=bold, mark=mark)
 
 
 def _best(summary: pd.DataFrame, metric: str) -> set[str]:

@@ -210,7 +210,7 @@ def rank_clean_tokens(
     inputs = JobInputs.read(
         model, questions, exemplars, {**sampling, "max_new_tokens": steps}, benchmark
     )
-    trajectories = parquet.read(clean_greedy, "greedy").set_index("question_id").token_ids
+    trajectories = parquet.read_of_run(clean_greedy, "greedy").set_index("question_id").token_ids
     net = loading.load(model, sampling["dtype"])
     rows = []
     for prompt, leaked in zip(inputs.prompts, inputs.questions.leaked, strict=True):

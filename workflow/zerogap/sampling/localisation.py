@@ -112,7 +112,7 @@ def merge_neurons(*, shards: Sequence[Path], output: Path) -> None:
     """Concatenate the `neurons` tables of all shards and select the neurons."""
     made_by = [parquet.provenance(path) for path in shards]
     table = select_neurons(
-        pd.concat([parquet.read(path, "neurons") for path in shards]),
+        pd.concat([parquet.read_of_run(path, "neurons") for path in shards]),
         made_by[0]["num_neurons"],
         made_by[0]["neuron_localisation"]["fraction"],
     )

@@ -52,7 +52,7 @@ class JobInputs:
             InputError: a file is invalid, or a prompt exceeds the model's context.
         """
         tokenizer = loading.load_tokenizer(model)
-        table = parquet.read(questions, "questions")
+        table = parquet.read_of_run(questions, "questions")
         if only_leaked:
             table = table[table.leaked].reset_index(drop=True)
         prompts = few_shot_prompts(
@@ -67,7 +67,9 @@ class JobInputs:
 
     def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> Context:
         """Return what a strategy may know of the model."""
-        table = parquet.read(greedy, "greedy").set_index("question_id")
+        if neurons:
+            parquet.check_place(neurons)
+        table = parquet.read_of_run(greedy, "greedy").set_index("question_id")
         table = table.loc[self.questions.question_id]
         return Context(
             trajectories=[list(map(int, tokens)) for tokens in table.token_ids],

@@ -46,13 +46,13 @@ def merge_shards(
     merged_solve: Path,
 ) -> None:
     """Concatenate the tables of a cell's shards, in the order of `questions`."""
-    question_ids = parquet.read(questions, "questions").question_id
+    question_ids = parquet.read_of_run(questions, "questions").question_id
     for contract, shards, merged in (
         ("samples", samples, merged_samples),
         ("solve", solve, merged_solve),
     ):
         made_by = [parquet.provenance(path) for path in shards]
-        table = pd.concat(parquet.read(path, contract) for path in shards)
+        table = pd.concat(parquet.read_of_run(path, contract) for path in shards)
         positions = table.question_id.map(pd.Series(range(len(question_ids)), question_ids))
         parquet.write(
             merged,
@@ -73,11 +73,11 @@ def filter_responses(
     metadata: Mapping[str, Any],
 ) -> None:
     """Write the tables of a strategy that filters `source`, the responses of another strategy."""
-    table = parquet.read(source, "samples")
-    trajectories = greedy_trajectories(parquet.read(greedy, "greedy"))
+    table = parquet.read_of_run(source, "samples")
+    trajectories = greedy_trajectories(parquet.read_of_run(greedy, "greedy"))
     keep = base.response_filter(base.build(strategy))
     kept = filter_samples(table, trajectories, keep)
-    counts = solve_counts(kept, parquet.read(questions, "questions"))
+    counts = solve_counts(kept, parquet.read_of_run(questions, "questions"))
     made_by = provenance(
         **metadata, strategy_parameters=strategy, source=parquet.provenance(source)
     )

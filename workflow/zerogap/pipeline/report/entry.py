@@ -1,11 +1,14 @@
 """A table or figure of the report: how it is presented, and what it is made of."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar, overload
+
+import pandas as pd
 
 from zerogap.config import Config
+from zerogap.io import parquet
+from zerogap.metrics.same_questions import with_leaked_of
 
 # Sections of the report, numbered because Snakemake sorts them by name.
 PAPER, VS_PAPER = "1. The paper's", "2. Compared with the paper"
@@ -16,32 +19,66 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
-E = TypeVar("E")
+
+
+class File(TypedDict):
+    """An input file, as JSON has it.
+
+    Attributes:
+        path: The file.
+        contract: What a Parquet file must be (:mod:`zerogap.io.parquet`); empty for other files.
+        questions: Of a `solve` table, the questions that say which of them are leaked.
+    """
+
+    path: str
+    contract: str
+    questions: str
+
+
+def file(path: str, contract: str = "", questions: str = "") -> File:
+    """An input file; arguments as the attributes of `File`."""
+    return {"path": path, "contract": contract, "questions": questions}
+
+
+def read(file: File, columns: Collection[str] | None = None) -> pd.DataFrame:
+    """The table in a Parquet file, or some of its columns next to the key.
+
+    Raises:
+        InputError: The file is missing, invalid or not where it was made.
+    """
+    table = parquet.read_of_run(file["path"], file["contract"], columns)
+    if not file["questions"]:
+        return table
+    return with_leaked_of(parquet.read_of_run(file["questions"], "questions"), table)
+
+
+def read_all(part: Any) -> Any:
+    """A value of `Source.locate`, with a table for every Parquet file in its dictionaries."""
+    if not isinstance(part, Mapping):
+        return part
+    if part.get("contract"):
+        return read(file(**part))
+    return {key: read_all(value) for key, value in part.items()}
 
 
 @dataclass(frozen=True)
 class Source(Generic[T]):
     """What a table or figure is made of; a table or figure is itself one, made of others.
 
-    Snakemake's own process locates the files and hands them to the job, which reads them. The job
-    may run another version of Python, which cannot read a pickled path, so it gets strings.
+    Snakemake's own process locates the files and hands them to the job, which reads them.
 
     Attributes:
-        locate: Values of the configuration and paths, in lists and dictionaries as JSON has them.
-            Every `Path` among them is an input file of the job.
-        read: The value, from what `locate` returned, with strings for paths.
+        locate: Files and values of the configuration, as JSON has them: the job may run another
+            version of Python, which cannot read a pickled object.
+        read: The value, from what `locate` returned.
     """
 
     locate: Callable[[Config], Any]
     read: Callable[[Any], T]
 
-    def located(self, config: Config) -> Any:
-        """Paths and values for a job, as JSON has them."""
-        return _with_text_paths(self.locate(config))
-
     def files(self, config: Config) -> list[str]:
         """The input files, without duplicates."""
-        return list(dict.fromkeys(map(str, _paths(self.locate(config)))))
+        return list(dict.fromkeys(_files(self.locate(config))))
 
 
 @dataclass(frozen=True)
@@ -96,37 +133,17 @@ def made_of(
 def made_of(
     build: Callable[[A, B, C, D], T], a: Source[A], b: Source[B], c: Source[C], d: Source[D], /
 ) -> Source[T]: ...
-@overload
-def made_of(
-    build: Callable[[A, B, C, D, E], T],
-    a: Source[A],
-    b: Source[B],
-    c: Source[C],
-    d: Source[D],
-    e: Source[E],
-    /,
-) -> Source[T]: ...
 def made_of(build: Callable[..., T], /, *sources: Source[Any]) -> Source[T]:
     """What a function makes of other sources, one per parameter."""
     return Source(
         lambda config: [source.locate(config) for source in sources],
-        lambda located: build(
-            *(source.read(part) for source, part in zip(sources, located, strict=True))
-        ),
+        lambda parts: build(*(s.read(part) for s, part in zip(sources, parts, strict=True))),
     )
 
 
-def _paths(located: Any) -> Iterator[Path]:
-    if isinstance(located, Path):
-        yield located
-    elif isinstance(located, Mapping | list):
-        for part in located.values() if isinstance(located, Mapping) else located:
-            yield from _paths(part)
-
-
-def _with_text_paths(located: Any) -> Any:
-    if isinstance(located, Mapping):
-        return {key: _with_text_paths(part) for key, part in located.items()}
-    if isinstance(located, list | tuple):
-        return [_with_text_paths(part) for part in located]
-    return str(located) if isinstance(located, Path) else located
+def _files(part: Any) -> Iterator[str]:
+    if isinstance(part, Mapping) and "contract" in part:
+        yield from filter(None, (part["questions"], part["path"]))
+    elif isinstance(part, Mapping | list):
+        for inner in part.values() if isinstance(part, Mapping) else part:
+            yield from _files(inner)

@@ -1,13 +1,12 @@
 """The size of a run and its protocol: what a reader must know to compare it with the paper."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from zerogap.config import Benchmark, Config, ModelEntry
 from zerogap.data import gsm8k_format
 from zerogap.pipeline import targets
-from zerogap.pipeline.report.entry import Source
+from zerogap.pipeline.report.entry import Source, file
 from zerogap.published import protocol_differences
 
 # Of GSM8K's own files (zerogap.data.gsm8k_format.fingerprint).
@@ -69,8 +68,8 @@ def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[
         "questions": ", ".join(filter(None, dict.fromkeys(map(_other_questions, owners)))),
         "question_files": [
             {
-                "train": Path(targets.results(config), "data", name, "train.jsonl"),
-                "test": Path(targets.results(config), "data", name, "test.jsonl"),
+                "train": file(f"{targets.results(config)}/data/{name}/train.jsonl"),
+                "test": file(f"{targets.results(config)}/data/{name}/test.jsonl"),
                 "sha256": owner.questions.hub.sha256 if owner.questions.hub else None,
             }
             for name, owner in zip(names, owners, strict=True)
@@ -98,7 +97,7 @@ def _differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
     """How the protocol differs from the paper's; local files are compared with GSM8K."""
     for files in protocol["question_files"]:
         splits = {
-            split: gsm8k_format.load_entries(files[split], parse_gold=str)
+            split: gsm8k_format.load_entries(files[split]["path"], parse_gold=str)
             for split in gsm8k_format.SPLITS
         }
         if gsm8k_format.fingerprint(splits) != files["sha256"]:

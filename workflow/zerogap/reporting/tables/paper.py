@@ -11,7 +11,7 @@ import pandas as pd
 
 from zerogap.published import as_metrics
 from zerogap.reporting.metric_table import Labels, MetricTable
-from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
+from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     Setting,
@@ -95,7 +95,7 @@ def inline_numbers(numbers: pd.DataFrame) -> Table:
             row["key"],
             row["quantity"],
             (
-                Cell(row["value"], optional_float(row["ci_low"]), optional_float(row["ci_high"])),
+                Cell(row["value"], row["ci_low"], row["ci_high"]),
                 Cell(text=row["printed"]),
                 Cell(text=row["place"]),
             ),
@@ -179,15 +179,8 @@ def vs_paper(table: Table, published: Table, differences: Sequence[str]) -> Tabl
         cells: list[Cell] = []
         for column, cell in zip(table.columns, row.cells, strict=True):
             published_cell = published_cells.get((row.key, column.key), Cell())
-            cells += [published_cell, cell, _difference(cell, published_cell)][: len(parts)]
+            offset = published_cell.value
+            difference = Cell(cell.value - offset, cell.low - offset, cell.high - offset)
+            cells += [published_cell, cell, difference][: len(parts)]
         rows.append(replace(row, cells=tuple(cells)))
     return replace(table, columns=columns, rows=tuple(rows), notes=(*table.notes, note))
-
-
-def _difference(cell: Cell, published: Cell) -> Cell:
-    """The difference with its interval; empty if either value is missing."""
-    if cell.value is None or published.value is None:
-        return Cell()
-    offset = published.value
-    low, high = (None if end is None else end - offset for end in (cell.low, cell.high))
-    return Cell(cell.value - offset, low, high)

@@ -88,7 +88,7 @@ def bold_best(table: Table) -> Table:
 def difference_notes(columns: Columns, rows: Sequence[Row]) -> tuple[str, ...]:
     """Notes on paired differences: many intervals are looked at together, and what † means."""
     count = sum(
-        "_vs_" in column.key and cell.low is not None
+        "_vs_" in column.key and cell.has_interval
         for row in rows
         for column, cell in zip(columns, row.cells, strict=True)
     )
@@ -141,11 +141,11 @@ def setting_table(
 
 def _printed_values(table: Table, column: int) -> dict[str, float]:
     """Row key to value, rounded as printed."""
-    values = {row.key: row.cells[column].value for row in table.rows}
-    return {key: round(value, table.decimals) for key, value in values.items() if value is not None}
+    cells = {row.key: row.cells[column] for row in table.rows}
+    return {key: round(c.value, table.decimals) for key, c in cells.items() if c.is_number}
 
 
 def _bold(row: Row, column: int, best: float | None, table: Table) -> Cell:
     cell = row.cells[column]
-    is_best = cell.value is not None and round(cell.value, table.decimals) == best
+    is_best = round(cell.value, table.decimals) == best
     return replace(cell, bold=is_best and row.key not in NOT_COMPETING)

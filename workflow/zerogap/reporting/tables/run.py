@@ -1,5 +1,6 @@
 """Tables about the run itself: memorisation, diagnostics, the extraction of answers, the cost."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ import pandas as pd
 from zerogap.analysis.diagnostics import ALL, CLEAN
 from zerogap.data.token_kinds import KINDS
 from zerogap.reporting.metric_table import Labels
-from zerogap.reporting.render import Cell, Column, Row, Table, optional_float
+from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables.rows import columns_of
 
 JOB_COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
@@ -79,10 +80,10 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
     rows, notes = [], []
     for row in checks.to_dict("records"):
         setting = labels.setting(row["model"], row["benchmark"])
-        cells = [
-            Cell(row[c.key], row.get(f"{c.key}_ci_low"), row.get(f"{c.key}_ci_high"))
-            for c in columns
+        ends = [
+            [row.get(f"{c.key}_ci_{end}", math.nan) for end in ("low", "high")] for c in columns
         ]
+        cells = [Cell(row[c.key], *interval) for c, interval in zip(columns, ends, strict=True)]
         verdict = Cell(text=row["verdict"])
         rows.append(Row(f"{row['model']}/{row['benchmark']}", setting, (verdict, *cells)))
         notes.append(f"{setting}: {row['verdict']}. {row['text']}")
@@ -107,7 +108,7 @@ def extraction_agreement(agreements: Sequence[OwnerAgreement], labels: Labels) -
     for owner in agreements:
         for strategy, fractions in owner.fractions.items():
             cells = [Cell(fractions["responses"], decimals=0)]
-            cells += [Cell(optional_float(fractions.get(column.key))) for column in columns[1:]]
+            cells += [Cell(fractions.get(column.key, math.nan)) for column in columns[1:]]
             section = owner.label if len(agreements) > 1 else ""
             rows.append(Row(strategy, labels.strategy(strategy), tuple(cells), section))
     return Table(
@@ -179,11 +180,11 @@ def _totals(jobs: pd.DataFrame) -> tuple[Cell, ...]:
     timed = jobs.dropna(subset=["tokens", "seconds"])
     speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
     return (
-        Cell(optional_float(responses), decimals=0),
-        Cell(optional_float(tokens), decimals=0),
-        Cell(optional_float(tokens / responses), decimals=1),
-        Cell(optional_float(seconds), decimals=1),
-        Cell(optional_float(speed), decimals=0),
+        Cell(responses, decimals=0),
+        Cell(tokens, decimals=0),
+        Cell(tokens / responses, decimals=1),
+        Cell(seconds, decimals=1),
+        Cell(speed, decimals=0),
     )
 
 
@@ -227,7 +228,7 @@ def _by_column(rows: pd.DataFrame) -> _Cells:
 
 
 def _measure(cells: _Cells, measure: str, kind: str) -> Cell:
-    value, low, high = map(optional_float, cells.get((measure, kind), (None, None, None)))
+    value, low, high = cells.get((measure, kind), (math.nan, math.nan, math.nan))
     return Cell(value, low, high, decimals=_DECIMALS.get(measure))
 
 
