@@ -31,7 +31,10 @@ def test_a_request_without_the_strategy_has_no_arguments():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([1, 2], "railcap: must be an object with trajectory, n, suppression (got [1, 2])"),
+        (
+            [1, 2],
+            "railcap: must be an object with trajectory, n, suppression, successor (got [1, 2])",
+        ),
         ("{", "railcap: is not JSON"),
         ({}, "trajectory must be a list of token ids"),
         ({"trajectory": "1 2"}, "trajectory must be a list of token ids"),
@@ -41,7 +44,11 @@ def test_a_request_without_the_strategy_has_no_arguments():
         ({"trajectory": []}, "trajectory is empty"),
         ({"trajectory": [1], "n": 0}, "n must be a whole number of at least 1 (got 0)"),
         ({"trajectory": [1], "suppression": "no"}, "suppression must be 'cap' or 'ban'"),
-        ({"trajectory": [1], "m": 4}, "unknown 'm'; it takes trajectory, n, suppression"),
+        ({"trajectory": [1], "successor": 2}, "successor must be 'last' or 'first'"),
+        (
+            {"trajectory": [1], "m": 4},
+            "unknown 'm'; it takes trajectory, n, suppression, successor",
+        ),
     ],
 )
 def test_invalid_railcap_arguments_are_one_line(value, message):

@@ -54,9 +54,8 @@ def reference(logits, context, request):
     if request is None:
         return logits
     prompt, generated = context
-    processor = RailCapLogitsProcessor(
-        [request["trajectory"]], len(prompt), request["n"], request["suppression"]
-    )
+    parameters = {name: request[name] for name in ("n", "suppression", "successor")}
+    processor = RailCapLogitsProcessor([request["trajectory"]], len(prompt), **parameters)
     return processor(torch.tensor([[*prompt, *generated]]), logits[None])[0]
 
 
@@ -66,15 +65,17 @@ requests = st.none() | st.fixed_dictionaries(
         "trajectory": tokens.filter(len),
         "n": st.integers(1, 3) | st.just(100),
         "suppression": st.sampled_from(["cap", "ban"]),
+        "successor": st.sampled_from(["last", "first"]),
     }
 )
 
 
 @given(
     st.lists(st.tuples(tokens.filter(len), tokens, requests, requests), min_size=1, max_size=5),
+    st.sampled_from([0, 0.7]),
     st.randoms(),
 )
-def test_every_row_equals_the_processor_for_transformers(cases, random):
+def test_every_row_equals_the_processor_for_transformers(cases, masked, random):
     contexts = [(prompt, generated) for prompt, generated, _, _ in cases]
     processor = on_device.RailCapProcessor(CONFIG, slots(contexts))
     for slot, (*_, earlier, _) in enumerate(cases):  # a slot's former request leaves nothing
@@ -86,6 +87,7 @@ def test_every_row_equals_the_processor_for_transformers(cases, random):
     order = list(range(len(cases)))
     random.shuffle(order)
     logits = torch.randn(len(order), VOCABULARY)
+    logits[torch.rand_like(logits) < masked] = float("-inf")
     expected = torch.stack(
         [
             reference(row, contexts[slot], cases[slot][-1])

@@ -29,3 +29,4 @@ def test_rail_tokens_continue_the_trajectory_of_the_rows_own_question():
     rows = rows_with([7, 2, 3], [7, 2, 3], [1, 2], [2], [4, 4], question=[0, 1, 0, 0, 0])
     # Of [1, 2], which occurs twice, the last successor counts; one token is too few for n = 2.
     assert zerogap.rail_tokens(trajectories, rows, 2).tolist() == [1, 9, 4, -1, -1]
+    assert zerogap.rail_tokens(trajectories, rows, 2, "first").tolist() == [1, 9, 3, -1, -1]

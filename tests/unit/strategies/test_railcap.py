@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -16,18 +18,24 @@ from zerogap.strategies.railcap import RailCap, RailCapLogitsProcessor
 VOCABULARY = 5
 
 
-def algorithm_1(trajectory, generated, logits, n, suppression):
-    """Lines 2 and 6-9 of the paper's Algorithm 1 for one row, literally (indices from 1)."""
+def algorithm_1(trajectory, generated, logits, n, suppression, successor):
+    """Lines 2 and 6-9 of the paper's Algorithm 1 for one row, literally (indices from 1).
+
+    What the paper leaves open: the first successor, and a runner-up of −inf.
+    """
     g = [None, *trajectory]
     T = len(trajectory)  # noqa: N806 (the paper's name)
     H = {}  # noqa: N806
     for k in range(1, T - n + 1):
-        H[tuple(g[k : k + n])] = g[k + n]
+        if successor == "last" or tuple(g[k : k + n]) not in H:
+            H[tuple(g[k : k + n])] = g[k + n]
     o = [None, *generated]
     t = len(generated) + 1
     logits = list(logits)
     if t > n and tuple(o[t - n : t]) in H:
         x = H[tuple(o[t - n : t])]
+        if all(logits[other] == -math.inf for other in range(VOCABULARY) if other != x):
+            return logits
         if suppression == "cap":
             logits[x] = min(logits[x], sorted(logits)[-2])
         else:
@@ -56,10 +64,11 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
     ),
     n=st.integers(1, 5),
     suppression=st.sampled_from(["cap", "ban"]),
+    successor=st.sampled_from(["last", "first"]),
 )
-def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppression):
+def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppression, successor):
     trajectories, generated, logits = zip(*rows, strict=True)
-    edit_logits = edit_of(RailCap(n=n, suppression=suppression), list(trajectories))
+    edit_logits = edit_of(RailCap(n, suppression, successor), list(trajectories))
     width = max(map(len, generated))
     padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in generated]).long()
     batch = Rows(
@@ -68,7 +77,7 @@ def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppressio
         tokens=padded.view(len(rows), width),
     )
     edited = edit_logits(torch.tensor(logits), batch)
-    expected = [algorithm_1(*row, n, suppression) for row in rows]
+    expected = [algorithm_1(*row, n, suppression, successor) for row in rows]
     assert edited.tolist() == expected
 
 
@@ -79,18 +88,35 @@ def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppressio
         ([1, 2, 0], [1, 2], [0.0, 1, 2, 3, 9], [0, 1, 2, 3, 9]),
         ([1, 2, 4], [2, 1], [0.0, 1, 2, 3, 9], [0, 1, 2, 3, 9]),
         ([1, 3, 2, 1, 3, 4], [1, 3], [0.0, 1, 2, 8, 9], [0, 1, 2, 8, 8]),
+        ([1, 2, 4], [1, 2], [*[-math.inf] * 4, 9], [*[-math.inf] * 4, 9]),
     ],
-    ids=["at the runner-up", "below it already", "off the rail", "the last successor counts"],
-)
+    ids=[
+        "at the runner-up", "below it already", "off the rail", "the last successor counts",
+        "all others are masked",
+    ],
+)  # fmt: skip
 def test_railcap_caps_the_rail_token_at_the_runner_up(trajectory, generated, logits, capped):
     rows = Rows(torch.tensor([0]), torch.tensor([len(generated)]), torch.tensor([generated]))
     edited = edit_of(RailCap(n=2), [trajectory])(torch.tensor([logits]), rows)
     assert edited[0].tolist() == capped
 
 
+@pytest.mark.parametrize("suppression", ["cap", "ban"])
+def test_a_token_keeps_its_logit_if_another_processor_has_masked_all_others(suppression):
+    """As in guided decoding. Without any token left, sampling would fail."""
+    processor = RailCapLogitsProcessor([[1, 2, 4]] * 2, 0, n=2, suppression=suppression)
+    scores = torch.full((2, VOCABULARY), -math.inf)
+    scores[:, 4], scores[1, 0] = 9, 1
+    with pytest.warns(UserWarning, match="masked, so the rail token keeps its logit"):
+        suppressed = processor(torch.tensor([[1, 2], [1, 2]]), scores)
+    assert torch.equal(suppressed[0], scores[0])
+    assert suppressed[1, 4] == (1 if suppression == "cap" else -math.inf)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"successor": "next"}, r"successor must be 'last' or 'first' \(got 'next'\)"),
         ({"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
         ({"suppression": "halve"}, r"'cap' or 'ban' \(got 'halve'\)"),
     ],

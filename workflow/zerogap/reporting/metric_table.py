@@ -23,6 +23,7 @@ STRATEGIES = {
     "railcap_n5": "RailCap, n=5",
     "railcap_n7": "RailCap, n=7",
     "railcap_ban": "RailCap, ban",
+    "railcap_first": "RailCap, first successor",
     "ted_unfiltered": "TED, empty unfiltered",
     "lne_blocking_nearest": "LNE-blocking, nearest",
 }

@@ -2,30 +2,35 @@
 
 A row is on the rail if its last n generated tokens occur in the greedy trajectory of its question;
 the token that follows them there is the rail token (paper §4). If they occur more than once, the
-last occurrence counts.
+last occurrence counts, or the first one if a caller asks for that.
 
 The functions work on all rows at once: the trajectories are one padded tensor, and a row's n-gram
 is compared with all windows of n tokens in it. All tensors are on the CPU.
 """
+
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import Rows
 
+Successor = Literal["last", "first"]  # of the occurrences of an n-gram: which one's counts
+
 _NO_TOKEN = -1  # where a row has no rail token, or has not generated n tokens yet
 _PADDING = -2  # after the end of a trajectory; differs from every token and from _NO_TOKEN
 
 
-def rail_tokens(trajectories: Tensor, rows: Rows, n: int) -> Tensor:
+def rail_tokens(trajectories: Tensor, rows: Rows, n: int, successor: Successor = "last") -> Tensor:
     """Return the rail token (R,) of every row of a batch, or -1 where a row is off the rail.
 
     Args:
         trajectories: (Q, T) the trajectories of all questions, from :func:`pad_trajectories`.
         rows: the batch, as `edit_logits` gets it.
         n: how many tokens must match.
+        successor: which occurrence counts, "last" or "first".
     """
-    return find_rail_tokens(trajectories[rows.question], last_tokens(rows, n))
+    return find_rail_tokens(trajectories[rows.question], last_tokens(rows, n), successor)
 
 
 def last_tokens(rows: Rows, n: int) -> Tensor:
@@ -57,23 +62,25 @@ def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
     return ngrams.masked_fill(columns < 0, _NO_TOKEN)
 
 
-def find_rail_tokens(trajectories: Tensor, ngrams: Tensor) -> Tensor:
+def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor = "last") -> Tensor:
     """Return the rail token (R,) of every row, or -1 where the row is off the rail.
 
     Args:
         trajectories: (R, T) the trajectory of each row's question, from :func:`pad_trajectories`.
         ngrams: (R, n) the last n generated tokens, from :func:`last_ngrams`.
+        successor: which of several occurrences counts, "last" or "first".
     """
-    n = ngrams.shape[1]
+    n, length = ngrams.shape[1], trajectories.shape[1]
     # A window's last token matches at few positions; only there are the other tokens compared.
     row, start = (trajectories[:, n - 1 : -1] == ngrams[:, -1:]).nonzero(as_tuple=True)
-    successor = start + n
-    is_window = trajectories[row, successor] != _PADDING
+    position = start + n  # of the successor
+    is_window = trajectories[row, position] != _PADDING
     for offset in range(n - 1):
         is_window &= trajectories[row, start + offset] == ngrams[row, offset]
-    # Of several matching windows the last one counts. A successor is at position n or later, so
-    # position 0 means that there is none.
-    last_successor = torch.zeros_like(ngrams[:, 0])
-    last_successor.scatter_reduce_(0, row, successor * is_window, "amax")
-    rail = trajectories.gather(1, last_successor[:, None])[:, 0]
-    return rail.masked_fill(last_successor == 0, _NO_TOKEN)
+    # Of several matching windows the one with the largest rank counts. A successor is at position
+    # n or later, so position 0 means that there is none.
+    rank = position if successor == "last" else length - position
+    largest = torch.zeros_like(ngrams[:, 0]).scatter_reduce_(0, row, rank * is_window, "amax")
+    found = largest if successor == "last" else (length - largest) % length
+    rail = trajectories.gather(1, found[:, None])[:, 0]
+    return rail.masked_fill(found == 0, _NO_TOKEN)

@@ -11,13 +11,17 @@ the rail token, is capped at the runner-up's logit:
 
 where o are the generated tokens, ℓ the logits of step t and v⁽²⁾ their second-largest entry.
 Three consequences of the algorithm are easy to miss. If a window occurs more than once, its last
-occurrence counts, since later entries of H overwrite earlier ones. The end token is part of the
-trajectory, so ending like the trajectory is capped too. Only generated tokens are compared, never
-the prompt.
+occurrence counts, since later entries of H overwrite earlier ones; the paper does not say so, and
+`successor="first"` is the other reading. The end token is part of the trajectory, so ending like
+the trajectory is capped too. Only generated tokens are compared, never the prompt.
+
+One case is not the paper's: if another logits processor has masked all other tokens (v⁽²⁾ = −∞),
+the rail token keeps its logit, also under a ban, since no token could be drawn otherwise.
 
 `zerogap.strategies.rail` finds the rail tokens of all rows of a batch at once.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +31,13 @@ from transformers import LogitsProcessor
 
 from zerogap.engine.decoder import Rows, to_device
 from zerogap.strategies.base import Context, Intervention, check_whole_number
-from zerogap.strategies.rail import find_rail_tokens, last_ngrams, pad_trajectories, rail_tokens
+from zerogap.strategies.rail import (
+    Successor,
+    find_rail_tokens,
+    last_ngrams,
+    pad_trajectories,
+    rail_tokens,
+)
 
 Suppression = Literal["cap", "ban"]
 
@@ -40,27 +50,32 @@ class RailCap:
         n: the n-gram threshold: how many tokens in a row must match the trajectory.
         suppression: "cap" the rail token at the runner-up's logit, or "ban" it (paper's ablation,
             Table 4).
+        successor: which occurrence of a repeated window counts, the "last" or the "first".
 
     Raises:
-        ValueError: `n` is not a whole number above 0, or `suppression` is not one of its values.
+        ValueError: `n` is not a whole number above 0, or another attribute is not one of its
+            values.
     """
 
     n: int = 4
     suppression: Suppression = "cap"
+    successor: Successor = "last"
 
     def __post_init__(self) -> None:
         check_whole_number("RailCap", "n", self.n, minimum=1)
-        if self.suppression not in ("cap", "ban"):
-            raise ValueError(
-                f"RailCap: suppression must be 'cap' or 'ban' (got '{self.suppression}')"
-            )
+        for name, values in (("suppression", ("cap", "ban")), ("successor", ("last", "first"))):
+            if (value := getattr(self, name)) not in values:
+                raise ValueError(
+                    f"RailCap: {name} must be '{values[0]}' or '{values[1]}' (got '{value}')"
+                )
 
     def prepare(self, context: Context) -> Intervention:
         """Return the suppression along `context.trajectories`."""
         trajectories = pad_trajectories(context.trajectories, self.n)
 
         def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
-            return suppress(logits, rail_tokens(trajectories, rows, self.n), self.suppression)
+            rail = rail_tokens(trajectories, rows, self.n, self.successor)
+            return suppress(logits, rail, self.suppression)
 
         return Intervention(edit_logits=edit_logits)
 
@@ -74,6 +89,7 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: number of prompt tokens in `input_ids`, left padding included.
         n: the n-gram threshold.
         suppression: "cap" or "ban".
+        successor: "last" or "first".
 
     Raises:
         ValueError: there are no trajectories, or a parameter is not one of its values.
@@ -85,8 +101,9 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         prompt_length: int,
         n: int = 4,
         suppression: Suppression = "cap",
+        successor: Successor = "last",
     ) -> None:
-        self._railcap = RailCap(n, suppression)
+        self._railcap = RailCap(n, suppression, successor)
         if not trajectories:
             raise ValueError("RailCap: no trajectories; pass one per prompt or one per row")
         self._trajectories = pad_trajectories(trajectories, n)
@@ -112,11 +129,14 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         # `generate` keeps the sequences of a prompt next to each other.
         trajectories = self._trajectories.repeat_interleave(num_rows // num_trajectories, dim=0)
         steps = torch.full((num_rows,), generated.shape[1])
-        rail = find_rail_tokens(trajectories, last_ngrams(generated, steps, self._railcap.n))
-        return suppress(scores.clone(), rail, self._railcap.suppression)
+        ngrams = last_ngrams(generated, steps, self._railcap.n)
+        rail = find_rail_tokens(trajectories, ngrams, self._railcap.successor)
+        return suppress(scores.clone(), rail, self._railcap.suppression, warns=True)
 
 
-def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:
+def suppress(
+    logits: Tensor, rail: Tensor, suppression: Suppression, *, warns: bool = False
+) -> Tensor:
     """Cap or ban the rail token of every row that has one; changes `logits` in place.
 
     Args:
@@ -124,28 +144,40 @@ def suppress(logits: Tensor, rail: Tensor, suppression: Suppression) -> Tensor:
         rail: (R,) on the CPU; -1 leaves a row as it is. In most steps only a few rows are on
             the rail, and only those are read from `logits`.
         suppression: "cap" or "ban".
+        warns: see :func:`suppress_tokens`.
     """
     row = (rail >= 0).nonzero()[:, 0]
     if not len(row):
         return logits
     row, token = to_device(row, logits.device), to_device(rail[row], logits.device)
-    return suppress_tokens(logits, row, token, suppression)
+    return suppress_tokens(logits, row, token, suppression, warns=warns)
 
 
-def suppress_tokens(logits: Tensor, row: Tensor, token: Tensor, suppression: Suppression) -> Tensor:
+def suppress_tokens(
+    logits: Tensor, row: Tensor, token: Tensor, suppression: Suppression, *, warns: bool = False
+) -> Tensor:
     """Cap or ban one token of each of some rows; changes `logits` in place.
+
+    A token keeps its logit if all others are −inf.
 
     Args:
         logits: (R, V).
         row: (K,) the rows, on the same device.
         token: (K,) their rail tokens, on the same device.
         suppression: "cap" or "ban".
+        warns: whether to say so if a token keeps its logit; that waits for the device. Only where
+            other processors mask tokens can it happen.
     """
-    if suppression == "ban":
-        logits[row, token] = float("-inf")
-        return logits
     # The largest logit among the other tokens is v⁽²⁾ if the rail token leads, and at least the
     # rail token's own logit if it does not: in both cases the minimum is the paper's.
-    others = logits[row].scatter_(1, token[:, None], float("-inf"))
-    logits[row, token] = torch.minimum(logits[row, token], others.amax(dim=-1))
+    others = logits[row].scatter_(1, token[:, None], float("-inf")).amax(dim=-1)
+    own = logits[row, token]
+    suppressed = torch.minimum(own, others) if suppression == "cap" else float("-inf")
+    is_alone = others.isneginf()
+    logits[row, token] = torch.where(is_alone, own, suppressed)
+    if warns and is_alone.any():
+        warnings.warn(
+            "RailCap: every token but the rail token is masked, so the rail token keeps its logit",
+            stacklevel=2,
+        )
     return logits

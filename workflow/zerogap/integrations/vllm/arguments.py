@@ -13,6 +13,9 @@ from typing import Any
 from zerogap.strategies.lne_blocking import LNEBlocking
 from zerogap.strategies.railcap import RailCap
 
+RAILCAP = ("n", "suppression", "successor")  # the attributes of the strategies
+LNE_BLOCKING = ("threshold", "beta", "rounding")
+
 logger = logging.getLogger(__name__)
 
 
@@ -35,7 +38,7 @@ class RailCapArguments:
         Raises:
             ValueError: they are not valid.
         """
-        values = _values(sampling_params, "railcap", ("trajectory", "n", "suppression"))
+        values = _values(sampling_params, "railcap", ("trajectory", *RAILCAP))
         if values is None:
             return None
         trajectory = values.pop("trajectory", None)
@@ -91,8 +94,7 @@ class LNEBlockingArguments:
         Raises:
             ValueError: they are not valid.
         """
-        names = ("entropy", "threshold", "beta", "rounding")
-        values = _values(sampling_params, "lne_blocking", names)
+        values = _values(sampling_params, "lne_blocking", ("entropy", *LNE_BLOCKING))
         if values is None:
             return None
         entropy = values.pop("entropy", None)

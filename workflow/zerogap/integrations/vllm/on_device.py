@@ -34,9 +34,10 @@ class RailCapProcessor:
         num_slots, device = req_states.max_num_reqs, req_states.device
         self._is_active = np.zeros(num_slots, dtype=bool)
         self._largest_n = 0
-        self._staged: dict[int, list[int]] = {}  # slot → n, whether to ban, trajectory
+        self._staged: dict[int, list[int]] = {}  # slot → n, ban, first, trajectory
         self._n = torch.zeros(num_slots, dtype=torch.long, device=device)
         self._bans = torch.zeros(num_slots, dtype=torch.bool, device=device)
+        self._first = torch.zeros(num_slots, dtype=torch.bool, device=device)
         self._trajectories = torch.full((num_slots, 1), PADDING, device=device)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
@@ -44,12 +45,13 @@ class RailCapProcessor:
         arguments = RailCapArguments.parse(sampling_params)
         if arguments is not None:
             railcap, tokens = arguments.railcap, arguments.within(self._model_config)
-            self._staged[req_idx] = [0, 0]
+            self._staged[req_idx] = [0, 0, 0]
             if railcap.n < len(tokens):  # else no window of n tokens has a successor
                 self._largest_n = max(self._largest_n, railcap.n)
-                self._staged[req_idx] = [railcap.n, railcap.suppression == "ban", *tokens]
+                bans, first = railcap.suppression == "ban", railcap.successor == "first"
+                self._staged[req_idx] = [railcap.n, bans, first, *tokens]
         elif self._is_active[req_idx]:
-            self._staged[req_idx] = [0, 0]
+            self._staged[req_idx] = [0, 0, 0]
         self._is_active[req_idx] = arguments is not None
         return arguments is not None
 
@@ -63,11 +65,11 @@ class RailCapProcessor:
             row[: 1 + len(values)] = torch.tensor([req_idx, *values])
         self._staged.clear()
         table = to_device(rows, self._n.device)
-        slot, n, bans, tokens = table[:, 0], table[:, 1], table[:, 2], table[:, 3:]
+        (slot, n, bans, first), tokens = table[:, :4].T, table[:, 4:]
         missing = tokens.shape[1] - self._trajectories.shape[1]
         if missing > 0:
             self._trajectories = pad(self._trajectories, (0, missing), value=PADDING)
-        self._n[slot], self._bans[slot] = n, bans.bool()
+        self._n[slot], self._bans[slot], self._first[slot] = n, bans.bool(), first.bool()
         self._trajectories[slot] = pad(tokens, (0, max(0, -missing)), value=PADDING)
 
     def apply(self, logits: Tensor, ctx: Any) -> Tensor:
@@ -76,7 +78,7 @@ class RailCapProcessor:
             return logits
         slot = ctx.expanded_idx_mapping.long()
         last = last_tokens(self._req_states, ctx, slot, self._largest_n)
-        rail = find_rail_tokens(self._trajectories[slot], last, self._n[slot])
+        rail = find_rail_tokens(self._trajectories[slot], last, self._n[slot], self._first[slot])
         return suppress(logits, rail, self._bans[slot])
 
 
@@ -139,7 +141,7 @@ def last_tokens(req_states: Any, ctx: Any, slot: Tensor, count: int) -> Tensor:
     return tokens.masked_fill(is_prompt, NO_TOKEN)
 
 
-def find_rail_tokens(trajectories: Tensor, last: Tensor, n: Tensor) -> Tensor:
+def find_rail_tokens(trajectories: Tensor, last: Tensor, n: Tensor, is_first: Tensor) -> Tensor:
     """The rail token (R,) of every row, or -1 where the row is off the rail.
 
     Unlike the strategy's own function, it waits for no result on the host, and rows may have
@@ -149,6 +151,7 @@ def find_rail_tokens(trajectories: Tensor, last: Tensor, n: Tensor) -> Tensor:
         trajectories: (R, T) the trajectory of each row, with :data:`PADDING` after its end.
         last: (R, N) the last generated tokens, latest first.
         n: (R,) the n-gram threshold of each row, at most N.
+        is_first: (R,) whether the first of several matching windows counts, else the last one.
     """
     # Column k of `matches`: the window of n tokens that ends with the trajectory's token k.
     length = trajectories.shape[1]
@@ -156,15 +159,19 @@ def find_rail_tokens(trajectories: Tensor, last: Tensor, n: Tensor) -> Tensor:
     for back in range(last.shape[1]):
         tokens = pad(trajectories, (back, 0), value=PADDING)[:, : length - 1]
         matches &= (tokens == last[:, back : back + 1]) | (n <= back)[:, None]
-    successors = torch.arange(1, length, device=n.device)
-    # Of several matching windows the last one counts; position 0 means that there is none.
-    successor = pad(matches * successors, (1, 0)).amax(dim=1)
+    position = torch.arange(1, length, device=n.device)
+    # The matching window with the largest rank counts; position 0 means that there is none.
+    rank = torch.where(is_first[:, None], length - position, position)
+    largest = pad(matches * rank, (1, 0)).amax(dim=1)
+    successor = torch.where(is_first, (length - largest) % length, largest)
     rail = trajectories.gather(1, successor[:, None])[:, 0]
     return rail.masked_fill(successor == 0, NO_TOKEN)
 
 
 def suppress(logits: Tensor, rail: Tensor, bans: Tensor) -> Tensor:
     """Cap or ban the rail token of every row that has one, in place and without waiting.
+
+    A token keeps its logit if all others are −inf.
 
     Args:
         logits: (R, V).
@@ -176,4 +183,5 @@ def suppress(logits: Tensor, rail: Tensor, bans: Tensor) -> Tensor:
     lowest = torch.full_like(own, float("-inf"))
     runner_up = logits.scatter_(1, token, lowest).amax(dim=1, keepdim=True)
     suppressed = torch.where(bans[:, None], lowest, torch.minimum(own, runner_up))
-    return logits.scatter_(1, token, torch.where(rail[:, None] >= 0, suppressed, own))
+    keeps = (rail[:, None] < 0) | runner_up.isneginf()
+    return logits.scatter_(1, token, torch.where(keeps, own, suppressed))

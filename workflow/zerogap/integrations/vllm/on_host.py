@@ -77,16 +77,18 @@ class RailCapProcessor:
                 rails.setdefault(request.suppression, []).append((row, token))
         for suppression, rows_and_tokens in rails.items():
             row, token = to_device(torch.tensor(rows_and_tokens).T, logits.device)
-            suppress_tokens(logits, row, token, suppression)
+            suppress_tokens(logits, row, token, suppression, warns=True)
         return logits
 
     def _new_request(self, sampling_params: Any, output: list[int]) -> _OnRail | None:
         arguments = RailCapArguments.parse(sampling_params)
         if arguments is None:
             return None
-        tokens, n = arguments.within(self._model_config), arguments.railcap.n
-        successors = {tuple(tokens[k : k + n]): tokens[k + n] for k in range(len(tokens) - n)}
-        return _OnRail(successors, n, arguments.railcap.suppression, output)
+        tokens, railcap = arguments.within(self._model_config), arguments.railcap
+        n, windows = railcap.n, range(len(tokens) - railcap.n)
+        order = windows if railcap.successor == "last" else reversed(windows)
+        successors = {tuple(tokens[k : k + n]): tokens[k + n] for k in order}
+        return _OnRail(successors, n, railcap.suppression, output)
 
 
 class LNEBlockingProcessor:

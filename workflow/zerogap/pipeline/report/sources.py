@@ -41,12 +41,12 @@ def _title(config: Config) -> str:
 
 def _table_4_rows(config: Config) -> dict[str, str]:
     """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
-    # The baselines' variants are in a table of their own.
+    # The baselines' variants and RailCap's other reading are in a table of their own.
     baselines = {name for name, built_in in BUILT_IN.items() if not built_in.acts_on_rail}
     rows = {
         name: (entry.label, entry.parameters)
         for name, entry in config.ablation.items()
-        if entry.class_name not in baselines
+        if entry.class_name not in baselines and "successor" not in entry.parameters
     }
     if railcap := config.strategies.get("railcap"):
         rows["railcap"] = (f"n={railcap.parameters.get('n', RAIL_N)}", railcap.parameters)

@@ -97,8 +97,10 @@ TABLES: dict[str, Entry[Table]] = {
         minus the bias due to finitely many samples. The second batch of the clean model is the
         noise floor: the value that a perfect restoration would have. No samples: the share of
         questions that TED leaves without a response; it counts them as unsolved. “TED, empty
-        unfiltered” takes all responses of such a question, and “LNE-blocking, nearest” rounds the
-        number of blocked steps to the nearest: the other choices that their sources leave open.
+        unfiltered” takes all responses of such a question, “LNE-blocking, nearest” rounds the
+        number of blocked steps to the nearest, and “RailCap, first successor” takes the first
+        occurrence of an n-gram that the trajectory repeats: the other choices that their sources
+        leave open.
         """,
     ),
     "pairs": Entry(
