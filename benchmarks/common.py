@@ -69,7 +69,8 @@ def tokenizer(name: str = "llama2") -> Any:
 def model(name: str, dtype: str, device: str) -> Any:
     """A model folder, a shipped toy model, or a shape with random weights made on the device.
 
-    As in the engine, a CPU that is slow in a low precision gets float32.
+    As in the engine, a CPU that is slow in a low precision gets float32. It has no end tokens, so
+    that only a tokenizer ends responses.
     """
     import torch
     import transformers
@@ -80,6 +81,7 @@ def model(name: str, dtype: str, device: str) -> Any:
     if name not in SHAPES:
         folder = name if Path(name).is_dir() else BASES / name
         loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch_dtype)
+        loaded.generation_config.eos_token_id = None
         return loaded.to(device).eval()
     config_class, values = SHAPES[name]
     torch.manual_seed(0)
@@ -89,6 +91,7 @@ def model(name: str, dtype: str, device: str) -> Any:
             getattr(transformers, config_class)(**values)
         )
     torch.set_default_dtype(torch.float32)
+    random_model.generation_config.eos_token_id = None
     return random_model.eval()
 
 

@@ -117,10 +117,9 @@ class UncappedEnd:
         RailCap(self.n)  # checks n
 
     def prepare(self, context: Context) -> Intervention:
-        """Return the cap along `context.trajectories` up to the end token of the tokenizer."""
-        end = context.tokenizer.eos_token_id
+        """Return the cap along `context.trajectories` up to their end token."""
         trajectories = [
-            list(itertools.takewhile(lambda token: token != end, trajectory))
+            list(itertools.takewhile(lambda token: token not in context.end_tokens, trajectory))
             for trajectory in context.trajectories
         ]
         return RailCap(self.n).prepare(replace(context, trajectories=trajectories))

@@ -16,6 +16,7 @@ class SamplingParams:
     top_p: float
     max_tokens: int
     stop: list[str]
+    stop_token_ids: list[int]
     seed: int
     extra_args: dict[str, Any] | None
 

@@ -21,6 +21,7 @@ from transformers import (
 )
 
 VOCABULARY = 300  # the 256 bytes and some more tokens
+END_TOKEN = 256
 
 
 def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
@@ -34,6 +35,7 @@ def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
     torch.manual_seed(seed)
     common = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48}
     common |= {"num_attention_heads": 4, "max_position_embeddings": 256}
+    common |= {"eos_token_id": END_TOKEN}
     common |= changed
     if family == "llama_mha":
         made = LlamaForCausalLM(LlamaConfig(**common, num_hidden_layers=3))

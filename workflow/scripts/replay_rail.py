@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def main(job: "Snakemake") -> None:
-    from transformers import AutoTokenizer  # after script_helpers, which makes it faster
+    # After script_helpers, which makes these imports faster.
+    from zerogap.engine import generation_config, loading
 
-    tokenizer = AutoTokenizer.from_pretrained(job.input.model)
-    kind = token_kinds(tokenizer.decode, tokenizer.eos_token_id)
+    tokenizer = loading.load_tokenizer(job.input.model)
+    config = generation_config.read(job.input.model)
+    kind = token_kinds(tokenizer.decode, generation_config.end_tokens(tokenizer, config))
     leaked = parquet.read_of_run(job.input.questions, "questions").set_index("question_id").leaked
     clean_samples = parquet.read_of_run(job.input.clean_samples, "samples")
     clean_greedy = parquet.read_of_run(job.input.clean_greedy, "greedy")

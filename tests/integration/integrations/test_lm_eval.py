@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -109,6 +110,33 @@ def test_identity_gives_the_sampled_responses_of_lm_evals_own_hf(tasks):
     sampled = responses(tasks, "zerogap", strategy="identity")
     assert sampled == responses(tasks, "hf")
     assert any(len(set(texts)) > 1 for texts in sampled)
+
+
+@pytest.mark.parametrize("strategy", ["identity", "railcap"])
+def test_responses_end_as_those_of_zerogap_sample(strategy, llama, tasks, tmp_path, capsys):
+    """At every end token of the generation config, whose other keys have no effect in both."""
+    words = llama[1]
+    plain = words(responses(tasks, "hf", gen_kwargs=GREEDY)[0][0], add_special_tokens=False)
+    settings = {"eos_token_id": [words.eos_token_id, plain["input_ids"][9]]}
+    settings |= {"repetition_penalty": 9.0}
+    shutil.copytree(LLAMA, tmp_path / "model")
+    (tmp_path / "model/generation_config.json").write_text(json.dumps(settings))
+    own = responses(tasks, "zerogap", base=tmp_path / "model", gen_kwargs=GREEDY, strategy=strategy)
+    note = "model: repetition_penalty 9.0 of its generation config: without effect"
+    assert note in capsys.readouterr().err
+    table = zerogap.sample(
+        loading.load(tmp_path / "model", "float32"),
+        words,
+        [f"Q: {question.question}\nA:" for question in QUESTIONS],
+        num_samples=1,
+        strategy=zerogap.RailCap() if strategy == "railcap" else None,
+        temperature=0,
+        max_new_tokens=LENGTH,
+        stop="Q:",
+    )
+    assert note in capsys.readouterr().err
+    assert [texts[0].strip() for texts in own] == list(table.text)
+    assert "eos" in set(table.finish_reason)
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ def test_the_rail_is_replayed_for_the_clean_model_and_every_strategy(folder, tmp
     }  # fmt: skip
     assert table.leaked.tolist() == [k < 3 for k in range(QUESTIONS)] * 3
     leaked = parquet.read(folder / "questions.parquet", "questions").set_index("question_id").leaked
-    kind = token_kinds(tokenizer().decode, tokenizer().eos_token_id)
+    kind = token_kinds(tokenizer().decode, [tokenizer().eos_token_id])
     expected = [
         replay(name, parquet.read(folder / f"{file}.parquet", "samples"), greedy, leaked, n, kind)
         for name, file, greedy, n in (

@@ -21,7 +21,7 @@ def test_a_token_has_the_first_kind_that_applies(text, kind):
 
 def test_the_end_token_is_recognised_by_its_id():
     words = tokenizer()
-    kind = token_kinds(words.decode, words.eos_token_id)
+    kind = token_kinds(words.decode, [words.eos_token_id])
     assert kind(words.eos_token_id) == "end"
     assert [kind(token) for token in words("a1 +\n")["input_ids"]] == [
         "word", "digit", "space", "operator", "space",

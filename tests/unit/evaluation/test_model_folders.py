@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from huggingface_hub.errors import GatedRepoError
 
-from helpers.tiny_models import model, tokenizer
+from helpers.tiny_models import END_TOKEN, model, tokenizer
 from zerogap.data.prompts import DEFAULT_TEMPLATE
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
@@ -52,7 +52,7 @@ def rejected(name, chat_template=None):
 def test_a_folder_is_found_with_tokenizer_and_context(folder):
     found = model_folders.find(str(folder), None)
     assert (found.folder, found.context_length) == (folder, 256)
-    assert found.tokenizer.eos_token == "<eos>"
+    assert found.end_tokens == [END_TOKEN]
     assert found.load("float32").config.model_type == "llama"
 
 
@@ -65,9 +65,10 @@ def test_models_that_cannot_be_used_are_named_with_the_remedy(folder):
     weights.unlink()
     with pytest.raises(InputError, match="cannot be loaded as a causal language model"):
         found.load("float32")
-    path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
-    assert "the tokenizer has no end token" in rejected(folder)
+    for name, key in (("tokenizer_config", "eos_token"), ("generation_config", "eos_token_id")):
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {key: None}))
+    assert "the model has no end token" in rejected(folder)
     for path in folder.glob("tokenizer*"):
         path.unlink()
     assert "its configuration or tokenizer cannot be read" in rejected(folder)
@@ -90,11 +91,12 @@ def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
 
 def test_a_chat_model_needs_a_choice(chat_folder):
     assert "choose --chat-template apply" in rejected(chat_folder)
-    assert model_folders.find(str(chat_folder), "ignore").tokenizer.eos_token == "<eos>"
 
 
-def test_with_the_chat_template_a_response_ends_where_a_reply_ends(chat_folder):
-    assert model_folders.find(str(chat_folder), "apply").tokenizer.eos_token == "<filler_1>"
+@pytest.mark.parametrize("chat_template", ["apply", "ignore"])
+def test_a_response_ends_where_the_chat_template_ends_a_reply(chat_folder, chat_template):
+    found = model_folders.find(str(chat_folder), chat_template)
+    assert found.end_tokens == [END_TOKEN, END_TOKEN + 2]
 
 
 REPLY = "{% for m in messages %}{{ m.content }}{% endfor %}"

@@ -129,8 +129,8 @@ def test_the_output_file_holds_the_table_and_nothing_else_is_left(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["samples.parquet"]
 
 
-def test_a_tokenizer_without_an_end_token_is_an_error():
-    words = tokenizer()
-    words.eos_token = None
+def test_a_model_without_an_end_token_is_an_error():
+    words, net = tokenizer(), model("llama")
+    words.eos_token = net.generation_config.eos_token_id = None
     with pytest.raises(InputError, match="no end token"):
-        zerogap.sample(model("llama"), words, PROMPTS, num_samples=2, max_new_tokens=3)
+        zerogap.sample(net, words, PROMPTS, num_samples=2, max_new_tokens=3)

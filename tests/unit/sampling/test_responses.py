@@ -64,7 +64,7 @@ def test_a_digest_of_prompts_includes_the_gold_answers():
     def digest(**changes):
         row = {"question_id": "a", "gold": "1"} | changes
         prompts = [Prompt(row["question_id"], [1, 2, 3])]
-        return responses.JobInputs(TOKENIZER, pd.DataFrame([row]), prompts).digest()
+        return responses.JobInputs(TOKENIZER, pd.DataFrame([row]), prompts, [256]).digest()
 
     assert digest() == digest()
     assert digest() != digest(gold="2")

@@ -27,7 +27,6 @@ PROMPTS = [Prompt("a", [1, 2]), Prompt("b", [1, 2, 3]), Prompt("c", [1])]
 CONTEXT = Context(
     trajectories=[[4, 5, 6, END], [END], [7, 8]],
     entropies=[[0.1, 0.3, 0.1, 0.1], [2.5], [0.0, 0.0]],
-    tokenizer=SimpleNamespace(eos_token_id=END),
 )
 SAMPLING = SamplingParams(
     temperature=0.7, top_p=0.9, max_new_tokens=5, stop=["Q:"], num_samples=3, seed=11
@@ -42,7 +41,7 @@ def vllm(monkeypatch):
 
 
 def sampler(llm, arguments=(None,) * 3, sampling=SAMPLING):
-    return VLLMSampler(llm, PROMPTS, None, sampling, arguments)
+    return VLLMSampler(llm, PROMPTS, None, sampling, arguments, [8, END])
 
 
 def parsed(strategy, arguments):
@@ -58,7 +57,8 @@ def test_a_question_is_one_request_with_all_of_its_samples(vllm):
     request = vllm.requests[1][1]
     assert vars(request) == {
         "n": 3, "temperature": 0.7, "top_p": 0.9, "max_tokens": 5, "stop": ["Q:"],
-        "seed": request_seed(11, "strategies", "b"), "extra_args": arguments[1],
+        "stop_token_ids": [8, END], "seed": request_seed(11, "strategies", "b"),
+        "extra_args": arguments[1],
     }  # fmt: skip
     assert list(drawn) == [2, 1]
     assert [len(responses) for responses in drawn.values()] == [3, 3]
@@ -66,7 +66,12 @@ def test_a_question_is_one_request_with_all_of_its_samples(vllm):
 
 @pytest.mark.parametrize(
     ("finish_reason", "stop_reason", "expected"),
-    [("stop", None, "eos"), ("stop", "Q:", "stop"), ("length", None, "length")],
+    [
+        ("stop", None, "eos"),
+        ("stop", END, "eos"),
+        ("stop", "Q:", "stop"),
+        ("length", None, "length"),
+    ],
 )
 def test_a_response_has_the_reasons_of_our_engine(finish_reason, stop_reason, expected):
     output = SimpleNamespace(

@@ -1,7 +1,6 @@
 """The example of strategies from outside the package."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -108,10 +107,9 @@ def test_low_entropy_caps_along_trajectories_below_a_multiple_of_the_mean(rows, 
 
 
 def test_an_uncapped_end_token_keeps_its_logit():
-    words = SimpleNamespace(eos_token_id=END)
     logits = torch.tensor([[0.0, 1, 2, 3, 9], [0, 1, 9, 3, 2]])
     for strategy, at_the_end in ((zerogap.RailCap(n=1), 3), (rule("UncappedEnd", n=1), 9)):
-        intervention = strategy.prepare(Context([[1, 2, END]], [], tokenizer=words))
+        intervention = strategy.prepare(Context([[1, 2, END]], [], end_tokens=[END]))
         rows = Rows(torch.tensor([0, 0]), torch.tensor([2, 1]), torch.tensor([[1, 2], [1, -1]]))
         edited = intervention.edit_logits(logits.clone(), rows)
         assert edited[0].tolist() == [0, 1, 2, 3, at_the_end]

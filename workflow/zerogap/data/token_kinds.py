@@ -2,7 +2,7 @@
 
 A token with several kinds of characters has the first kind that applies:
 
-- end: the end token;
+- end: an end token;
 - digit: it contains a digit ("4", " 20", "3rd");
 - space: nothing but white space, line breaks included, or nothing at all;
 - operator: nothing but signs of arithmetic and white space (" +", "=", ">>", "$");
@@ -10,7 +10,7 @@ A token with several kinds of characters has the first kind that applies:
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 
 from zerogap.io import parquet
@@ -22,7 +22,7 @@ _OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")
 
 
 def text_kind(text: str) -> str:
-    """Return the kind of a token that decodes to `text` and is not the end token."""
+    """Return the kind of a token that decodes to `text` and is not an end token."""
     if _DIGIT.search(text):
         return "digit"
     if not text.strip():
@@ -30,16 +30,18 @@ def text_kind(text: str) -> str:
     return "operator" if _OPERATOR.fullmatch(text) else "word"
 
 
-def token_kinds(decode: Callable[[list[int]], str], end_token: int) -> Callable[[int], str]:
+def token_kinds(
+    decode: Callable[[list[int]], str], end_tokens: Collection[int]
+) -> Callable[[int], str]:
     """Return a function from token ids to kinds, which decodes each token once.
 
     Args:
         decode: the tokenizer's, with special tokens kept.
-        end_token: id of the end token.
+        end_tokens: ids of the model's end tokens.
     """
 
     @cache
     def kind(token: int) -> str:
-        return "end" if token == end_token else text_kind(decode([token]))
+        return "end" if token in end_tokens else text_kind(decode([token]))
 
     return kind

@@ -4,7 +4,7 @@ Everything here is numpy on the host. The decoder holds the keys and values of t
 the same order; :meth:`Batch.append` returns the order that it must follow.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,13 @@ class Batch:
     Args:
         sampling: how responses are drawn.
         stops: automata of the stop strings.
-        end_token: token id that ends a response.
+        end_tokens: ids of the tokens that end a response.
     """
 
-    def __init__(self, sampling: SamplingParams, stops: StopStrings, end_token: int) -> None:
-        self._sampling, self._stops, self._end_token = sampling, stops, end_token
+    def __init__(
+        self, sampling: SamplingParams, stops: StopStrings, end_tokens: Sequence[int]
+    ) -> None:
+        self._sampling, self._stops, self._end_tokens = sampling, stops, np.array(end_tokens)
         no_rows, max_new_tokens = np.zeros(0, dtype=np.int64), sampling.max_new_tokens
         self._row_prompt, self._row_step = no_rows, no_rows  # (R,)
         self._row_tokens = np.zeros((0, max_new_tokens), dtype=np.int64)  # (R, T)
@@ -122,7 +124,8 @@ class Batch:
         states = self._stops.advance(self._stop_state[sample_row], tokens)
         if entropies is not None:
             self._entropies[np.arange(len(sample_row)), step] = entropies
-        ended, stopped = tokens == self._end_token, self._stops.reached(states)
+        ended = (tokens[:, None] == self._end_tokens).any(axis=1)
+        stopped = self._stops.reached(states)
         finished = ended | stopped | (step + 1 == self._sampling.max_new_tokens)
         for sample in finished.nonzero()[0]:
             reason = "eos" if ended[sample] else "stop" if stopped[sample] else "length"

@@ -29,6 +29,7 @@ from zerogap.engine.decoder import (
     to_device,
 )
 from zerogap.engine.drawing import NOT_A_NUMBER, draw, entropy, most_likely
+from zerogap.engine.generation_config import end_tokens
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.stop_strings import StopStrings
 from zerogap.errors import InputError
@@ -91,7 +92,7 @@ def sample(
         (index of the prompt, its responses in order of sample id), as questions finish.
 
     Raises:
-        InputError: the tokenizer has no end token, a stop string is empty or cannot occur, or
+        InputError: the model has no end token, a stop string is empty or cannot occur, or
             logits are NaN.
     """
     if indices is None:
@@ -165,12 +166,14 @@ def _decode(
 
     One turn: admit prompts, draw from the logits, append the tokens, compute the next logits.
     """
-    if tokenizer.eos_token_id is None:
+    ends = end_tokens(tokenizer, decoder.model.generation_config)
+    if not ends:
         raise InputError(
-            "the tokenizer has no end token (eos_token), so no response would ever end"
+            "the model has no end token, so no response would ever end; set the tokenizer's "
+            "eos_token"
         )
     num_samples = sampling.num_samples
-    batch = Batch(sampling, StopStrings(tokenizer, sampling.stop), tokenizer.eos_token_id)
+    batch = Batch(sampling, StopStrings(tokenizer, sampling.stop), ends)
     if sampling.batch_size == "auto":
         batch_size = auto_batch_size(decoder, prompts, sampling)
     else:  # a question's samples enter together

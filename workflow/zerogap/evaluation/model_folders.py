@@ -8,7 +8,7 @@ from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING
 from zerogap.data.plain_text import ends_in_thinking, has_thinking
-from zerogap.engine import loading
+from zerogap.engine import generation_config, loading
 from zerogap.errors import InputError, first_line
 from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
 
@@ -22,7 +22,8 @@ class ModelFolder:
     Attributes:
         name: the model as it was given.
         folder: where its files are.
-        tokenizer: its tokenizer, with an end token.
+        tokenizer: its tokenizer.
+        end_tokens: ids of the tokens that end a response, at least one.
         context_length: in tokens.
         thinking: what makes an extraction rule fit its chat template: "thinking/" if that has tags
             for thinking, "opened-thinking/" if prompts end in thinking, otherwise "".
@@ -31,6 +32,7 @@ class ModelFolder:
     name: str
     folder: Path
     tokenizer: PreTrainedTokenizerBase
+    end_tokens: list[int]
     context_length: int
     thinking: str = ""
 
@@ -73,6 +75,7 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
     try:
         config = AutoConfig.from_pretrained(folder)
         tokenizer = loading.load_tokenizer(folder)
+        generation = generation_config.read(folder)
     except Exception as error:  # many types, and the remedy is the same
         raise InputError(
             f"{name}: its configuration or tokenizer cannot be read ({first_line(error)}); save "
@@ -81,31 +84,34 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
     _check_chat_template(name, tokenizer, chat_template)
     thinking = ""
     if chat_template == "apply":
-        prompt, reply = _rendered_chat(name, tokenizer)
-        tokenizer.eos_token = _end_of_turn(tokenizer, reply) or tokenizer.eos_token
+        prompt = _rendered_prompt(name, tokenizer)
         if ends_in_thinking(prompt):
             thinking = OPENED_THINKING
         elif has_thinking(tokenizer.get_chat_template()):
             thinking = THINKING
-    if tokenizer.eos_token_id is None:
+    ends = generation_config.end_tokens(tokenizer, generation)
+    if not ends:
         raise InputError(
-            f"{name}: the tokenizer has no end token, so no response would ever end; set eos_token "
-            "in tokenizer_config.json"
+            f"{name}: the model has no end token, so no response would ever end; set eos_token in "
+            "tokenizer_config.json"
         )
-    return ModelFolder(name, folder, tokenizer, loading.context_length(config), thinking)
+    generation_config.note_ignored(generation, name)
+    return ModelFolder(name, folder, tokenizer, ends, loading.context_length(config), thinking)
 
 
-def _rendered_chat(name: str, tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
-    """A prompt in the chat template, and what the template writes after a reply to it.
+def _rendered_prompt(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
+    """A prompt in the chat template.
 
     Raises:
-        InputError: the template cannot be rendered, or leaves out the message.
+        InputError: the template cannot be rendered, also with a reply, or leaves out a message.
     """
     question, reply = "How many?", "reply"
     asked = [{"role": "user", "content": question}]
     replied = [*asked, {"role": "assistant", "content": reply}]
     try:
-        prompt = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        prompt: str = tokenizer.apply_chat_template(
+            asked, tokenize=False, add_generation_prompt=True
+        )
         chat = tokenizer.apply_chat_template(replied, tokenize=False)
     except Exception as error:  # a template may raise anything
         raise InputError(
@@ -118,17 +124,7 @@ def _rendered_chat(name: str, tokenizer: PreTrainedTokenizerBase) -> tuple[str, 
             f"{name}: its chat template leaves out messages that are plain texts; give the model a "
             "template for texts, not for lists of content parts, or choose --chat-template ignore"
         )
-    return prompt, chat.rpartition(reply)[2]
-
-
-def _end_of_turn(tokenizer: PreTrainedTokenizerBase, after_reply: str) -> str | None:
-    """The special token that ends a reply in the chat template; None if a reply ends with a text.
-
-    Some chat models end a reply with another token than the tokenizer's end token.
-    """
-    token_ids = tokenizer(after_reply.lstrip(), add_special_tokens=False)["input_ids"]
-    first = tokenizer.convert_ids_to_tokens(token_ids[:1])
-    return first[0] if first and first[0] in tokenizer.get_added_vocab() else None
+    return prompt
 
 
 def _check_chat_template(

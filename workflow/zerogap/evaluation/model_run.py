@@ -73,7 +73,7 @@ class ModelRun:
             question_set.template,
             as_chat=as_chat,
         )
-        self.inputs = JobInputs(model.tokenizer, question_set.questions, prompts)
+        self.inputs = JobInputs(model.tokenizer, question_set.questions, prompts, model.end_tokens)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -210,6 +210,7 @@ class ModelRun:
             "prompts": self.inputs.digest(),
             "extraction": extraction_identity(self.question_set.rule),
             "versions": versions(),
+            "end_tokens": self.inputs.end_tokens,
         }
 
     def _made_from(self, draws: Mapping[str, Any]) -> str:
@@ -221,6 +222,7 @@ class ModelRun:
                 "prompts": self.inputs.digest(),
                 "extraction": extraction_identity(self.question_set.rule),
                 "code": drawing_code(),
+                "end_tokens": self.inputs.end_tokens,
             }
         )
 

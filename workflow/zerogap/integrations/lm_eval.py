@@ -1,8 +1,10 @@
 """The model type `zerogap` of lm-evaluation-harness: its `hf` model under a strategy.
 
 Importing this module registers the type. Batching, chat templates and generation arguments are
-those of the harness; only what a strategy changes is added. Before the requests of a call are
-answered, each one's greedy trajectory is decoded once, whatever its `repeats` (docs/railcap.md).
+those of the harness; of the model's generation config only the end tokens have an effect, as
+everywhere in this package (:mod:`zerogap.engine.generation_config`). Only what a strategy changes
+is added. Before the requests of a call are answered, each one's greedy trajectory is decoded once,
+whatever its `repeats` (docs/railcap.md).
 """
 
 import inspect
@@ -19,8 +21,9 @@ from lm_eval.api.model import CacheHook
 from lm_eval.api.registry import register_model
 from lm_eval.models.huggingface import HFLM
 from torch import Tensor
-from transformers import LogitsProcessor, LogitsProcessorList
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
+from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
 from zerogap.engine.drawing import entropy
 from zerogap.errors import InputError
@@ -71,6 +74,10 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         if self.backend != "causal":
             raise InputError("zerogap: a strategy needs a causal language model; use --model hf")
         self._strategy = strategy
+        self._end_tokens = generation_config.end_tokens(
+            self.tokenizer, self.model.generation_config
+        )
+        generation_config.note_ignored(self.model.generation_config, self.model.name_or_path)
         self._generate_batch: BatchGenerator | None = None
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
@@ -97,11 +104,14 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         disable_tqdm: bool,
         generate_batch: "BatchGenerator | None",
     ) -> list[str]:
+        own = self.model.generation_config
+        self.model.generation_config = GenerationConfig(eos_token_id=self._end_tokens or None)
         self._generate_batch = generate_batch
         try:
             texts: list[str] = super().generate_until(requests, disable_tqdm)
         finally:
             self._generate_batch = None
+            self.model.generation_config = own
         return texts
 
     def _decode_trajectories(
@@ -125,6 +135,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
             entropies=[trajectory.entropy for trajectory in trajectories.values()],
             tokenizer=self.tokenizer,
+            end_tokens=self._end_tokens,
         )
         intervention = self._strategy.prepare(context)
         if intervention.wrap_decoder is not None:
@@ -184,9 +195,8 @@ class StrategyLM(HFLM):  # type: ignore[misc]
 
         A row that has ended continues until all rows of its batch have.
         """
-        ends = self.model.generation_config.eos_token_id
-        end_tokens = {self.eot_token_id, *([ends] if isinstance(ends, int) else ends or [])}
-        length = next((k for k, token in enumerate(tokens, 1) if token in end_tokens), len(tokens))
+        ends = (k for k, token in enumerate(tokens, 1) if token in self._end_tokens)
+        length = next(ends, len(tokens))
         return bisect_left(
             range(length),
             True,

@@ -12,7 +12,7 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.engine import loading, memory
+from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import atomic, parquet
@@ -64,7 +64,7 @@ def sample(
 
     Args:
         model: any `transformers` causal language model.
-        tokenizer: the model's tokenizer; it must have an end token.
+        tokenizer: the model's tokenizer.
         prompts: complete prompts. Their ids are the mapping's keys, or "0", "1", … in a sequence.
         num_samples: responses per prompt.
         strategy: for example `RailCap(n=4)`. The greedy trajectories that it needs are decoded
@@ -75,7 +75,7 @@ def sample(
         temperature: sampling temperature.
         top_p: nucleus sampling; 1 samples from all tokens.
         max_new_tokens: the longest response, in tokens.
-        stop: one or several strings that end a response, in addition to the tokenizer's end token.
+        stop: one or several strings that end a response, in addition to the model's end tokens.
         seed: seed of the draws.
         batch_invariant: see :class:`zerogap.engine.decoder.SamplingParams`.
         batch_size: samples decoded together; "auto" uses as many as fit into memory.
@@ -90,7 +90,7 @@ def sample(
 
     Raises:
         InputError: an argument is invalid, the gold answers belong to other prompts, a prompt
-            exceeds the model's context, the tokenizer has no end token, a stop string cannot occur,
+            exceeds the model's context, the model has no end token, a stop string cannot occur,
             the logits are NaN, `output` cannot be written, the strategy's parameters cannot be
             serialised (only with `output`), or another process is writing the same output.
     """
@@ -112,6 +112,7 @@ def sample(
     encoded = tokenizer(list(texts.values()))["input_ids"]
     tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
     check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
+    generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
     call = _Call(model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity())
     with _decoder_of(model) as decoder:
         trajectories = [] if strategy is None else call.decode_trajectories(decoder)
@@ -119,6 +120,7 @@ def sample(
             trajectories=[trajectory.token_ids for trajectory in trajectories],
             entropies=[trajectory.entropy for trajectory in trajectories],
             tokenizer=tokenizer,
+            end_tokens=call.end_tokens,
             base_model=None if base_model is None else Path(base_model),
             neurons=None if neurons is None else Path(neurons),
         )
@@ -146,6 +148,11 @@ class _Call:
     rule: ExtractionRule
     sampling: SamplingParams
     strategy: Strategy
+
+    @property
+    def end_tokens(self) -> list[int]:
+        """Ids of the tokens that end a response."""
+        return generation_config.end_tokens(self.tokenizer, self.model.generation_config)
 
     def decode_trajectories(self, decoder: Decoder) -> list[Response]:
         """Decode every prompt's greedy trajectory as the samples are decoded."""
@@ -193,6 +200,7 @@ class _Call:
             "prompts": value_digest([prompts, self.golds]),
             "trajectories": value_digest(context.trajectories),
             "tokenizer": tokenizer_identity(self.tokenizer),
+            "end_tokens": self.end_tokens,
             "model": model_identity(self.model),
         }
 

@@ -57,6 +57,7 @@ def job_settings(
         "code": _loaded_code(parameters),
         "models": [folder_digest(folder) for folder in folders],
         "prompts": inputs.digest(),
+        "end_tokens": inputs.end_tokens,
         "greedy": value_digest([context.trajectories, context.entropies]),
         "neurons": context.neurons and file_digest(context.neurons),
     }

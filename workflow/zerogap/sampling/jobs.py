@@ -248,7 +248,7 @@ def measure_recovery(
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
     context = inputs.context(greedy, None, None)
-    kind = token_kinds(inputs.tokenizer.decode, inputs.tokenizer.eos_token_id)
+    kind = token_kinds(inputs.tokenizer.decode, inputs.end_tokens)
     rows, prompts, golds = [], [], []
     for prompt, gold, trajectory in zip(
         inputs.prompts, inputs.questions.gold, context.trajectories, strict=True

@@ -11,12 +11,13 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
-from zerogap.engine import loading
+from zerogap.engine import generation_config, loading
 from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.strategies.base import Context
+from zerogap.strategies.filtering import without_end_token
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class JobInputs:
         tokenizer: the model's tokenizer.
         questions: the `questions` table.
         prompts: one per question, in the same order.
+        end_tokens: ids of the tokens that end a response.
     """
 
     tokenizer: PreTrainedTokenizerBase
     questions: pd.DataFrame
     prompts: list[Prompt]
+    end_tokens: list[int]
 
     @classmethod
     def read(
@@ -63,7 +66,9 @@ class JobInputs:
             sampling["max_new_tokens"],
             PromptTemplate.of(benchmark["prompt"]),
         )
-        return cls(tokenizer, table, prompts)
+        config = generation_config.read(model)
+        generation_config.note_ignored(config, model)
+        return cls(tokenizer, table, prompts, generation_config.end_tokens(tokenizer, config))
 
     def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> Context:
         """Return what a strategy may know of the model."""
@@ -75,6 +80,7 @@ class JobInputs:
             trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
             entropies=[list(map(float, entropy)) for entropy in table.entropy],
             tokenizer=self.tokenizer,
+            end_tokens=self.end_tokens,
             base_model=base_model,
             neurons=neurons,
         )
@@ -148,7 +154,7 @@ def response_texts(
 ) -> list[str]:
     """Return the text of every response, cut at the first stop string and stripped."""
     decoded = tokenizer.batch_decode(
-        [response.token_ids for response in responses],
+        [without_end_token(response.token_ids, response.finish_reason) for response in responses],
         skip_special_tokens=True,
         clean_up_tokenization_spaces=False,
     )

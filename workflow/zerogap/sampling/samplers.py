@@ -125,7 +125,9 @@ def opened_sampler(
     if engine == "vllm":
         arguments = vllm_sampler.request_arguments(strategy, context)
         with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
-            yield vllm_sampler.VLLMSampler(llm, prompts, tokenizer, sampling, arguments)
+            yield vllm_sampler.VLLMSampler(
+                llm, prompts, tokenizer, sampling, arguments, inputs.end_tokens
+            )
         return
     intervention = strategy.prepare(context)
     if intervention.filter_responses is not None:
@@ -161,7 +163,7 @@ def decode_trajectories(
         return trajectories, engine_identity(decoder.model)
     with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
         sampler = vllm_sampler.VLLMSampler(
-            llm, prompts, inputs.tokenizer, sampling, [None] * len(prompts)
+            llm, prompts, inputs.tokenizer, sampling, [None] * len(prompts), inputs.end_tokens
         )
         drawn = dict(sampler.draw(range(len(prompts)), sampler.batch_size()))
     net = loading.load(model, dtype)

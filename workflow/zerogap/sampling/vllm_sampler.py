@@ -36,6 +36,7 @@ class VLLMSampler:
         tokenizer: the model's tokenizer.
         sampling: how to draw; temperature 0 is greedy decoding.
         arguments: of every question's request (:func:`request_arguments`).
+        end_tokens: ids of the tokens that end a response.
     """
 
     llm: Any
@@ -43,6 +44,7 @@ class VLLMSampler:
     tokenizer: PreTrainedTokenizerBase
     sampling: SamplingParams
     arguments: Sequence[Arguments]
+    end_tokens: list[int]
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ class VLLMSampler:
             top_p=sampling.top_p,
             max_tokens=sampling.max_new_tokens,
             stop=sampling.stop,
+            stop_token_ids=self.end_tokens,
             seed=request_seed(sampling.seed, sampling.stream, self.prompts[index].question_id),
             extra_args=self.arguments[index],
         )
@@ -142,7 +145,7 @@ def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
         case Identity():
             return [None] * len(context.trajectories)
         case RailCap():
-            railcap = {"n": strategy.n, "suppression": strategy.suppression}
+            railcap = dataclasses.asdict(strategy)
             return [
                 {"railcap": {"trajectory": trajectory, **railcap}}
                 for trajectory in context.trajectories
@@ -168,8 +171,11 @@ def request_seed(seed: int, stream: str, question_id: str) -> int:
 
 
 def _response(output: Any) -> Response:
-    """One of vLLM's outputs; for an end token it gives the reason "stop" and no stop string."""
-    ended = output.finish_reason == "stop" and output.stop_reason is None
+    """One of vLLM's outputs; for an end token it gives the reason "stop" and no stop string.
+
+    The stop reason is then the token's id, or None for the tokenizer's own end token.
+    """
+    ended = output.finish_reason == "stop" and not isinstance(output.stop_reason, str)
     return Response(list(output.token_ids), "eos" if ended else output.finish_reason)
 
 

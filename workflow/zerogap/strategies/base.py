@@ -12,7 +12,7 @@ Identity has none of them. docs/extend.md shows how to write a strategy of your 
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,6 +42,7 @@ class Context:
         trajectories: the greedy trajectory of each prompt as token ids, end token included.
         entropies: the entropy (nats) of every step of each trajectory.
         tokenizer: the contaminated model's tokenizer.
+        end_tokens: ids of the tokens that end its responses.
         base_model: folder of the base model, for strategies that need it.
         neurons: the `neurons` Parquet file of this model and benchmark.
     """
@@ -49,6 +50,7 @@ class Context:
     trajectories: list[list[int]]
     entropies: list[list[float]]
     tokenizer: "PreTrainedTokenizerBase | None" = None
+    end_tokens: Sequence[int] = ()
     base_model: Path | None = None
     neurons: Path | None = None
 
