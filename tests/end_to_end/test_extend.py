@@ -22,7 +22,6 @@ strategies: { shortcut: null, lne_blocking: null }
 ablation:
   railcap_n3: null
   railcap_ban: null
-  railcap_first: null
   ted_unfiltered: null
   lne_blocking_nearest: null
 """

@@ -25,7 +25,7 @@ def test_every_profile_plans_the_whole_paper(profile):
     planned = jobs("--profile", profile)
     assert planned["train_lora"] == planned["merge_lora"] == planned["decode_greedy"] == 9
     # Three clean models with two batches, four sampled strategies per setting, the ablation once.
-    assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 6
+    assert planned["sample_responses"] == 3 * 2 + 6 * 4 + 7
     assert planned["filter_responses"] == 6 + 1
     assert planned["compute_metrics"] == planned["make_all_zero"] == planned["replay_rail"] == 6
     assert planned["compute_ablation_metrics"] == 1
@@ -63,7 +63,7 @@ def test_table_3_does_not_wait_for_the_ablation():
 
 def test_a_table_of_the_primary_setting_needs_that_setting_only():
     planned = jobs("table_ablation", *QUICK)
-    assert planned["sample_responses"] == 4 + 6 + 2
+    assert planned["sample_responses"] == 4 + 7 + 2
     assert planned["train_lora"] == 2
 
 
@@ -139,7 +139,7 @@ def test_independent_benchmarks_have_their_own_data_and_clean_models(tmp_path):
     assert planned["paraphrase_questions"] == 1
     # Two clean models, and a contaminated one per benchmark.
     assert planned["train_lora"] == 2 + 3
-    assert planned["sample_responses"] == 2 * 2 + 3 * 4 + 6
+    assert planned["sample_responses"] == 2 * 2 + 3 * 4 + 7
     assert planned["compute_metrics"] == 3
 
     process = snakemake("-n", "-p", "--forceall", "--cores", "1", *arguments)
@@ -160,8 +160,8 @@ def test_a_cell_can_be_split_into_shards(tmp_path):
     (tmp_path / "shards.yaml").write_text("sampling: { num_shards: 3 }")
     overlay = tmp_path / "shards.yaml"
     planned = jobs("table_ablation", "--profile", "slurm", "--configfile", overlay)
-    assert planned["sample_responses"] == 3 * (4 + 6 + 2)
-    assert planned["merge_shards"] == 4 + 6 + 2
+    assert planned["sample_responses"] == 3 * (4 + 7 + 2)
+    assert planned["merge_shards"] == 4 + 7 + 2
 
 
 SUBMITTED = {

@@ -56,10 +56,10 @@ def test_tokens_follow_from_the_protocol(paper):
     shots = config.benchmarks["gsm8k"].prompt.num_shots * (QUESTION + RESPONSE)
     examples = 660 * (shots + QUESTION + RESPONSE) + 1840 * INSTRUCTION
     assert sums(plan, "train_lora")["tokens"] == pytest.approx(3 * 5 * examples)
-    # Two batches; four strategies in two settings, the ablation's six in one; Shortcut runs two
+    # Two batches; four strategies in two settings, the ablation's seven in one; Shortcut runs two
     # models.
     cell = 1319 * 50 * RESPONSE
-    assert sums(plan, "sample_responses")["tokens"] == pytest.approx((2 + 14 + 2) * cell)
+    assert sums(plan, "sample_responses")["tokens"] == pytest.approx((2 + 15 + 2) * cell)
     assert sums(plan, "decode_greedy")["tokens"] == 3 * 1319 * RESPONSE
 
 
