@@ -178,7 +178,7 @@ def test_responses_under_another_strategy_of_the_same_name_are_not_taken(
 
 
 def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(model_run, "SAMPLES_PER_CHUNK", 2 * 4)
+    monkeypatch.setitem(model_run.SAMPLES_PER_CHUNK, "samples", 2 * 4)
     saved = []
     save = Journal.add
 

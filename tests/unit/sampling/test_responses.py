@@ -34,8 +34,8 @@ def test_a_response_that_runs_on_is_scored_by_its_first_answer(stop):
         " The answer is 5.\n\nQ: And 2 + 2?\nA: The answer is 4.",
     ]
     drawn = [Response(TOKENIZER(text)["input_ids"], "length") for text in texts]
-    rows = responses.sample_rows("a", "4", drawn, TOKENIZER, stop, extraction_rule("numeric"))
-    assert [(answer, correct) for *_, answer, _, correct, _, _ in rows] == [
+    rows = responses.scored_responses("a", "4", drawn, TOKENIZER, stop, extraction_rule("numeric"))
+    assert [(row["answer"], row["correct"]) for row in rows] == [
         ("4", True), ("4", True), ("5", False),
     ]  # fmt: skip
 
@@ -43,9 +43,8 @@ def test_a_response_that_runs_on_is_scored_by_its_first_answer(stop):
 def test_responses_are_cut_scored_and_counted():
     texts = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
     drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in texts]
-    rows = responses.sample_rows("a", "4", drawn, TOKENIZER, ["Q:"], extraction_rule("numeric"))
-    columns = ["question_id", "sample_id", "token_ids", "text", "answer", "extractor", "correct"]
-    table = pd.DataFrame(rows, columns=[*columns, "n_tokens", "finish_reason"])
+    rule = extraction_rule("numeric")
+    table = pd.DataFrame(responses.scored_responses("a", "4", drawn, TOKENIZER, ["Q:"], rule))
     assert table.text[0] == "So the answer is 4. The answer is 4."
     assert table.correct.tolist() == [True, False, False]
     assert table.answer.tolist()[:2] == ["4", "5"]

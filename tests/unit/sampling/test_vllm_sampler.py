@@ -40,8 +40,8 @@ def vllm(monkeypatch):
     return module
 
 
-def sampler(llm, arguments=(None,) * 3, sampling=SAMPLING):
-    return VLLMSampler(llm, PROMPTS, None, sampling, arguments, [8, END])
+def sampler(llm, arguments=(), sampling=SAMPLING):
+    return VLLMSampler(llm, PROMPTS, None, sampling, [8, END], arguments)
 
 
 def parsed(strategy, arguments):
@@ -122,7 +122,7 @@ def test_a_model_that_vllm_cannot_load_is_one_line(vllm):
 
 
 def test_identity_asks_for_nothing():
-    assert request_arguments(Identity(), CONTEXT) == [None, None, None]
+    assert request_arguments(Identity(), CONTEXT) == []
 
 
 def test_railcap_gives_every_request_its_trajectory():

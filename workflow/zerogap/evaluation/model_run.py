@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -17,24 +17,22 @@ from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import Journal, resumable_parts
+from zerogap.io.resume import resumable_parts
 from zerogap.precision import used_precision
-from zerogap.sampling.cell import Rows, decode_in_chunks, sample_questions
+from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import (
     drawing_code,
     extraction_identity,
     strategy_identity,
     versions,
 )
-from zerogap.sampling.progress import Progress
-from zerogap.sampling.responses import JobInputs, few_shot_prompts, greedy_rows
-from zerogap.sampling.samplers import EngineSampler, decode_greedily, engine_identity
+from zerogap.sampling.responses import JobInputs, few_shot_prompts
+from zerogap.sampling.samplers import EngineSampler, engine_identity
 from zerogap.strategies.base import Context, Intervention, Strategy
 
 # Responses that an interruption costs at most. The workflow's jobs have larger chunks, which are
 # faster; here somebody waits.
-SAMPLES_PER_CHUNK = 1_000
-GREEDY_QUESTIONS_PER_CHUNK = 50
+SAMPLES_PER_CHUNK = {"samples": 1_000, "greedy": 50}
 
 
 class ModelRun:
@@ -82,14 +80,10 @@ class ModelRun:
 
     def greedy(self, path: Path) -> pd.DataFrame:
         """Return the `greedy` table; decode what the file does not hold yet."""
-        draws: dict[str, Any] = {"sampling": dataclasses.asdict(self._greedy_params)}
-        if not self._is_made(path, draws):
-            decoder = self._decoder  # loaded before a progress bar appears
-            with resumable_parts(path, self._settings(draws)) as journal:
-                rows = self._greedy_rows(decoder, journal)
-                table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
-                parquet.write(path, table, "greedy", self._provenance(draws))
-        return parquet.read(path, "greedy")
+        sampling = SamplingParams(
+            temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
+        )
+        return self._table(path, "greedy", sampling, Intervention(), {}, {})
 
     def responses(
         self,
@@ -113,22 +107,66 @@ class ModelRun:
             InputError: the file holds responses under another strategy, of another version, or
                 with marks of another extraction rule.
         """
-        sampling = dataclasses.replace(self._sampling, stream=stream)
         draws = {
-            "sampling": dataclasses.asdict(sampling),
             "strategy": strategy_identity(strategy),
             "greedy": value_digest([context.trajectories, context.entropies]),
         }
-        if not self._is_made(path, draws):
-            settings = self._settings(draws) | {
-                "base_model": context.base_model and folder_digest(context.base_model),
-                "neurons": context.neurons and file_digest(context.neurons),
-            }
-            with resumable_parts(path, settings) as journal:
-                table = self._sample(path.stem, intervention, sampling, journal)
-                made_by = self._provenance(draws, strategy=repr(strategy))
-                parquet.write(path, table, "samples", made_by)
-        return parquet.read(path, "samples")
+        files = {
+            "base_model": context.base_model and folder_digest(context.base_model),
+            "neurons": context.neurons and file_digest(context.neurons),
+        }
+        sampling = dataclasses.replace(self._sampling, stream=stream)
+        return self._table(
+            path, "samples", sampling, intervention, draws, files, strategy=repr(strategy)
+        )
+
+    def _table(
+        self,
+        path: Path,
+        contract: Literal["greedy", "samples"],
+        sampling: SamplingParams,
+        intervention: Intervention,
+        draws: Mapping[str, Any],
+        files: Mapping[str, Any],
+        **metadata: Any,
+    ) -> pd.DataFrame:
+        """Return the table of a file; sample what the file does not hold yet."""
+        draws = {"sampling": dataclasses.asdict(sampling), **draws}
+        if self._is_made(path, draws):
+            return parquet.read(path, contract)
+        decoder, rule = self._decoder, self.question_set.rule
+        settings = {**self._settings(draws), **files}
+        with (
+            resumable_parts(path, settings) as journal,
+            intervention.applied_to(decoder) as changed,
+        ):
+            table = sample_questions(
+                EngineSampler(
+                    changed,
+                    self.inputs.prompts,
+                    self.inputs.tokenizer,
+                    sampling,
+                    intervention.edit_logits,
+                ),
+                list(self.question_set.questions.gold),
+                rule,
+                contract=contract,
+                journal=journal,
+                samples_per_chunk=SAMPLES_PER_CHUNK[contract],
+                label=path.stem,
+            )
+            made_by = provenance(
+                made_from=self._made_from(draws),
+                model=self.model.name,
+                benchmark=self.question_set.name,
+                sampling=draws["sampling"],
+                dtype=self.dtype,
+                extraction=rule.name,
+                **engine_identity(decoder.model),
+                **metadata,
+            )
+            parquet.write(path, table, contract, made_by)
+        return parquet.read(path, contract)
 
     def _is_made(self, path: Path, draws: Mapping[str, Any]) -> bool:
         """Whether the file exists.
@@ -149,91 +187,24 @@ class ModelRun:
     def _decoder(self) -> Decoder:
         return loading.decoder(self.model.load(self.dtype))
 
-    @property
-    def _greedy_params(self) -> SamplingParams:
-        return SamplingParams(
-            temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
-        )
-
-    def _greedy_rows(self, decoder: Decoder, journal: Journal) -> Rows:
-        prompts, params = self.inputs.prompts, self._greedy_params
-        golds = list(self.question_set.questions.gold)
-
-        def decode(chunk: range, _: int | None) -> tuple[Rows, int]:
-            part = slice(chunk.start, chunk.stop)
-            decoded, batch_size = decode_greedily(
-                decoder, prompts[part], self.inputs.tokenizer, params
-            )
-            for trajectory in decoded:
-                progress.advance([trajectory], batch_size)
-            rows = greedy_rows(
-                prompts[part],
-                golds[part],
-                decoded,
-                self.inputs.tokenizer,
-                params.stop,
-                self.question_set.rule,
-            )
-            return rows, batch_size
-
-        names = [prompt.question_id for prompt in prompts]
-        with Progress(len(prompts), "greedy") as progress:
-            return decode_in_chunks(names, GREEDY_QUESTIONS_PER_CHUNK, decode, journal, progress)
-
-    def _sample(
-        self, label: str, intervention: Intervention, sampling: SamplingParams, journal: Journal
-    ) -> pd.DataFrame:
-        with intervention.applied_to(self._decoder) as decoder:
-            sampler = EngineSampler(
-                decoder,
-                self.inputs.prompts,
-                self.inputs.tokenizer,
-                sampling,
-                intervention.edit_logits,
-            )
-            return sample_questions(
-                sampler,
-                list(self.question_set.questions.gold),
-                self.question_set.rule,
-                journal=journal,
-                samples_per_chunk=SAMPLES_PER_CHUNK,
-                label=label,
-            )
-
     def _settings(self, draws: Mapping[str, Any]) -> dict[str, Any]:
         """What a step depends on: an interrupted one is only resumed with the same settings."""
         return {
-            **draws,
-            "model": self.digest,
+            **self._decisive(draws),
             "precision": used_precision(self.dtype),
             "device": "cuda" if torch.cuda.is_available() else "cpu",
-            "prompts": self.inputs.digest(),
-            "extraction": extraction_identity(self.question_set.rule),
             "versions": versions(),
-            "end_tokens": self.inputs.end_tokens,
         }
 
     def _made_from(self, draws: Mapping[str, Any]) -> str:
         """A digest of what decides a finished file, up to rounding; any machine may read it."""
-        return value_digest(
-            {
-                **draws,
-                "model": self.digest,
-                "prompts": self.inputs.digest(),
-                "extraction": extraction_identity(self.question_set.rule),
-                "code": drawing_code(),
-                "end_tokens": self.inputs.end_tokens,
-            }
-        )
+        return value_digest({**self._decisive(draws), "code": drawing_code()})
 
-    def _provenance(self, draws: Mapping[str, Any], **metadata: Any) -> dict[str, Any]:
-        return provenance(
-            made_from=self._made_from(draws),
-            model=self.model.name,
-            benchmark=self.question_set.name,
-            sampling=draws["sampling"],
-            dtype=self.dtype,
-            extraction=self.question_set.rule.name,
-            **engine_identity(self._decoder.model),
-            **metadata,
-        )
+    def _decisive(self, draws: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **draws,
+            "model": self.digest,
+            "prompts": self.inputs.digest(),
+            "end_tokens": self.inputs.end_tokens,
+            "extraction": extraction_identity(self.question_set.rule),
+        }

@@ -5,8 +5,9 @@ job resumable. When a chunk runs out of memory it is sampled again with half the
 progress bar shows speed, batch size and memory.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -16,14 +17,10 @@ from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.io.resume import Journal
 from zerogap.sampling.progress import Progress
-from zerogap.sampling.responses import sample_rows
+from zerogap.sampling.responses import scored_responses
 from zerogap.sampling.samplers import Sampler
 
 SAMPLES_PER_CHUNK = 5_000
-
-Rows = list[tuple[Any, ...]]
-# (positions of a chunk's questions, batch size of the chunk before or None) → rows, batch size.
-DecodeChunk = Callable[[range, int | None], tuple[Rows, int]]
 
 
 def sample_questions(
@@ -31,6 +28,7 @@ def sample_questions(
     golds: Sequence[str | None],
     rule: ExtractionRule,
     *,
+    contract: Literal["samples", "greedy"] = "samples",
     journal: Journal | None = None,
     indices: Sequence[int] | None = None,
     samples_per_chunk: int | None = None,
@@ -42,6 +40,7 @@ def sample_questions(
         sampler: draws the responses to its prompts, one per question.
         golds: the gold answer of each prompt; None where it is not known.
         rule: extracts a response's answer and compares it with the gold answer.
+        contract: the table to make (:mod:`zerogap.io.parquet`); "greedy" at temperature 0 only.
         journal: where finished chunks are kept; without one an interrupted call starts over.
         indices: sample only these prompts (a shard), in this order.
         samples_per_chunk: how many responses are lost at most when a job is interrupted, but at
@@ -50,72 +49,52 @@ def sample_questions(
         label: what is sampled, shown in front of the progress bar.
 
     Returns:
-        The `samples` table (:mod:`zerogap.io.parquet`), by question and sample id.
+        The table, by question and sample id.
 
     Raises:
         InputError: see :func:`zerogap.engine.sampler.sample`; or the responses to one question
             alone do not fit into memory.
     """
-    sampling = sampler.sampling
+    sampling, columns = sampler.sampling, parquet.CONTRACTS[contract].names
     indices = range(len(sampler.prompts)) if indices is None else indices
-
-    def sample(chunk: Sequence[int], batch_size: int) -> Rows:
-        progress.mark()
-        rows = {}
-        # Questions finish in another order than they start in.
-        for index, responses in sampler.draw(chunk, batch_size):
-            name = sampler.prompts[index].question_id
-            rows[index] = sample_rows(
-                name, golds[index], responses, sampler.tokenizer, sampling.stop, rule
-            )
-            progress.advance(responses, batch_size)
-        return [row for index in chunk for row in rows[index]]
-
-    def sample_within_memory(positions: range, previous: int | None) -> tuple[Rows, int]:
-        chunk = [indices[position] for position in positions]
-        return memory.within_memory(
-            lambda batch_size: sample(chunk, batch_size),
-            sampling.resumed_batch_size(previous) or sampler.batch_size(),
-            num_samples=sampling.num_samples,
-            on_retry=progress.rewind,
-        )
-
     size = max(1, (samples_per_chunk or SAMPLES_PER_CHUNK) // sampling.num_samples)
-    names = [sampler.prompts[index].question_id for index in indices]
+    table: list[Sequence[Any]] = []
+    previous: int | None = None  # batch size; an earlier attempt may have run out of memory
     with Progress(len(indices), label) as progress:
-        rows = decode_in_chunks(names, size, sample_within_memory, journal, progress)
-    return pd.DataFrame(rows, columns=parquet.CONTRACTS["samples"].names)
 
+        def sample(chunk: Sequence[int], batch_size: int) -> list[Sequence[Any]]:
+            rows = {}
+            # Questions finish in another order than they start in.
+            for index, responses in sampler.draw(chunk, batch_size):
+                scored = scored_responses(
+                    sampler.prompts[index].question_id,
+                    golds[index],
+                    responses,
+                    sampler.tokenizer,
+                    sampling.stop,
+                    rule,
+                )
+                rows[index] = [[row[name] for name in columns] for row in scored]
+                progress.advance(responses, batch_size)
+            return [row for index in chunk for row in rows[index]]
 
-def decode_in_chunks(
-    question_ids: Sequence[str],
-    size: int,
-    decode: DecodeChunk,
-    journal: Journal | None,
-    progress: Progress,
-) -> Rows:
-    """Decode questions chunk by chunk; those that the journal holds are not decoded again.
-
-    Args:
-        question_ids: the questions.
-        size: questions per chunk.
-        decode: decodes a chunk. After an interruption it continues with the batch size of the last
-            chunk, since an earlier attempt may have reduced it when it ran out of memory.
-        journal: where finished chunks are kept, if anywhere.
-        progress: counts the questions that are skipped.
-    """
-    rows: Rows = []
-    batch_size: int | None = None
-    for start in range(0, len(question_ids), size):
-        names = list(question_ids[start : start + size])
-        key = value_digest(names)
-        kept = journal.get(key) if journal else None
-        if kept is None:
-            kept = decode(range(start, start + len(names)), batch_size)
-            if journal:
-                journal.add(key, kept)
-        else:
-            progress.skip(len(names))
-        chunk, batch_size = kept
-        rows += chunk
-    return rows
+        for start in range(0, len(indices), size):
+            chunk = indices[start : start + size]
+            key = value_digest([sampler.prompts[index].question_id for index in chunk])
+            kept = journal.get(key) if journal else None
+            if kept is None:
+                progress.mark()
+                batch_size = sampling.resumed_batch_size(previous) or sampler.batch_size()
+                kept = memory.within_memory(
+                    partial(sample, chunk),
+                    min(batch_size, len(chunk) * sampling.num_samples),
+                    num_samples=sampling.num_samples,
+                    on_retry=progress.rewind,
+                )
+                if journal:
+                    journal.add(key, kept)
+            else:
+                progress.skip(len(chunk))
+            rows, previous = kept
+            table += rows
+    return pd.DataFrame(table, columns=columns)

@@ -21,7 +21,8 @@ All of them raise InputError if an input is invalid; those that decode also if a
 model's context. The last line that a job prints says what it made.
 """
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,10 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import job_settings
-from zerogap.sampling.ranks import token_ranks
+from zerogap.sampling.ranks import step_entropies, token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
-from zerogap.sampling.responses import JobInputs, greedy_rows
-from zerogap.sampling.samplers import (
-    EngineSampler,
-    decode_trajectories,
-    engine_identity,
-    opened_sampler,
-)
+from zerogap.sampling.responses import JobInputs
+from zerogap.sampling.samplers import EngineSampler, Sampler, engine_identity, opened_sampler
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
@@ -66,17 +62,19 @@ def decode_greedy(
 ) -> None:
     """Write the `greedy` table: each question's greedy trajectory and the entropy of its steps."""
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    params = decoding_params(sampling, benchmark)
-    trajectories, identity = decode_trajectories(engine, model, sampling["dtype"], inputs, params)
-    rows = greedy_rows(
-        inputs.prompts,
-        list(inputs.questions.gold),
-        trajectories,
-        inputs.tokenizer,
-        params.stop,
-        extraction_rule(benchmark["extraction"]),
-    )
-    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["greedy"].names)
+    params, nothing = decoding_params(sampling, benchmark), base.Context([], [])
+    with opened_sampler(
+        engine, model, sampling["dtype"], inputs, params, Identity(), nothing
+    ) as sampler:
+        rule = extraction_rule(benchmark["extraction"])
+        table = sample_questions(sampler, list(inputs.questions.gold), rule, contract="greedy")
+        identity = sampler.identity
+    if engine == "vllm":  # it gives no entropies: one pass over each trajectory computes them
+        net = loading.load(model, sampling["dtype"])
+        table["entropy"] = [
+            step_entropies(net, prompt.token_ids, tokens)
+            for prompt, tokens in zip(inputs.prompts, table.token_ids, strict=True)
+        ]
     made_by = provenance(**metadata, sampling=recorded(sampling), **benchmark, **identity)
     parquet.write(output, table, "greedy", made_by)
     print(f"{len(table)} questions, {table.correct.mean():.3f} solved by the greedy response")
@@ -124,28 +122,16 @@ def sample_cell(
     }
     start, step = shard
     indices = range(start, len(inputs.questions), step)
-    with opened_sampler(
-        engine,
-        model,
-        sampling["dtype"],
-        inputs,
-        decoding_params(sampling, benchmark, seed=seed, stream=stream),
-        base.build(strategy),
-        context,
-    ) as sampler:
-        parameters |= sampler.identity
-        made_by = provenance(**parameters)
-        with resumable_parts(samples, job_settings(parameters, inputs, context, model)) as journal:
-            table = sample_questions(
-                sampler,
-                list(inputs.questions.gold),
-                extraction_rule(benchmark["extraction"]),
-                journal=journal,
-                indices=indices,
-            )
-            counts = solve_counts(table, inputs.questions.iloc[list(indices)])
-            parquet.write(samples, table, "samples", made_by)
-            parquet.write(solve, counts, "solve", made_by)
+    params = decoding_params(sampling, benchmark, seed=seed, stream=stream)
+    with (
+        opened_sampler(
+            engine, model, sampling["dtype"], inputs, params, base.build(strategy), context
+        ) as sampler,
+        _sampled(sampler, inputs, context, parameters, model, samples, indices) as (table, made_by),
+    ):
+        counts = solve_counts(table, inputs.questions.iloc[list(indices)])
+        parquet.write(samples, table, "samples", made_by)
+        parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
 
 
@@ -174,19 +160,14 @@ def screen_questions(
     }
     context = base.Context([], [])
     params = decoding_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
-    with opened_sampler(
-        "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
-    ) as sampler:
-        parameters |= sampler.identity
-        with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
-            table = sample_questions(
-                sampler,
-                list(inputs.questions.gold),
-                extraction_rule(benchmark["extraction"]),
-                journal=journal,
-            )
-            counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
-            parquet.write(output, counts, "counts", provenance(**parameters))
+    with (
+        opened_sampler(
+            "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
+        ) as sampler,
+        _sampled(sampler, inputs, context, parameters, model, output) as (table, made_by),
+    ):
+        counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
+        parquet.write(output, counts, "counts", made_by)
     solved = int((counts.n_correct > 0).sum())
     print(f"{solved} of {len(counts)} questions solved, {table.correct.mean():.3f} correct")
 
@@ -274,19 +255,48 @@ def measure_recovery(
         "sampling": recorded(sampling),
         "seed": seed,
         "stream": RECOVERY_STREAM,
-        **sampler.identity,
     }
-    with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
-        responses = sample_questions(
-            sampler,
-            golds,
-            extraction_rule(benchmark["extraction"]),
-            journal=journal,
-        )
+    with _sampled(sampler, inputs, context, parameters, model, output, golds=golds) as (
+        responses,
+        made_by,
+    ):
         columns = ["token_ids", "text", "correct"]
         table[columns] = responses[columns]
-        parquet.write(output, table, "recovery", provenance(**parameters))
+        parquet.write(output, table, "recovery", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
+
+
+@contextlib.contextmanager
+def _sampled(
+    sampler: Sampler,
+    inputs: JobInputs,
+    context: base.Context,
+    parameters: Mapping[str, Any],
+    model: Path,
+    output: Path,
+    indices: Sequence[int] | None = None,
+    golds: Sequence[str] | None = None,
+) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
+    """The scored responses of a job and their provenance; the block writes the job's tables.
+
+    An interrupted job resumes, in the block too.
+
+    Args:
+        sampler: of the job.
+        inputs: what it reads.
+        context: what the strategy may know.
+        parameters: what the tables record, besides the sampler's identity.
+        model: the model folder.
+        output: the job's first table.
+        indices: of the questions to sample; None for all.
+        golds: the gold answer of each of the sampler's prompts; None for those of the inputs.
+    """
+    parameters = {**parameters, **sampler.identity}
+    golds = list(inputs.questions.gold) if golds is None else golds
+    rule = extraction_rule(parameters["extraction"])
+    with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
+        table = sample_questions(sampler, golds, rule, journal=journal, indices=indices)
+        yield table, provenance(**parameters)
 
 
 def recorded(sampling: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """From questions to prompts, and from generated tokens to scored responses."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -161,49 +161,14 @@ def response_texts(
     return [_cut(text, stop).strip() for text in decoded]
 
 
-def greedy_rows(
-    prompts: Sequence[Prompt],
-    golds: Sequence[str | None],
-    trajectories: list[Response],
-    tokenizer: PreTrainedTokenizerBase,
-    stop: list[str],
-    rule: ExtractionRule,
-) -> list[tuple[Any, ...]]:
-    """Score each question's greedy trajectory.
-
-    Args:
-        prompts: the prompt of each question.
-        golds: its gold answer.
-        trajectories: its greedy response, with entropies.
-        tokenizer: the model's tokenizer.
-        stop: the strings that end a response.
-        rule: extracts the answer and compares it with the gold answer.
-
-    Returns:
-        One row per question, with the columns of the `greedy` table (:mod:`zerogap.io.parquet`).
-    """
-    texts = response_texts(trajectories, tokenizer, stop)
-    return [
-        (
-            prompt.question_id,
-            trajectory.token_ids,
-            text,
-            *rule.grade(text, gold),
-            trajectory.entropy,
-            trajectory.finish_reason,
-        )
-        for prompt, gold, trajectory, text in zip(prompts, golds, trajectories, texts, strict=True)
-    ]
-
-
-def sample_rows(
+def scored_responses(
     question_id: str,
     gold: str | None,
     responses: list[Response],
     tokenizer: PreTrainedTokenizerBase,
     stop: list[str],
     rule: ExtractionRule,
-) -> list[tuple[Any, ...]]:
+) -> list[dict[str, Any]]:
     """Score one question's responses.
 
     Args:
@@ -215,20 +180,20 @@ def sample_rows(
         rule: extracts the answer and compares it with the gold answer.
 
     Returns:
-        One row per response, with the columns of the `samples` table.
+        One row per response, with the columns of the `samples` and `greedy` tables.
     """
-    texts = response_texts(responses, tokenizer, stop)
     return [
-        (
-            question_id,
-            sample_id,
-            response.token_ids,
-            text,
-            *rule.grade(text, gold),
-            len(response.token_ids),
-            response.finish_reason,
+        {
+            "question_id": question_id,
+            "sample_id": sample_id,
+            "text": text,
+            "n_tokens": len(response.token_ids),
+            **vars(response),
+            **rule.grade(text, gold)._asdict(),
+        }
+        for sample_id, (response, text) in enumerate(
+            zip(responses, response_texts(responses, tokenizer, stop), strict=True)
         )
-        for sample_id, (response, text) in enumerate(zip(responses, texts, strict=True))
     ]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -15,48 +15,13 @@ from zerogap.engine.decoder import Decoder, Edit, Prompt, Response, SamplingPara
 from zerogap.engine.sampler import auto_batch_size, greedy, sample
 from zerogap.errors import InputError
 from zerogap.sampling import vllm_sampler
-from zerogap.sampling.ranks import step_entropies
 from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.base import Context, Strategy
 
 
-class Sampler(Protocol):
-    """Draws responses to prompts; the jobs do not know which engine that takes."""
-
-    @property
-    def prompts(self) -> list[Prompt]:
-        """The prompts of all questions."""
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The model's tokenizer."""
-
-    @property
-    def sampling(self) -> SamplingParams:
-        """How responses are drawn."""
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What the draws depend on besides model and settings: a resumed job must have the same."""
-
-    def batch_size(self) -> int:
-        """How many samples to draw together at first."""
-
-    def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Draw `sampling.num_samples` responses to each of some prompts.
-
-        Args:
-            indices: of the prompts.
-            batch_size: samples drawn together.
-
-        Yields:
-            (index of the prompt, its responses in order of sample id), in any order.
-        """
-
-
 @dataclass(frozen=True)
 class EngineSampler:
-    """Our own engine.
+    """Responses from our own engine.
 
     Attributes:
         decoder: the model to sample from, wrapped by the strategy if it wraps.
@@ -74,7 +39,7 @@ class EngineSampler:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The engine, and the device and precision, which decide the last bits of the logits."""
+        """What the draws depend on besides model and settings: a resumed job must have the same."""
         return engine_identity(self.decoder.model)
 
     def batch_size(self) -> int:
@@ -84,11 +49,25 @@ class EngineSampler:
         return self.sampling.batch_size
 
     def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Draw responses: see :class:`Sampler` and :func:`zerogap.engine.sampler.sample`."""
+        """Draw `sampling.num_samples` responses to each of some prompts.
+
+        Args:
+            indices: of the prompts.
+            batch_size: samples drawn together.
+
+        Yields:
+            (index of the prompt, its responses in order of sample id), in any order.
+
+        Raises:
+            InputError: see :func:`zerogap.engine.sampler.sample`.
+        """
         sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
         return sample(
             self.decoder, self.prompts, self.tokenizer, sampling, self.edit_logits, indices
         )
+
+
+Sampler = EngineSampler | vllm_sampler.VLLMSampler  # the jobs do not know which one they have
 
 
 def engine_identity(model: PreTrainedModel) -> dict[str, Any]:
@@ -126,7 +105,7 @@ def opened_sampler(
         arguments = vllm_sampler.request_arguments(strategy, context)
         with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
             yield vllm_sampler.VLLMSampler(
-                llm, prompts, tokenizer, sampling, arguments, inputs.end_tokens
+                llm, prompts, tokenizer, sampling, inputs.end_tokens, arguments
             )
         return
     intervention = strategy.prepare(context)
@@ -137,42 +116,6 @@ def opened_sampler(
         )
     with intervention.applied_to(loading.decoder(loading.load(model, dtype))) as decoder:
         yield EngineSampler(decoder, prompts, tokenizer, sampling, intervention.edit_logits)
-
-
-def decode_trajectories(
-    engine: str, model: Path, dtype: str, inputs: JobInputs, sampling: SamplingParams
-) -> tuple[list[Response], dict[str, Any]]:
-    """Each prompt's greedy trajectory with its entropies, and the identity of what decoded it.
-
-    vLLM gives no entropies. They are computed afterwards, from one pass over each trajectory.
-
-    Args:
-        engine: "zerogap" or "vllm".
-        model: a model folder.
-        dtype: "float32", "bfloat16", …
-        inputs: the prompts.
-        sampling: with temperature 0.
-
-    Raises:
-        InputError: the engine cannot be used, or does not run the model.
-    """
-    prompts = inputs.prompts
-    if engine != "vllm":
-        decoder = loading.decoder(loading.load(model, dtype))
-        trajectories, _ = decode_greedily(decoder, prompts, inputs.tokenizer, sampling)
-        return trajectories, engine_identity(decoder.model)
-    with vllm_sampler.started(model, dtype, prompts, sampling.max_new_tokens) as llm:
-        sampler = vllm_sampler.VLLMSampler(
-            llm, prompts, inputs.tokenizer, sampling, [None] * len(prompts), inputs.end_tokens
-        )
-        drawn = dict(sampler.draw(range(len(prompts)), sampler.batch_size()))
-    net = loading.load(model, dtype)
-    trajectories = []
-    for index, prompt in enumerate(prompts):
-        (response,) = drawn[index]
-        entropies = step_entropies(net, prompt.token_ids, response.token_ids)
-        trajectories.append(dataclasses.replace(response, entropy=entropies))
-    return trajectories, sampler.identity
 
 
 def decode_greedily(

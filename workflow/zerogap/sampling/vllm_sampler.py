@@ -23,7 +23,7 @@ from zerogap.strategies.railcap import RailCap
 _PROCESSORS = "zerogap.integrations.vllm.processors"
 _PROCESSORS_GROUP = "vllm.logits_processors"  # entry points
 
-Arguments = dict[str, Any] | None  # `extra_args` of a request
+Arguments = dict[str, Any]  # `extra_args` of a request
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class VLLMSampler:
         prompts: one per question.
         tokenizer: the model's tokenizer.
         sampling: how to draw; temperature 0 is greedy decoding.
-        arguments: of every question's request (:func:`request_arguments`).
         end_tokens: ids of the tokens that end a response.
+        arguments: of every question's request (:func:`request_arguments`).
     """
 
     llm: Any
     prompts: list[Prompt]
     tokenizer: PreTrainedTokenizerBase
     sampling: SamplingParams
-    arguments: Sequence[Arguments]
     end_tokens: list[int]
+    arguments: Sequence[Arguments]
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class VLLMSampler:
         return int(self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
 
     def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Draw responses: see :class:`zerogap.sampling.samplers.Sampler`.
+        """Draw responses: see :class:`zerogap.sampling.samplers.EngineSampler`.
 
         vLLM forms its own batches, whatever the batch size.
         """
@@ -80,7 +80,7 @@ class VLLMSampler:
             stop=sampling.stop,
             stop_token_ids=self.end_tokens,
             seed=request_seed(sampling.seed, sampling.stream, self.prompts[index].question_id),
-            extra_args=self.arguments[index],
+            extra_args=self.arguments[index] if self.arguments else None,
         )
 
 
@@ -132,7 +132,7 @@ def started(
 
 
 def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
-    """What every question's request tells vLLM about the strategy.
+    """What every question's request tells vLLM about the strategy; empty for nothing.
 
     Args:
         strategy: Identity, RailCap or LNE-blocking.
@@ -143,7 +143,7 @@ def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
     """
     match strategy:
         case Identity():
-            return [None] * len(context.trajectories)
+            return []
         case RailCap():
             railcap = dataclasses.asdict(strategy)
             return [
