@@ -96,16 +96,16 @@ def _rich_table(table: "Table", n_columns: int, n_with_interval: int) -> "rich.t
             grid.add_row(Text(section, style="italic"))
         cells = row.cells[:n_columns]
         if any(cell.is_number for cell in cells):
-            grid.add_row(Text(row.name), *_rich_cells(cells, table.decimals, n_with_interval))
+            grid.add_row(Text(row.name), *_rich_cells(table, cells, n_with_interval))
     return grid
 
 
-def _rich_cells(cells: "Sequence[Cell]", decimals: int, n_with_interval: int) -> list[Any]:
+def _rich_cells(table: "Table", cells: "Sequence[Cell]", n_with_interval: int) -> list[Any]:
     from rich.text import Text
 
     texts = []
     for k, cell in enumerate(cells):
-        interval = cell.format_interval(decimals) if k < n_with_interval else ""
-        number = (cell.format(decimals), "bold green" if cell.bold else "")
+        interval = cell.format_interval(table.decimals) if k < n_with_interval else ""
+        number = (table.text(table.columns[k], cell), "bold green" if cell.bold else "")
         texts.append(Text.assemble(number, (f"\n{interval}" if interval else "", "dim")))
     return texts

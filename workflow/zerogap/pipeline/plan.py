@@ -215,9 +215,9 @@ def plan_table(planned: pd.DataFrame, config: Config, retries: int = 2) -> Table
         caption=f"Estimated cost of the run “{config.run}”.",
         index_label="Jobs",
         columns=(
-            Column("jobs", "Jobs"),
+            Column("jobs", "Jobs", decimals=0),
             Column("million_tokens", "Million tokens"),
-            Column("tokens_per_second", "Tokens/s"),
+            Column("tokens_per_second", "Tokens/s", decimals=0),
             Column("rate", "Rate", align="l"),
             Column("gpu_hours", "GPU hours"),
             Column("longest_job", "Longest job (h)"),
@@ -225,15 +225,16 @@ def plan_table(planned: pd.DataFrame, config: Config, retries: int = 2) -> Table
         ),
         rows=tuple(rows),
         notes=tuple(notes),
+        decimals=2,
     )
 
 
 def _row(name: str, table: pd.DataFrame, bold: bool = False) -> Row:
     rates, sources = table.rate.dropna().unique(), sorted(set(table.source) - {""})
     cells = (
-        Cell(value=len(table), decimals=0),
+        Cell(len(table)),
         _cell(table.tokens.sum() / 1e6),
-        Cell(value=rates[0], decimals=0) if len(rates) == 1 else Cell(),
+        Cell(rates[0]) if len(rates) == 1 else Cell(),
         Cell(text=", ".join(sources)),
         _cell(table.hours.sum()),
         _cell(table.hours.max()),
@@ -243,4 +244,4 @@ def _row(name: str, table: pd.DataFrame, bold: bool = False) -> Row:
 
 
 def _cell(value: float) -> Cell:
-    return Cell(value=value, decimals=2) if value > 0 else Cell()
+    return Cell(value) if value > 0 else Cell()

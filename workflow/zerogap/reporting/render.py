@@ -32,7 +32,6 @@ class Cell:
         high: Upper end of the interval; NaN without one.
         text: What is shown if there is no number.
         bold: Whether to set the cell bold.
-        decimals: Decimals of this cell if they differ from the table's.
         mark: A symbol behind the number; a note of the table explains it.
     """
 
@@ -41,7 +40,6 @@ class Cell:
     high: float = math.nan
     text: str = ""
     bold: bool = False
-    decimals: int | None = None
     mark: str = ""
 
     @property
@@ -68,8 +66,7 @@ class Cell:
         """The number as printed, the text, or a dash."""
         if not self.is_number:
             return self.text or DASH
-        places = decimals if self.decimals is None else self.decimals
-        return format_number(self.value, places) + self.mark
+        return format_number(self.value, decimals) + self.mark
 
     def format_interval(self, decimals: int) -> str:
         """The interval as printed, "[0.12, 0.34]"; empty if there is none."""
@@ -87,12 +84,14 @@ class Column:
         title: Heading.
         group: Heading over several neighbouring columns.
         align: LaTeX alignment: r for numbers, l or a paragraph column for text.
+        decimals: Decimals of its numbers if they differ from the table's.
     """
 
     key: str
     title: str
     group: str = ""
     align: str = "r"
+    decimals: int | None = None
 
     @property
     def full_title(self) -> str:
@@ -154,6 +153,19 @@ class Table:
         width = len(self.columns) * (1 + self.intervals)
         return "small" if width <= 4 else "footnotesize" if width <= 7 else "tiny"
 
+    def text(self, column: Column, cell: Cell) -> str:
+        """A cell as printed, without its interval."""
+        return cell.format(self.decimals if column.decimals is None else column.decimals)
+
+    def texts(self, row: Row) -> list[str]:
+        """The cells of a row as Markdown and LaTeX print them."""
+        cells = list(zip(self.columns, row.cells, strict=True))
+        intervals = [c.format_interval(self.decimals) if self.intervals else "" for _, c in cells]
+        return [
+            f"{self.text(*cell)} {interval}".strip()
+            for cell, interval in zip(cells, intervals, strict=True)
+        ]
+
     @property
     def has_intervals(self) -> bool:
         """Whether any cell has an interval."""
@@ -208,8 +220,9 @@ def to_markdown(table: Table) -> str:
         if section:
             lines.append([f"*{section}*", *[""] * len(table.columns)])
         for row in rows:
-            cells = [_markdown_bold(_with_interval(cell, table), cell.bold) for cell in row.cells]
-            lines.append([_markdown_bold(row.name, row.bold), *cells])
+            texts = [row.name, *table.texts(row)]
+            bold = [row.bold, *(cell.bold for cell in row.cells)]
+            lines.append([f"**{t}**" if b else t for t, b in zip(texts, bold, strict=True)])
     header = [table.index_label, *(column.full_title for column in table.columns)]
     body = tabulate(
         [[cell.replace("|", "∣") for cell in line] for line in lines],
@@ -236,18 +249,13 @@ def to_latex(table: Table) -> str:
         environment="table*" if wide else "table",
         longtable=len(table.rows) > MAX_ROWS_PER_PAGE,
         caption=" ".join([table.caption, *table.notes]),
-        text=lambda cell: _with_interval(cell, table),
     )
 
 
 def to_html(table: Table, footer: str = "") -> str:
     """A self-contained page with a sortable table; intervals are small, under the numbers."""
-    return render_template(
-        "table.html.j2",
-        title=table.title or table.caption,
-        footer=footer,
-        table=table,
-    )
+    title = table.title or table.caption
+    return render_template("table.html.j2", title=title, footer=footer, table=table)
 
 
 def save(table: Table, prefix: str | Path, provenance: Mapping[str, Any]) -> None:
@@ -283,13 +291,3 @@ def format_number(value: float, decimals: int) -> str:
         return "∞" if value > 0 else "−∞"
     text = f"{value:,.{decimals}f}"
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
-
-
-def _with_interval(cell: Cell, table: Table) -> str:
-    text = cell.format(table.decimals)
-    interval = cell.format_interval(table.decimals) if table.intervals else ""
-    return f"{text} {interval}".strip()
-
-
-def _markdown_bold(text: str, bold: bool) -> str:
-    return f"**{text}**" if bold else text

@@ -10,13 +10,14 @@ from dataclasses import replace
 import pandas as pd
 
 from zerogap.published import as_metrics
-from zerogap.reporting.metric_table import Labels, MetricTable
-from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
+from zerogap.reporting.render import Cell, Column, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     Setting,
     bold_best,
-    metric_row,
+    metric_rows,
+    record_rows,
     setting_table,
     strategy_names,
 )
@@ -25,7 +26,7 @@ from zerogap.reporting.tables.rows import (
 def reversal(values: MetricTable, labels: Labels, setting: Setting) -> Table:
     """Table 1: G-AP and SA-PPG of the same responses."""
     order = ["identity", "lne_blocking", "shortcut", "ted", "railcap"]
-    names = strategy_names(values, labels, [setting], order) | NOISE_FLOOR
+    names = strategy_names(values, labels, [setting], order)
     titles = {"g_ap": "G-AP", "sa_ppg": "SA-PPG"}
     return bold_best(setting_table(values, labels, setting, names, titles))
 
@@ -33,26 +34,23 @@ def reversal(values: MetricTable, labels: Labels, setting: Setting) -> Table:
 def decomposition(values: MetricTable, labels: Labels, setting: Setting) -> Table:
     """Table 2: what cancels in G-APP, and what equal weights hide."""
     order = ["identity", "lne_blocking", "shortcut", "ted", "all_zero", "railcap"]
-    names = strategy_names(values, labels, [setting], order) | NOISE_FLOOR
-    titles = {
-        "delta_plus": "Δ⁺",
-        "delta_minus": "Δ⁻",
-        "g_app": "G-APP",
-        "a_ppg": "A-PPG",
-        "sa_ppg": "SA-PPG",
-    }
-    return setting_table(values, labels, setting, names, titles)
+    names = strategy_names(values, labels, [setting], order)
+    metrics = ("delta_plus", "delta_minus", "g_app", "a_ppg", "sa_ppg")
+    return setting_table(values, labels, setting, names, {m: METRICS[m] for m in metrics})
 
 
 def main(values: MetricTable, labels: Labels) -> Table:
     """Table 3: SA-PPG of every strategy in every setting."""
     settings = values.settings(labels)
     order = ["identity", "ted", "shortcut", "lne_blocking", "railcap"]
-    rows: list[Row] = []
-    names = strategy_names(values, labels, settings, order) | NOISE_FLOOR
-    for strategy, name in names.items():
-        cells = [values.get(*setting, strategy, "sa_ppg") for setting in settings]
-        rows += metric_row(strategy, name, cells)
+    names = strategy_names(values, labels, settings, order)
+    rows = metric_rows(
+        values,
+        (
+            ("", strategy, name, [(*setting, strategy, "sa_ppg") for setting in settings])
+            for strategy, name in names.items()
+        ),
+    )
     columns = tuple(
         Column(
             f"{benchmark}/{model}",
@@ -61,13 +59,7 @@ def main(values: MetricTable, labels: Labels) -> Table:
         )
         for model, benchmark in settings
     )
-    return bold_best(
-        Table(
-            index_label="Method",
-            columns=columns,
-            rows=tuple(rows),
-        )
-    )
+    return bold_best(Table(columns, rows, index_label="Method"))
 
 
 def ablation(values: MetricTable, labels: Labels, setting: Setting) -> Table:
@@ -90,29 +82,15 @@ def inline_numbers(numbers: pd.DataFrame) -> Table:
     Args:
         numbers: As `zerogap.analysis.inline_numbers` returns it.
     """
-    rows = [
-        Row(
-            row["key"],
-            row["quantity"],
-            (
-                Cell(row["value"], row["ci_low"], row["ci_high"]),
-                Cell(text=row["printed"]),
-                Cell(text=row["place"]),
-            ),
-        )
-        for row in numbers.to_dict("records")
-    ]
-    return Table(
-        index_label="Quantity",
-        columns=(
-            Column("value", "this run"),
-            Column("paper", "paper", align="l"),
-            Column("place", "section", align="l"),
-        ),
-        rows=tuple(rows),
-        decimals=3,
-        intervals=True,
+    columns = (
+        Column("value", "this run"),
+        Column("paper", "paper", align="l"),
+        Column("place", "section", align="l"),
     )
+    renamed = {"quantity": "name", "printed": "paper"}
+    renamed |= {f"ci_{end}": f"value_ci_{end}" for end in ("low", "high")}
+    rows = record_rows(numbers.rename(columns=renamed).to_dict("records"), columns)
+    return Table(columns, rows, index_label="Quantity", decimals=3, intervals=True)
 
 
 def main_vs_paper(values: MetricTable, labels: Labels, differences: Sequence[str]) -> Table:

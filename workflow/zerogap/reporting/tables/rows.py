@@ -1,11 +1,12 @@
 """Rows of tables, common to several of them."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.reporting.metric_table import Labels, MetricTable, ordered
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.strategies.registry import ALL_ZERO
 
@@ -13,7 +14,7 @@ from zerogap.strategies.registry import ALL_ZERO
 NOISE_FLOOR = {"clean_batch2": "Noise floor"}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
 NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
-Columns = tuple[Column, ...]
+Columns = Sequence[Column]
 Setting = tuple[str, str]  # (model, benchmark)
 BOLD_NOTE = (
     "Bold: the lowest value of the column, a point estimate; whether two strategies differ is in "
@@ -24,56 +25,90 @@ NOISE_FLOOR_NOTE = (
 )
 
 
-def columns_of(titles: Mapping[str, str]) -> Columns:
+def columns_of(titles: Mapping[str, str]) -> tuple[Column, ...]:
     """Columns of numbers from their keys and headings."""
     return tuple(Column(key, title) for key, title in titles.items())
 
 
-def metric_row(
-    key: str, name: str, cells: Sequence[Cell | None], section: str = ""
+def record_rows(records: Iterable[Mapping[Any, Any]], columns: Columns) -> tuple[Row, ...]:
+    """One row per record.
+
+    Args:
+        records: key, name and perhaps section and bold of each row, and by the columns' keys its
+            numbers, NaN or left out where there is none, or texts; the ends of an interval are
+            under ``<key>_ci_low`` and ``<key>_ci_high``.
+        columns: The columns.
+    """
+
+    def cell(record: Mapping[Any, Any], key: str) -> Cell:
+        value = record.get(key, math.nan)
+        if isinstance(value, str):
+            return Cell(text=value)
+        ends = (record.get(f"{key}_ci_{end}", math.nan) for end in ("low", "high"))
+        return Cell(value, *ends)
+
+    return tuple(
+        Row(
+            record["key"],
+            record["name"],
+            tuple(cell(record, column.key) for column in columns),
+            record.get("section", ""),
+            record.get("bold", False),
+        )
+        for record in records
+    )
+
+
+def metric_rows(
+    values: MetricTable, rows: Iterable[tuple[str, str, str, Sequence[tuple[str, ...]]]]
 ) -> tuple[Row, ...]:
-    """A row of metric values as a tuple of one; empty if all of them are missing."""
-    if all(cell is None for cell in cells):
-        return ()
-    return (Row(key, name, tuple(cell or Cell() for cell in cells), section),)
+    """Rows of metric values, without those that have none.
 
-
-def rows_by_setting(values: MetricTable, labels: Labels, columns: Columns) -> tuple[Row, ...]:
-    """One row per strategy and setting, each setting under its own heading."""
-    rows: list[Row] = []
-    for setting in values.settings(labels):
-        for strategy in ordered(values.strategies(*setting), labels.strategies):
-            cells = [values.get(*setting, strategy, column.key) for column in columns]
-            rows += metric_row(strategy, labels.strategy(strategy), cells, labels.setting(*setting))
-    return tuple(rows)
+    Args:
+        values: Metric values.
+        rows: Section, key, name, and for each cell the arguments of `MetricTable.get`.
+    """
+    found = (
+        (section, key, name, [values.get(*of_cell) for of_cell in keys])
+        for section, key, name, keys in rows
+    )
+    return tuple(
+        Row(key, name, tuple(cell or Cell() for cell in cells), section)
+        for section, key, name, cells in found
+        if any(cells)
+    )
 
 
 def strategy_names(
     values: MetricTable, labels: Labels, settings: Sequence[Setting], order: Sequence[str]
 ) -> dict[str, str]:
-    """The paper's strategies in the given order; others come before RailCap, the last one."""
+    """The rows of a table of the paper: its strategies in the given order, and the noise floor.
+
+    Strategies that the paper does not have come before RailCap, the last of `order`.
+    """
     strategies = dict.fromkeys(s for setting in settings for s in values.strategies(*setting))
-    listed = {*order, *NOT_STRATEGIES}
-    others = [strategy for strategy in strategies if strategy not in listed]
-    return {key: labels.strategy(key) for key in [*order[:-1], *others, order[-1]]}
+    others = [s for s in strategies if s not in (*order, *NOT_STRATEGIES)]
+    names = {key: labels.strategy(key) for key in [*order[:-1], *others, order[-1]]}
+    return names | NOISE_FLOOR
 
 
 def bold_best(table: Table) -> Table:
     """Set the lowest value of each column bold, as printed, and say what bold means."""
-    best: list[float | None] = []
+    best: list[float] = []
     beaten = []
     for k, column in enumerate(table.columns):
-        printed = _printed_values(table, k)
-        identity = printed.get("identity")
-        competing = [value for key, value in printed.items() if key not in NOT_COMPETING]
-        lowest = min(competing, default=None)
-        best.append(lowest)
-        if identity is not None and lowest is not None and identity < lowest:
+        printed = {row.key: round(row.cells[k].value, table.decimals) for row in table.rows}
+        numbers = {key: value for key, value in printed.items() if not math.isnan(value)}
+        best.append(min((v for key, v in numbers.items() if key not in NOT_COMPETING), default=0))
+        if numbers.get("identity", math.inf) < best[-1]:
             beaten.append(column.full_title)
-    rows = tuple(
-        replace(row, cells=tuple(_bold(row, k, best[k], table) for k in range(len(row.cells))))
-        for row in table.rows
-    )
+    rows = []
+    for row in table.rows:
+        cells = (
+            replace(cell, bold=round(cell.value, table.decimals) == lowest)
+            for cell, lowest in zip(row.cells, best, strict=True)
+        )
+        rows.append(row if row.key in NOT_COMPETING else replace(row, cells=tuple(cells)))
     notes = (*table.notes, BOLD_NOTE)
     if any(row.key in NOISE_FLOOR for row in table.rows):
         notes += (NOISE_FLOOR_NOTE,)
@@ -82,7 +117,7 @@ def bold_best(table: Table) -> Table:
             "Identity, the contaminated model without mitigation, has a lower value than every "
             f"strategy in: {', '.join(beaten)}.",
         )
-    return replace(table, rows=rows, notes=notes)
+    return replace(table, rows=tuple(rows), notes=notes)
 
 
 def difference_notes(columns: Columns, rows: Sequence[Row]) -> tuple[str, ...]:
@@ -92,18 +127,15 @@ def difference_notes(columns: Columns, rows: Sequence[Row]) -> tuple[str, ...]:
         for row in rows
         for column, cell in zip(columns, row.cells, strict=True)
     )
-    notes = []
-    if count > 1:
-        notes.append(
-            f"Each of the {count} differences has its own interval, so some of them exclude 0 by "
-            "chance."
-        )
-    if count:
-        notes.append(
-            "†: excludes 0 also when all pairs of strategies on the same questions are considered "
-            "together (max-T over the same bootstrap resamples)."
-        )
-    return tuple(notes)
+    several = (
+        f"Each of the {count} differences has its own interval, so some of them exclude 0 by "
+        "chance."
+    )
+    marked = (
+        "†: excludes 0 also when all pairs of strategies on the same questions are considered "
+        "together (max-T over the same bootstrap resamples)."
+    )
+    return ((several,) if count > 1 else ()) + ((marked,) if count else ())
 
 
 def setting_table(
@@ -131,21 +163,12 @@ def setting_table(
         raise InputError(
             f"setting {'/'.join(setting)}: no metric values; check primary_setting in the config"
         )
-    rows: list[Row] = []
-    for strategy, name in names.items():
-        cells = [values.get(*setting, strategy, metric) for metric in titles]
-        rows += metric_row(strategy, name, cells)
+    rows = metric_rows(
+        values,
+        (
+            ("", strategy, name, [(*setting, strategy, metric) for metric in titles])
+            for strategy, name in names.items()
+        ),
+    )
     note = f"Setting: {labels.setting(*setting)}."
-    return Table(columns_of(titles), tuple(rows), notes=(note,), **options)
-
-
-def _printed_values(table: Table, column: int) -> dict[str, float]:
-    """Row key to value, rounded as printed."""
-    cells = {row.key: row.cells[column] for row in table.rows}
-    return {key: round(c.value, table.decimals) for key, c in cells.items() if c.is_number}
-
-
-def _bold(row: Row, column: int, best: float | None, table: Table) -> Cell:
-    cell = row.cells[column]
-    is_best = round(cell.value, table.decimals) == best
-    return replace(cell, bold=is_best and row.key not in NOT_COMPETING)
+    return Table(columns_of(titles), rows, notes=(note,), **options)

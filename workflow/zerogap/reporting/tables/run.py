@@ -10,8 +10,8 @@ import pandas as pd
 from zerogap.analysis.diagnostics import ALL, CLEAN
 from zerogap.data.token_kinds import KINDS
 from zerogap.reporting.metric_table import Labels
-from zerogap.reporting.render import Cell, Column, Row, Table
-from zerogap.reporting.tables.rows import columns_of
+from zerogap.reporting.render import Cell, Column, Table
+from zerogap.reporting.tables.rows import record_rows
 
 JOB_COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
 # Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
@@ -30,16 +30,15 @@ JOBS = {
 _PER_RESPONSE = "Rail steps per response:"
 DIAGNOSTICS = {  # (measure, kind) → column
     ("rail_share", ALL): Column("rail_share", "Steps on the rail"),
-    ("rail_steps", ALL): Column("rail_steps", "all", _PER_RESPONSE),
-    **{("rail_steps", kind): Column(f"rail_{kind}", kind, _PER_RESPONSE) for kind in KINDS},
+    **{
+        ("rail_steps", kind): Column(key, kind, _PER_RESPONSE, decimals=1)
+        for kind, key in {ALL: "rail_steps", **{kind: f"rail_{kind}" for kind in KINDS}}.items()
+    },
     ("drawn", ALL): Column("drawn", "Rail token drawn"),
-    ("distinct", ALL): Column("distinct", "Distinct responses"),
+    ("distinct", ALL): Column("distinct", "Distinct responses", decimals=1),
     ("entropy", ALL): Column("entropy", "Entropy per greedy step"),
     ("recovery", ALL): Column("recovery", "Recovery rate"),
 }
-_DECIMALS = {"rail_steps": 1, "distinct": 1}
-
-_Cells = Mapping[Any, Any]  # (measure, kind) → value and the ends of its interval
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
         labels: Names to show.
     """
     columns = (
+        Column("verdict", "Verdict", align="l"),
         Column("clean_leaked", "clean", group="Solved, leaked"),
         Column("identity_leaked", "contaminated", group="Solved, leaked"),
         Column("clean_unleaked", "clean", group="Solved, unleaked"),
@@ -77,21 +77,15 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
         Column("excess", "Excess"),
         Column("share_verbatim", "Verbatim"),
     )
-    rows, notes = [], []
-    for row in checks.to_dict("records"):
-        setting = labels.setting(row["model"], row["benchmark"])
-        ends = [
-            [row.get(f"{c.key}_ci_{end}", math.nan) for end in ("low", "high")] for c in columns
-        ]
-        cells = [Cell(row[c.key], *interval) for c, interval in zip(columns, ends, strict=True)]
-        verdict = Cell(text=row["verdict"])
-        rows.append(Row(f"{row['model']}/{row['benchmark']}", setting, (verdict, *cells)))
-        notes.append(f"{setting}: {row['verdict']}. {row['text']}")
+    checks = checks.assign(
+        key=checks["model"] + "/" + checks["benchmark"],
+        name=list(map(labels.setting, checks["model"], checks["benchmark"])),
+    )
     return Table(
+        columns,
+        record_rows(checks.to_dict("records"), columns),
         index_label="Contaminated model",
-        columns=(Column("verdict", "Verdict", align="l"), *columns),
-        rows=tuple(rows),
-        notes=tuple(notes),
+        notes=tuple(checks["name"] + ": " + checks["verdict"] + ". " + checks["text"]),
         decimals=2,
     )
 
@@ -104,19 +98,17 @@ def extraction_agreement(agreements: Sequence[OwnerAgreement], labels: Labels) -
         labels: Names to show.
     """
     columns = _extraction_columns(agreements)
-    rows = []
-    for owner in agreements:
-        for strategy, fractions in owner.fractions.items():
-            cells = [Cell(fractions["responses"], decimals=0)]
-            cells += [Cell(fractions.get(column.key, math.nan)) for column in columns[1:]]
-            section = owner.label if len(agreements) > 1 else ""
-            rows.append(Row(strategy, labels.strategy(strategy), tuple(cells), section))
-    return Table(
-        index_label="Strategy",
-        columns=columns,
-        rows=tuple(rows),
-        decimals=3,
-    )
+    records = [
+        {
+            "key": strategy,
+            "name": labels.strategy(strategy),
+            "section": owner.label if len(agreements) > 1 else "",
+            **fractions,
+        }
+        for owner in agreements
+        for strategy, fractions in owner.fractions.items()
+    ]
+    return Table(columns, record_rows(records, columns), index_label="Strategy", decimals=3)
 
 
 def _extraction_columns(agreements: Sequence[OwnerAgreement]) -> tuple[Column, ...]:
@@ -127,7 +119,7 @@ def _extraction_columns(agreements: Sequence[OwnerAgreement]) -> tuple[Column, .
     keys = dict.fromkeys(
         key for owner in agreements for fractions in owner.fractions.values() for key in fractions
     )
-    columns = [Column("responses", "Responses")]
+    columns = [Column("responses", "Responses", decimals=0)]
     for kind, group in groups.items():
         for key in keys:
             key_kind, _, rule = key.partition(" ")
@@ -144,99 +136,87 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
             timing. The preparation of a base has no benchmark ("").
         labels: Names to show.
     """
+    columns = (
+        Column("responses", "Responses", decimals=0),
+        Column("tokens", "Tokens", decimals=0),
+        Column("tokens_per_response", "Tokens per response", decimals=1),
+        Column("seconds", "Seconds", decimals=1),
+        Column("tokens_per_second", "Tokens/s", decimals=0),
+    )
     kinds = jobs["job"].where(jobs["job"].isin(list(JOBS)), "samples").map(JOBS)
-    rows = []
-    for key, group in jobs.groupby(["model", "benchmark", "job"], sort=False):
-        model, benchmark, job = map(str, key)
+    records = []
+    for place, group in jobs.groupby(["model", "benchmark", "job"], sort=False):
+        model, benchmark, job = map(str, place)
         section = labels.setting(model, benchmark) if benchmark else labels.models[model]
         name = JOBS.get(job) or labels.strategy(job)
-        rows.append(Row(f"{model}/{benchmark}/{job}", name, _totals(group), section))
+        records.append(_totals(group, f"{model}/{benchmark}/{job}", name, section))
     for kind in JOBS.values():
         group = jobs[kinds == kind]
         if len(group):
-            rows.append(Row(kind.lower(), f"{kind} ({len(group)})", _totals(group), "Total"))
-    rows.append(Row("all", f"All ({len(jobs)})", _totals(jobs), "Total", bold=True))
+            records.append(_totals(group, kind.lower(), f"{kind} ({len(group)})", "Total"))
+    records.append(_totals(jobs, "all", f"All ({len(jobs)})", "Total") | {"bold": True})
     untimed = int(jobs["seconds"].isna().sum())
     note = f"{untimed} job(s) have no timing; the totals leave out their seconds."
-    return Table(
-        index_label="Job",
-        columns=columns_of(
-            {
-                "responses": "Responses",
-                "tokens": "Tokens",
-                "tokens_per_response": "Tokens per response",
-                "seconds": "Seconds",
-                "tokens_per_second": "Tokens/s",
-            }
-        ),
-        rows=tuple(rows),
-        notes=(note,) if untimed else (),
-    )
+    rows, notes = record_rows(records, columns), (note,) if untimed else ()
+    return Table(columns, rows, index_label="Job", notes=notes)
 
 
-def _totals(jobs: pd.DataFrame) -> tuple[Cell, ...]:
+def _totals(jobs: pd.DataFrame, key: str, name: str, section: str) -> dict[str, Any]:
     """Sums over jobs; tokens per second only from jobs with known tokens and seconds."""
     responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
     timed = jobs.dropna(subset=["tokens", "seconds"])
-    speed = timed["tokens"].sum() / timed["seconds"].sum() if len(timed) else float("nan")
-    return (
-        Cell(responses, decimals=0),
-        Cell(tokens, decimals=0),
-        Cell(tokens / responses, decimals=1),
-        Cell(seconds, decimals=1),
-        Cell(speed, decimals=0),
-    )
+    return {
+        "key": key,
+        "name": name,
+        "section": section,
+        "responses": responses,
+        "tokens": tokens,
+        "tokens_per_response": tokens / responses,
+        "seconds": seconds,
+        "tokens_per_second": timed["tokens"].sum() / timed["seconds"].sum()
+        if len(timed)
+        else math.nan,
+    }
 
 
 def diagnostics(values: pd.DataFrame, labels: Labels) -> Table:
     """One row per set of responses and subset, each setting under its own heading.
 
     Args:
-        values: Columns model and benchmark, and those of
-            :func:`zerogap.analysis.diagnostics.diagnostics`.
+        values: As :func:`zerogap.analysis.diagnostics.diagnostics` returns it, of all settings.
         labels: Names to show.
     """
-    rows, notes = [], []
-    for key, setting in values.groupby(["model", "benchmark"], sort=False):
-        section = labels.setting(*map(str, key))
+    records, notes = [], []
+    for place, setting in values.groupby(["model", "benchmark"], sort=False):
+        section = labels.setting(*map(str, place))
         for group, table in setting.groupby(["responses", "subset"], sort=False):
             responses, subset = map(str, group)
-            cells = _by_column(table)
             name = labels.strategy(responses)
-            rows.append(
-                Row(
-                    f"{responses}@{subset}",
-                    name if responses == CLEAN else f"{name}, {subset}",
-                    tuple(_measure(cells, *column) for column in DIAGNOSTICS),
-                    section,
-                )
-            )
-        clean = _by_column(setting[setting["responses"] == CLEAN])
-        notes.append(f"Recovery rate of {section}: {_recovery(clean)}.")
+            record = {
+                "key": f"{responses}@{subset}",
+                "name": name if responses == CLEAN else f"{name}, {subset}",
+                "section": section,
+            }
+            for row in table.to_dict("records"):
+                if column := DIAGNOSTICS.get((row["measure"], row["kind"])):
+                    ends = {f"{column.key}_{end}": row[end] for end in ("ci_low", "ci_high")}
+                    record |= {column.key: row["value"], **ends}
+            records.append(record)
+        recovery = setting[setting["measure"] == "recovery"].to_dict("records")
+        notes.append(f"Recovery rate of {section}: {_recovery(recovery)}.")
+    columns = tuple(DIAGNOSTICS.values())
     return Table(
+        columns,
+        record_rows(records, columns),
         index_label="Responses",
-        columns=tuple(DIAGNOSTICS.values()),
-        rows=tuple(rows),
         notes=tuple(notes),
         decimals=2,
     )
 
 
-def _by_column(rows: pd.DataFrame) -> _Cells:
-    values = rows.set_index(["measure", "kind"])[["value", "ci_low", "ci_high"]]
-    return {key: tuple(ends) for key, *ends in values.itertuples()}
-
-
-def _measure(cells: _Cells, measure: str, kind: str) -> Cell:
-    value, low, high = cells.get((measure, kind), (math.nan, math.nan, math.nan))
-    return Cell(value, low, high, decimals=_DECIMALS.get(measure))
-
-
-def _recovery(cells: _Cells) -> str:
+def _recovery(rates: Sequence[Mapping[Any, Any]]) -> str:
     """The recovery rate with its interval, and by kind of the token that was replaced."""
-    overall, *by_kind = (_measure(cells, "recovery", kind) for kind in (ALL, *KINDS))
-    listed = ", ".join(
-        f"{kind} {cell.format(2)}" for kind, cell in zip(KINDS, by_kind, strict=True)
-    )
-    rate = f"{overall.format(2)} {overall.format_interval(2)}".strip()
+    cells = {rate["kind"]: Cell(rate["value"], rate["ci_low"], rate["ci_high"]) for rate in rates}
+    listed = ", ".join(f"{kind} {cells[kind].format(2)}" for kind in KINDS)
+    rate = f"{cells[ALL].format(2)} {cells[ALL].format_interval(2)}".strip()
     return f"{rate}; by kind of the token replaced: {listed}"

@@ -3,13 +3,12 @@
 from itertools import combinations
 
 from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable, ordered
-from zerogap.reporting.render import Row, Table
+from zerogap.reporting.render import Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     columns_of,
     difference_notes,
-    metric_row,
-    rows_by_setting,
+    metric_rows,
 )
 
 
@@ -26,35 +25,46 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
             "share_empty": "No samples",
         }
     )
-    rows = rows_by_setting(values, labels, columns)
-    return Table(
-        columns=columns,
-        rows=rows,
-        notes=difference_notes(columns, rows),
-        decimals=3,
-        intervals=True,
+    rows = metric_rows(
+        values,
+        (
+            (
+                labels.setting(*setting),
+                strategy,
+                labels.strategy(strategy),
+                [(*setting, strategy, column.key) for column in columns],
+            )
+            for setting in values.settings(labels)
+            for strategy in ordered(values.strategies(*setting), labels.strategies)
+        ),
     )
+    notes = difference_notes(columns, rows)
+    return Table(columns, rows, notes=notes, decimals=3, intervals=True)
 
 
 def pairs(values: MetricTable, labels: Labels) -> Table:
     """Differences in SA-PPG between all pairs of strategies, with both kinds of intervals."""
-    rows: list[Row] = []
-    for setting in values.settings(labels):
-        compared = [s for s in values.strategies(*setting) if s not in ("clean", *NOISE_FLOOR)]
-        for first, second in combinations(ordered(compared, labels.strategies), 2):
-            cells = [
-                values.get(*setting, first, f"sa_ppg_{kind}_{second}") for kind in ("vs", "maxt_vs")
-            ]
-            rows += metric_row(
+    titles = {"vs": "This pair alone", "maxt_vs": "Among all pairs"}
+    rows = metric_rows(
+        values,
+        (
+            (
+                labels.setting(*setting),
                 f"{first}-{second}",
                 f"{labels.strategy(first)} − {labels.strategy(second)}",
-                cells,
-                labels.setting(*setting),
+                [(*setting, first, f"sa_ppg_{kind}_{second}") for kind in titles],
             )
+            for setting in values.settings(labels)
+            for first, second in combinations(
+                ordered(values.strategies(*setting), labels.strategies), 2
+            )
+            if not {first, second} & {"clean", *NOISE_FLOOR}
+        ),
+    )
     return Table(
+        columns_of(titles),
+        rows,
         index_label="Pair",
-        columns=columns_of({"vs": "This pair alone", "maxt_vs": "Among all pairs"}),
-        rows=tuple(rows),
         notes=("†: the interval among all pairs excludes 0.",),
         decimals=3,
         intervals=True,
@@ -63,19 +73,18 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
     """Leaked and unleaked questions separately, one row each per strategy."""
-    rows: list[Row] = []
-    for setting in values.settings(labels):
-        for strategy in ordered(values.strategies(*setting), labels.strategies):
-            for subset in SUBSETS:
-                cells = [values.get(*setting, strategy, metric, subset) for metric in METRICS]
-                rows += metric_row(
-                    f"{strategy}@{subset}",
-                    f"{labels.strategy(strategy)}, {subset}",
-                    cells,
-                    labels.setting(*setting),
-                )
-    return Table(
-        columns=columns_of(METRICS),
-        rows=tuple(rows),
-        decimals=3,
+    rows = metric_rows(
+        values,
+        (
+            (
+                labels.setting(*setting),
+                f"{strategy}@{subset}",
+                f"{labels.strategy(strategy)}, {subset}",
+                [(*setting, strategy, metric, subset) for metric in METRICS],
+            )
+            for setting in values.settings(labels)
+            for strategy in ordered(values.strategies(*setting), labels.strategies)
+            for subset in SUBSETS
+        ),
     )
+    return Table(columns_of(METRICS), rows, decimals=3)
