@@ -25,6 +25,7 @@ STRATEGIES = {
     "railcap_n5": (0.75, 0.12),
     "railcap_n7": (0.7, 0.1),
     "railcap_ban": (0.9, 0.3),
+    "railcap_first": (0.78, 0.12),
     "ted_unfiltered": (0.05, 0.0),
     "lne_blocking_nearest": (0.65, 0.4),
 }
