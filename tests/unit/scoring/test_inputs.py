@@ -9,7 +9,7 @@ from helpers import shared_data
 from helpers.response_files import comma_separated, json_lines, record, text
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.scoring.inputs import PARALLEL_BYTES, leaked_questions, load, load_all
+from zerogap.scoring.inputs import leaked_questions, load
 from zerogap.strategies.filtering import DROPPED
 
 # (question, correctness of its responses in order)
@@ -450,35 +450,3 @@ def test_a_table_without_commas_is_rejected_with_the_separator_to_use(tmp_path, 
     table = f"question_id{separator}correct\n1{separator}0\n"
     with pytest.raises(InputError, match="separate the columns by commas"):
         load(text(tmp_path / "responses.csv", table))
-
-
-@pytest.fixture
-def large_files(tmp_path, monkeypatch):
-    """Two files that are read in processes, with a rule of the user's own next to them."""
-    (tmp_path / "own_rule.py").write_text("def last_word(text):\n    return text.split()[-1]\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    padding = "x" * (PARALLEL_BYTES // 8)
-    return {
-        name: json_lines(
-            tmp_path / f"{name}.jsonl",
-            [row | {"padding": padding} for row in with_texts({"a": [True] * 4, name: [False]})],
-        )
-        for name in ("b", "c")
-    }
-
-
-def test_large_files_are_read_in_processes_like_one_by_one(large_files):
-    found = load_all(large_files, extraction="own_rule:last_word", list_disagreements=True)
-    assert list(found) == ["b", "c"]
-    for name, path in large_files.items():
-        expected = load(path, extraction="own_rule:last_word", list_disagreements=True)
-        pd.testing.assert_frame_equal(found[name].counts, expected.counts)
-        assert (found[name].path, found[name].notes) == (path, expected.notes)
-        assert found[name].disagreements == expected.disagreements
-
-
-def test_the_first_invalid_one_of_large_files_is_the_error(large_files):
-    for path in large_files.values():
-        path.write_text(path.read_text() + '{"question_id": "a"}\n')
-    with pytest.raises(InputError, match=r"b.jsonl, line 6"):
-        load_all(large_files)

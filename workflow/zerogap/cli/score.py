@@ -164,9 +164,11 @@ def _load(
     """
     from zerogap.scoring import inputs
 
-    files = inputs.load_all(
-        paths, filter_name, extraction, list_disagreements=disagreements is not None
-    )
+    listed = disagreements is not None
+    files = {
+        name: inputs.load(path, filter_name, extraction, list_disagreements=listed)
+        for name, path in paths.items()
+    }
     if filter_name and all(file.kind != inputs.LM_EVAL for file in files.values()):
         raise InputError("--filter: none of the files is an lm_eval log; omit the option")
     # Of each file whose responses were scored here.

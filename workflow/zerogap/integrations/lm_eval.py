@@ -37,7 +37,8 @@ LENGTH_ARGUMENTS = ("until", "max_gen_toks", "max_new_tokens", "max_tokens")
 
 # What decides a trajectory: the prompt's tokens, the stop strings and the number of new tokens.
 PromptKey = tuple[tuple[int, ...], tuple[str, ...], int]
-# (generate a batch, its prompts, their padded length, stop strings) → prompts and responses (R, L).
+# (generate a batch under an edit, its prompts, their padded length, stop strings) → prompts and
+# responses (R, L).
 BatchGenerator = Callable[[Callable[..., Tensor], list[PromptKey], int, list[str]], Tensor]
 
 
@@ -92,8 +93,14 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         intervention = self._prepare(trajectories)
         edit = intervention.edit_logits
         indices = {prompt: index for index, prompt in enumerate(trajectories)}
-        generate_batch = partial(_edited_batch, edit, indices) if edit is not None else None
-        texts = self._generate(requests, disable_tqdm, generate_batch)
+
+        def generate_edited(
+            generate: Callable[..., Tensor], prompts: list[PromptKey], *_: Any
+        ) -> Tensor:
+            questions = torch.tensor([indices[prompt] for prompt in prompts])
+            return generate(edit, questions)
+
+        texts = self._generate(requests, disable_tqdm, generate_edited if edit else None)
         if intervention.filter_responses is None:
             return texts
         return self._replace_dropped(requests, texts, greedy_texts, intervention.filter_responses)
@@ -155,7 +162,8 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         **arguments: Any,
     ) -> Tensor:
         """Generate for a batch of prompts (R, L), padded on the left, as `hf` does."""
-        generate: Callable[..., Tensor] = partial(
+        length = context.shape[1]
+        own: Callable[..., Tensor] = partial(
             super()._model_generate,
             context,
             max_length,
@@ -164,13 +172,17 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             **arguments,
         )
         if self._generate_batch is None:
-            return generate()
-        end = tuple(stop), max_length - context.shape[1]
+            return own()
+
+        def generate(edit: Edit, questions: Tensor) -> Tensor:
+            return own(logits_processor=LogitsProcessorList([EditLogits(edit, questions, length)]))
+
+        end = tuple(stop), max_length - length
         prompts = [
             (tuple(tokens[mask.bool()].tolist()), *end)
             for tokens, mask in zip(context.cpu(), attention_mask.cpu(), strict=True)
         ]
-        return self._generate_batch(generate, prompts, context.shape[1], stop)
+        return self._generate_batch(generate, prompts, length, stop)
 
     def _recorded_batch(
         self,
@@ -181,9 +193,14 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         stop: list[str],
     ) -> Tensor:
         """Generate greedily, and add the trajectories of a batch."""
-        recorder = RecordEntropy()
-        output = generate(logits_processor=LogitsProcessorList([recorder]))
-        entropies = torch.stack(recorder.entropies, dim=1).tolist()
+        recorded: list[Tensor] = []  # (R,) per step
+
+        def record(logits: Tensor, _: Rows) -> Tensor:
+            recorded.append(entropy(logits).cpu())
+            return logits
+
+        output = generate(record, torch.arange(len(prompts)))
+        entropies = torch.stack(recorded, dim=1).tolist()
         generated = output[:, prompt_length:].tolist()
         for prompt, tokens, steps in zip(prompts, generated, entropies, strict=True):
             end = self._end(tokens, stop)
@@ -256,32 +273,6 @@ class EditLogits(LogitsProcessor):  # type: ignore[misc]
         questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
         steps = torch.full_like(questions, tokens.shape[1])
         return self._edit(scores, Rows(questions, steps, tokens))
-
-
-class RecordEntropy(LogitsProcessor):  # type: ignore[misc]
-    """Records the entropy (R,) in nats of every step, and changes nothing."""
-
-    def __init__(self) -> None:
-        self.entropies: list[Tensor] = []
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Record the entropy of the logits (R, V)."""
-        self.entropies.append(entropy(scores).cpu())
-        return scores
-
-
-def _edited_batch(
-    edit: Edit,
-    indices: dict[PromptKey, int],
-    generate: Callable[..., Tensor],
-    prompts: list[PromptKey],
-    prompt_length: int,
-    stop: list[str],
-) -> Tensor:
-    """Generate with a strategy's change to the logits."""
-    questions = torch.tensor([indices[prompt] for prompt in prompts])
-    editor = EditLogits(edit, questions, prompt_length)
-    return generate(logits_processor=LogitsProcessorList([editor]))
 
 
 def _build(name: str, arguments: dict[str, Any]) -> Strategy:

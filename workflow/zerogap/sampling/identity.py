@@ -1,8 +1,8 @@
 """What decides the draws of a job: an interrupted job is only resumed by one that shares it."""
 
-import dataclasses
 import importlib.metadata
 import inspect
+import json
 import sys
 from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
@@ -116,7 +116,7 @@ def strategy_identity(strategy: object) -> Any:
             function.
     """
     try:
-        return [_described(strategy), source_digest(type(strategy))]
+        return [json.dumps(strategy, default=_described), source_digest(type(strategy))]
     except TypeError as error:
         raise InputError(
             f"strategy {type(strategy).__name__}: sampling into a file could not be resumed, "
@@ -146,29 +146,18 @@ def source_digest(code: object) -> str | None:
 
 
 def _described(value: object) -> Any:
-    """The value as JSON; arrays as digests, other objects as their class and attributes."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+    """A value that JSON does not have: arrays as digests, objects as class and attributes."""
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Mapping):
-        return [[_described(key), _described(item)] for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return [_described(item) for item in value]
     if isinstance(value, Set):
-        return sorted((_described(item) for item in value), key=value_digest)
+        return sorted(json.dumps(item, default=_described) for item in value)
     if isinstance(value, np.ndarray):
         value = torch.from_numpy(value)
     if isinstance(value, Tensor):
         return [str(value.dtype), list(value.shape), _tensor_digest(value)]
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    elif type(value).__module__ != "builtins" and hasattr(value, "__dict__"):
-        fields = vars(value)
-    else:
+    if type(value).__module__ == "builtins" or not hasattr(value, "__dict__"):
         raise TypeError(f"{value!r} is not a plain value")
-    return [name, {field: _described(item) for field, item in fields.items()}]
+    return [f"{type(value).__module__}.{type(value).__qualname__}", vars(value)]
 
 
 def _tensor_digest(tensor: Tensor) -> str:

@@ -7,13 +7,8 @@ the file has them; and ``doc_hash`` (str) for lm_eval logs, which distinguishes 
 same number.
 """
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +24,6 @@ from zerogap.scoring.response_file import ResponseFile, read, unknown_kind
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}
 LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
-PARALLEL_BYTES = 20 * 2**20  # smaller files are read before other processes have started
 _COLUMNS = (
     *(*ALIASES.values(), *ALIASES),
     *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
@@ -96,41 +90,6 @@ def load(
             "gold, or correct with the marks of your own scoring"
         )
     raise unknown_kind(file.path, list(file.rows))
-
-
-def load_all(
-    paths: Mapping[str, Path],
-    lm_eval_filter: str | None = None,
-    extraction: str = "numeric",
-    *,
-    list_disagreements: bool = False,
-) -> dict[str, Loaded]:
-    """Read several files, large ones in a process per core; see :func:`load`.
-
-    Raises:
-        InputError: As :func:`load`, for the first file that is not valid.
-    """
-    read_one = partial(
-        load,
-        lm_eval_filter=lm_eval_filter,
-        extraction=extraction,
-        list_disagreements=list_disagreements,
-    )
-    size = sum(path.stat().st_size for path in paths.values() if path.is_file())
-    processes = min(len(paths), os.cpu_count() or 1)
-    if size < PARALLEL_BYTES or processes == 1:
-        return {name: read_one(path) for name, path in paths.items()}
-    # Not forked: pyarrow's threads do not survive a fork. An interrupt is the parent's to handle.
-    with ProcessPoolExecutor(
-        processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    ) as pool:
-        try:
-            return dict(zip(paths, pool.map(read_one, paths.values()), strict=True))
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def leaked_questions(path: str | Path) -> list[str]:
