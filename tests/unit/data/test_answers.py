@@ -20,121 +20,64 @@ decimals = st.decimals(
 
 # Text → answer, by what finds it.
 STATED = {
-    "So 4 + 5 = 9. The answer is 9.": "9",
-    "The answer is 9": "9",
-    "the answer is: $1,450.50.": "1450.5",
-    "The answer is 7. Q: next? A: The answer is 8.": "7",
-    "The answer is -3.": "-3",
-    "The answer is -$3.": "-3",
-    "The answer is $-3.": "-3",
-    "The answer is −3.": "-3",
-    "The answer is —3.": "-3",
-    "The answer is \u20113.": "-3",
-    "The answer is 40%.": "40",
-    "The answer is 18,000 dollars.": "18000",
-    "The answer is 18, 19 or so": "18",
-    "The answer is £18.": "18",
-    "The answer is € 18": "18",
-    "The answer is 18 000 dollars.": "18000",
-    "The answer is 1\u202f234\u202f567.": "1234567",
-    "The answer is 7\u2009300.": "7300",
-    "The answer is 7'300 francs.": "7300",
-    "The answer is 7’300 francs.": "7300",
-    "The answer is 18 1000 times": "18",
-    "The answer is 1/2.": "0.5",
-    "The answer is 36 / 2.": "18",
-    "The answer is -3/8": "-0.375",
-    "The answer is 2/6.": "1/3",
-    "The answer is 2 1/2.": "2.5",
-    "The answer is 2½.": "2.5",
-    "The answer is ¾ of it.": "0.75",
-    "The answer is 1/0.": None,
-    "The answer is 1.8e4.": "18000",
-    "The answer is 5E-1.": "0.5",
-    "The answer is 1.6e+16.": "16000000000000000",
-    "The answer is 1.8 × 10^4.": "18000",
-    "The answer is 7.\nThe answer is 8.": "7",
-    "The answer is 3 + 15 = 18.": "18",
-    "The answer is 3 * 6 = $18": "18",
-    "The answer is 2 * 3 = 6 * 3 = 18.": "18",
+    "So 4 + 5 = 9. The answer is 9.": "9", "The answer is 9": "9",
+    "the answer is: $1,450.50.": "1450.5", "The answer is 18, 19 or so": "18",
+    "The answer is 40%.": "40", "The answer is ₹1,00,000 in 2 days": "100000",
+    "The answer is 18 000 dollars.": "18000", "The answer is 1\u202f234\u202f567.": "1234567",
+    "The answer is 18 1000 times": "18", "The answer is 1/2.": "0.5", "The answer is 36 / 2.": "18",
+    "The answer is -3/8": "-0.375", "The answer is 2/6.": "1/3", "The answer is 2 1/2.": "2.5",
+    "The answer is 2½.": "2.5", "The answer is ¾ of it.": "0.75", "The answer is 1/0.": None,
+    "The answer is {7 \\over 2}": "3.5", "The answer is $\\frac{\\$7}{2}$": "3.5",
+    "The answer is 1.8e4.": "18000", "The answer is 5E-1.": "0.5",
+    "The answer is 1.6e+16.": "16000000000000000", "The answer is 1.8 × 10^4.": "18000",
+    "The answer is 1.8×10⁴ in 2 days": "18000", "The answer is 1.8*10**4": "18000",
+    "The answer is 7.\nThe answer is 8.": "7", "The answer is 3 + 15 = 18.": "18",
+    "The answer is 2 * 3 = 6 * 3 = $18.": "18", "The answer is 20 – 2 = 18 eggs": "18",
+    "The answer is 5 – 50 = –45": "-45", "The answer is 80 from Tom + 60 from Eve = 140": "140",
     "The answer is $1,200.50 + 3 eggs = $1,203.50.": "1203.5",
-    "The answer is (30 + 6) / 2 = 36/2.": "18",
+    "The answer is (30 + 6) / 2 = 36/2.": "18", "The answer is 36 ÷ 2 =\n18 eggs in 2 days": "18",
     "The answer is twice as many: 2 * 9 = 18. That is 5 more.": "18",
-    "The answer is a + b = 12 + 6 = 18, with b = 6.": "18",
-    "The answer is 18 = 3 * 6.": "18",
-    "The answer is 18 = 3 *6 = 9 + 9.": "18",
-    "The answer is 18. So x = 4.": "18",
-    "The answer is 18, since x = 4.": "18",
-    "The answer is 18 when x = 4.": "18",
-    "The answer is 18 for n = 4.": "18",
-    "The answer is 18 (x = 4).": "18",
-    "The answer is 18 (3 * 6 = 18 in all).": "18",
-    "The answer is 18\nx = 4": "18",
-    "The answer is 7. The answer is 3 + 5 = 8.": "7",
-    "The answer is 3 + 15": "3",
-    "The answer is not 5. The answer is 6, and 7 is left.": "6",
-    "The final answer is 18 in 2 days.": "18",
-    "**Final Answer:** 18 in 2 days": "18",
+    "The answer is 18 = 3 *6 = 9 + 9.": "18", "The answer is 18. So x = 4.": "18",
+    "The answer is 18\nx = 4": "18", "The answer is 7. The answer is 3 + 5 = 8.": "7",
+    "The answer is 3 + 15": "3", "The answer is not 5. The answer is 6, and 7 is left.": "6",
+    "The final answer is 18 in 2 days.": "18", "**Final Answer:** 18 in 2 days": "18",
+    "### Final Answer\n18 in 2 days": "18", "The answer: 18 in 2 days": "18",
+    "So, answer is 18 in 2 days": "18", "The answer should be 18 in 2 days": "18",
+    "The answer (in eggs) is 18 in 2 days": "18", "The answer, in all, is 18 in 2 days": "18",
+    "His answer is 3. The answer is 18.": "18", "The answer is ... 18 in 2 days": "18",
+    "The answer is:\n- 18 eggs\n- 2 days": "18", "The answer is — 18 in 2 days": "18",
     "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
     "The answer is \\begin{aligned} x &= 3 + 4 \\\\ &= 7 \\end{aligned}": "7",
-    "The answer is Tom's, 18 in 2 days.": "18",
-    "The answer is 18 – n = 4": "18",
-    "The answer is 18 as 2x = 8": "18",
-    "The answer is 3 plus 15 equals 18 in 2 days": "18",
-    "The answer is minus 3.": "-3",
-    "The answer is $\\left(-3\\right)$ in 2 days": "-3",
-    "The answer is $m+n=256+37=\\boxed{293}$, with $n=37$.": "293",
-    "The answer is \\textcolor{red}{18} in 2 days": "18",
+    "The answer is Tom's, 18 in 2 days.": "18", "The answer is 3 plus 15 equals 18 in 2 days": "18",
+    "The answer is minus 3.": "-3", "The answer is $\\left(-3\\right)$ in 2 days": "-3",
+    "The answer is \\textcolor{red}{18} in 2 days": "18", "The answer is **None**.": "None",
+    "The answer is m+n where m = 256 and n = 37, so 293": "293", "None": "None",
     "word " * 20_000 + "The answer is 18.": "18",
-    "The answer is **None**.": "None",
-    "None": "None",
-}
+}  # fmt: skip
 HASHED = {
-    "The answer is hard. 2 * 3 = 6\n#### 6": "6",
-    "It is 10-3, so 7 #### 1,234": "1234",
-    "#### 36/2": "18",
-    "#### **18** in 2 days": "18",
-    "#### $\\boxed{7{,}300}$ in 2 days": "7300",
-    "#### x = 18 in 2 days": "18",
+    "The answer is hard. 2 * 3 = 6\n#### 6": "6", "It is 10-3, so 7 #### 1,234": "1234",
+    "#### 36/2": "18", "#### **18** in 2 days": "18", "#### x = 18 in 2 days": "18",
+    "#### $\\boxed{7{,}300}$ in 2 days": "7300", "#### None": "None", "#### - 18 in 2 days": "-18",
+    "#### Answer: about Rs. 18 in 2 days": "18", "#### ≈ US$18 in 2 days": "18",
     "#### 1. Count the eggs.\nThere are 3.\n#### 18": "18",
-    "#### None": "None",
-}
+}  # fmt: skip
 BOXED = {
-    "The total is \\boxed{\\$7{,}300} in 2 days": "7300",
-    "\\boxed{7\\,300}, 2 days": "7300",
-    "\\boxed{7\\!300}, 2 days": "7300",
-    "\\boxed{7~300}, 2 days": "7300",
-    "\\boxed{1\\ 234\\ 567}, 2 days": "1234567",
     "\\boxed{3} is wrong, \\boxed{18\\text{ eggs in 2 days}} is not": "18",
-    "\\boxed{x = 18}, 2 days": "18",
-    "\\boxed{-\\dfrac{7}{2}}, 2 days": "-3.5",
-    "\\boxed{2\\frac12}, 2 days": "2.5",
-    "\\boxed{\\frac{\\text{7}}{2}}, 2 days": "3.5",
-    "\\boxed{18": "18",
-    "\\fbox{18}, 2 days": "18",
-}
+    "\\boxed{x = 18}, 2 days": "18", "\\boxed{-\\dfrac{7}{2}}, 2 days": "-3.5",
+    "\\boxed{2\\frac12}, 2 days": "2.5", "\\boxed{\\frac{\\text{7}}{2}}, 2 days": "3.5",
+    "\\boxed{18": "18", "\\boxed{- 18}": "-18",
+    "\\fbox{18}, 2 days": "18", "\\boxed 18, 2 days": "18",
+    "\\boxed{\\begin{array}{c}18\\end{array}}, 2 days": "18",
+}  # fmt: skip
 LAST = {
-    "12 dollars per 3 hours": "3",
-    "that leaves 10-3": "3",
-    "that leaves 10 - 3": "3",
-    "it fell to -3 degrees": "-3",
-    "it fell to –3 degrees": "-3",
-    "about .5": "0.5",
-    "it was 7\u202f300": "7300",
-    "it was 7 300": "300",
-    "that is 7/2": "2",
-    "that is $\\frac{7}{2}$": "3.5",
-    "it takes 2½ hours": "2.5",
-    "that is 2**3": "3",
-    "so **18**": "18",
-    "9" * 100_000: "9" * 100_000,
-}
-UNANSWERED = [
-    "none here",
-    "",
-    "It cannot be determined.",
-    "<think>3 + 4 = 7, so maybe the answer is 7",
-]
+    "12 dollars per 3 hours": "3", "that leaves 10-3": "3", "that leaves 10 - 3": "3",
+    "it fell to -3 degrees": "-3", "it fell to –3 degrees": "-3", "about .5": "0.5",
+    "it was 7\u202f300": "7300", "it was 7 300": "300", "that is 7/2": "3.5",
+    "that is 2 1/2 hours": "2.5", "it is 5/10/2020": "2020", "that is $\\frac{7}{2}$": "3.5",
+    "it takes 2½ hours": "2.5", "that is 2**3": "3", "so **18**": "18", "it is 1.6e+3": "1600",
+    "it is 1.6 × 10^3 m": "1600", "9" * 100_000: "9" * 100_000,
+}  # fmt: skip
+UNANSWERED = ["none here", "", "It cannot be determined."]
 FOUND = [
     *((text, answer, name) for name, texts in (
         ("the_answer_is", STATED), ("hash", HASHED), ("boxed", BOXED), ("last_number", LAST),
@@ -146,6 +89,41 @@ FOUND = [
 @pytest.mark.parametrize(("text", "answer", "extractor"), FOUND, ids=[t[:60] for t, *_ in FOUND])
 def test_the_answer_is_stated_marked_boxed_or_the_last_number(text, answer, extractor):
     assert extract(text) == Extraction(answer, extractor)
+
+
+ASIDES = [
+    ", since x = 4", " when x = 4", " for n = 4", " (x = 4)", " [x = 4]", " (3 * 6 = 18 in all)",
+    " – n = 4", " as 2x = 8", " with b equal to 6", " using $n = 4$", " by n = 4", " and y = 4",
+    " for $m = 4, n = 5$", ", where m = 4", "; n = 4", " after setting n_1 = 4", " if n = 4",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("aside", ASIDES)
+@pytest.mark.parametrize("value", ["18", "$18", "x = 18", "12 + 6 = 18", "a+b = 12 + 6 = $18"])
+def test_what_an_aside_sets_equal_is_not_the_answer(value, aside):
+    assert extract(f"The answer is {value}{aside}.").answer == "18"
+
+
+GAPS = [
+    ",", "{,}", "\\,", "\\;", "\\ ", "\\!", "~", "_", "'", "’", "\u00a0", "\u2009", "\u2006",
+    "\u202f", "&nbsp;", "{\\,}", "{ }", "\\thinspace ", "\\hspace{1pt}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", GAPS)
+def test_digits_are_grouped_by_any_sign_in_any_place(gap):
+    grouped = f"1{gap}234{gap}567"
+    for text in ("The answer is {}", "#### {}", "\\boxed{{\\${}}}", "It is {}"):
+        assert extract(text.format(grouped)).answer == "1234567"
+    assert canonical(grouped) == "1234567"
+
+
+@pytest.mark.parametrize("dash", "-−‐‑‒–—―﹣－⁻")
+def test_any_dash_in_front_of_a_number_is_a_minus_sign(dash):
+    numbers = ["{}45", "{}$45", "${}45$", "**{}45**", "x = {} 45", "({}45)"]
+    texts = [f"The answer is {number.format(dash)} in 2 days" for number in numbers]
+    texts += [f"#### {dash}45 in 2 days", f"\\boxed{{{dash}45}}", f"It is {dash}45"]
+    assert [extract(text).answer for text in texts] == ["-45"] * len(texts)
 
 
 DRESSES = [
@@ -183,11 +161,21 @@ def test_the_solutions_of_gsm8k_give_their_gold_answers():
 
 
 QUESTIONS = [
-    " Q: ", "\n\nQ: ", "\n\nQuestion: ", "\nQuestion: ", "\n\n**Question:** ", "\n*Question*: ",
-    "\n### Question 2\n", "\nQuestion 2: ", "\n**Problem 2:** ", "\nProblem: ",
-    "\n> Next question: ", "\nQ2: ", "\nUser: ", "\n**Human:** ", "<|im_start|>user\n", "<|user|>",
-    "\n### Instruction:\n", "\n### Problem\n", "\n**Question**\n", "\n[Question]: ",
+    " Q: ", "\n\nQ: ", "\n\nQuestion: ", "\n\n**Question:** ", "\n*Question*: ", "\n__Question__: ",
+    "\n### Question 2\n", "\nQuestion 2: ", "\n**Problem 2:** ", "\nProblem: ", "\nQ2) ",
+    "\n2. Q: ", "\n- Question: ",
+    "\n> Next question: ", "\nUser: ", "\n**Human:** ", "<|im_start|>user\n", "<|user|>",
+    "<｜User｜>", "\n**Question** 2: ",
+    "\n### Instruction:\n", "\n### Problem\n", "\n[Question]: ", "\n[Problem] ", "\nQuestion II: ",
     "\n(Question 2) ", "\nQuestion #2: ", "\nExercise 3. ", "\nQ. ", "\n## Example 2: ",
+    "### User: ",
+    "\nHere is another question: ", "\nProblem 2 (easy): ", "\nQuestion two: ", "\n\nUser\n",
+    "\nQuestion-2: ", "\nQuestion (2): ", "\nQuestion 2 of 5: ", "\nQuestion – ",
+    "\n<b>Question:</b> ",
+    "\n\\textbf{Question:} ", "\n<question>", "\nPractice problem 2: ", "\nMath Problem: ",
+    "\n**Problem Statement:** ", "\n| Question: ", '\n"Question: ', "\n🔹 Question: ",
+    "\n=== Question ===\n", "<|turn>user\n", "<|start_of_role|>user", "<|endoftext|>Question: ",
+    ". Question: ", "\nUser question: ",
 ]  # fmt: skip
 
 
@@ -200,13 +188,12 @@ QUESTIONS = [
         ("So 18", "last_number"),
     ],
 )
-@pytest.mark.parametrize("next_answer", ["The answer is 2.", "#### 2", "It is 2", ""])
 def test_only_the_first_answer_of_a_response_that_runs_on_is_read(
-    response, extractor, next_question, next_answer
+    response, extractor, next_question
 ):
-    assert extract(f"{response}{next_question}1 + 1?\nA: {next_answer}") == Extraction(
-        "18", extractor
-    )
+    for next_answer in ("The answer is 2.", "#### 2", "It is 2", ""):
+        text = f"{response}{next_question}1 + 1?\nA: {next_answer}"
+        assert extract(text) == Extraction("18", extractor)
 
 
 @pytest.mark.parametrize(
@@ -222,14 +209,24 @@ def test_a_question_that_belongs_to_the_response_does_not_end_it(text):
     assert extract(text) == Extraction("18", "the_answer_is")
 
 
-@pytest.mark.parametrize(
-    "tags", [("<think>", "</think>"), ("", "</think>"), ("[THINK]", "[/THINK]")]
-)
-def test_thinking_is_not_graded(tags):
-    opened, closed = tags
-    assert extract(f"{opened}The answer is 3.{closed}\n\nIt is 18.").answer == "18"
-    assert extract(f"{opened}The answer is 3.{closed}\n\nNo idea.").answer is None
-    assert extract(f"It is 18. {opened}1{closed}{opened or '<think>'}Or 3?").answer != "3"
+OPENED = [
+    "<think>", "<Thinking>", "<think >", "[THINK]", "<seed:think>", "<reasoning>", "<|thinking|>",
+    "<|START_THINKING|>", "<|begin_of_thought|>", "<analysis>", "<|channel|>analysis<|message|>",
+]  # fmt: skip
+CLOSED = [
+    "</think>", "</thinking>", "</think>", "[/THINK]", "</seed:think>", "</reasoning>",
+    "<|/thinking|>", "<|END_THINKING|>", "<|end_of_thought|>", "</analysis>",
+    "<|channel|>final<|message|>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opened", "closed"), list(zip(OPENED, CLOSED, strict=True)))
+def test_thinking_is_not_graded(opened, closed):
+    for start in (opened, ""):
+        assert extract(f"{start}The answer is 3.{closed}\n\nIt is 18.").answer == "18"
+        assert extract(f"{start}The answer is 3.{closed}\n\nNo idea.").answer is None
+    assert extract(f"{opened}3 + 4 = 7, so maybe the answer is 7").answer is None
+    assert extract(f"It is 18. {opened}1{closed}{opened}Or 3?").answer is None
 
 
 SPELLINGS = {
@@ -291,17 +288,9 @@ def test_any_text_gives_a_canonical_answer_or_none(text):
 
 
 WORDS = (
-    "The answer is",
-    "the anſwer IS ",
-    "####",
-    "Q:",
-    "\n\nQuestion:",
-    "x",
-    "e",
-    "é",
-    "**",
+    "The answer is", "the anſwer IS ", "####", "Q:", "\n\nQuestion:", "x", "e", "é", "**",
     "\\boxed{",
-)
+)  # fmt: skip
 SYMBOLS = ("1", "20", "345", "٣", "½", "\\frac", "{", "}", *" \n=+()-−,.$£/%~\\", "\u00a0")
 
 
@@ -312,11 +301,15 @@ def test_texts_of_the_grammar_give_a_canonical_answer_or_none(text):
     assert answer is None or canonical(answer) == answer
 
 
-@pytest.mark.parametrize(
-    "part",
-    ["9", "1 ", "1⁄2 ", "**", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ", "#### "],
-)
+HOSTILE = [
+    "9", "1 ", "1⁄2 ", "**", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ", "#### ",
+    "\n<b>",
+    "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", HOSTILE)
 def test_hostile_texts_take_a_second_at_most(part):
     start = time.process_time()
     extract(f"The answer is {part * 15_000}")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 3

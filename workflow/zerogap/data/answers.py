@@ -7,12 +7,13 @@ Numbers are compared exactly, without a size limit: '18', '18.00', '$18', '18.',
     response  = text up to the next question, without thinking
     answer    = statement, else "####" number, else boxed{statement}, else the last number
     statement = "the answer is" and the rest of its sentence
-    value     = of the first clause of the sentence with a number: what its last "=" gives,
-                else its first number
+    value     = of the first clause of the sentence with a number, without asides: what its last
+                "=" gives, else its first number
     number    = [sign] [currency] digits [exponent] ["/" digits]; digits may be grouped
 
-So words, currencies and `x =` in front of the number are skipped, and of "the answer is 3 * 6 = 18,
-for x = 2" the answer is 18. If a sentence has no number, the next statement is read.
+So words, currencies and `x =` in front of the number are skipped, and of "the answer is 3 * 6 = 18
+for x = 2" the answer is 18. If a sentence has no number, the next statement is read. Outside a
+statement, a space does not say that two numbers are one.
 """
 
 import re
@@ -23,56 +24,77 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 
-from zerogap.data.plain_text import FRACTION_SLASH, plain, without_thinking
+from zerogap.data.plain_text import plain, without_thinking
 from zerogap.errors import InputError
 
 NO_SOLUTION = "None"  # the gold answer of questions without a solution, as in GSM-Plus
 
 
+_NARROW = "\u00a0\u2000-\u200a\u202f\u205f"  # spaces that only separate groups of digits
+_DASHES = "-−‐‑‒–—―﹣－⁻˗"  # all stand for a minus sign; first in a set of characters
+_CURRENCY = "$£€¥₹₩¢"
+
+
 def _grouped(separators: str) -> str:
-    return rf"[0-9]{{1,3}}(?:{separators}[0-9]{{3}})+(?![0-9])(?:\.[0-9]+)?"
+    return rf"[0-9]{{1,3}}(?:[{separators}][0-9]{{3}})+(?![0-9])(?:\.[0-9]+)?"
 
 
 DIGITS = rf"{_grouped(',')}|[0-9]+(?:\.[0-9]+)?|\.[0-9]+"
-_NARROW = "\u00a0\u2007\u2009\u202f"  # spaces that only separate groups of digits
-_DASHES = "-−‐‑‒–—﹣－"  # all stand for a minus sign; first in a set of characters
-_CURRENCY = "$£€¥₹"
-_APOSTROPHES = "'’"
-_SIMPLE = rf"{_grouped(f'[,{_APOSTROPHES}{_NARROW}]')}|{DIGITS}"
+_INDIAN = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?![0-9])"
+_SIMPLE = rf"{_grouped(f',_’‘ʼ{_NARROW}' + chr(39))}|{_INDIAN}|{DIGITS}"
 # A minus sign belongs to the number unless something before it can be subtracted from.
 _MINUS = rf"(?<![\w.)])[{_DASHES}]"
-# The last number of a text: neither a space nor "/" says that two numbers are one.
-_ANY = re.compile(
-    rf"(?:{_MINUS})?(?:[{_CURRENCY}]\s?[{_DASHES}]?)?"
-    rf"(?:(?:[0-9]++ )?+(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++){FRACTION_SLASH}[0-9]++|{_SIMPLE})"
-)
-_STATED = re.compile(
-    rf"(?P<sign>{_MINUS})?(?<![\w.])(?:[{_CURRENCY}]+\s?(?P<inner>[{_DASHES}])?)?"
-    rf"(?P<number>{_grouped(f'[ {_NARROW}]')}"
-    rf"|[0-9]++(?=[ {_NARROW}][0-9]++\s?[/{FRACTION_SLASH}])|{_SIMPLE})"
-    r"(?:e(?P<exponent>[-+]?[0-9]{1,3})(?![0-9])"
-    rf"|\s?[×x*·]\s?10\^\(?(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])\)?)?"
-    rf"(?:[ {_NARROW}](?P<above>[0-9]++)(?=\s?[/{FRACTION_SLASH}]))?"
-    rf"(?:\s?[/{FRACTION_SLASH}]\s?(?P<below>[0-9]++(?![0-9.,]*[0-9])))?",
-    re.IGNORECASE,
+
+
+def _number(sign: str, number: str, slash: str) -> re.Pattern[str]:
+    """A number, perhaps with an exponent or a fraction of integers behind it."""
+    return re.compile(
+        rf"(?P<sign>{sign})?(?:[{_CURRENCY}]{{1,3}}\s?(?P<inner>[{_DASHES}])?)?"
+        rf"(?P<number>[0-9]++(?=[ {_NARROW}][0-9]++{slash}[0-9])|{number})"
+        r"(?:e(?P<exponent>[-+]?[0-9]{1,3})(?![0-9])"
+        rf"|\s?[×x*·]\s?10(?:\^|\*\*)\(?(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])\)?)?"
+        rf"(?:[ {_NARROW}](?P<above>[0-9]++)(?={slash}[0-9]))?"
+        rf"(?:{slash}(?P<below>[0-9]++(?![0-9.,]*[0-9])))?",
+        re.IGNORECASE,
+    )
+
+
+_STATED = _number(
+    rf"{_MINUS}(?:(?<![\w.)]\s.)\s)?",
+    rf"(?<![\w.])(?:{_grouped(f' {_NARROW}')}|{_SIMPLE})",
+    r"\s?[/⁄]\s?",
 )
 # In the reversed text: its last digit, and everything before that could be in the same number.
-_REVERSED_END = re.compile(rf"[0-9][{_DASHES}0-9.,{_APOSTROPHES}{_CURRENCY}{FRACTION_SLASH}\s]*")
+_REVERSED_END = re.compile(rf"[0-9][{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*", re.IGNORECASE)
+# Anywhere in a text: a space does not say that two numbers are one.
+_ANY = _number(_MINUS, _SIMPLE, "[/⁄]")
 
-_THE_ANSWER_IS = re.compile(
-    r"\b(?:the|our|my)\s+(?:(?:final|correct|exact|total|numerical)\s+)*answer"
-    r"(?:\s+to\s[^.?!\n]{1,80}?)?\s+is\b(?!\s+not\b)|\bfinal\s+answer\s*:",
+_ADJECTIVES = r"(?:(?:final|correct|exact|total|numerical)\s+)*"
+_ANSWER_IS = re.compile(
+    r"answer(?:(?:\s+to\s[^.?!\n]{1,80}?|\s*\([^()\n]{1,40}\)|,[^.,?!\n]{1,40},)?"
+    r"\s+(?:is|(?:would|should|must|will)\s+be)\b(?!\s+not\b)"
+    r"|(?<=\bfinal\sanswer)\s*[:\n]"
+    r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=])",
     re.IGNORECASE | re.ASCII,
 )
-_MAX_STATEMENTS = 8  # that are read, until one has a number
-_MAX_ADJECTIVES = 60  # characters from "the" to "answer"
+_THE = re.compile(  # what precedes: not "his", say
+    rf"(?:^|[^\w\s]|\n|\b(?:the|our|my|your|so|and|thus|hence|therefore)\b)\s*{_ADJECTIVES}$",
+    re.IGNORECASE | re.ASCII,
+)
+_MAX_STATEMENTS = 4  # that are read, until one has a number
+_LEAD = re.compile(r"[\s:…]*+(?:\.\.++\s*+)?(?:—\s|(?<=\n)[-–*•]\s+)?")  # a colon, a bullet
 _ABBREVIATED = r"(?<!\bapprox)(?<!\bca)(?<!\bi\.e)(?<!\be\.g)(?<!\brs)(?<!\bnr)"
-_SENTENCE_END = re.compile(rf"\n(?!\s*[=≈])|{_ABBREVIATED}[.!?](?=[\s\"')\]»”]|$)", re.IGNORECASE)
-_CLAUSE_END = re.compile(
-    r",(?![0-9])|;|\s[–—]\s|(?<=[0-9]):\s"
-    r"|\s\(?(?:since|because|when|where|while|if|assuming|given)\b|\s(?:as|with)\s(?=[^,;=]{0,80}=)"
-    # "for x = 2", or "(x = 2)" behind a number
-    r"|\s(?:for|at|and|or)\s+[0-9]*[a-z]\w*\s*=|(?<=[0-9a-z])\s\((?=[^()0-9]*[a-z]\s*=)",
+_SENTENCE_END = re.compile(
+    rf"(?<![=≈])\n(?!\s*[=≈])|{_ABBREVIATED}[.!?](?=[\s\"')\]»”]|$)", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(r",(?![0-9])|;|(?<![0-9)=≈])\s[–—]\s|\s[–—]\s(?![0-9($])|(?<=[0-9]):\s")
+_ASIDE = re.compile(  # up to a comma: "since x = 2", "for x = 2", "(x = 2)"
+    r"(?:\s\(?(?:since|because|when|where|while|if|assuming|given)\b"
+    r"|\s(?:as|with)\s(?=[^,;=]{0,80}(?:=|\bequal))"
+    r"|\s(?:for|at|and|or|by|from|under|using|setting|taking|letting)"
+    r"\s[^\w,;]*[0-9]*[a-z](?:_?\w)?\$?\s*(?:=|equal\b)"
+    r"|(?<=[0-9])\s*[|:]\s*[a-z]\w?\s*=|(?<=[0-9a-z])\s+[(\[{](?=[^()\[\]0-9]*[a-z]\s*=))"
+    r"(?:[^,;]|,(?=[0-9]))*",
     re.IGNORECASE,
 )
 _EQUALS = re.compile(r"[=≈]+|\bequals?\b(?: to\b)?", re.IGNORECASE)
@@ -80,23 +102,41 @@ _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=[$£€]?[0-9])", re.IGNORECAS
 _OPERATION = re.compile(rf"\s?[{_DASHES}+*/×÷x]\s?[0-9($]")  # "18 = 3 * 6" does not state 3
 _OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s")
 _HASH = re.compile(
-    r"####[\s(\[\"'“:]*(?:[a-z]\w*\s*[=≈]\s*|about\s+|approximately\s+)?", re.IGNORECASE
-)
-_HEADING = re.compile(r"[.)] +[A-Z]")  # "#### 1. Count the eggs"
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
-
-_DRESS = r"[ \t>*_#`\[(<-]*"
-_NUMBERED = r"[ \t]*(?:#|no\.?|number)?[ \t]*[0-9]+[*_\])>`]*[ \t]*(?:[:：.)]|\n)"
-_NEXT_QUESTION = re.compile(
-    r"\sQ:"
-    rf"|\n{_DRESS}(?:(?:next|new|another|follow-?up)\s+)?(?:q|question|problem|exercise|task)"
-    rf"(?:{_NUMBERED}|[ \t*_#`\])>]*[:：]|[*_#\])>]+[ \t]*\n)"
-    rf"|\n[ \t]*(?:#+|\*\*|__)[ \t]*(?:question|problem|exercise)[ \t]*\n"
-    rf"|\nQ\.\s|\n{_DRESS}example{_NUMBERED}"
-    rf"|\n{_DRESS}(?:user|human|student|instruction|input|prompt)[ \t*_#`\])>]*[:：]"
-    r"|<\|(?:im_start|start_header_id)\|>\s*user|<\|user\|>|<start_of_turn>\s*user|\[INST\]",
+    rf"####[\s(\[\"'“:=≈]*+(?:(?:the\s+)?{_ADJECTIVES}answer\s*(?:is\b|[:=])\s*|[a-z]\w*\s*[=≈]\s*"
+    r"|(?:about|around|roughly|nearly|almost|exactly|only|approximately|approx\.)\s+"
+    r"|(?:usd|eur|gbp|inr|rs)\b\.?\s*|us(?=\$))*+",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"[.)] +[A-Z]")  # "#### 1. Count the eggs"
+_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?:\{|(?=-?[0-9]))")
+
+# The next question: a word such as "Question" that begins a line, in any dress.
+_WHICH = (
+    r"(?:(?:[\w']+ ){0,4}(?:next|new|another|similar|follow-?up|second|third|bonus|additional|extra"
+    r"|practice|sample|example|math|word)\s+)?"
+)
+_NUMBERED = (
+    r"[ \t*_]*[.#(\[-]?(?:no\b\.?|number\b)?[ \t]*"
+    r"(?:[0-9]+|(?:[ivx]+|one|two|three|four|five)\b)(?:(?: of |/)[0-9]+)?[*_\])>`]*[ \t]*"
+)
+_NEXT_QUESTION = re.compile(
+    r"\sQ:|\nQ\.\s"
+    rf"|(?<=[.!?])\s?(?-i:Question|Problem)(?:{_NUMBERED})?:"
+    r"|(?:#{2,}[ \t]*"
+    r"|(?:[\n\r\u2028]|\|>)[ \t]*(?:[0-9]+[.)]\s)?(?:<[a-z]+>|\\[a-z]+\{|[^\w\n]|_)*+)"
+    rf"(?:{_WHICH}(?:q|question|problem|exercise|task)"
+    rf"(?:(?:{_NUMBERED})?(?:\sstatement|\sfor\syou)?[ \t*_#`\])>}}]*(?:\([^()\n]*\))?[:：]"
+    rf"|{_NUMBERED}(?:[.)]|\n|[-–—]\s))"
+    rf"|(?:question|problem)(?:\s[-–—]\s|(?:{_NUMBERED})?[\]>])"
+    r"|(?<=[^\w\n])(?:question|problem|exercise)[^\w\n]*\n"
+    rf"|example{_NUMBERED}[:：.)\n]"
+    r"|(?:user|human)[ \t]*\n|(?:user|human|student|instruction|input|prompt)(?:\squestion)?"
+    rf"(?:{_NUMBERED})?[ \t*_#`\])>]*[:：])"
+    r"|<[|｜]?(?:user|human|question|problem)[|｜]?>|\[INST\]"
+    r"|<\|?(?:im_start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile("[0-9]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
 _WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
@@ -120,12 +160,9 @@ def extract(text: str) -> Extraction:
     """
     raw = _without_next_question(without_thinking(text))
     text = plain(raw)
-    found = None
-    if (start := text.lower().find("answer")) >= 0:
-        marks = _THE_ANSWER_IS.finditer(text, max(0, start - _MAX_ADJECTIVES))
-        marks = islice(marks, _MAX_STATEMENTS)
-        found = _first(_statement(text[mark.end() :]) for mark in marks)
-    if found:
+    marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
+    stated = (m.end() for m in marks if _THE.search(text, max(0, m.start() - 60), m.start()))
+    if found := _first(_statement(text[start:]) for start in stated):
         return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
@@ -133,9 +170,8 @@ def extract(text: str) -> Extraction:
         return Extraction(*found, "boxed")
     if end := _REVERSED_END.search(text[::-1]):
         # Numbers are read from the left, from where none can reach over.
-        number = _ANY.findall(text, len(text) - end.end())[-1]
-        fraction = _STATED.fullmatch(number) if FRACTION_SLASH in number else None
-        return Extraction(_value(fraction) if fraction else canonical(number), "last_number")
+        *_, last = _ANY.finditer(text, len(text) - end.end())
+        return Extraction(_value(last), "last_number")
     if _is_no_solution(text):
         return Extraction(NO_SOLUTION, "the_answer_is")
     return Extraction(None, "none")
@@ -152,17 +188,18 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
 def _without_next_question(text: str) -> str:
     """The text up to the next question, if it has a number; else the whole text."""
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
-    return response if re.search("[0-9]", response) else text
+    return response if _DIGIT.search(response) else text
 
 
 def _statement(text: str) -> _Found | None:
     """What the sentence at the beginning of the text states."""
-    text = text.lstrip().lstrip(":").lstrip()
+    text = _LEAD.sub("", text, count=1)
     end = _SENTENCE_END.search(text)
     sentence = _NEGATIVE.sub("-", text[: end.start()] if end else text)
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
-    for clause in _CLAUSE_END.split(sentence):
+    # An aside is read only if nothing else is a number.
+    for clause in [*_CLAUSE_END.split(_ASIDE.sub("", sentence)), *_CLAUSE_END.split(sentence)]:
         for side in reversed(_EQUALS.split(clause)):
             match = _STATED.search(side)
             if match and not (
@@ -207,7 +244,7 @@ def canonical(text: str) -> str:
     """
     bare = re.sub(r"\s", "", text).rstrip("%").rstrip(".")
     match = _WHOLE.fullmatch(bare)
-    if match and re.search(r"[0-9]", match[3]):
+    if match and _DIGIT.search(match[3]):
         negative = (match[1] in tuple(_DASHES)) != bool(match[2])
         return _spelled(match[3].replace(",", ""), negative=negative)
     stated = _STATED.fullmatch(plain(text).strip().strip("$").rstrip("%."))

@@ -8,22 +8,25 @@ characters such as ½ get the fraction slash (1⁄2).
 import re
 import unicodedata
 
-FRACTION_SLASH = "\u2044"
 _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_SUPERSCRIPTS = "⁻⁺⁰¹²³⁴-⁹"
 _VULGAR = re.compile(rf"([0-9]?)([{_FRACTIONS}])")
 # Nothing of a text without any of these is changed.
 _DRESSED = re.compile(
-    rf"[\\`{{}}~_&{_FRACTIONS}\u00ad\u200b\u2060\ufeff]|\*\*|\*[^\s*]+\*(?!\w)|</?[a-z]",
+    rf"[\\`{{}}~_&{_FRACTIONS}{_SUPERSCRIPTS}\u00ad\u200b\u2060\ufeff]|\*\*|\*[^\s*]+\*(?!\w)"
+    "|</?[a-z]",
     re.IGNORECASE,
 )
+_POWER = re.compile(rf"([×x*·]\s?10)([{_SUPERSCRIPTS}]+)")
 
-_THINKING = r"(?:(?:seed:)?(?:think|thinking|thought|reasoning))"
+_THINKING = r"(?:think|thinking|thoughts?|reasoning|analysis|reflection|scratchpad|monologue)"
 _OPENED = re.compile(
-    rf"<{_THINKING}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|?>(?:analysis|thought)",
+    rf"<\|?(?:\w+[:_])?{_THINKING}(?:\s[^<>\n]*)?\|?>|\[THINK\]|◁think▷|<unused94>"
+    r"|<\|channel\|?>(?:analysis|thought)",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
-    rf"</{_THINKING}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+    rf"<\|?(?:/(?:\w+[:_])?|end_(?:of_)?){_THINKING}\|?>|\[/THINK\]|◁/think▷|<unused95>"
     r"|<\|channel\|>final<\|message\|>|<channel\|>",
     re.IGNORECASE,
 )
@@ -32,7 +35,7 @@ _WRAPPER = re.compile(r"\\(?:boxed|fbox|mbox|(?:text|math)[a-z]*|emph|underline)
 _MAX_NESTED = 4  # commands within commands
 _PART = r"\s*(?:\{([^{}]*)\}|([0-9]))"
 _FRACTION = re.compile(rf"([0-9]?)\\[dtc]?frac{_PART}{_PART}")
-_SIMPLE = re.compile(r"\s*([-−]?)\s*([0-9][0-9.,\u2009]*)\s*")
+_SIMPLE = re.compile(r"\s*([-−]?)\s*[$£€]?([0-9][0-9.,\u2009]*)\s*")
 _TAGS = r"</?(?:b|i|u|p|em|strong|span|code|div|br|hr|mark|font|answer)\b[^<>\n]*>"
 
 
@@ -46,7 +49,11 @@ _SPACES = _rules(
     (_TAGS + r"|\\(?:text)?color\{[a-z]+\}", " "),
     (r"\{,\}", ","),
     (r"\\!", ""),
-    (r"(?<=[0-9])(?:\{\\,\}|\\[,;:> ])(?=[0-9])", "\u2009"),
+    (
+        r"(?<=[0-9])(?:\{(?:\\,| )\}|\\(?:[,;:> ]|thinspace\s?|hspace\*?\{[^{}]*\}))(?=[0-9])",
+        "\u2009",
+    ),
+    (r"\{([^{}]*)\\over(?![a-z])([^{}]*)\}", r"\\frac{\1}{\2}"),
     (r"(?<=[0-9])~(?=[0-9])", "\u00a0"),
     (r"\\\\(?:\[[^\]]*\])?", "\n"),
     (r"\\[,;:> ]|~(?!~)", " "),
@@ -58,7 +65,7 @@ _COMMANDS = _rules(
     (r"\\div(?![a-z])", "÷"),
     (r"\\(?:approx|simeq|equiv)(?![a-z])", "≈"),
     (r"\^\{?\\(?:circ|degree)(?![a-z])\}?", " "),
-    (r"\\(?:begin|end)\{[a-z]+\*?\}|&(?==)", " "),
+    (r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|&(?==)", " "),
     (r"\\[()\[\]]|\\[a-z]+|\}\s*\{", " "),
     (r"[{}]", ""),
 )
@@ -110,6 +117,7 @@ def plain(text: str) -> str:
             text = _FRACTION.sub(_plain_fraction, _WRAPPER.sub(r" \1", text))
         text = _apply(_COMMANDS, text)
     text = _apply(_EMPHASIS, text.replace("`", ""))
+    text = _POWER.sub(lambda power: f"{power[1]}^{unicodedata.normalize('NFKC', power[2])}", text)
     return _VULGAR.sub(_plain_vulgar, text)
 
 
@@ -128,7 +136,7 @@ def _plain_fraction(match: re.Match[str]) -> str:
     signs = "".join(part[1] for part in parts if part)
     numerator, denominator = (re.sub(r"[,\u2009]", "", part[2]) for part in parts if part)
     sign = signs if len(signs) == 1 else ""
-    return f"{before}{' ' * bool(before)}{sign}{numerator}{FRACTION_SLASH}{denominator}"
+    return f"{before}{' ' * bool(before)}{sign}{numerator}⁄{denominator}"
 
 
 def _plain_vulgar(match: re.Match[str]) -> str:
