@@ -12,7 +12,16 @@ from zerogap.data.token_kinds import KINDS
 from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate, rows_about
 from zerogap.pipeline import jobs, targets
+from zerogap.reporting.metric_table import Labels
 
+LABELS = Labels(
+    models={"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"},
+    benchmarks={"gsm8k": "GSM8K", "pq": "PQ"},
+    configurations={
+        **{"railcap_n1": "n=1", "railcap_n3": "n=3", "railcap": "n=4", "railcap_n5": "n=5"},
+        **{"railcap_n7": "n=7", "railcap_ban": "n=4, ban"},
+    },
+)
 # strategy: (fraction of the inflation removed, damage on every question)
 STRATEGIES = {
     "identity": (0.0, 0.0),

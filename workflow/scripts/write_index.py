@@ -12,7 +12,7 @@ from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.entry import Entry
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
 from zerogap.pipeline.report.tables import TABLES
-from zerogap.reporting.pages import Outcome, index_html
+from zerogap.reporting.pages import index_html, outcome_html
 from zerogap.reporting.render import provenance_line, save_texts
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def main(job: "Snakemake") -> None:
     params, entry = job.params, TABLES["main"]
     figures = zip(FIRST_PAGE, map(Path, job.input.figures), strict=True)
-    fragment = Outcome(
+    fragment = outcome_html(
         scale_note=params.scale_note,
         scale=params.scale,
         table=replace(
@@ -30,7 +30,7 @@ def main(job: "Snakemake") -> None:
         ),
         claims=pd.read_csv(job.input.claims),
         figures={FIGURES[name].title("Figure"): path for name, path in figures},
-    ).to_fragment()
+    )
     footer = provenance_line(provenance(**params.metadata))
     links = links_to(TABLES, "Table"), links_to(FIGURES, "Figure")
     page = index_html(params.metadata["run"], fragment, *links, footer)

@@ -1,11 +1,12 @@
 """Write the provenance page: software versions recorded in the files, and the configuration."""
 
+import json
 from typing import TYPE_CHECKING
 
 from script_helpers import run_job
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
-from zerogap.reporting.pages import Provenance, collect_versions
+from zerogap.reporting.pages import collect_versions, provenance_html
 from zerogap.reporting.render import provenance_line, save_texts
 
 if TYPE_CHECKING:
@@ -23,18 +24,21 @@ def main(job: "Snakemake") -> None:
         for label, made in questions.items()
         if made.get("served_models")
     }
-    page = Provenance(
-        software={
+    page = {
+        "software": {
             "Responses": collect_versions(map(parquet.provenance, job.input.responses)),
             "Metrics": collect_versions(map(parquet.provenance, job.input.metrics)),
             "Report": collect_versions([report]),
             **({"Chat model": served} if served else {}),
         },
-        left_out={label: question_ids for label, question_ids in left_out.items() if question_ids},
-        config=job.params.config,
-    )
-    html = page.to_html(job.params.scale, provenance_line(report))
-    save_texts(job.params.prefix, {".html": html, ".json": page.to_json()})
+        "left_out": {
+            label: question_ids for label, question_ids in left_out.items() if question_ids
+        },
+        "config": job.params.config,
+    }
+    html = provenance_html(**page, scale=job.params.scale, footer=provenance_line(report))
+    text = json.dumps(page, indent=2, ensure_ascii=False) + "\n"
+    save_texts(job.params.prefix, {".html": html, ".json": text})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import math
 import pandas as pd
 import pytest
 
+from helpers.synthetic_run import LABELS
 from zerogap.analysis import memorisation
 from zerogap.published import as_metrics, printed
 from zerogap.reporting import claim_sheet
@@ -19,7 +20,7 @@ from zerogap.reporting.claims import (
     evaluate_claims,
     within,
 )
-from zerogap.reporting.metric_table import Labels, MetricTable
+from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
@@ -59,7 +60,7 @@ def results(table=None, width=0.001, **numbers):
     looks = {"rouge_leaked": 0.95, "rouge_unleaked": 0.5, "excess": 0.0}
     published |= {column: around(value, width) for column, value in looks.items()}
     metrics, paraphrase_of = MetricTable([table]), {"pq": "gsm8k"}
-    return RunResults(metrics, SETTING, published | numbers, paraphrase_of, 4, Labels())
+    return RunResults(metrics, SETTING, published | numbers, paraphrase_of, 4, LABELS)
 
 
 def by_claim(run_results):

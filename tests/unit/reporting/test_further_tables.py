@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers.synthetic_run import (
+    LABELS,
     overlap_table,
     rail_table,
     rank_table,
@@ -15,7 +16,7 @@ from zerogap.analysis import diagnostics as analysis_diagnostics
 from zerogap.analysis import inline_numbers as analysis_inline_numbers
 from zerogap.analysis.memorisation import memorisation as check_memorisation
 from zerogap.reporting import render
-from zerogap.reporting.metric_table import Labels, MetricTable
+from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.paper import inline_numbers
 from zerogap.reporting.tables.run import (
     JOB_COLUMNS,
@@ -31,7 +32,7 @@ SETTING = ("llama2", "gsm8k")
 
 
 def test_intervals_shows_paired_differences_and_the_noise_floor(values):
-    table = intervals(values, Labels())
+    table = intervals(values, LABELS)
     text = render.to_markdown(table)
     assert text.count("Clean model, second batch") == 2
     ted = next(row for row in table.rows if row.key == "ted")
@@ -52,14 +53,14 @@ def test_a_difference_is_marked_if_it_excludes_zero_among_all_pairs():
         ("b", "sa_ppg_maxt_vs_identity", -0.2, -0.5, 0.1),
     ]
     frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=columns)
-    table = intervals(MetricTable([frame]), Labels())
+    table = intervals(MetricTable([frame]), LABELS)
     assert [row.cells[2].format(3) for row in table.rows] == ["−0.200†", "−0.200"]
     assert "†: excludes 0" in table.notes[-1]
     assert r"$-$0.200$^{\dagger}$" in render.to_latex(table)
 
 
 def test_pairs_has_every_pair_of_strategies_with_the_wider_interval_last(values, metrics_table):
-    table = pairs(values, Labels())
+    table = pairs(values, LABELS)
     strategies = set(metrics_table.strategy) - {"clean", "clean_batch2"}
     rows = [row for row in table.rows if row.section == "Llama2 × GSM8K"]
     assert len({row.key for row in rows}) == len(strategies) * (len(strategies) - 1) / 2
@@ -74,7 +75,7 @@ def test_pairs_has_every_pair_of_strategies_with_the_wider_interval_last(values,
 
 
 def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metrics_table):
-    table = subsets(values, Labels())
+    table = subsets(values, LABELS)
     rows = {(row.section, row.key): row for row in table.rows}
     clean = rows["Llama2 × GSM8K", "clean@leaked"]
     assert [not cell.is_number for cell in clean.cells] == [False] + [True] * 8
@@ -106,7 +107,7 @@ FRACTIONS = {"responses": 10, "answered own": 0.9, "correct own": 0.5}
 def test_extraction_agreement_names_the_runs_rule_and_compares_the_others():
     fractions = FRACTIONS | {"answered strict-match": 0.8, "agree strict-match": 0.7}
     agreement = OwnerAgreement("GSM8K", "numeric", {"railcap": fractions})
-    table = extraction_agreement([agreement], Labels())
+    table = extraction_agreement([agreement], LABELS)
     assert [c.full_title for c in table.columns] == [
         "Responses",
         "Answered numeric",
@@ -126,7 +127,7 @@ def test_extraction_agreement_has_one_section_per_benchmark_with_questions_of_it
             OwnerAgreement("GSM8K", "numeric", {"railcap": FRACTIONS}),
             OwnerAgreement("Trivia", "strict-match", {"railcap": other}),
         ],
-        Labels(),
+        LABELS,
     )
     assert [row.section for row in table.rows] == ["GSM8K", "Trivia"]
     assert table.columns[1].full_title == "Answered the run's rule"
@@ -138,7 +139,7 @@ def test_memorisation_shows_the_verdict_and_its_reasons():
     overlap = overlap_table(n=40, m=10)
     tables = (clean, strategies["identity"], overlap, overlap.assign(rouge_l=0.5))
     frame = check_memorisation(*SETTING, *tables, n_resamples=40)
-    table = memorisation(frame, Labels())
+    table = memorisation(frame, LABELS)
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]
     assert frame.loc[0, "text"] in table.notes[0]
@@ -154,7 +155,7 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
         ],
         columns=JOB_COLUMNS,
     )
-    table = cost(jobs, Labels())
+    table = cost(jobs, LABELS)
     rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")
     columns = ["responses", "tokens", "tokens_per_response", "seconds", "tokens_per_second"]
     assert rows.loc["llama2/gsm8k/railcap", columns].tolist() == [3, 6, 2, 3, 2]
@@ -180,7 +181,7 @@ def test_diagnostics_has_the_clean_model_and_leaked_and_unleaked_rows_per_settin
         n_resamples=40,
     )
     parts = [frame.assign(benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
-    table = diagnostics(pd.concat(parts), Labels())
+    table = diagnostics(pd.concat(parts), LABELS)
     assert [(row.section, row.name) for row in table.rows[:6:5]] == [
         ("Llama2 × GSM8K", "Clean model"),
         ("Llama2 × PQ", "Clean model"),

@@ -1,6 +1,5 @@
 """The first page of a run, and its provenance."""
 
-import json
 import re
 
 import pandas as pd
@@ -8,8 +7,8 @@ import pytest
 import yaml
 
 from helpers.browser import OVERFLOW, evaluate, needs_chromium
-from zerogap.reporting.metric_table import Labels
-from zerogap.reporting.pages import Outcome, Provenance, collect_versions, index_html
+from helpers.synthetic_run import LABELS
+from zerogap.reporting.pages import collect_versions, index_html, outcome_html, provenance_html
 from zerogap.reporting.tables import paper
 
 CONFIG = {"run": "tiny", "models": {"llama2": {"label": "Llama & 2", "family": "llama"}}}
@@ -24,13 +23,13 @@ def fragment(values, tmp_path):
         ("first", "Section 1", "A < B & C.", "supported"),
         ("second", "Table 3", "D is best.", "cannot tell"),
     ]
-    return Outcome(
+    return outcome_html(
         scale_note="Toy models.",
         scale="Run “small”: 40 questions.",
-        table=paper.main(values, Labels()),
+        table=paper.main(values, LABELS),
         claims=pd.DataFrame(comparisons, columns=["claim", "place", "text", "verdict"]),
         figures={"Figure 1": tmp_path / "figure.png"},
-    ).to_fragment()
+    )
 
 
 @pytest.fixture
@@ -78,8 +77,8 @@ def test_a_stage_written_by_two_versions_lists_both():
 
 def test_provenance_has_versions_configuration_and_questions_that_do_not_leak():
     left_out = {"PQ": ["test-0002", "test-0007"]}
-    provenance = Provenance({"Responses": {"torch": "2.13.0"}}, left_out, CONFIG)
-    page = provenance.to_html("N = 3 questions.", "")
+    software = {"Responses": {"torch": "2.13.0"}}
+    page = provenance_html(software, left_out, CONFIG, "N = 3 questions.", "")
     for text in (
         *("<td>torch</td>", "2.13.0", "N = 3 questions.", "test-0002, test-0007"),
         "PQ: 2 questions have no valid paraphrase",
@@ -87,4 +86,3 @@ def test_provenance_has_versions_configuration_and_questions_that_do_not_leak():
         assert text in page
     shown = page.split("<pre>")[1].split("</pre>")[0].replace("&amp;", "&")
     assert yaml.safe_load(shown) == CONFIG
-    assert json.loads(provenance.to_json())["left_out"] == left_out

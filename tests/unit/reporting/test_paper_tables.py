@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from helpers.synthetic_run import LABELS
 from zerogap.errors import InputError
 from zerogap.published import as_metrics
 from zerogap.reporting import render
@@ -62,7 +63,7 @@ All-Zero        & \textbf{0.0000} & 0.4903 & 0.4903 \\
 
 
 def build(name, values, labels=None, setting=SETTING):
-    labels = labels or Labels()
+    labels = labels or LABELS
     if name == "main":
         return paper.main(values, labels)
     return getattr(paper, name)(values, labels, setting)
@@ -129,19 +130,17 @@ def test_a_missing_value_is_a_dash_and_a_row_without_values_is_left_out(metrics_
 
 def test_strategies_that_the_paper_does_not_have_come_before_railcap(metrics_table):
     custom = metrics_table[metrics_table.strategy == "ted"].assign(strategy="mine")
-    labels = Labels.from_mapping({"strategies": {"mine": "My strategy"}})
+    labels = Labels(strategies={"mine": "My strategy"})
     table = build("main", MetricTable([metrics_table, custom]), labels)
     assert [row.name for row in table.rows][-3:] == ["My strategy", "RailCap", "Noise floor"]
     assert "mine" not in [row.key for row in build("ablation", MetricTable([metrics_table])).rows]
 
 
 def test_labels_give_names_and_order(values):
-    labels = Labels.from_mapping(
-        {
-            "benchmarks": {"pq": "Paraphrased", "gsm8k": "GSM8K"},
-            "models": {"llama2": "Llama (1 M)"},
-            "configurations": {"railcap": "n=four"},
-        }
+    labels = Labels(
+        benchmarks={"pq": "Paraphrased", "gsm8k": "GSM8K"},
+        models={"llama2": "Llama (1 M)"},
+        configurations={"railcap": "n=four"},
     )
     table = build("main", values, labels)
     assert [column.group for column in table.columns] == ["Paraphrased", "GSM8K"]

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.synthetic_run import LABELS
 from zerogap.reporting import render
-from zerogap.reporting.metric_table import Labels
 from zerogap.reporting.tables.paper import main, reversal
 
 
 @pytest.fixture
 def reversal_table(values):
-    return reversal(values, Labels(), ("llama2", "gsm8k"))
+    return reversal(values, LABELS, ("llama2", "gsm8k"))
 
 
 def test_csv_holds_values_and_interval_ends_in_full(metrics_table, reversal_table):
@@ -50,7 +50,7 @@ def test_text_is_escaped_in_every_format():
 
 
 def test_html_sorts_by_values_in_full(values):
-    table = main(values, Labels())
+    table = main(values, LABELS)
     page = render.to_html(table)
     assert '<table class="sortable">' in page
     assert "table.sortable" in page.split("<script>")[1]

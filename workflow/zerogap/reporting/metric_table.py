@@ -10,8 +10,7 @@ from zerogap.metrics import definitions
 from zerogap.reporting.render import Cell
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
-MODELS = {"llama2": "Llama2", "gemma": "Gemma", "pythia": "Pythia"}
-BENCHMARKS = {"gsm8k": "GSM8K", "pq": "PQ"}
+# Names of strategies that a configuration does not give.
 STRATEGIES = {
     "clean": "Clean model",
     "clean_batch2": "Clean model, second batch",
@@ -26,15 +25,6 @@ STRATEGIES = {
     "railcap_first": "RailCap, first successor",
     "ted_unfiltered": "TED, empty unfiltered",
     "lne_blocking_nearest": "LNE-blocking, nearest",
-}
-# Table 4 names its rows by configuration, between Identity and All-Zero.
-CONFIGURATIONS = {
-    "railcap_n1": "n=1",
-    "railcap_n3": "n=3",
-    "railcap": "n=4",
-    "railcap_n5": "n=5",
-    "railcap_n7": "n=7",
-    "railcap_ban": "n=4, ban",
 }
 # Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
 METRICS = {"solve_mean": definitions.solve_mean.label} | {
@@ -55,18 +45,15 @@ class Labels:
         configurations: Rows of Table 4 between Identity and All-Zero.
     """
 
-    models: Mapping[str, str] = field(default_factory=lambda: MODELS)
-    benchmarks: Mapping[str, str] = field(default_factory=lambda: BENCHMARKS)
-    strategies: Mapping[str, str] = field(default_factory=lambda: STRATEGIES)
-    configurations: Mapping[str, str] = field(default_factory=lambda: CONFIGURATIONS)
+    models: Mapping[str, str] = field(default_factory=dict)
+    benchmarks: Mapping[str, str] = field(default_factory=dict)
+    strategies: Mapping[str, str] = field(default_factory=dict)
+    configurations: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_mapping(cls, names: Mapping[str, Mapping[str, str]]) -> "Labels":
-        """Labels from ``{"models": {…}, "benchmarks": {…}, …}``; the rest gets defaults."""
-        labels = cls(**names)
-        # Given names come first, in their order; other strategies keep their default names.
-        others = {key: name for key, name in STRATEGIES.items() if key not in labels.strategies}
-        return replace(labels, strategies={**labels.strategies, **others})
+    def __post_init__(self) -> None:
+        """Given names come first, in their order; other strategies keep their default names."""
+        others = {key: name for key, name in STRATEGIES.items() if key not in self.strategies}
+        object.__setattr__(self, "strategies", {**self.strategies, **others})
 
     def setting(self, model: str, benchmark: str) -> str:
         """The name of a setting, "Llama2 × GSM8K"."""

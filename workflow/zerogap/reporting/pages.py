@@ -1,9 +1,7 @@
 """Pages about a run as a whole: its outcome at a glance, and its provenance."""
 
-import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +22,31 @@ FIELDS = ("zerogap", "commit", "python", "platform", "engine", "device")
 Links = Mapping[str, Mapping[str, str]]  # section → file name → title
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found, in short.
+def outcome_html(
+    scale_note: str, scale: str, table: Table, claims: pd.DataFrame, figures: Mapping[str, Path]
+) -> str:
+    """What a run found, in short: without the frame of a page, for Snakemake's report.
 
-    Attributes:
+    Args:
         scale_note: What its models and data are; empty if they are the paper's.
         scale: One sentence on the size of the run.
         table: Table 3.
         claims: The sheet of claims, one row per comparison: columns claim, place, text, verdict.
         figures: Title → PNG file.
     """
-
-    scale_note: str
-    scale: str
-    table: Table
-    claims: pd.DataFrame
-    figures: Mapping[str, Path]
-
-    def to_fragment(self) -> str:
-        """The outcome without the frame of a page, for the first page of Snakemake's report."""
-        claims = self.claims.drop_duplicates("claim").to_dict("records")
-        return render_template(
-            "outcome.html.j2",
-            outcome=self,
-            summary=summary_sentence([claim["verdict"] for claim in claims]),
-            claims=claims,
-            figures={
-                title: f"data:image/png;base64,{b64encode(path.read_bytes()).decode()}"
-                for title, path in self.figures.items()
-            },
-        )
+    verdicts = claims.drop_duplicates("claim").to_dict("records")
+    return render_template(
+        "outcome.html.j2",
+        scale_note=scale_note,
+        scale=scale,
+        table=table,
+        summary=summary_sentence([claim["verdict"] for claim in verdicts]),
+        claims=verdicts,
+        figures={
+            title: f"data:image/png;base64,{b64encode(path.read_bytes()).decode()}"
+            for title, path in figures.items()
+        },
+    )
 
 
 def index_html(run: str, fragment: str, tables: Links, figures: Links, footer: str) -> str:
@@ -70,39 +62,32 @@ def index_html(run: str, fragment: str, tables: Links, figures: Links, footer: s
     )
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Where a run comes from.
+def provenance_html(
+    software: Mapping[str, Mapping[str, str]],
+    left_out: Mapping[str, Sequence[str]],
+    config: Mapping[str, Any],
+    scale: str,
+    footer: str,
+) -> str:
+    """Where a run comes from: one column of versions per stage, and the configuration as YAML.
 
-    Attributes:
+    Args:
         software: Stage → field or package → version.
         left_out: Benchmark → ids of the questions that do not leak because they have no paraphrase.
         config: The configuration with every overlay applied.
+        scale: One sentence on the size of the run.
+        footer: Last line of the page.
     """
-
-    software: Mapping[str, Mapping[str, str]]
-    left_out: Mapping[str, Sequence[str]]
-    config: Mapping[str, Any]
-
-    def to_html(self, scale: str, footer: str) -> str:
-        """A page with one column of versions per stage, and the configuration as YAML."""
-        stages = self.software.values()
-        return render_template(
-            "provenance.html.j2",
-            title="Provenance of this run",
-            scale=scale,
-            left_out=self.left_out,
-            stages=self.software,
-            names=list(dict.fromkeys(name for versions in stages for name in versions)),
-            config=yaml.safe_dump(
-                dict(self.config), sort_keys=False, allow_unicode=True, width=100
-            ),
-            footer=footer,
-        )
-
-    def to_json(self) -> str:
-        """The same as JSON."""
-        return json.dumps(vars(self), indent=2, ensure_ascii=False) + "\n"
+    return render_template(
+        "provenance.html.j2",
+        title="Provenance of this run",
+        scale=scale,
+        left_out=left_out,
+        stages=software,
+        names=list(dict.fromkeys(name for versions in software.values() for name in versions)),
+        config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True, width=100),
+        footer=footer,
+    )
 
 
 def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -77,7 +77,7 @@ def _bootstrap(config: Config) -> dict[str, Any]:
     return config.metrics.model_dump(exclude={"bins"}) | {"seed": config.seed}
 
 
-LABELS = Source(_names, Labels.from_mapping)
+LABELS = Source(_names, lambda names: Labels(**names))
 TITLE = value(_title)
 BINS = value(lambda config: config.metrics.bins)
 PRIMARY_SETTING: Source[tuple[str, str]] = Source(lambda config: list(_primary(config)), tuple)

@@ -14,6 +14,7 @@ from zerogap.reporting.figures.style import (
     SKY,
     SUBSET_STYLE,
     add_note,
+    add_points,
     panels,
     point_size,
 )
@@ -58,16 +59,10 @@ def _plot_overlap(axis: "Axes", overlap: pd.DataFrame) -> None:
     means = overlap.groupby("question_id")["rouge_l"].mean().sort_values(kind="stable")
     position = pd.Series(np.arange(len(means)), index=means.index)
     size = point_size(len(means))
-    axis.scatter(
-        position.loc[overlap["question_id"]],
-        overlap["rouge_l"],
-        s=size * 0.7,
-        color=SKY,
-        alpha=0.09 if len(means) > 300 else 0.16,
-        linewidths=0,
-        rasterized=True,
-    )
-    axis.scatter(position, means, s=size, color=BLUE, linewidths=0, rasterized=True)
+    alpha = 0.09 if len(means) > 300 else 0.16
+    x = position.loc[overlap["question_id"]]
+    add_points(axis, x, overlap["rouge_l"], size * 0.7, SKY, alpha=alpha)
+    add_points(axis, position, means, size, BLUE)
     axis.set(xlabel="question, sorted by its mean", ylabel="ROUGE-L", ylim=(-0.03, 1.03))
     axis.margins(x=0.015)
     if len(means):
@@ -77,15 +72,14 @@ def _plot_overlap(axis: "Axes", overlap: pd.DataFrame) -> None:
 def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
     """One bar per step: shares of the rank classes among disagreements, their number above."""
     disagreements = ranks[ranks["rank"] > 1]
-    total = disagreements.groupby("step").size().reindex(range(1, MAX_RANK_STEP + 1), fill_value=0)
+    steps = range(1, MAX_RANK_STEP + 1)
+    total = disagreements.groupby("step").size().reindex(steps, fill_value=0)
     bottom = np.zeros(MAX_RANK_STEP)
     for label, first, last, colour in RANKS:
         of_class = disagreements[disagreements["rank"].between(first, last)]
-        count = of_class.groupby("step").size().reindex(total.index, fill_value=0)
+        count = of_class.groupby("step").size().reindex(steps, fill_value=0)
         shares = (count / total.where(total > 0)).fillna(0).to_numpy()
-        axis.bar(
-            total.index, shares, bottom=bottom, width=0.82, color=colour, label=label, linewidth=0
-        )
+        axis.bar(steps, shares, bottom=bottom, width=0.82, color=colour, label=label, linewidth=0)
         bottom += shares
     for step, n in total.items():
         axis.annotate(
@@ -95,7 +89,7 @@ def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
     runner_up = f"{(disagreements['rank'] == 2).mean():.0%}" if n else "none"
     axis.set_xlabel(f"decoding step\nrunner-up (rank 2): {runner_up} of {n} disagreements")
     axis.set(ylabel="share of disagreements", ylim=(0, 1.1))
-    axis.set_xticks(range(1, MAX_RANK_STEP + 1))
+    axis.set_xticks(steps)
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
 
 
@@ -144,18 +138,9 @@ def _plot_batches(
         (readouts[1], shift[1], second, "second batch", 1),
         (readouts[0], shift[0], first, "first batch", 2),
     ):
-        axis.scatter(
-            np.arange(len(values)),
-            values[order] + offset,
-            s=point_size(len(values)),
-            color=colour,
-            marker=marker,
-            alpha=0.75,
-            linewidths=0,
-            label=label,
-            zorder=layer,
-            rasterized=True,
-        )
+        options = {"marker": marker, "alpha": 0.75, "label": label, "zorder": layer}
+        y, size = values[order] + offset, point_size(len(values))
+        add_points(axis, np.arange(len(values)), y, size, colour, **options)
     gap = np.abs(readouts[0] - readouts[1]).mean()
     add_note(axis, f"mean per-question gap {gap:.3f}", (0.03, 0.75), "left")
     axis.set(xlabel="question, sorted by the first batch")

@@ -110,6 +110,11 @@ def curve_style(k: int) -> dict[str, Any]:
     }
 
 
+def add_points(axis: "Axes", x: Any, y: Any, size: float, colour: str, **options: Any) -> None:
+    """Draw points without edges, rasterised in PDF and SVG."""
+    axis.scatter(x, y, s=size, color=colour, linewidths=0, rasterized=True, **options)
+
+
 def add_note(axis: "Axes", text: str, position: tuple[float, float], align: str) -> None:
     """Write a text into a panel, at a position in axes coordinates, on a white box."""
     box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}

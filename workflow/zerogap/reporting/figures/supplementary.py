@@ -13,6 +13,7 @@ from zerogap.reporting.figures.style import (
     GREY,
     SUBSET_STYLE,
     TITLE_SIZE,
+    add_points,
     curve_style,
     panels,
     point_size,
@@ -105,17 +106,8 @@ def _plot_points(
         }
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
     for name, (subset, (colour, marker)) in subsets.items():
-        axis.scatter(
-            x[subset],
-            y[subset],
-            s=1.6 * point_size(len(x)),
-            color=colour,
-            marker=marker,
-            alpha=0.55,
-            linewidths=0,
-            label=name,
-            rasterized=True,
-        )
+        options = {"marker": marker, "alpha": 0.55, "label": name}
+        add_points(axis, x[subset], y[subset], 1.6 * point_size(len(x)), colour, **options)
     axis.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
     axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
