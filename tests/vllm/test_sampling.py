@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from helpers.job_inputs import BENCHMARK, SAMPLING
 from helpers.paths import ROOT
 from zerogap.data.toy import problems
+from zerogap.engine import loading
 from zerogap.io import parquet
 from zerogap.sampling import jobs, vllm_sampler
 
@@ -143,3 +145,21 @@ def test_a_file_names_the_engine_that_made_it(folder):
     for name in ("greedy", "railcap"):
         assert parquet.provenance(folder / f"zerogap_{name}.parquet")["engine"] == "zerogap"
         assert parquet.provenance(folder / f"vllm_{name}.parquet")["engine"].startswith("vllm 0.")
+
+
+def test_every_end_token_of_the_generation_config_ends_a_response(inputs, folder, tmp_path):
+    """Also one that vLLM's own tokenizer does not name; the responses have the token."""
+    shutil.copytree(MODEL, tmp_path / "model")
+    greedy = parquet.read(folder / "zerogap_greedy.parquet", "greedy").token_ids[0]
+    ends = [loading.load_tokenizer(MODEL).eos_token_id, int(greedy[5])]
+    (tmp_path / "model/generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+    for engine in ("zerogap", "vllm"):
+        output = tmp_path / f"{engine}_greedy.parquet"
+        model = {"model": tmp_path / "model"}
+        jobs.decode_greedy(**inputs | model, output=output, engine=engine, **PARAMETERS)
+    ours, theirs = tables(tmp_path, "greedy", "greedy")
+    columns = ["question_id", "text", "finish_reason"]
+    pd.testing.assert_frame_equal(ours[columns], theirs[columns])
+    assert [list(tokens) for tokens in ours.token_ids] == list(map(list, theirs.token_ids))
+    assert ours.finish_reason[0] == "eos"
+    assert len(ours.token_ids[0]) <= 6

@@ -102,7 +102,7 @@ def test_a_run_of_some_models_or_benchmarks_makes_everything(
     assert all(planned[check] == 1 for check in CHECKS)
     assert planned["train_lora"] == models * (1 + benchmarks)
     assert planned["compute_metrics"] == models * benchmarks
-    assert planned["sample_responses"] == models * (2 + 4 * benchmarks) + 6
+    assert planned["sample_responses"] == models * (2 + 4 * benchmarks) + 7
     assert planned["paraphrase_questions"] == ("pq: null" not in selection)
 
 

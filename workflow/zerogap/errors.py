@@ -1,4 +1,7 @@
-"""The error for bad user input, and how an error is quoted."""
+"""The error for bad user input, and how other errors become one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class InputError(ValueError):
@@ -8,3 +11,23 @@ class InputError(ValueError):
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its type if it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+@contextmanager
+def needed_packages(extras: str, user: str = "this command") -> Iterator[None]:
+    """Turn a missing package into one line that says what to install.
+
+    Args:
+        extras: of this package, separated by commas.
+        user: what needs the packages.
+
+    Raises:
+        InputError: a package is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{user} needs {error.name}, which is not installed; install it with pip install "
+            f"'/path/to/zerogap[{extras}]'"
+        ) from error

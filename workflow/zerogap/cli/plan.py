@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.options import needed_packages
 from zerogap.cli.output import Format
-from zerogap.errors import InputError
+from zerogap.errors import InputError, needed_packages
 
 Config = Annotated[
     list[Path] | None,

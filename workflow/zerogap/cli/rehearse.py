@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.options import needed_packages
 from zerogap.cli.plan import Config
-from zerogap.errors import InputError
+from zerogap.errors import InputError, needed_packages
 
 Models = Annotated[
     list[str] | None,

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from zerogap.cli.options import needed_packages
-from zerogap.errors import InputError
+from zerogap.errors import InputError, needed_packages
 
 Profile = Annotated[
     str, typer.Option(metavar="NAME", help="A folder of profiles/: quick, smollm2, slurm, ...")

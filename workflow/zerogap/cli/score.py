@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import zerogap
-from zerogap.cli.options import needed_packages
 from zerogap.cli.output import Format, OutputFormat
-from zerogap.errors import InputError
+from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
 
 if TYPE_CHECKING:
@@ -28,87 +27,62 @@ SUFFIXES = {
 }
 RESERVED_NAMES = ("clean", "clean_batch2")
 
-Strategies = Annotated[
-    list[str], typer.Argument(metavar="[NAME=]FILE", help="Responses of a strategy.")
-]
-Clean = Annotated[
-    Path, typer.Option(metavar="FILE", help="Responses of the clean model, the reference.")
-]
-CleanBatch2 = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A second batch of the clean model: the noise floor."),
-]
-Leaked = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Ids of the leaked questions, one per line.")
-]
-FilterName = Annotated[
-    str | None,
-    typer.Option(
-        "--filter", metavar="NAME", help="Filter of lm_eval logs to read; default: the first."
-    ),
-]
-Extraction = Annotated[
-    str,
-    typer.Option(
-        metavar="RULE",
-        help="Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
-        "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
-        "thinking/RULE for reasoning models (docs/score.md).",
-    ),
-]
-# Limits as those of the configuration's `metrics`; more would fill the memory.
-Bins = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Number of strata.")]
-Resamples = Annotated[
-    int, typer.Option(metavar="N", min=100, max=100_000, help="Number of bootstrap resamples.")
-]
-Resample = Annotated[
-    Literal["questions", "samples"],
-    typer.Option(
-        help="What the bootstrap draws again: questions of the same kind, or responses to the same "
-        "questions."
-    ),
-]
-ConfidenceLevel = Annotated[
-    float, typer.Option(metavar="LEVEL", help="Confidence level of the intervals.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the bootstrap.")]
-Output = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write all metric values, .csv or .parquet.")
-]
-Disagreements = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="List the responses on which extraction rules disagree, .jsonl."
-    ),
-]
-Plot = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Plot the gaps by stratum, .png, .svg or .pdf.")
-]
-Html = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="FILE", help="Write a page with tables, plots and every question, .html."
-    ),
-]
+EXTRACTION = (
+    "Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
+    "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
+    "thinking/RULE for reasoning models"
+)
+
+
+def _number(at_least: int, at_most: int | None = None, *, text: str) -> Any:
+    return typer.Option(metavar="N", min=at_least, max=at_most, help=text)
+
+
+def _file(text: str) -> Any:
+    return typer.Option(metavar="FILE", help=text)
 
 
 def score(
-    strategies: Strategies,
-    clean: Clean,
-    clean_batch2: CleanBatch2 = None,
-    leaked: Leaked = None,
-    filter_name: FilterName = None,
-    extraction: Extraction = DEFAULT_RULE,
-    bins: Bins = 50,
-    resamples: Resamples = 2000,
-    resample: Resample = "questions",
-    confidence_level: ConfidenceLevel = 0.95,
-    seed: Seed = 0,
+    strategies: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]FILE", help="Responses of a strategy.")
+    ],
+    clean: Annotated[Path, _file("Responses of the clean model, the reference.")],
+    clean_batch2: Annotated[
+        Path | None, _file("A second batch of the clean model: the noise floor.")
+    ] = None,
+    leaked: Annotated[Path | None, _file("Ids of the leaked questions, one per line.")] = None,
+    filter_name: Annotated[
+        str | None,
+        typer.Option(
+            "--filter", metavar="NAME", help="Filter of lm_eval logs to read; default: the first."
+        ),
+    ] = None,
+    extraction: Annotated[
+        str, typer.Option(metavar="RULE", help=f"{EXTRACTION} (docs/score.md).")
+    ] = DEFAULT_RULE,
+    # Limits as those of the configuration's `metrics`; more would fill the memory.
+    bins: Annotated[int, _number(1, 1000, text="Number of strata.")] = 50,
+    resamples: Annotated[int, _number(100, 100_000, text="Number of bootstrap resamples.")] = 2000,
+    resample: Annotated[
+        Literal["questions", "samples"],
+        typer.Option(
+            help="What the bootstrap draws again: questions of the same kind, or responses to the "
+            "same questions."
+        ),
+    ] = "questions",
+    confidence_level: Annotated[
+        float, typer.Option(metavar="LEVEL", help="Confidence level of the intervals.")
+    ] = 0.95,
+    seed: Annotated[int, _number(0, text="Seed of the bootstrap.")] = 0,
     output_format: Format = "table",
-    output: Output = None,
-    disagreements: Disagreements = None,
-    plot: Plot = None,
-    html: Html = None,
+    output: Annotated[Path | None, _file("Write all metric values, .csv or .parquet.")] = None,
+    disagreements: Annotated[
+        Path | None, _file("List the responses on which extraction rules disagree, .jsonl.")
+    ] = None,
+    plot: Annotated[Path | None, _file("Plot the gaps by stratum, .png, .svg or .pdf.")] = None,
+    html: Annotated[
+        Path | None, _file("Write a page with tables, plots and every question, .html.")
+    ] = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
 

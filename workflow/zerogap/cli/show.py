@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zerogap.cli.options import needed_packages
+from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +34,30 @@ from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
 
 _MAX_SEED = 2**63 - 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+# Argument → whether a value is allowed, and which values are.
+_ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "temperature": (lambda x: _is_number(x) and 0 <= x < math.inf, "finite and at least 0"),
+    "top_p": (lambda x: _is_number(x) and 0 < x <= 1, "above 0 and at most 1"),
+    "num_samples": (_is_count, "a whole number of at least 1"),
+    "max_new_tokens": (_is_count, "a whole number of at least 1"),
+    "batch_size": (
+        lambda x: x == "auto" or _is_count(x), '"auto" or a whole number of at least 1'
+    ),
+    "seed": (
+        lambda x: (x == 0 and _is_number(x)) or (_is_count(x) and x <= _MAX_SEED),
+        f"a whole number from 0 to {_MAX_SEED}",
+    ),
+}  # fmt: skip
 
 
 def sample(
@@ -264,30 +288,20 @@ def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) ->
     return [_gold_answer(name, answers[name], rule) for name in prompts]
 
 
-def sampling_params(*, temperature: Any, top_p: Any, stop: Any, **others: Any) -> SamplingParams:
+def sampling_params(*, stop: Any, **values: Any) -> SamplingParams:
     """How to draw: the fields of :class:`SamplingParams`; `stop` may be a single text.
 
     Raises:
         InputError: a value is out of its range, or of another type.
     """
-    if not _is_number(temperature) or not 0 <= temperature < math.inf:
-        raise InputError(f"temperature: must be finite and at least 0 (got {temperature!r})")
-    if not _is_number(top_p) or not 0 < top_p <= 1:
-        raise InputError(f"top_p: must be above 0 and at most 1 (got {top_p!r})")
-    for name in ("num_samples", "max_new_tokens"):
-        if not _is_count(others[name]):
-            raise InputError(f"{name}: must be a whole number of at least 1 (got {others[name]!r})")
-    batch_size, seed = others["batch_size"], others["seed"]
-    if batch_size != "auto" and not _is_count(batch_size):
-        raise InputError(
-            f'batch_size: must be "auto" or a whole number of at least 1 (got {batch_size!r})'
-        )
-    if not (seed == 0 or _is_count(seed)) or seed > _MAX_SEED:
-        raise InputError(f"seed: must be a whole number from 0 to {_MAX_SEED} (got {seed!r})")
+    for name, (is_valid, allowed) in _ALLOWED.items():
+        if not is_valid(values[name]):
+            raise InputError(f"{name}: must be {allowed} (got {values[name]!r})")
     stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
     if not all(isinstance(text, str) and text for text in stops):
         raise InputError(f"stop: must be a list of non-empty texts (got {stop!r})")
-    return SamplingParams(temperature=float(temperature), top_p=float(top_p), stop=stops, **others)
+    numbers_as_float = {name: float(values[name]) for name in ("temperature", "top_p")}
+    return SamplingParams(**values | numbers_as_float, stop=stops)
 
 
 def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:
@@ -307,11 +321,3 @@ def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
         return rule.parse_gold(str(answer))
     except InputError as error:
         raise InputError(f"gold: the answer to '{name}': {error}") from error
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -159,10 +159,6 @@ class GreedyPasses:
 
     def accuracy(self, decoder: Decoder) -> float:
         """Return the fraction of the questions that the decoder's greedy responses solve."""
-        return float(np.mean(self.solved(decoder)))
-
-    def solved(self, decoder: Decoder) -> list[bool]:
-        """Return which of the questions the decoder's greedy responses solve."""
         params = dataclasses.replace(
             self._params, batch_size=self.batch_size or self._params.batch_size
         )
@@ -170,10 +166,8 @@ class GreedyPasses:
             decoder, self._prompts, self._tokenizer, params
         )
         texts = response_texts(responses, self._tokenizer, params.stop)
-        return [
-            self._rule.grade(text, gold).correct is True
-            for text, gold in zip(texts, self._golds, strict=True)
-        ]
+        grades = map(self._rule.grade, texts, self._golds)
+        return float(np.mean([grade.correct is True for grade in grades]))
 
 
 def _compare(

@@ -157,6 +157,17 @@ def response_filter(strategy: Strategy) -> "ResponseFilter":
     return keep
 
 
+def check_choice(strategy: str, attribute: str, value: object, choices: tuple[str, str]) -> None:
+    """Check an attribute of a strategy.
+
+    Raises:
+        ValueError: it is not one of two values.
+    """
+    if value not in choices:
+        one, other = choices
+        raise ValueError(f"{strategy}: {attribute} must be '{one}' or '{other}' (got '{value}')")
+
+
 def check_whole_number(strategy: str, attribute: str, value: object, *, minimum: int) -> None:
     """Check an attribute of a strategy.
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import Rows, to_device
-from zerogap.strategies.base import Context, Intervention, check_whole_number
+from zerogap.strategies.base import Context, Intervention, check_choice, check_whole_number
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ class LNEBlocking:
         check_whole_number("LNE-blocking", "threshold", self.threshold, minimum=0)
         if isinstance(self.beta, bool) or not 0 < self.beta < math.inf:
             raise ValueError(f"LNE-blocking: beta must be a positive number (got {self.beta!r})")
-        if self.rounding not in ("floor", "nearest"):
-            raise ValueError(
-                f"LNE-blocking: rounding must be 'floor' or 'nearest' (got '{self.rounding}')"
-            )
+        check_choice("LNE-blocking", "rounding", self.rounding, ("floor", "nearest"))
 
     def prepare(self, context: Context) -> Intervention:
         """Return the blocking that `context.entropies` determine."""

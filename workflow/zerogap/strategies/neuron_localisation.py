@@ -13,7 +13,7 @@ each other: any subset can be scored by any process, and their scores put togeth
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,6 @@ from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Decoder
 from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
-
-Outcome = TypeVar("Outcome")  # of a greedy pass: an accuracy, or one mark per question
 
 
 class NeuronGroup(NamedTuple):
@@ -86,17 +84,12 @@ def comparative_scores(
         One array (width,) per layer.
     """
     squares: list[Tensor] = []
-    num_tokens = 0
-    for prompt, response in responses:
-        activations = [
-            _response_activations(model, prompt, response) for model in (contaminated, clean)
-        ]
+    for response in responses:
+        activations = [_response_activations(net, *response) for net in (contaminated, clean)]
         differences = [((a - b) ** 2).sum(0) for a, b in zip(*activations, strict=True)]
-        if squares:
-            squares = [total + new for total, new in zip(squares, differences, strict=True)]
-        else:
-            squares = differences
-        num_tokens += len(response)
+        totals = squares or [torch.zeros_like(new) for new in differences]
+        squares = [total + new for total, new in zip(totals, differences, strict=True)]
+    num_tokens = sum(len(tokens) for _, tokens in responses)
     return [(total / num_tokens).sqrt().numpy() for total in squares]
 
 
@@ -104,8 +97,8 @@ def patched_accuracies(
     model: Decoder,
     base: KeptPrefix,
     groups: Iterable[NeuronGroup],
-    accuracy: Callable[[Decoder], Outcome],
-) -> Iterator[tuple[NeuronGroup, Outcome]]:
+    accuracy: Callable[[Decoder], float],
+) -> Iterator[tuple[NeuronGroup, float]]:
     """Patch one group of a model after the other with the base model's activations.
 
     Args:

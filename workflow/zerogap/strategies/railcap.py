@@ -30,7 +30,7 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from zerogap.engine.decoder import Rows, to_device
-from zerogap.strategies.base import Context, Intervention, check_whole_number
+from zerogap.strategies.base import Context, Intervention, check_choice, check_whole_number
 from zerogap.strategies.rail import (
     Successor,
     find_rail_tokens,
@@ -63,11 +63,8 @@ class RailCap:
 
     def __post_init__(self) -> None:
         check_whole_number("RailCap", "n", self.n, minimum=1)
-        for name, values in (("suppression", ("cap", "ban")), ("successor", ("last", "first"))):
-            if (value := getattr(self, name)) not in values:
-                raise ValueError(
-                    f"RailCap: {name} must be '{values[0]}' or '{values[1]}' (got '{value}')"
-                )
+        check_choice("RailCap", "suppression", self.suppression, ("cap", "ban"))
+        check_choice("RailCap", "successor", self.successor, ("last", "first"))
 
     def prepare(self, context: Context) -> Intervention:
         """Return the suppression along `context.trajectories`."""

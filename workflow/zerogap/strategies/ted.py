@@ -16,7 +16,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from zerogap.strategies.base import Context, Intervention, check_whole_number
+from zerogap.strategies.base import Context, Intervention, check_choice, check_whole_number
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,7 @@ class TED:
     def __post_init__(self) -> None:
         check_whole_number("TED", "tau", self.tau, minimum=0)
         check_whole_number("TED", "max_length", self.max_length, minimum=1)
-        if self.when_empty not in ("unsolved", "unfiltered"):
-            raise ValueError(
-                f"TED: when_empty must be 'unsolved' or 'unfiltered' (got '{self.when_empty}')"
-            )
+        check_choice("TED", "when_empty", self.when_empty, ("unsolved", "unfiltered"))
 
     def prepare(self, context: Context) -> Intervention:
         """Return the filter. It needs nothing from the context."""
