@@ -15,6 +15,7 @@ from helpers.disks import small_disk
 from helpers.scripts import run_job, run_script
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.provenance import engines
 from zerogap.io.resume import Journal
 
 
@@ -104,7 +105,7 @@ def test_a_malformed_instruction_file_is_refused(tmp_path, content):
 IDS = ["a", "b", "c", "d"]
 
 
-def write_solve_table(path: Path, ids: list[str]) -> Path:
+def write_solve_table(path: Path, ids: list[str], **provenance: str) -> Path:
     table = pd.DataFrame({"question_id": ids}).assign(
         n_correct=1,
         n_samples=2,
@@ -112,7 +113,8 @@ def write_solve_table(path: Path, ids: list[str]) -> Path:
         leaked=[bool(index % 2) for index in range(len(ids))],
     )
     schema = parquet.CONTRACTS["solve"]
-    pq.write_table(pa.Table.from_pandas(table, schema=schema, preserve_index=False), path)
+    arrow = pa.Table.from_pandas(table, schema=schema, preserve_index=False)
+    pq.write_table(arrow.replace_schema_metadata({"zerogap": json.dumps(provenance)}), path)
     return path
 
 
@@ -130,7 +132,7 @@ def compute_metrics(
         folder / "compute_metrics.log",
         max_file_size=max_file_size,
         input={
-            "clean": write_solve_table(folder / "clean.parquet", IDS),
+            "clean": write_solve_table(folder / "clean.parquet", IDS, engine="zerogap"),
             "strategies": [strategy],
             "questions": folder / "questions.parquet",
         },
@@ -157,6 +159,14 @@ def test_tables_of_different_questions_are_refused(tmp_path):
         tmp_path, write_solve_table(tmp_path / "other.parquet", ["a", "b", "c", "e"])
     )
     assert_one_error(process, "identity", "'d' is missing", "the same questions")
+
+
+def test_responses_of_two_engines_are_not_compared(tmp_path):
+    strategy = write_solve_table(tmp_path / "railcap.parquet", IDS, engine="vllm 0.32.0")
+    process = compute_metrics(tmp_path, strategy)
+    assert_one_error(process, "railcap.parquet by vllm", "clean.parquet by zerogap; delete those")
+    merged = {"shards": [{"engine": "zerogap"}, {"source": {"engine": "vllm 0.32.0"}}]}
+    assert engines(merged) == {"zerogap", "vllm"}
 
 
 def test_a_broken_table_is_refused(tmp_path):

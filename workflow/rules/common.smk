@@ -17,7 +17,9 @@ COMMAND_LINE = dict(workflow.config_settings.config)  # values of --config
 
 try:
     check_overlays(sys.argv, workflow.configfiles)
-    CONFIG = zerogap.config.from_snakemake(workflow.configfiles, COMMAND_LINE)
+    CONFIG = jobs.with_engine(
+        zerogap.config.from_snakemake(workflow.configfiles, COMMAND_LINE)
+    )
 except InputError as error:
     sys.exit(f"error: {error}")
 for warning in zerogap.config.config_warnings(CONFIG):
@@ -78,6 +80,13 @@ wildcard_constraints:
     preparation="|".join(targets.preparations(CONFIG)) or NEVER_MATCHES,
 
 
+# Of the jobs that draw responses or trajectories: vLLM is in an environment of its own.
+DECODING_ENVIRONMENT, DECODING_PYTHON = (
+    ("../../envs/vllm.yaml", 'PATH="${VLLM_PATH-}$PATH" python')
+    if CONFIG.decoding.engine == "vllm"
+    else ("../../envs/zerogap.yaml", "python")
+)
+
 # The priority of everything up to the trajectories. On few cores, two single-threaded searches for
 # neurons otherwise run one after the other, because the second still needs trajectories when the
 # first one starts.
@@ -92,12 +101,6 @@ def doubling(amount):
 def minutes(amount):
     """A time limit that doubles with every attempt, up to `max_runtime`."""
     return lambda wildcards, attempt: jobs.time_limit(CONFIG, amount, attempt)
-
-
-def decoding_python(variant, cell=""):
-    """The interpreter of a job that decodes: vLLM is in an environment of its own."""
-    uses_vllm = jobs.engine(CONFIG, variant, cell) == "vllm"
-    return 'PATH="${VLLM_PATH-}$PATH" python' if uses_vllm else "python"
 
 
 def values(rule):
@@ -153,22 +156,24 @@ def ablation_tables(wildcards):
 
 
 def check_before_start():
-    """Stop before any job starts if something would fail hours later."""
+    """Stop before any job starts if something would fail hours later; record the engine."""
+    checks = []
     if importlib.util.find_spec("llamafactory") is None:
         print(
             "preflight: the jobs' packages are not in this environment, so nothing is checked; with "
             "--sdm conda, `snakemake check_preflight` runs all checks in theirs",
             file=sys.stderr,
         )
-        return
-    try:
+    else:
         # Imported here, because a dry run does not need it.
         from zerogap.pipeline.preflight import run_checks
 
-        results = run_checks(CONFIG)
-    except InputError as error:
-        sys.exit(f"error: {error}")
-    if results:
-        path = Path(targets.results(CONFIG), "preflight.txt")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{result}\n" for result in results))
+        try:
+            checks = run_checks(CONFIG)
+        except InputError as error:
+            sys.exit(f"error: {error}")
+    folder = Path(targets.results(CONFIG))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")
+    if checks:
+        (folder / "preflight.txt").write_text("".join(f"{check}\n" for check in checks))

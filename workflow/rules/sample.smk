@@ -20,18 +20,14 @@ rule decode_greedy:
         "<results>/timings/{model}/{variant}/decode_greedy.tsv"
     priority: TRAJECTORIES_FIRST
     conda:
-        lambda wildcards: (
-            "../../envs/vllm.yaml"
-            if jobs.engine(CONFIG, wildcards.variant) == "vllm"
-            else "../../envs/zerogap.yaml"
-        )
+        DECODING_ENVIRONMENT
     threads: 8
     resources:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(60),
     params:
-        python=lambda wildcards: decoding_python(wildcards.variant),
+        python=DECODING_PYTHON,
         parameters=values("decode_greedy"),
         batch_size=batch_size,
     message:
@@ -70,18 +66,14 @@ rule sample_responses:
             "<results>/timings/{model}/{variant}/cells/{cell}.tsv",
         )
     conda:
-        lambda wildcards: (
-            "../../envs/vllm.yaml"
-            if jobs.engine(CONFIG, wildcards.variant, wildcards.cell) == "vllm"
-            else "../../envs/zerogap.yaml"
-        )
+        DECODING_ENVIRONMENT
     threads: 8
     resources:
         gpu=1,
         mem_mb=doubling(48000),
         runtime=minutes(480),
     params:
-        python=lambda wildcards: decoding_python(wildcards.variant, wildcards.cell),
+        python=DECODING_PYTHON,
         parameters=values("sample_responses"),
         batch_size=batch_size,
         strategy_inputs=lambda wildcards, input: targets.options(

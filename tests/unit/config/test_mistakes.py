@@ -15,6 +15,7 @@ PREPARED = {"models.gemma.preparation": {"name": "x", "benchmark": "gsm8k"}}
 GENERATED = {"source": "generated", "generated": {"num_train": 700, "num_test": 700}}
 TED = {"label": "T", "class": "ted"}
 IDENTITY = {"label": "Mine", "class": "identity"}
+OUTSIDE = {"label": "Mine", "class": "package.mine:Mine"}
 FILTER = "must be one of the sampled strategies .identity"
 
 # Key → values that it must not have, each with what the message says about the key.
@@ -153,8 +154,13 @@ COMBINATIONS = [
         {"benchmarks.pq": None, "primary_setting.benchmark": "pq"},
         "primary_setting.benchmark is 'pq', which is not in benchmarks; it must be one of gsm8k",
     ),
+    ({"decoding.engine": "vllm"}, "decoding.engine is vllm, which cannot sample shortcut, and one"),
     (
-        {"decoding.engine": "vllm", "sampling.batch_invariant": True},
+        {"strategies.shortcut": None, "ablation.mine": OUTSIDE, "decoding.engine": "vllm"},
+        "decoding.engine is vllm, which cannot sample mine, .* or set decoding.engine: zerogap",
+    ),
+    (
+        {"strategies.shortcut": None, "sampling.batch_invariant": True, "decoding.engine": "vllm"},
         "decoding.engine is vllm, .* or sampling.batch_invariant: false",
     ),
     *(

@@ -30,6 +30,7 @@ JOBS = {
     BATCH1: CLEAN | {"cell": "batch1"},
 }
 DECODING = {"decode_greedy", RAILCAP, BATCH1}
+VLLM = {"decoding.engine": "vllm", "strategies.shortcut": None}
 
 
 def cell(name):
@@ -79,7 +80,7 @@ def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monk
         ({"sampling.num_samples": 8}, {RAILCAP, BATCH1}),
         ({"training.contaminated": {"num_epochs": 7}}, {"train_lora"}),
         ({"benchmarks.pq.paraphrases.on_invalid": "error"}, {"paraphrase_questions"}),
-        ({"decoding.engine": "vllm"}, DECODING),
+        (VLLM, DECODING),
         ({"metrics.bins": 5}, set()),
         ({"sampling.num_shards": 3, "neuron_localisation.num_shards": 2}, set()),
         ({"sampling.batch_size": 8}, set()),
@@ -110,31 +111,9 @@ def test_only_the_source_in_use_is_a_parameter():
     assert hub["hub"]["repository"] == "openai/gsm8k"
 
 
-def test_vllm_is_for_greedy_decoding_and_the_cells_that_it_can_sample():
-    overlay = {
-        "decoding.engine": "vllm",
-        "strategies.halve": {"label": "Halve", "class": "package.halve:Halve"},
-    }
-    in_vllm = {
-        "decode_greedy": CONTAMINATED,
-        BATCH1: JOBS[BATCH1],
-        **{f"sample_responses {name}": cell(name)
-           for name in ("identity", "railcap", "lne_blocking", "railcap_ban")},
-    }  # fmt: skip
-    ours = {
-        "sample_responses shortcut": cell("shortcut"),
-        "sample_responses halve": cell("halve"),
-        **{name: JOBS[name] for name in
-           ("localise_neurons", "measure_recovery", "rank_clean_tokens")},
-    }  # fmt: skip
-    for job, place in {**in_vllm, **ours}.items():
-        expected = "vllm" if job in in_vllm else None
-        assert parameters(job, place, overlay).get("engine") == expected, job
-
-
-@pytest.mark.parametrize(
-    "overlay", [{"decoding.engine": "zerogap"}, {"sampling.batch_invariant": True}]
-)
-def test_our_engine_has_no_key_of_its_own(overlay):
-    for rule, place in (("decode_greedy", CONTAMINATED), ("sample_responses", cell("railcap"))):
-        assert "engine" not in parameters(rule, place, overlay)
+def test_only_the_jobs_that_decode_have_an_engine_if_it_is_not_ours():
+    for job, place in JOBS.items():
+        expected = "vllm" if job in DECODING else None
+        if job != "localise_neurons":
+            assert parameters(job, place, VLLM).get("engine") == expected, job
+        assert "engine" not in parameters(job, place, {"decoding.engine": "zerogap"})

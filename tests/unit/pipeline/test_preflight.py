@@ -94,7 +94,7 @@ def test_a_run_of_gsm8k_alone_needs_no_api_key(paper, quick):
 
 def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, monkeypatch):
     assert preflight.check_vllm(quick(decoding__engine="auto")) == []
-    config = quick(decoding__engine="vllm")
+    config = quick(decoding__engine="vllm", strategies__shortcut=None)
     monkeypatch.setattr(engines, "installed_vllm", lambda: None)
     message = "vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
     assert failures(preflight.check_vllm(config))[0].startswith(message)
@@ -108,7 +108,7 @@ def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, monkeypatc
 def test_the_vllm_of_a_conda_environment_is_not_checked(quick, tmp_path, monkeypatch):
     (tmp_path / "conda-meta").mkdir()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    (result,) = preflight.check_vllm(quick(decoding__engine="vllm"))
+    (result,) = preflight.check_vllm(quick(decoding__engine="vllm", strategies__shortcut=None))
     assert result.status == SKIPPED
 
 

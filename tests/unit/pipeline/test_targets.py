@@ -1,10 +1,12 @@
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from helpers.paths import ROOT
 from zerogap.config import load
+from zerogap.errors import InputError
 from zerogap.pipeline import jobs, targets
 
 TWO_OWNERS = """
@@ -131,3 +133,21 @@ def test_a_time_limit_doubles_with_every_attempt_up_to_max_runtime(paper):
     limits = [jobs.time_limit(paper(max_runtime=600), 480, attempt) for attempt in (1, 2, 3)]
     assert limits == [480, 600, 600]
     assert jobs.time_limit(paper(max_runtime=60), 1440, 1) == 60
+
+
+@pytest.mark.usefixtures("in_empty_checkout")
+def test_auto_is_one_engine_for_all_strategies_and_all_starts_of_a_run(paper, monkeypatch):
+    monkeypatch.setattr(jobs, "installed_engine", lambda: "vllm")
+    shortcut, without = paper(), paper(strategies__shortcut=None)
+    assert jobs.with_engine(shortcut).decoding.engine == "zerogap"  # vLLM cannot patch neurons
+    assert jobs.with_engine(without).decoding.engine == "vllm"
+    record = Path("results/paper/engine.txt")
+    record.parent.mkdir(parents=True)
+    record.write_text("zerogap\n")
+    assert jobs.with_engine(without).decoding.engine == "zerogap"
+    record.write_text("vllm\n")
+    monkeypatch.setattr(jobs, "installed_engine", lambda: "zerogap")
+    assert jobs.with_engine(without).decoding.engine == "vllm"
+    message = r"engine is vllm in results/paper/engine.txt, which cannot sample shortcut, .* remove"
+    with pytest.raises(InputError, match=message):
+        jobs.with_engine(shortcut)

@@ -20,7 +20,7 @@ from zerogap.config.models import (
     TrainingKinds,
 )
 from zerogap.config.section import MAX_BINS, MAX_RESAMPLES, MAX_SEED, Name, PositiveInt, Section
-from zerogap.strategies.registry import ALL_ZERO
+from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
 
 CLEAN_PREFIX = "clean_"
 # Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
@@ -174,6 +174,30 @@ def config_warnings(config: Config) -> list[str]:
     ]
 
 
+def vllm_problem(config: Config) -> str:
+    """Why vLLM cannot decode this run, with the remedy; empty if it can.
+
+    Strategies of two engines would not be comparable: one engine samples all of them.
+    """
+    names = [
+        name
+        for name, entry in config.all_strategies.items()
+        if entry.filter_of is None
+        and not (entry.class_name in BUILT_IN and BUILT_IN[entry.class_name].runs_in_vllm)
+    ]
+    if names:
+        return (
+            f"which cannot sample {', '.join(names)}, and one engine samples all strategies; "
+            "remove them, or set decoding.engine: zerogap"
+        )
+    if config.sampling.batch_invariant:
+        return (
+            "which does not decode batch-invariantly; set decoding.engine: zerogap or "
+            "sampling.batch_invariant: false"
+        )
+    return ""
+
+
 def _stated(section: SectionType | None, key: str) -> SectionType:
     if section is None:
         raise ConfigError(key, "is missing; add the section")
@@ -264,9 +288,5 @@ def _check_decoding(config: Config) -> None:
                 f"is {num_shards}, more than benchmarks.{name}.num_test ({benchmark.num_test}); "
                 "lower it",
             )
-    if config.decoding.engine == "vllm" and config.sampling.batch_invariant:
-        raise mistake(
-            "decoding.engine",
-            "is vllm, which does not decode batch-invariantly; set decoding.engine: zerogap or "
-            "sampling.batch_invariant: false",
-        )
+    if config.decoding.engine == "vllm" and (problem := vllm_problem(config)):
+        raise mistake("decoding.engine", f"is vllm, {problem}")

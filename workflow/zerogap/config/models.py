@@ -187,8 +187,8 @@ class Decoding(Section):
 
     engine: Literal["auto", "zerogap", "vllm"] = Field(
         description=(
-            "Our engine, or vLLM where it can decode (docs/railcap.md); `auto`: vLLM if a build "
-            "for GPUs is installed."
+            "Our engine, or vLLM (docs/railcap.md); `auto`: vLLM if a build for GPUs is "
+            "installed when the run first starts and it can sample every strategy."
         )
     )
 

@@ -67,3 +67,10 @@ def merged_provenance(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if all(shard == shards[0] for shard in shards):
         return dict(shards[0])
     return {**shards[0], "shards": list(shards)}
+
+
+def engines(made_by: Mapping[str, Any]) -> set[str]:
+    """The engines that drew a file's responses: of all shards, and of those that it filters."""
+    own = {made_by["engine"].partition(" ")[0]} if "engine" in made_by else set[str]()
+    sources = [made_by["source"]] if "source" in made_by else []
+    return own.union(*map(engines, [*made_by.get("shards", []), *sources]))

@@ -7,12 +7,13 @@ with Snakemake's own. Parameter files, tables and figures are not included.
 from pathlib import Path
 from typing import NamedTuple
 
-from zerogap.config import BASES_FOLDER, Config
-from zerogap.sampling.engines import resolved_engine
+from zerogap.config import BASES_FOLDER, Config, ConfigError, vllm_problem
+from zerogap.sampling.engines import installed_engine
 from zerogap.strategies.registry import BUILT_IN, RAIL_N
 
 BATCHES = ("batch1", "batch2")  # of a clean model: the reference and the noise floor
 BASES = f"results/{BASES_FOLDER}"
+ENGINE_RECORD = "engine.txt"  # in the folder of a run
 PREPARATION = (
     "draw_questions",
     "write_preparation_data",
@@ -116,19 +117,26 @@ def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]
     return [*config.strategies, *ablation(config, model, benchmark)]
 
 
-def engine(config: Config, variant: str, cell: str = "") -> str:
-    """The engine of a cell, or of greedy decoding: "zerogap" or "vllm".
+def with_engine(config: Config) -> Config:
+    """The configuration with the engine that decodes the whole run, "zerogap" or "vllm".
 
-    Only our engine decodes batch-invariantly and runs every strategy.
+    `auto` is resolved once per run: the engine that its first start recorded is that of its jobs on
+    all machines and of later starts.
+
+    Raises:
+        ConfigError: the recorded engine is vLLM, which cannot decode the run any more.
     """
-    if cell and not is_clean(config, variant):
-        class_name = config.all_strategies[cell].class_name
-        runs_in_vllm = class_name in BUILT_IN and BUILT_IN[class_name].runs_in_vllm
-    else:
-        runs_in_vllm = True
-    if config.sampling.batch_invariant or not runs_in_vllm:
-        return "zerogap"
-    return resolved_engine(config.decoding.engine)
+    engine: str = config.decoding.engine
+    problem = vllm_problem(config)
+    record = Path(f"results/{config.run}/{ENGINE_RECORD}")
+    if engine == "auto" and record.is_file():
+        engine = record.read_text().strip()
+        if engine == "vllm" and problem:
+            raise ConfigError("decoding.engine", f"is vllm in {record}, {problem}")
+    elif engine == "auto":
+        engine = "zerogap" if problem else installed_engine()
+    decoding = config.decoding.model_copy(update={"engine": engine})
+    return config.model_copy(update={"decoding": decoding})
 
 
 def cells(config: Config, model: str, variant: str) -> list[str]:

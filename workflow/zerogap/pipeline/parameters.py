@@ -195,9 +195,10 @@ def _decoding_job(
     values = {"benchmark": benchmark, "metadata": metadata}
     sampling, seed = config.sampling.model_dump(exclude=NOT_SAMPLING), {"seed": config.seed}
     greedy = {"sampling": config.sampling.model_dump(include=GREEDY_SAMPLING)}
+    engine = {"engine": "vllm"} if config.decoding.engine == "vllm" else {}  # ours is the default
     match rule:
         case "decode_greedy":
-            return values | greedy | _engine(config, variant)
+            return values | greedy | engine
         case "localise_neurons":
             search = config.neuron_localisation.model_dump(exclude={"num_shards"})
             return values | greedy | {"neuron_localisation": search} | seed
@@ -212,7 +213,7 @@ def _decoding_job(
         "stream": f"clean-{cell}" if clean else "strategies",
         "metadata": metadata | {"batch" if clean else "strategy": cell},
     }
-    return values | cell_values | seed | _engine(config, variant, cell)
+    return values | cell_values | seed | engine
 
 
 def _questions(benchmark: Benchmark) -> Parameters:
@@ -253,12 +254,6 @@ def _training(
 
 def _merge(training: Training) -> Parameters:
     return {"dtype": "bfloat16" if training.bf16 else "float32"}
-
-
-def _engine(config: Config, variant: str, cell: str = "") -> Parameters:
-    """The engine, unless it is ours, which is the default of the jobs."""
-    engine = jobs.engine(config, variant, cell)
-    return {} if engine == "zerogap" else {"engine": engine}
 
 
 def _benchmark_values(benchmark: Benchmark) -> Parameters:

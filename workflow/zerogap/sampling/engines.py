@@ -64,14 +64,8 @@ def required_vllm() -> Vllm:
     return vllm
 
 
-def resolved_engine(engine: str) -> str:
-    """The engine that a configuration means, "zerogap" or "vllm".
-
-    Args:
-        engine: "zerogap", "vllm", or "auto": vLLM if a build for GPUs is installed.
-    """
-    if engine != "auto":
-        return engine
+def installed_engine() -> str:
+    """The engine that `decoding.engine: auto` means here: vLLM if a build for GPUs is installed."""
     vllm = installed_vllm()
     return "vllm" if vllm and vllm.for_gpus and not _is_too_old(vllm) else "zerogap"
 
