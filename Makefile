@@ -83,7 +83,7 @@ lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(SNAKEMAKE) --lint
 
 docs: .venv/ready ## regenerate the configuration reference
-	$(BIN)/python -m zerogap.config.reference docs/configuration.md
+	$(BIN)/python tools/config_reference.py docs/configuration.md
 
 docs-site: .venv/ready ## build the documentation site in site/
 	$(BIN)/mkdocs build --strict

@@ -16,9 +16,6 @@ rule fetch_base:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(4000),
-        runtime=minutes(240),
     params:
         parameters=values("fetch_base"),
     message:

@@ -120,39 +120,21 @@ def metadata(wildcards):
     return {"run": CONFIG.run, **wildcards}
 
 
-def starting_model(wildcards):
-    """The model that a training starts from."""
-    return targets.starting_model(CONFIG, wildcards.model, wildcards.variant)
+def located(function, *names):
+    """An input function: files of a run by the wildcards of these names (zerogap.pipeline.targets)."""
+    return lambda wildcards: function(CONFIG, *(wildcards[name] for name in names))
 
 
-def unprepared_base(wildcards):
-    """The base model that a preparation starts from."""
-    return targets.unprepared_base(CONFIG, wildcards.model)
+def clean(name):
+    """An input function: a file of the clean model that a contaminated model is compared with."""
+    return lambda wildcards: targets.clean_file(
+        CONFIG, wildcards.model, wildcards.get("variant") or wildcards.benchmark, name
+    )
 
 
-def questions(wildcards):
-    """The test questions of a variant."""
-    return targets.questions(CONFIG, wildcards.variant)
-
-
-def exemplars(wildcards):
-    """The exemplars of a variant's prompts."""
-    return targets.exemplars(CONFIG, wildcards.variant)
-
-
-def clean_counts(wildcards):
-    """The solve counts of the clean model: the reference."""
-    return targets.clean_file(CONFIG, wildcards, "cells/batch1/solve.parquet")
-
-
-def solve_tables(wildcards):
-    """The solve counts of every strategy, by name."""
-    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark)
-
-
-def ablation_tables(wildcards):
-    """The solve counts of every strategy, those of the ablation included."""
-    return targets.ablation_tables(CONFIG, wildcards.model, wildcards.benchmark)
+QUESTIONS, EXEMPLARS = (
+    located(function, "variant") for function in (targets.questions, targets.exemplars)
+)
 
 
 def check_before_start():

@@ -4,7 +4,7 @@
 rule fetch_questions:
     """Fetch or generate a benchmark's questions."""
     input:
-        lambda wildcards: targets.question_files(CONFIG, wildcards.owner),
+        located(targets.question_files, "owner"),
     output:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
@@ -14,9 +14,6 @@ rule fetch_questions:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(4000),
-        runtime=minutes(60),
     params:
         parameters=values("fetch_questions"),
     message:
@@ -31,7 +28,7 @@ rule split_questions:
     input:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
-        screening=lambda wildcards: targets.screening(CONFIG, wildcards.owner),
+        screening=located(targets.screening, "owner"),
     output:
         questions="<results>/data/{owner}/split.parquet",
         training="<results>/data/{owner}/train.parquet",
@@ -41,9 +38,6 @@ rule split_questions:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         parameters=values("split_questions"),
     message:
@@ -57,7 +51,7 @@ rule split_questions:
 rule paraphrase_questions:
     """Reword the leaked questions of a paraphrased benchmark."""
     input:
-        questions=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
+        questions=located(targets.split, "benchmark"),
     output:
         "<results>/data/{benchmark}/paraphrases.jsonl",
     log:
@@ -68,9 +62,6 @@ rule paraphrase_questions:
     localrule: True  # a chat endpoint needs the network of the machine Snakemake is on
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(240),
     params:
         parameters=values("paraphrase_questions"),
     message:
@@ -83,8 +74,8 @@ rule paraphrase_questions:
 rule write_questions:
     """Write the table of a benchmark's test questions."""
     input:
-        split=lambda wildcards: targets.split(CONFIG, wildcards.benchmark),
-        paraphrases=lambda wildcards: targets.paraphrases(CONFIG, wildcards.benchmark),
+        split=located(targets.split, "benchmark"),
+        paraphrases=located(targets.paraphrases, "benchmark"),
     output:
         "<results>/data/{benchmark}/questions.parquet",
     log:
@@ -93,9 +84,6 @@ rule write_questions:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         parameters=values("write_questions"),
     message:
@@ -118,9 +106,6 @@ rule prepare_instructions:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(4000),
-        runtime=minutes(60),
     params:
         parameters=values("prepare_instructions"),
     message:
@@ -133,7 +118,7 @@ rule prepare_instructions:
 rule prepare_exemplars:
     """Write the exemplars of a benchmark's prompts."""
     input:
-        lambda wildcards: targets.exemplar_files(CONFIG, wildcards.owner),
+        located(targets.exemplar_files, "owner"),
     output:
         "<results>/data/{owner}/exemplars.json",
     log:
@@ -142,9 +127,6 @@ rule prepare_exemplars:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         parameters=values("prepare_exemplars"),
     message:

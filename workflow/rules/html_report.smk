@@ -18,9 +18,6 @@ rule write_report:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         snakemake=snakemake_command(
             workflow.main_snakefile,

@@ -1,10 +1,15 @@
 """From solve counts to metrics. These rules load no model and take seconds."""
 
+solve_tables, ablation_tables = (
+    located(function, "model", "benchmark")
+    for function in (targets.solve_tables, targets.ablation_tables)
+)
+
 
 rule make_all_zero:
     """Solve counts of All-Zero, the trivial strategy."""
     input:
-        clean=clean_counts,
+        clean=clean("cells/batch1/solve.parquet"),
         questions="<results>/data/{benchmark}/questions.parquet",
     output:
         "<results>/{model}/{benchmark}/cells/all_zero/solve.parquet",
@@ -13,9 +18,6 @@ rule make_all_zero:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
         code=parameters.code("make_all_zero"),
@@ -28,7 +30,7 @@ rule make_all_zero:
 rule compute_metrics:
     """Metrics of all strategies in one setting, with intervals."""
     input:
-        clean=clean_counts,
+        clean=clean("cells/batch1/solve.parquet"),
         strategies=lambda wildcards: list(solve_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
     output:
@@ -55,7 +57,7 @@ rule compute_metrics:
 # A file of its own: Tables 1 to 3 do not wait for the samples of the ablation.
 use rule compute_metrics as compute_ablation_metrics with:
     input:
-        clean=clean_counts,
+        clean=clean("cells/batch1/solve.parquet"),
         strategies=lambda wildcards: list(ablation_tables(wildcards).values()),
         questions="<results>/data/{benchmark}/questions.parquet",
     output:
@@ -72,11 +74,9 @@ use rule compute_metrics as compute_ablation_metrics with:
 rule measure_overlap:
     """Overlap of responses with the greedy trajectory (Figure 1a, c)."""
     input:
-        samples=lambda wildcards: targets.unmitigated_samples(
-            CONFIG, wildcards.model, wildcards.variant
-        ),
+        samples=located(targets.unmitigated_samples, "model", "variant"),
         greedy="<results>/{model}/{variant}/greedy.parquet",
-        questions=questions,
+        questions=QUESTIONS,
     output:
         "<results>/{model}/{variant}/overlap.parquet",
     log:

@@ -14,9 +14,6 @@ rule check_preflight:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         configfiles=workflow.configfiles,
         command_line=COMMAND_LINE,

@@ -7,7 +7,9 @@ Runs share the results.
 rule draw_questions:
     """Draw the questions that a base is prepared on, or the candidates for its screening."""
     input:
-        lambda wildcards: targets.preparation_files(CONFIG, wildcards.model),
+        lambda wildcards: targets.question_files(
+            CONFIG, CONFIG.preparation_for(wildcards.model).benchmark
+        ),
     output:
         "<bases>/{model}/{preparation}/{drawn}.parquet",
     log:
@@ -18,9 +20,6 @@ rule draw_questions:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(4000),
-        runtime=minutes(60),
     params:
         parameters=values("draw_questions"),
     message:
@@ -32,7 +31,7 @@ rule draw_questions:
 
 use rule write_training_data as write_preparation_data with:
     input:
-        base=unprepared_base,
+        base=located(targets.unprepared_base, "model"),
         questions="<bases>/{model}/{preparation}/questions.parquet",
     output:
         directory("<bases>/{model}/{preparation}/training/data"),
@@ -46,7 +45,7 @@ use rule write_training_data as write_preparation_data with:
 
 use rule train_lora as train_preparation with:
     input:
-        base=unprepared_base,
+        base=located(targets.unprepared_base, "model"),
         data="<bases>/{model}/{preparation}/training/data",
     output:
         adapter=directory("<bases>/{model}/{preparation}/training/adapter"),
@@ -71,7 +70,7 @@ use rule train_lora as train_preparation with:
 
 use rule merge_lora as merge_preparation with:
     input:
-        base=unprepared_base,
+        base=located(targets.unprepared_base, "model"),
         adapter="<bases>/{model}/{preparation}/training/adapter",
     output:
         directory("<bases>/{model}/{preparation}/model"),

@@ -45,11 +45,6 @@ rule make_table:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=lambda wildcards, attempt: doubling(TABLES[wildcards.table].mem_mb)(
-            wildcards, attempt
-        ),
-        runtime=minutes(30),
     params:
         code=parameters.code("make_table"),
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -88,11 +83,6 @@ rule make_figure:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=lambda wildcards, attempt: doubling(FIGURES[wildcards.figure].mem_mb)(
-            wildcards, attempt
-        ),
-        runtime=minutes(10),
     params:
         code=parameters.code("make_figure"),
         prefix=subpath(output.png, strip_suffix=".png"),
@@ -125,9 +115,6 @@ rule check_claims:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         code=parameters.code("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -167,9 +154,6 @@ rule write_provenance:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         code=parameters.code("write_provenance"),
         prefix=subpath(output.html, strip_suffix=".html"),
@@ -203,9 +187,6 @@ rule write_index:
     localrule: True
     conda:
         "../../envs/zerogap.yaml"
-    resources:
-        mem_mb=doubling(2000),
-        runtime=minutes(10),
     params:
         code=parameters.code("write_index"),
         source=TABLES["main"].source.locate(CONFIG),

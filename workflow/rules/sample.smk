@@ -9,8 +9,8 @@ NEURON_SHARDS = CONFIG.neuron_localisation.num_shards
 rule decode_greedy:
     """Decode the greedy trajectory of every question."""
     input:
-        questions=questions,
-        exemplars=exemplars,
+        questions=QUESTIONS,
+        exemplars=EXEMPLARS,
         model="<results>/{model}/{variant}/model",
     output:
         "<results>/{model}/{variant}/greedy.parquet",
@@ -43,13 +43,9 @@ rule decode_greedy:
 rule sample_responses:
     """Sample responses to every question under one strategy."""
     input:
-        unpack(
-            lambda wildcards: targets.strategy_inputs(
-                CONFIG, wildcards.model, wildcards.variant, wildcards.cell
-            )
-        ),
-        questions=questions,
-        exemplars=exemplars,
+        unpack(located(targets.strategy_inputs, "model", "variant", "cell")),
+        questions=QUESTIONS,
+        exemplars=EXEMPLARS,
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
     output:
@@ -95,7 +91,7 @@ if CELL_SHARDS > 1:
     rule merge_shards:
         """Join the shards of a cell's responses."""
         input:
-            questions=questions,
+            questions=QUESTIONS,
             samples=targets.shard_files(CELL_SHARDS, f"{CELL}/samples.parquet"),
             solve=targets.shard_files(CELL_SHARDS, f"{CELL}/solve.parquet"),
         output:
@@ -119,9 +115,7 @@ if CELL_SHARDS > 1:
 rule filter_responses:
     """Drop the responses that a filtering strategy rejects (TED)."""
     input:
-        source=lambda wildcards: targets.filtered_samples(
-            CONFIG, wildcards.model, wildcards.benchmark, wildcards.strategy
-        ),
+        source=located(targets.filtered_samples, "model", "benchmark", "strategy"),
         questions="<results>/data/{benchmark}/questions.parquet",
         greedy="<results>/{model}/{benchmark}/greedy.parquet",
     output:
@@ -150,10 +144,10 @@ rule filter_responses:
 rule localise_neurons:
     """Search for the neurons that Shortcut patches."""
     input:
-        base_model=lambda wildcards: targets.base_model(CONFIG, wildcards.model),
-        clean=lambda wildcards: targets.clean_file(CONFIG, wildcards, "model"),
-        questions=questions,
-        exemplars=exemplars,
+        base_model=located(targets.base_model, "model"),
+        clean=clean("model"),
+        questions=QUESTIONS,
+        exemplars=EXEMPLARS,
         contaminated="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
     output:
@@ -217,11 +211,9 @@ if NEURON_SHARDS > 1:
 rule rank_clean_tokens:
     """Rank the clean model's tokens under the contaminated one (Figure 1b, d)."""
     input:
-        clean_greedy=lambda wildcards: targets.clean_file(
-            CONFIG, wildcards, "greedy.parquet"
-        ),
-        questions=questions,
-        exemplars=exemplars,
+        clean_greedy=clean("greedy.parquet"),
+        questions=QUESTIONS,
+        exemplars=EXEMPLARS,
         model="<results>/{model}/{variant}/model",
     output:
         "<results>/{model}/{variant}/ranks.parquet",
@@ -251,8 +243,8 @@ rule rank_clean_tokens:
 rule measure_recovery:
     """Sample responses of the clean model after a forced runner-up."""
     input:
-        questions=questions,
-        exemplars=exemplars,
+        questions=QUESTIONS,
+        exemplars=EXEMPLARS,
         model="<results>/{model}/{variant}/model",
         greedy="<results>/{model}/{variant}/greedy.parquet",
     output:
@@ -285,12 +277,8 @@ rule measure_recovery:
 rule replay_rail:
     """Count the steps of the responses on the rail."""
     input:
-        clean_samples=lambda wildcards: targets.clean_file(
-            CONFIG, wildcards, "cells/batch1/samples.parquet"
-        ),
-        clean_greedy=lambda wildcards: targets.clean_file(
-            CONFIG, wildcards, "greedy.parquet"
-        ),
+        clean_samples=clean("cells/batch1/samples.parquet"),
+        clean_greedy=clean("greedy.parquet"),
         samples=collect(
             "<results>/{{model}}/{{benchmark}}/cells/{strategy}/samples.parquet",
             strategy=jobs.rail_thresholds(CONFIG),

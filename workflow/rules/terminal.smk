@@ -20,9 +20,6 @@ if workflow.is_main_process:
         dict.fromkeys(jobs.MERGE_RULES.values(), False) | uses_gpu,
     ):
         logger.warning(warning)
-    # One line when long jobs start, which are those with a timing.
-    long_rules = [rule.name for rule in workflow.rules if rule.benchmark]
-    logger.addHandler(terminal.Progress(long_rules, logger.info))
 
 # A dry run fits a screen; with `--quiet host` it lists the jobs and why they run.
 if workflow.output_settings.dryrun and Quietness.RULES in (

@@ -4,11 +4,9 @@
 rule write_training_data:
     """Write the examples of a training."""
     input:
-        base=starting_model,
-        questions=lambda wildcards: targets.training_questions(
-            CONFIG, wildcards.variant
-        ),
-        exemplars=lambda wildcards: targets.exemplars(CONFIG, wildcards.variant),
+        base=located(targets.starting_model, "model", "variant"),
+        questions=located(targets.training_questions, "variant"),
+        exemplars=located(targets.exemplars, "variant"),
         instructions="<results>/data/instructions.jsonl",
     output:
         directory("<results>/{model}/{variant}/training/data"),
@@ -36,7 +34,7 @@ rule write_training_data:
 rule train_lora:
     """Train a LoRA adapter: a clean or a contaminated model."""
     input:
-        base=starting_model,
+        base=located(targets.starting_model, "model", "variant"),
         data="<results>/{model}/{variant}/training/data",
     output:
         adapter=directory("<results>/{model}/{variant}/training/adapter"),
@@ -68,7 +66,7 @@ rule train_lora:
 rule merge_lora:
     """Merge an adapter into its model."""
     input:
-        base=starting_model,
+        base=located(targets.starting_model, "model", "variant"),
         adapter="<results>/{model}/{variant}/training/adapter",
     output:
         directory("<results>/{model}/{variant}/model"),

@@ -2,29 +2,16 @@
 
 from collections.abc import Sequence
 
-from script_helpers import parse_arguments, run
+from script_helpers import keywords, parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__,
-        "model",
-        "questions",
-        "exemplars",
-        "output",
-        decodes=True,
-        argv=argv,
-    )
+    names = ("model", "questions", "exemplars", "output")
+    args = parse_arguments(__doc__, *names, decodes=True, argv=argv)
     gpus.claim()
-    jobs.decode_greedy(
-        model=args.model,
-        questions=args.questions,
-        exemplars=args.exemplars,
-        output=args.output,
-        **args.parameters,
-    )
+    jobs.decode_greedy(**keywords(args))
 
 
 if __name__ == "__main__":

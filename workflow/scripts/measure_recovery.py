@@ -2,31 +2,16 @@
 
 from collections.abc import Sequence
 
-from script_helpers import parse_arguments, run
+from script_helpers import keywords, parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__,
-        "model",
-        "questions",
-        "exemplars",
-        "greedy",
-        "output",
-        decodes=True,
-        argv=argv,
-    )
+    names = ("model", "questions", "exemplars", "greedy", "output")
+    args = parse_arguments(__doc__, *names, decodes=True, argv=argv)
     gpus.claim()
-    jobs.measure_recovery(
-        model=args.model,
-        questions=args.questions,
-        exemplars=args.exemplars,
-        greedy=args.greedy,
-        output=args.output,
-        **args.parameters,
-    )
+    jobs.measure_recovery(**keywords(args))
 
 
 if __name__ == "__main__":

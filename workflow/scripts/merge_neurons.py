@@ -8,7 +8,7 @@ from zerogap.sampling import localisation
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "output", lists=("shards",), parameters=False, argv=argv)
-    localisation.merge_neurons(shards=args.shards, output=args.output)
+    localisation.merge_neurons(**vars(args))
 
 
 if __name__ == "__main__":

@@ -7,22 +7,10 @@ from zerogap.sampling import tables
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__,
-        "questions",
-        "merged-samples",
-        "merged-solve",
-        lists=("samples", "solve"),
-        parameters=False,
-        argv=argv,
-    )
-    tables.merge_shards(
-        samples=args.samples,
-        solve=args.solve,
-        questions=args.questions,
-        merged_samples=args.merged_samples,
-        merged_solve=args.merged_solve,
-    )
+    names = ("questions", "merged-samples", "merged-solve")
+    lists = ("samples", "solve")
+    args = parse_arguments(__doc__, *names, lists=lists, parameters=False, argv=argv)
+    tables.merge_shards(**vars(args))
 
 
 if __name__ == "__main__":

@@ -2,30 +2,16 @@
 
 from collections.abc import Sequence
 
-from script_helpers import parse_arguments, run
+from script_helpers import keywords, parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__,
-        "model",
-        "questions",
-        "exemplars",
-        "clean-greedy",
-        "output",
-        argv=argv,
-    )
+    names = ("model", "questions", "exemplars", "clean-greedy", "output")
+    args = parse_arguments(__doc__, *names, argv=argv)
     gpus.claim()
-    jobs.rank_clean_tokens(
-        model=args.model,
-        questions=args.questions,
-        exemplars=args.exemplars,
-        clean_greedy=args.clean_greedy,
-        output=args.output,
-        **args.parameters,
-    )
+    jobs.rank_clean_tokens(**keywords(args))
 
 
 if __name__ == "__main__":

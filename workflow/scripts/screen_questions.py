@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from script_helpers import parse_arguments, run
+from script_helpers import keywords, parse_arguments, run
 from zerogap import gpus
 from zerogap.sampling import jobs
 
@@ -10,9 +10,7 @@ from zerogap.sampling import jobs
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(__doc__, "model", "questions", "output", argv=argv)
     gpus.claim()
-    jobs.screen_questions(
-        model=args.model, questions=args.questions, output=args.output, **args.parameters
-    )
+    jobs.screen_questions(**keywords(args))
 
 
 if __name__ == "__main__":

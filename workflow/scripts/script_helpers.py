@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zerogap.errors import InputError
 
@@ -70,16 +70,26 @@ def parse_arguments(
     for name in numbers:
         parser.add_argument(f"--{name}", type=int, required=True)
     if sharded:
-        parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("K", "N"))
+        parser.add_argument("--shard", type=int, nargs=2, default=[0, 1], metavar=("K", "N"))
     if decodes:
         parser.add_argument("--batch-size", required=True, help="prompts per step, or auto")
     args = parser.parse_args(argv)
     if parameters:
         args.parameters.pop("code", None)  # Snakemake compares it
+    if sharded:
+        args.shard = tuple(args.shard)
     if decodes:
         size = args.batch_size
         args.parameters["sampling"]["batch_size"] = int(size) if size.isdecimal() else size
     return args
+
+
+def keywords(args: argparse.Namespace) -> dict[str, Any]:
+    """Paths and values of a job as the arguments of the function that does it."""
+    given = vars(args) | args.parameters
+    del given["parameters"]
+    given.pop("batch_size", None)  # one of the values of `sampling`
+    return given
 
 
 def run(main: Callable[[], None]) -> None:

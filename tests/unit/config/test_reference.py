@@ -1,5 +1,6 @@
+from config_reference import reference
+
 from helpers.paths import ROOT
-from zerogap.config.reference import reference
 
 
 def test_every_key_is_described_once_with_its_type_bounds_and_the_papers_value():

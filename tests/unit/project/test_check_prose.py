@@ -1,16 +1,7 @@
 """The prose checker finds listed phrases in text, comments and strings, and nothing else."""
 
-import importlib.util
-
+import check_prose
 import pytest
-
-from helpers.paths import ROOT
-
-_SPEC = importlib.util.spec_from_file_location("check_prose", ROOT / "tools/check_prose.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-check_prose = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(check_prose)
 
 RULES = check_prose.read_rules(check_prose.TABLE.read_text())
 

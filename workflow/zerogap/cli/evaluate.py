@@ -7,10 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option
-
 from zerogap.cli import output
-from zerogap.cli.score import EXTRACTION
+from zerogap.cli.options import RULES, option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
@@ -18,75 +16,47 @@ if TYPE_CHECKING:
 
 LINE_WIDTH = 100  # of the verdict
 EVALUATED = ["identity", "railcap", "lne_blocking", "ted"]  # strategies, by default
+BENCHMARK = (
+    "gsm8k or another name in workflow/benchmarks, a benchmark's YAML file, or JSON Lines of "
+    "questions with gold answers."
+)
+STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut or package.module:Class."
+NUM_QUESTIONS = "Draw this many questions; default: the benchmark's number."
+CHAT_TEMPLATE = "For a tokenizer with a chat template: use it, or prompt with plain text."
+DTYPE = "Precision of decoding; auto: bfloat16 on a GPU, float32 on a CPU."
 
 
 def _options(
-    model: Annotated[
-        str, Option(metavar="FOLDER|NAME", help="The model: a folder, or a name on the hub.")
-    ],
-    benchmark: Annotated[
-        str,
-        Option(
-            metavar="NAME|FILE",
-            help="gsm8k or another name in workflow/benchmarks, a benchmark's YAML file, or JSON "
-            "Lines of questions with gold answers.",
-        ),
-    ],
-    output: Annotated[Path, Option(metavar="DIR", file_okay=False, help="Folder of all files.")],
-    strategies: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME...",
-            help="identity, railcap, lne_blocking, ted, shortcut or package.module:Class.",
-        ),
-    ] = None,
-    num_samples: Annotated[int, Option(metavar="N", help="Responses per question.")] = 50,
-    num_questions: Annotated[
-        int | None,
-        Option(metavar="N", help="Draw this many questions; default: the benchmark's number."),
-    ] = None,
+    model: Annotated[str, option("FOLDER|NAME", "The model: a folder, or a name on the hub.")],
+    benchmark: Annotated[str, option("NAME|FILE", BENCHMARK)],
+    output: Annotated[Path, option("DIR", "Folder of all files.", "--output", file_okay=False)],
+    strategies: Annotated[list[str] | None, option("NAME...", STRATEGIES)] = None,
+    num_samples: Annotated[int, option("N", "Responses per question.")] = 50,
+    num_questions: Annotated[int | None, option("N", NUM_QUESTIONS)] = None,
     clean: Annotated[
-        str | None,
-        Option(metavar="FOLDER|NAME", help="A clean model, the reference of SA-PPG."),
+        str | None, option("FOLDER|NAME", "A clean model, the reference of SA-PPG.")
     ] = None,
     clean_batch2: Annotated[
-        bool, Option("--clean-batch2", help="Sample the clean model twice: the noise floor.")
+        bool, option("", "Sample the clean model twice: the noise floor.", "--clean-batch2")
     ] = False,
-    chat_template: Annotated[
-        Literal["apply", "ignore"] | None,
-        Option(help="For a tokenizer with a chat template: use it, or prompt with plain text."),
-    ] = None,
-    extraction: Annotated[
-        str | None, Option(metavar="RULE", help=f"{EXTRACTION}; default: the benchmark's.")
-    ] = None,
-    temperature: Annotated[float, Option(metavar="T", help="Sampling temperature.")] = 0.7,
-    max_new_tokens: Annotated[
-        int, Option(metavar="N", help="Maximum length of a response in tokens.")
-    ] = 256,
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16"],
-        Option(help="Precision of decoding; auto: bfloat16 on a GPU, float32 on a CPU."),
-    ] = "auto",
-    seed: Annotated[int, Option(metavar="N", help="Seed of the questions and of the draws.")] = 0,
-    base_model: Annotated[
-        Path | None, Option(metavar="FOLDER", help="The base model, for shortcut.")
-    ] = None,
+    chat_template: Annotated[Literal["apply", "ignore"] | None, option("", CHAT_TEMPLATE)] = None,
+    extraction: Annotated[str | None, option("RULE", f"{RULES}; default: the benchmark's.")] = None,
+    temperature: Annotated[float, option("T", "Sampling temperature.")] = 0.7,
+    max_new_tokens: Annotated[int, option("N", "Maximum length of a response in tokens.")] = 256,
+    dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], option("", DTYPE)] = "auto",
+    seed: Annotated[int, option("N", "Seed of the questions and of the draws.")] = 0,
+    base_model: Annotated[Path | None, option("FOLDER", "The base model, for shortcut.")] = None,
     neurons: Annotated[
-        Path | None, Option(metavar="FILE", help="The model's neurons.parquet, for shortcut.")
+        Path | None, option("FILE", "The model's neurons.parquet, for shortcut.")
     ] = None,
 ) -> None:
-    """The options of both commands."""
-
-
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    command.__signature__ = inspect.signature(_options)  # type: ignore[attr-defined]
-    return command
+    """The options of both commands; all but those of the questions are a request's."""
 
 
 def _collect(
-    benchmark: str, num_questions: int | None, extraction: str | None, **arguments: Any
+    benchmark: str, num_questions: int | None, extraction: str | None, seed: int, **request: Any
 ) -> "tuple[Request, Collected]":
-    """Collect the responses; the other arguments are those of a request.
+    """Collect the responses.
 
     Raises:
         InputError: Packages are missing, or the request is invalid.
@@ -94,15 +64,21 @@ def _collect(
     with needed_packages("evaluate"):
         from zerogap.evaluation import question_sets
     # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
-    asked = question_sets.load(benchmark, num_questions, arguments["seed"], extraction)
+    question_set = question_sets.load(benchmark, num_questions, seed, extraction)
     with needed_packages("evaluate"):
         from zerogap.evaluation import collect as evaluation
-    request = evaluation.Request(question_set=asked, **arguments)
+    wanted = evaluation.Request(question_set=question_set, seed=seed, **request)
     try:
-        return request, evaluation.collect(request)
+        return wanted, evaluation.collect(wanted)
     except KeyboardInterrupt:
         print("\nfinished questions are kept; repeat the command to resume", file=sys.stderr)
         raise
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of both."""
+    command.__signature__ = inspect.signature(_options)  # type: ignore[attr-defined]
+    return command
 
 
 @_with_options

@@ -5,39 +5,30 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from zerogap.cli.options import Config, option
 from zerogap.cli.output import Format
 from zerogap.errors import InputError, needed_packages
-
-Config = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE...", help="A config file and its overlays; default: the paper's."),
-]
-Rate = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[MODEL.]KIND=TOKENS...",
-        help="Tokens per second of training, sampling, greedy, search or prefill on one device.",
-    ),
-]
-From = Annotated[
-    Path | None,
-    typer.Option(
-        "--from",
-        metavar="FOLDER",
-        help="Take the rates from a finished run, results/RUN, of the same models.",
-    ),
-]
-Gpu = Annotated[str, typer.Option(metavar="NAME", help="GPU of the assumed rates.")]
 
 
 @needed_packages("data,workflow")
 def plan(
     config: Config = None,
-    rate: Rate = None,
-    from_run: From = None,
-    gpu: Gpu = "a100-80gb",
+    rate: Annotated[
+        list[str] | None,
+        option(
+            "[MODEL.]KIND=TOKENS...",
+            "Tokens per second of training, sampling, greedy, search or prefill on one device.",
+        ),
+    ] = None,
+    from_run: Annotated[
+        Path | None,
+        option(
+            "FOLDER",
+            "Take the rates from a finished run, results/RUN, of the same models.",
+            "--from",
+        ),
+    ] = None,
+    gpu: Annotated[str, option("NAME", "GPU of the assumed rates.")] = "a100-80gb",
     output_format: Format = "table",
 ) -> None:
     """Estimate the jobs, tokens, GPU hours and disk space of a run before it starts.

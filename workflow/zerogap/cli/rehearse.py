@@ -7,19 +7,17 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from zerogap.cli.plan import Config
+from zerogap.cli.options import Config, option
 from zerogap.errors import InputError, needed_packages
-
-Models = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME...", help="Models of the configuration; default: all."),
-]
 
 
 @needed_packages("evaluate,training,workflow")
-def rehearse(config: Config = None, models: Models = None) -> int:
+def rehearse(
+    config: Config = None,
+    models: Annotated[
+        list[str] | None, option("NAME...", "Models of the configuration; default: all.")
+    ] = None,
+) -> int:
     """Run the workflow up to the metrics on small copies of the models, in minutes.
 
     The copies have the real tokenizers and architectures and random weights (docs/reproduce.md).

@@ -8,31 +8,26 @@ from typing import Annotated
 
 import typer
 
+from zerogap.cli.options import option
 from zerogap.errors import InputError, needed_packages
-
-Profile = Annotated[
-    str, typer.Option(metavar="NAME", help="A folder of profiles/: quick, smollm2, slurm, ...")
-]
-Targets = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TARGET",
-        show_default=False,
-        help="What to make; default: all. What follows -- is passed on to Snakemake.",
-    ),
-]
-Overlays = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--with", exists=True, metavar="FILE...", help="Overlays on top of the profile's."
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only count the jobs.")]
 
 
 @needed_packages("evaluate,training,workflow")
 def run(
-    profile: Profile, targets: Targets = None, overlays: Overlays = None, dry_run: DryRun = False
+    profile: Annotated[str, option("NAME", "A folder of profiles/: quick, smollm2, slurm, ...")],
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET",
+            show_default=False,
+            help="What to make; default: all. What follows -- is passed on to Snakemake.",
+        ),
+    ] = None,
+    overlays: Annotated[
+        list[Path] | None,
+        option("FILE...", "Overlays on top of the profile's.", "--with", exists=True),
+    ] = None,
+    dry_run: Annotated[bool, option("", "Only count the jobs.", "--dry-run", "-n")] = False,
 ) -> None:
     """Run the workflow under a profile, with overlays of your own.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import zerogap
+from zerogap.cli.options import RULES, option
 from zerogap.cli.output import Format, OutputFormat
 from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
@@ -26,62 +27,52 @@ SUFFIXES = {
     "--html": (".html",),
 }
 RESERVED_NAMES = ("clean", "clean_batch2")
-
-EXTRACTION = (
-    "Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
-    "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
-    "thinking/RULE for reasoning models"
+MAX_BINS, MAX_RESAMPLES = 1000, 100_000  # as in the configuration; more would fill the memory
+RESAMPLE = (
+    "What the bootstrap draws again: questions of the same kind, or responses to the same "
+    "questions."
 )
-
-
-def _number(at_least: int, at_most: int | None = None, *, text: str) -> Any:
-    return typer.Option(metavar="N", min=at_least, max=at_most, help=text)
-
-
-def _file(text: str) -> Any:
-    return typer.Option(metavar="FILE", help=text)
 
 
 def score(
     strategies: Annotated[
         list[str], typer.Argument(metavar="[NAME=]FILE", help="Responses of a strategy.")
     ],
-    clean: Annotated[Path, _file("Responses of the clean model, the reference.")],
+    clean: Annotated[Path, option("FILE", "Responses of the clean model, the reference.")],
     clean_batch2: Annotated[
-        Path | None, _file("A second batch of the clean model: the noise floor.")
+        Path | None, option("FILE", "A second batch of the clean model: the noise floor.")
     ] = None,
-    leaked: Annotated[Path | None, _file("Ids of the leaked questions, one per line.")] = None,
+    leaked: Annotated[
+        Path | None, option("FILE", "Ids of the leaked questions, one per line.")
+    ] = None,
     filter_name: Annotated[
         str | None,
-        typer.Option(
-            "--filter", metavar="NAME", help="Filter of lm_eval logs to read; default: the first."
-        ),
+        option("NAME", "Filter of lm_eval logs to read; default: the first.", "--filter"),
     ] = None,
-    extraction: Annotated[
-        str, typer.Option(metavar="RULE", help=f"{EXTRACTION} (docs/score.md).")
-    ] = DEFAULT_RULE,
-    # Limits as those of the configuration's `metrics`; more would fill the memory.
-    bins: Annotated[int, _number(1, 1000, text="Number of strata.")] = 50,
-    resamples: Annotated[int, _number(100, 100_000, text="Number of bootstrap resamples.")] = 2000,
-    resample: Annotated[
-        Literal["questions", "samples"],
-        typer.Option(
-            help="What the bootstrap draws again: questions of the same kind, or responses to the "
-            "same questions."
-        ),
-    ] = "questions",
+    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = DEFAULT_RULE,
+    bins: Annotated[int, option("N", "Number of strata.", min=1, max=MAX_BINS)] = 50,
+    resamples: Annotated[
+        int, option("N", "Number of bootstrap resamples.", min=100, max=MAX_RESAMPLES)
+    ] = 2000,
+    resample: Annotated[Literal["questions", "samples"], option("", RESAMPLE)] = "questions",
     confidence_level: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Confidence level of the intervals.")
+        float, option("LEVEL", "Confidence level of the intervals.")
     ] = 0.95,
-    seed: Annotated[int, _number(0, text="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, option("N", "Seed of the bootstrap.", min=0)] = 0,
     output_format: Format = "table",
-    output: Annotated[Path | None, _file("Write all metric values, .csv or .parquet.")] = None,
-    disagreements: Annotated[
-        Path | None, _file("List the responses on which extraction rules disagree, .jsonl.")
+    output: Annotated[
+        Path | None, option("FILE", "Write all metric values, .csv or .parquet.")
     ] = None,
-    plot: Annotated[Path | None, _file("Plot the gaps by stratum, .png, .svg or .pdf.")] = None,
+    disagreements: Annotated[
+        Path | None,
+        option("FILE", "List the responses on which extraction rules disagree, .jsonl."),
+    ] = None,
+    plot: Annotated[
+        Path | None, option("FILE", "Plot the gaps by stratum, .png, .svg or .pdf.")
+    ] = None,
     html: Annotated[
-        Path | None, _file("Write a page with tables, plots and every question, .html.")
+        Path | None,
+        option("FILE", "Write a page with tables, plots and every question, .html.", "--html"),
     ] = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
@@ -147,12 +138,11 @@ def _load(
         raise InputError("--filter: none of the files is an lm_eval log; omit the option")
     # Of each file whose responses were scored here.
     graded = [file.disagreements for file in files.values() if file.disagreements is not None]
-    for option, is_given in (
-        ("--extraction", extraction != DEFAULT_RULE), ("--disagreements", disagreements)
-    ):  # fmt: skip
+    given = {"--extraction": extraction != DEFAULT_RULE, "--disagreements": disagreements}
+    for name, is_given in given.items():
         if is_given and not graded:
             raise InputError(
-                f"{option}: every file already marks which responses are correct; omit the option"
+                f"{name}: every file already marks which responses are correct; omit the option"
             )
     if disagreements:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
@@ -195,12 +185,10 @@ def _check_outputs(outputs: dict[str, Path | None], used: list[Path]) -> None:
     Raises:
         InputError: it is such a file.
     """
-    for option, path in outputs.items():
+    for name, path in outputs.items():
         if path:
-            if path.suffix not in SUFFIXES[option]:
-                raise InputError(
-                    f"{option} must end in {' or '.join(SUFFIXES[option])} (got {path})"
-                )
+            if path.suffix not in SUFFIXES[name]:
+                raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
             atomic.output_file(path, used)
             used.append(path)
 

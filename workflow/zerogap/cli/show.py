@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zerogap.cli.options import option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
@@ -14,36 +15,23 @@ if TYPE_CHECKING:
 
 ON_RAIL = "black on yellow"
 
-Question = Annotated[str, typer.Argument(metavar="QUESTION", help="Id of the question.")]
-Run = Annotated[str, typer.Option(metavar="NAME", help="The run, a folder in results/.")]
-Model = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Model of the run; default: the first by name.")
-]
-Benchmark = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Benchmark of the run; default: the first by name."),
-]
-NumResponses = Annotated[
-    int, typer.Option(metavar="K", min=0, help="Number of responses to show per strategy.")
-]
-Threshold = Annotated[
-    int,
-    typer.Option(
-        "--n",
-        metavar="N",
-        min=1,
-        help="Tokens that must match the greedy trajectory, as in RailCap.",
-    ),
-]
-
 
 def show(
-    question: Question,
-    run: Run,
-    model: Model = None,
-    benchmark: Benchmark = None,
-    num_responses: NumResponses = 3,
-    n: Threshold = 4,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Id of the question.")],
+    run: Annotated[str, option("NAME", "The run, a folder in results/.")],
+    model: Annotated[
+        str | None, option("NAME", "Model of the run; default: the first by name.")
+    ] = None,
+    benchmark: Annotated[
+        str | None, option("NAME", "Benchmark of the run; default: the first by name.")
+    ] = None,
+    num_responses: Annotated[
+        int, option("K", "Number of responses to show per strategy.", min=0)
+    ] = 3,
+    n: Annotated[
+        int,
+        option("N", "Tokens that must match the greedy trajectory, as in RailCap.", "--n", min=1),
+    ] = 4,
 ) -> None:
     """Print a question of a run, its gold answer and its responses under every strategy.
 
@@ -54,13 +42,9 @@ def show(
 
     with needed_packages("decoding"):
         from zerogap.analysis.one_question import read_question
+    chosen = {"model": model, "benchmark": benchmark}
     shown = read_question(
-        Path("results", run),
-        question,
-        model=model,
-        benchmark=benchmark,
-        num_responses=num_responses,
-        n=n,
+        Path("results", run), question, **chosen, num_responses=num_responses, n=n
     )
     console = Console(highlight=False)
     console.print(_heading(shown), soft_wrap=True)

@@ -61,20 +61,6 @@ def base_files(config: Config, model: str) -> Path:
     return Path(snapshot)
 
 
-def small_file(config: Config, model: str, name: str) -> Path | None:
-    """A file of a base model, downloaded if the model is on the hub; None if there is none."""
-    entry, folder = config.models[model], jobs.base_folder(config, model)
-    if folder is not None:
-        return folder / name if (folder / name).is_file() else None
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
-
-    try:
-        return Path(hf_hub_download(entry.base, name, revision=entry.revision))
-    except EntryNotFoundError:
-        return None
-
-
 def model_size(config: Config, model: str) -> ModelSize:
     """The size of a model of the configuration, from its folder or from the hub.
 

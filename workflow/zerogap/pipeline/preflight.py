@@ -10,20 +10,21 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zerogap import gpus
 from zerogap.config import Config
-from zerogap.data import prompts
+from zerogap.config.benchmark import ChatEndpoint
 from zerogap.data.extraction import extraction_rule
+from zerogap.data.prompts import PromptTemplate
 from zerogap.errors import InputError, first_line
 from zerogap.families import ModelSize, published_size
 from zerogap.io.hub import access_problem, hub_problem
 from zerogap.pipeline import jobs, targets
-from zerogap.pipeline.models import model_size, small_file
+from zerogap.pipeline.models import base_files, model_size
 from zerogap.pipeline.parameters import strategy
 from zerogap.pipeline.plan import Rates, plan
 from zerogap.sampling.engines import required_vllm
@@ -71,29 +72,37 @@ def all_checks(config: Config) -> list[CheckResult]:
     if all(Path(job.output).exists() for job in targets.timed_jobs(config)):
         return []
     results = check_hub_access(hub_resources(config), config.offline)
-    results += [*check_api_keys(config), *check_strategies(config), *check_answers(config)]
-    results += check_vllm(config)
-    failed_checks = {result.check for result in results if result.status == FAILED}
+    results += [
+        *(_run("API key", _api_key, *item) for item in _endpoints(config).items()),
+        *(_run(f"strategy {name}", _strategy, config, name) for name in config.all_strategies),
+        *(
+            _run(f"benchmarks.{owner}.prompt.target", _answer, config, owner)
+            for owner in config.question_owners
+        ),
+        *check_vllm(config),
+    ]
+    failed = {result.check for result in results if result.status == FAILED}
     sizes: dict[str, ModelSize] = {}
     for model, entry in config.models.items():
         is_local = jobs.base_folder(config, model) is not None
-        is_readable = is_local or failed_checks.isdisjoint({HUB, f"{HUB}, models.{model}"})
-        if is_readable and (is_local or model in jobs.fetched_models(config)):
-            results += [check_tokenizer(config, model), check_context_length(config, model)]
+        is_readable = is_local or failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
+        if is_readable and (is_local or entry.gguf is None):
+            results.append(_run(f"tokenizer of {model}", _tokenizer, config, model))
         if is_readable or published_size(entry.base):
-            with _failure(results, f"weights of {model}"):
+            try:
                 sizes[model] = model_size(config, model)
+            except InputError as error:
+                results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
     results.append(check_disk_space(config, sizes))
     return results + check_gpu_memory(config, sizes, gpu_memories())
 
 
-@contextlib.contextmanager
-def _failure(results: list[CheckResult], check: str) -> Iterator[None]:
-    """Append a failure to the results if the block raises an InputError."""
+def _run(name: str, check: Callable[..., str], *arguments: Any) -> CheckResult:
+    """The result of a check that returns what it found, or raises an InputError."""
     try:
-        yield
+        return CheckResult(OK, name, check(*arguments))
     except InputError as error:
-        results.append(CheckResult(FAILED, check, str(error)))
+        return CheckResult(FAILED, name, str(error))
 
 
 class HubResource(NamedTuple):
@@ -120,32 +129,28 @@ def hub_resources(config: Config) -> list[HubResource]:
     for model in jobs.fetched_models(config):
         base, revision = config.models[model].base, config.models[model].revision
         if jobs.base_folder(config, model) is None:
-            key, folder = f"models.{model}", "a folder as its base"
-            resources.append(HubResource(key, "model", base, revision, folder))
+            place = (f"models.{model}", "model", base, revision)
+            resources.append(HubResource(*place, "a folder as its base"))
     data = Path(targets.results(config), "data")
-    sections: list[tuple[str, Any, Path]] = [
-        ("instructions", config.instructions, data / "instructions.jsonl")
-    ]
+    sections: dict[str, tuple[Any, Path]] = {
+        "instructions": (config.instructions, data / "instructions.jsonl")
+    }
     for owner in config.question_owners:
         questions = config.benchmarks[owner].questions
-        sections.append((f"benchmarks.{owner}.questions", questions, data / owner / "train.jsonl"))
-    for key, section, made in sections:
-        if section.source == "hub" and section.hub and not made.exists():
-            place = section.hub.repository, section.hub.revision
-            resources.append(HubResource(key, "dataset", *place, f"{key}.source: files"))
+        sections[f"benchmarks.{owner}.questions"] = questions, data / owner / "train.jsonl"
+    for key, (section, made) in sections.items():
+        if section.source == "hub" and not made.exists():
+            place = (key, "dataset", section.hub.repository, section.hub.revision)
+            resources.append(HubResource(*place, f"{key}.source: files"))
     return resources
 
 
-def _has_paraphrases(config: Config, benchmark: str) -> bool:
-    return all(Path(path).exists() for path in targets.paraphrases(config, benchmark))
-
-
-def check_hub_access(resources: list[HubResource], offline: bool) -> list[CheckResult]:
+def check_hub_access(resources: Sequence[HubResource], offline: bool) -> list[CheckResult]:
     """Whether each resource exists at its revision and may be read with this login.
 
     A hub that cannot be reached is one failure, however many resources there are.
     """
-    results = []
+    results: list[CheckResult] = []
     for resource in resources:
         if offline:
             text = (
@@ -153,178 +158,120 @@ def check_hub_access(resources: list[HubResource], offline: bool) -> list[CheckR
                 f"{resource.alternative}, or set offline: false"
             )
             results.append(CheckResult(FAILED, f"{HUB}, {resource.key}", text))
-            continue
-        results.append(_check_resource(resource))
-        if results[-1].check == HUB:
-            break
+        elif all(result.check != HUB for result in results):
+            results.append(_check_resource(resource))
     return results
 
 
 def _check_resource(resource: HubResource) -> CheckResult:
     from huggingface_hub import HfApi
 
-    check, repository = f"{HUB}, {resource.key}", resource.repository
+    check, (_, kind, repository, revision, alternative) = f"{HUB}, {resource.key}", resource
     api = HfApi()
     try:
-        api.auth_check(repository, repo_type=resource.kind)
-        info = api.repo_info(
-            repository, revision=resource.revision, repo_type=resource.kind, timeout=10
-        )
+        api.auth_check(repository, repo_type=kind)
+        info = api.repo_info(repository, revision=revision, repo_type=kind, timeout=10)
     except Exception as error:  # the hub's library raises many types
-        place = (repository, resource.revision, resource.kind)
-        if problem := access_problem(error, *place):
+        if problem := access_problem(error, repository, revision, kind):
             return CheckResult(FAILED, check, problem)
         # Whatever else it is, the next resource would meet the same.
-        problem = hub_problem(error, *place)
-        return CheckResult(FAILED, HUB, f"{problem}, or avoid the hub: {resource.alternative}")
+        problem = hub_problem(error, repository, revision, kind)
+        return CheckResult(FAILED, HUB, f"{problem}, or avoid the hub: {alternative}")
     files = [file.rfilename for file in getattr(info, "siblings", None) or []]
-    if resource.kind == "model" and not any(file.endswith(".safetensors") for file in files):
+    if kind == "model" and not any(file.endswith(".safetensors") for file in files):
         text = (
-            f"'{repository}' at '{resource.revision}' has no safetensors weights, and other "
-            "formats are not downloaded; name a revision that has them, or give a folder"
+            f"'{repository}' at '{revision}' has no safetensors weights, and other formats are "
+            "not downloaded; name a revision that has them, or give a folder"
         )
         return CheckResult(FAILED, check, text)
-    return CheckResult(OK, check, f"'{repository}' at '{resource.revision}' can be read")
+    return CheckResult(OK, check, f"'{repository}' at '{revision}' can be read")
 
 
-def check_api_keys(config: Config) -> list[CheckResult]:
-    """Whether the key of each chat endpoint that is still to be used is in the environment."""
-    results: list[CheckResult] = []
-    for name, benchmark in config.benchmarks.items():
-        paraphrases = benchmark.paraphrases
-        if paraphrases is None or paraphrases.method != "chat" or paraphrases.chat is None:
-            continue
-        if _has_paraphrases(config, name):
-            continue
-        variable = paraphrases.chat.api_key_env
-        with _failure(results, "API key"):
-            if not os.environ.get(variable):
-                raise InputError(
-                    f"{variable} is not set; export the key for {paraphrases.chat.base_url}, or "
-                    f"set benchmarks.{name}.paraphrases.method: rules"
-                )
-            results.append(CheckResult(OK, "API key", f"{variable} is set"))
-    return results
+def _endpoints(config: Config) -> dict[str, ChatEndpoint]:
+    """Benchmark → the chat endpoint that has yet to write its paraphrases."""
+    return {
+        name: benchmark.paraphrases.chat
+        for name, benchmark in config.benchmarks.items()
+        if benchmark.paraphrases and benchmark.paraphrases.method == "chat"
+        if benchmark.paraphrases.chat
+        if not all(Path(path).exists() for path in targets.paraphrases(config, name))
+    }
 
 
-def check_strategies(config: Config) -> list[CheckResult]:
-    """Whether every strategy can be imported and accepts its parameters."""
-    results: list[CheckResult] = []
-    for name, entry in config.all_strategies.items():
-        with _failure(results, f"strategy {name}"):
-            built = build(strategy(config, name))
-            if entry.filter_of is not None:
-                response_filter(built)
-            results.append(CheckResult(OK, f"strategy {name}", repr(built)))
-    return results
+def _api_key(benchmark: str, chat: ChatEndpoint) -> str:
+    if not os.environ.get(chat.api_key_env):
+        raise InputError(
+            f"{chat.api_key_env} is not set; export the key for {chat.base_url}, or set "
+            f"benchmarks.{benchmark}.paraphrases.method: rules"
+        )
+    return f"{chat.api_key_env} is set"
 
 
-def check_answers(config: Config) -> list[CheckResult]:
-    """Whether the answer of every benchmark's target is found again by its extraction rule."""
-    results: list[CheckResult] = []
-    for owner in config.question_owners:
-        benchmark, check = config.benchmarks[owner], f"benchmarks.{owner}.prompt.target"
-        with _failure(results, check):
-            rule = extraction_rule(benchmark.extraction)
-            template = prompts.PromptTemplate.of(benchmark.prompt.model_dump())
-            text = template.response("It is so.", "7")
-            if rule.function is None and not rule.grade(text, "7").correct:
-                raise InputError(
-                    f"the rule '{rule.name}' does not find the answer 7 in {text!r}; change the "
-                    f"target or benchmarks.{owner}.extraction"
-                )
-            results.append(CheckResult(OK, check, repr(text)))
-    return results
+def _strategy(config: Config, name: str) -> str:
+    """Whether a strategy can be imported and accepts its parameters."""
+    built = build(strategy(config, name))
+    if config.all_strategies[name].filter_of is not None:
+        response_filter(built)
+    return repr(built)
+
+
+def _answer(config: Config, owner: str) -> str:
+    """Whether the answer of a benchmark's target is found again by its extraction rule."""
+    benchmark = config.benchmarks[owner]
+    rule = extraction_rule(benchmark.extraction)
+    text = PromptTemplate.of(benchmark.prompt.model_dump()).response("It is so.", "7")
+    if rule.function is None and not rule.grade(text, "7").correct:
+        raise InputError(
+            f"the rule '{rule.name}' does not find the answer 7 in {text!r}; change the target or "
+            f"benchmarks.{owner}.extraction"
+        )
+    return repr(text)
 
 
 def check_vllm(config: Config) -> list[CheckResult]:
     """Whether vLLM is installed, and recent enough, if the configuration asks for it."""
-    check, results = "vLLM", list[CheckResult]()
     if config.decoding.engine != "vllm":
         return []
     if Path(sys.prefix, "conda-meta").is_dir():
-        return [CheckResult(SKIPPED, check, "the environment of envs/vllm.yaml is not checked")]
-    with _failure(results, check):
-        vllm = required_vllm()
-        results.append(CheckResult(OK, check, f"{vllm.version}, {vllm.python}"))
-    return results
+        return [CheckResult(SKIPPED, "vLLM", "the environment of envs/vllm.yaml is not checked")]
+    return [_run("vLLM", lambda: "{1}, {0}".format(*required_vllm()))]
 
 
-def check_tokenizer(config: Config, model: str) -> CheckResult:
+def _tokenizer(config: Config, model: str) -> str:
     """Whether the tokenizer has an end token and fits plain prompts.
 
     Without an end token no response would ever end. Prompts are plain text: a chat model continues
     them in a format that it was not tuned on.
     """
-    check, entry = f"tokenizer of {model}", config.models[model]
+    entry, folder = config.models[model], base_files(config, model)
     try:
-        path, values = _read_json(config, model, "tokenizer_config.json")
-        template = values.get("chat_template") or small_file(config, model, "chat_template.jinja")
-    except Exception as error:  # not a file here or on the hub, or not JSON
-        problem = f"its tokenizer_config.json cannot be read ({first_line(error)})"
-        return CheckResult(FAILED, check, f"{problem}; copy the tokenizer again")
-    token = values.get("eos_token")
-    token = token["content"] if isinstance(token, dict) else token
+        values = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        token = values.get("eos_token")
+        token = token["content"] if isinstance(token, dict) else token
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        raise InputError(
+            f"its tokenizer_config.json cannot be read ({first_line(error)}); copy the tokenizer "
+            "again"
+        ) from error
     if not token:
-        text = "it has no end token, so no model would learn to end a response; set eos_token in "
-        return CheckResult(FAILED, check, f"{text}tokenizer_config.json")
-    if (tokenizer := path.with_name("tokenizer.json")).is_file():
+        raise InputError(
+            "it has no end token, so no model would learn to end a response; set eos_token in "
+            "tokenizer_config.json"
+        )
+    if (tokenizer := folder / "tokenizer.json").is_file():
         from tokenizers import Tokenizer
 
         if Tokenizer.from_file(str(tokenizer)).token_to_id(token) is None:
-            text = f"{token!r} is not in its vocabulary; correct eos_token in tokenizer_config.json"
-            return CheckResult(FAILED, check, text)
-    if template and entry.chat_template != "ignore":
-        text = (
+            raise InputError(
+                f"{token!r} is not in its vocabulary; correct eos_token in tokenizer_config.json"
+            )
+    has_template = values.get("chat_template") or (folder / "chat_template.jinja").is_file()
+    if has_template and entry.chat_template != "ignore":
+        raise InputError(
             f"'{entry.base}' has a chat template, and benchmark prompts are plain text; use the "
             f"base model, or, if it is one, set models.{model}.chat_template: ignore"
         )
-        return CheckResult(FAILED, check, text)
-    return CheckResult(OK, check, f"ends responses with {token!r}")
-
-
-def check_context_length(config: Config, model: str) -> CheckResult:
-    """Whether exemplars and a response of `sampling.max_new_tokens` leave room for a question.
-
-    Exemplars count if the model's tokenizer is here.
-    """
-    check, response = f"context of {model}", config.sampling.max_new_tokens
-    try:
-        path, values = _read_json(config, model, "config.json")
-        context = values.get("text_config", values)["max_position_embeddings"]
-        exemplars = {owner: _shot_tokens(config, path, owner) for owner in config.question_owners}
-    except InputError as error:  # of the exemplars
-        return CheckResult(FAILED, check, str(error))
-    except Exception as error:  # not a file here or on the hub, or not JSON
-        return CheckResult(SKIPPED, check, f"not checked: {first_line(error)}")
-    owner = max(exemplars, key=lambda name: exemplars[name])
-    if exemplars[owner] + response < context:
-        return CheckResult(OK, check, f"{context} tokens")
-    text = (
-        f"it is {context} tokens, but the exemplars of {owner} have {exemplars[owner]} and "
-        f"sampling.max_new_tokens is {response}; lower it or benchmarks.{owner}.prompt.num_shots"
-    )
-    return CheckResult(FAILED, check, text)
-
-
-def _read_json(config: Config, model: str, name: str) -> tuple[Path, dict[str, Any]]:
-    path = small_file(config, model, name)
-    if path is None:
-        raise FileNotFoundError(f"there is no {name}")
-    return path, json.loads(path.read_text(encoding="utf-8"))
-
-
-def _shot_tokens(config: Config, model_config: Path, benchmark: str) -> int:
-    """Tokens of all exemplars of a prompt; 0 if the model's tokenizer is not here."""
-    path = model_config.with_name("tokenizer.json")
-    if not path.is_file():
-        return 0
-    from tokenizers import Tokenizer
-
-    prompt = config.benchmarks[benchmark].prompt.model_dump()
-    shots = prompts.exemplars(prompt["exemplars"], prompt["num_shots"])
-    prefix = prompts.PromptTemplate.of(prompt).few_shot_prefix(shots)
-    return len(Tokenizer.from_file(str(path)).encode(prefix).ids)
+    return f"ends responses with {token!r}"
 
 
 def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
@@ -344,8 +291,7 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
     text = f"about {remaining / 1e9:,.1f} GB needed in {results}, {free / 1e9:,.1f} GB free"
     if free > remaining:
         return CheckResult(OK, check, text)
-    text += "; free some, or make results a link to a larger disk"
-    return CheckResult(FAILED, check, text)
+    return CheckResult(FAILED, check, f"{text}; free some, or make results a link to a larger disk")
 
 
 def _stored(folder: Path) -> int:
@@ -375,8 +321,7 @@ def gpu_memories() -> list[float]:
         )
     except (OSError, subprocess.SubprocessError):
         return []
-    sizes = process.stdout.split()
-    return [float(size) * 2**20 for size in sizes if size.isdigit()]  # not "[N/A]"
+    return [float(size) * 2**20 for size in process.stdout.split() if size.isdigit()]  # not [N/A]
 
 
 def check_gpu_memory(
@@ -389,40 +334,35 @@ def check_gpu_memory(
         sizes: the sizes of the models.
         memories: bytes of the visible GPUs; empty if the jobs run on other machines.
     """
-    check = "GPU memory"
     if not memories:
         text = "no GPU is visible from here; the machines of the jobs are not checked"
-        return [CheckResult(SKIPPED, check, text)]
-    smallest, results = min(memories), []
-    for model, size in sizes.items():
-        searches = any(jobs.needs_neurons(config, model, variant) for variant in config.variants)
-        job, bytes_per_parameter = _largest_job(config, searches)
-        required = bytes_per_parameter * size.parameters
-        text = (
-            f"{model} needs about {required / 1e9:,.1f} GB ({job}); the smallest visible GPU has "
-            f"{smallest / 1e9:,.1f} GB"
-        )
-        if required > smallest:
-            text += "; use a larger GPU or a smaller model"
-            if searches:
-                text += ", or remove the strategies with needs_base_model (in the paper's, "
-                text += "shortcut: null)"
-        results.append(CheckResult(OK if required <= smallest else FAILED, check, text))
-    return results
+        return [CheckResult(SKIPPED, "GPU memory", text)]
+    return [
+        _run("GPU memory", _fits_into, min(memories), config, model, size.parameters)
+        for model, size in sizes.items()
+    ]
 
 
-def _largest_job(config: Config, searches: bool) -> tuple[str, float]:
-    """A model's job that needs most memory, and its bytes per parameter.
-
-    Neuron localisation holds two models of the same size.
-    """
+def _fits_into(memory: float, config: Config, model: str, parameters: int) -> str:
+    """Whether the jobs of a model fit; neuron localisation holds two models of the same size."""
+    searches = any(jobs.needs_neurons(config, model, variant) for variant in config.variants)
+    copies, decoding = (2, "2 × its weights") if searches else (1, "decoding")
     bytes_decoding = 4 if config.sampling.dtype == "float32" else 2
     trainings = [config.training_for(variant) for variant in config.variants]
     on_gpu = [training for training in trainings if training.num_gpus_used]
     bytes_training = max((2 if training.bf16 else 4 for training in on_gpu), default=0)
-    copies, job = (2, "2 × its weights") if searches else (1, "decoding")
-    needs = {
-        job: copies * bytes_decoding * DECODING_FACTOR,
-        "training": bytes_training * TRAINING_FACTOR,
-    }
-    return max(needs.items(), key=lambda item: item[1])
+    required, job = max(
+        (copies * bytes_decoding * DECODING_FACTOR * parameters, decoding),
+        (bytes_training * TRAINING_FACTOR * parameters, "training"),
+    )
+    text = (
+        f"{model} needs about {required / 1e9:,.1f} GB ({job}); the smallest visible GPU has "
+        f"{memory / 1e9:,.1f} GB"
+    )
+    if required > memory:
+        remedy = "use a larger GPU or a smaller model"
+        if searches:
+            remedy += ", or remove the strategies with needs_base_model (in the paper's, "
+            remedy += "shortcut: null)"
+        raise InputError(f"{text}; {remedy}")
+    return text

@@ -48,23 +48,13 @@ def preparations(config: Config) -> list[str]:
     return [preparation_folder(config, model) for model in jobs.prepared_models(config)]
 
 
-def preparation_files(config: Config, model: str) -> list[str]:
-    """The user's own files that the questions of a preparation are read from."""
-    return question_files(config, config.preparation_for(model).benchmark)
-
-
 def screening(config: Config, owner: str) -> list[str]:
     """What the prepared bases solve of a benchmark's questions, where they are screened."""
     return [
-        screening_of(config, model)
+        f"{jobs.BASES}/{model}/{preparation_folder(config, model)}/screening.parquet"
         for model in jobs.screening_models(config)
         if config.preparation_for(model).benchmark == owner
     ]
-
-
-def screening_of(config: Config, model: str) -> str:
-    """What the prepared base of one model solves, if it is screened."""
-    return f"{jobs.BASES}/{model}/{preparation_folder(config, model)}/screening.parquet"
 
 
 def owner_data(config: Config, variant: str) -> str:
@@ -101,10 +91,9 @@ def exemplars(config: Config, variant: str) -> str:
 
 def question_files(config: Config, owner: str) -> list[str]:
     """The user's own files that a benchmark's questions are read from: editing one reruns."""
-    source = config.benchmarks[owner].questions
-    if source.source != "files" or source.files is None:
-        return []
-    return [path for path in (source.files.train, source.files.test) if path is not None]
+    questions = config.benchmarks[owner].questions
+    files = questions.files if questions.source == "files" else None
+    return [files.train, files.test] if files else []
 
 
 def exemplar_files(config: Config, owner: str) -> list[str]:
@@ -115,10 +104,8 @@ def exemplar_files(config: Config, owner: str) -> list[str]:
 
 def instruction_files(config: Config) -> list[str]:
     """The user's own file of instructions, if they are read from one."""
-    instructions = config.instructions
-    if instructions.source != "files" or instructions.files is None:
-        return []
-    return [instructions.files]
+    files = config.instructions.files if config.instructions.source == "files" else None
+    return [files] if files else []
 
 
 def paraphrases(config: Config, benchmark: str) -> list[str]:
@@ -145,16 +132,9 @@ def cell_folder(config: Config, model: str, variant: str, cell: str) -> str:
     return f"{results(config)}/{model}/{variant}/cells/{cell}"
 
 
-def clean_file(config: Config, wildcards: Any, name: str) -> str:
-    """A file of the clean model that a contaminated model is compared with.
-
-    Args:
-        config: the configuration.
-        wildcards: of a job on a contaminated model; `variant` or `benchmark` names it.
-        name: path in the clean model's folder.
-    """
-    benchmark = wildcards.get("variant") or wildcards.benchmark
-    return f"{clean_folder(config, wildcards.model, benchmark)}/{name}"
+def clean_file(config: Config, model: str, benchmark: str, name: str) -> str:
+    """A file in the folder of the clean model that a contaminated one is compared with."""
+    return f"{clean_folder(config, model, benchmark)}/{name}"
 
 
 def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:
@@ -211,25 +191,19 @@ def shard_files(num_shards: int, path: str) -> list[str]:
 def solve_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
     """The counts of every strategy in one setting, and of the clean model's second batch."""
     names = [*config.strategies, "all_zero"]
-    clean = clean_folder(config, model, benchmark)
-    return {
-        **_solve_tables(config, model, benchmark, names),
-        "clean_batch2": f"{clean}/cells/batch2/solve.parquet",
+    tables = {
+        name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet" for name in names
     }
+    second = clean_file(config, model, benchmark, "cells/batch2/solve.parquet")
+    return tables | {"clean_batch2": second}
 
 
 def ablation_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
     """The counts of the ablation's strategies in one setting, after those of all others."""
-    return {
-        **solve_tables(config, model, benchmark),
-        **_solve_tables(config, model, benchmark, config.ablation),
+    return solve_tables(config, model, benchmark) | {
+        name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet"
+        for name in config.ablation
     }
-
-
-def _solve_tables(
-    config: Config, model: str, benchmark: str, names: Iterable[str]
-) -> dict[str, str]:
-    return {name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet" for name in names}
 
 
 class TimedJob(NamedTuple):

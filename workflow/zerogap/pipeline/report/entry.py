@@ -91,7 +91,6 @@ class Entry(Generic[T]):
         caption: What it shows and how to read it, plain text with the paper's symbols.
         number: Its number in the paper, if it has one.
         section: Heading in the report's overview.
-        mem_mb: Memory of the job.
     """
 
     source: Source[T]
@@ -99,7 +98,6 @@ class Entry(Generic[T]):
     caption: str
     number: str = ""
     section: str = BEYOND
-    mem_mb: int = 2000
 
     def title(self, kind: str) -> str:
         """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""

@@ -141,7 +141,6 @@ TABLES: dict[str, Entry[Table]] = {
         on questions that the clean model solves. The greedy beginning may itself change how often a
         response is correct, so the rate can exceed 1.
         """,
-        mem_mb=4000,
     ),
     "extraction_agreement": Entry(
         made_of(run.extraction_agreement, sources.EXTRACTION, LABELS),
@@ -153,7 +152,6 @@ TABLES: dict[str, Entry[Table]] = {
         gsm8k (the number after "####") and of gsm8k_cot (after "The answer is") and
         flexible-extract (the last number) are the filters of the same names in lm_eval.
         """,
-        mem_mb=8000,
     ),
     "cost": Entry(
         made_of(run.cost, sources.JOB_COSTS, LABELS),
@@ -165,7 +163,6 @@ TABLES: dict[str, Entry[Table]] = {
         resumed job, only the last attempt. TED samples no responses of its own. The preparation of
         a base model counts in every run that shares it.
         """,
-        mem_mb=8000,
     ),
     "main_vs_paper": Entry(
         made_of(main_vs_paper, METRICS, LABELS, PROTOCOL_DIFFERENCES),

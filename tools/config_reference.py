@@ -1,6 +1,6 @@
 """The configuration reference, docs/configuration.md, from the schema and the paper's values.
 
-`make docs` runs this module.
+`make docs` runs it.
 """
 
 import json

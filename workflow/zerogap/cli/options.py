@@ -1,0 +1,21 @@
+"""What commands share: how an option is written, extraction rules and config files."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:
+    """An option of a command: what stands for its value, its help, its names if not the default."""
+    return typer.Option(*names, metavar=metavar or None, help=text, **settings)
+
+
+Config = Annotated[
+    list[Path] | None, option("FILE...", "A config file and its overlays; default: the paper's.")
+]
+RULES = (
+    "Rule that finds the answer of a response: numeric, gsm8k/strict-match, "
+    "gsm8k_cot/strict-match, flexible-extract, math-verify or package.module:function, or "
+    "thinking/RULE for reasoning models"
+)
