@@ -15,6 +15,7 @@ LOCK = (ROOT / "requirements.lock").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 VLLM = yaml.safe_load((ROOT / "envs/vllm.yaml").read_text())  # other versions than the lock has
 PINS = dict(pin.split("==") for pin in VLLM["dependencies"][-1]["pip"])
+COMMON = (ROOT / "workflow/rules/common.smk").read_text()
 FAMILIES = set((ROOT / "workflow/zerogap/families").glob("*.py"))
 
 
@@ -28,7 +29,8 @@ def declared(*extras: str) -> set[str]:
 
 def test_vllms_environment_has_what_the_scripts_of_its_rules_import():
     """Model families import torch only when they read or build a model."""
-    texts = "\n".join(text for text in rule_texts().values() if "envs/vllm.yaml" in text)
+    assert "envs/vllm.yaml" in COMMON
+    texts = "\n".join(text for text in rule_texts().values() if "DECODING_ENVIRONMENT" in text)
     scripts = {ROOT / "workflow" / path for path in re.findall(r"scripts/\w+\.py", texts)}
     assert scripts
     files = set().union(*map(import_graph.files, scripts)) - FAMILIES
@@ -43,7 +45,8 @@ def test_conda_and_make_install_the_same_vllm():
 
 
 def test_every_other_conda_environment_is_the_lock_file():
-    named = {name for text in rule_texts().values() for name in re.findall(r"envs/[\w.]+", text)}
+    texts = [COMMON, *rule_texts().values()]
+    named = {name for text in texts for name in re.findall(r'/(envs/[\w.]+)"', text)}
     assert named == {"envs/zerogap.yaml", "envs/vllm.yaml"}
     script = (ROOT / "envs/zerogap.post-deploy.sh").read_text()
     assert "pip install --no-deps --require-hashes -r requirements.lock" in script

@@ -198,8 +198,9 @@ def test_every_rule_has_a_log_a_message_and_resources(name):
     text = rule_texts()[name]
     assert "message:" in text
     assert "log:" in text
-    for part in ("resources:", "mem_mb=", "runtime=", "conda:"):
-        assert part in text, f"rule {name} lacks {part}"
+    assert "conda:" in text
+    if "localrule: True" not in text:  # the others are submitted to a cluster
+        assert re.search(r"(?s)resources:.*mem_mb=.*runtime=", text)
     assert "> {log:q} 2>&1" in text or "script:" in text
     if "gpu=" in text:
         assert "benchmark:" in text

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections import namedtuple
@@ -14,40 +13,38 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import published_size
 from zerogap.pipeline import preflight, targets
-from zerogap.pipeline.preflight import (
-    FAILED,
-    OK,
-    SKIPPED,
-    all_checks,
-    check_strategies,
-    hub_resources,
-    run_checks,
-)
+from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, hub_resources, run_checks
 from zerogap.sampling import engines
 
 GB = 1e9
 LLAMA2 = "meta-llama/Llama-2-7b-hf"
+CHAT = {
+    "base_url": "https://api.deepseek.com", "model": "m", "concurrency": 1, "max_attempts": 1,
+    "api_key_env": "DEEPSEEK_API_KEY",
+}  # fmt: skip
 pytestmark = pytest.mark.usefixtures("in_empty_checkout")
 
 
-def failures(results):
-    return [f"{result.check}: {result.text}" for result in results if result.status == FAILED]
+def found(config, check):
+    """What one of the checks prints."""
+    return [str(result) for result in all_checks(config) if result.check == check]
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """Set the free space."""
+
+    def free(num_bytes):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: namedtuple("U", "free")(num_bytes))
+
+    return free
 
 
 def test_the_quick_scale_passes_and_asks_no_hub(quick, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi", None)
     results = run_checks(quick())
-    assert not failures(results)
     assert [result.check for result in results if result.status == SKIPPED] == ["GPU memory"]
-    assert {"disk space", "tokenizer of gemma"} <= {r.check for r in results}
-
-
-def test_a_filter_that_does_not_filter_is_reported(quick):
-    entry = {"label": "Mine", "class": "zerogap.strategies.railcap:RailCap", "parameters": {}}
-    config = quick(strategies__mine=entry | {"filter_of": "identity"})
-    assert failures(check_strategies(config)) == [
-        "strategy mine: strategies: RailCap does not filter responses; remove filter_of"
-    ]
+    assert {"disk space", "tokenizer of gemma"} <= {result.check for result in results}
 
 
 def test_nothing_is_checked_once_all_long_jobs_are_done(quick):
@@ -60,12 +57,10 @@ def test_nothing_is_checked_once_all_long_jobs_are_done(quick):
     assert all_checks(config) == []
 
 
-def test_all_failures_are_reported_at_once_one_per_line(quick, monkeypatch):
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: namedtuple("U", "free")(10_000))
-    chat = {"base_url": "https://api.deepseek.com", "model": "m", "concurrency": 1}
-    chat |= {"api_key_env": "DEEPSEEK_API_KEY", "max_attempts": 1}
+def test_all_failures_are_reported_at_once_one_per_line(quick, disk):
+    disk(10_000)
     config = quick(
-        benchmarks__pq__paraphrases={"method": "chat", "chat": chat},
+        benchmarks__pq__paraphrases={"method": "chat", "chat": CHAT},
         models__llama2__base="nobody/nothing",
         models__gemma=None,
         instructions__source="hub",
@@ -82,62 +77,39 @@ def test_all_failures_are_reported_at_once_one_per_line(quick, monkeypatch):
     assert "API key: DEEPSEEK_API_KEY is not set; export" in text
 
 
-def test_a_run_of_gsm8k_alone_needs_no_api_key(paper, quick):
-    assert failures(preflight.check_api_keys(paper()))
-    assert preflight.check_api_keys(paper(benchmarks__pq=None)) == []
-    chat = {"base_url": "https://api.deepseek.com", "model": "m", "concurrency": 1}
-    chat |= {"api_key_env": "DEEPSEEK_API_KEY", "max_attempts": 1}
-    by_chat = {"benchmarks__pq__paraphrases": {"method": "chat", "chat": chat}}
-    assert failures(all_checks(quick(**by_chat)))
-    assert not failures(run_checks(quick(benchmarks__pq=None)))
+def test_a_key_is_needed_until_the_paraphrases_exist_and_is_never_printed(quick, monkeypatch):
+    config = quick(benchmarks__pq__paraphrases={"method": "chat", "chat": CHAT})
+    assert found(config, "API key")[0].startswith("FAILED   API key: DEEPSEEK_API_KEY is not set")
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "secret-1234")
+    assert found(config, "API key") == ["ok       API key: DEEPSEEK_API_KEY is set"]
+    path = Path("results/quick/data/pq/paraphrases.jsonl")
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert found(config, "API key") == []
 
 
-def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, monkeypatch):
+def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, tmp_path, monkeypatch):
     assert preflight.check_vllm(quick(decoding__engine="auto")) == []
     config = quick(decoding__engine="vllm", strategies__shortcut=None)
     monkeypatch.setattr(engines, "installed_vllm", lambda: None)
-    message = "vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
-    assert failures(preflight.check_vllm(config))[0].startswith(message)
+    message = "FAILED   vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
+    assert found(config, "vLLM")[0].startswith(message)
     vllm = engines.Vllm(Path("python"), "0.32.0", for_gpus=True)
     monkeypatch.setattr(engines, "installed_vllm", lambda: vllm)
-    assert [str(result) for result in preflight.check_vllm(config)] == [
-        "ok       vLLM: 0.32.0, python"
-    ]
-
-
-def test_the_vllm_of_a_conda_environment_is_not_checked(quick, tmp_path, monkeypatch):
+    assert found(config, "vLLM") == ["ok       vLLM: 0.32.0, python"]
     (tmp_path / "conda-meta").mkdir()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    (result,) = preflight.check_vllm(quick(decoding__engine="vllm", strategies__shortcut=None))
-    assert result.status == SKIPPED
+    assert preflight.check_vllm(config)[0].status == SKIPPED
 
 
-def test_the_api_key_is_never_printed(paper, monkeypatch):
-    monkeypatch.setenv("DEEPSEEK_API_KEY", "secret-1234")
-    results = preflight.check_api_keys(paper())
-    assert [result.status for result in results] == [OK]
-    assert "secret-1234" not in str(results)
-
-
-def test_no_api_key_is_needed_once_the_paraphrases_exist(paper):
-    config = paper()
-    assert failures(preflight.check_api_keys(config))
-    path = Path("results/paper/data/pq/paraphrases.jsonl")
-    path.parent.mkdir(parents=True)
-    path.touch()
-    assert preflight.check_api_keys(config) == []
-
-
-def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, monkeypatch):
+def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
     config, size = paper(), published_size(LLAMA2)
     sizes = dict.fromkeys(config.models, size)
-    free = {}
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: namedtuple("U", "free")(free["now"]))
-    free["now"] = 150 * GB
+    disk(150 * GB)
     assert preflight.check_disk_space(config, sizes).status == FAILED
-    free["now"] = 300 * GB
+    disk(300 * GB)
     assert preflight.check_disk_space(config, sizes).status == OK
-    free["now"] = 150 * GB
+    disk(150 * GB)
     existing = Path("results/paper/llama2/base/model.safetensors")
     existing.parent.mkdir(parents=True)
     with existing.open("wb") as file:
@@ -148,27 +120,23 @@ def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, monkey
         folder.mkdir(parents=True)
         existing = existing.rename(folder / existing.name)
         assert preflight.check_disk_space(config, sizes).status == FAILED
+    unknown = preflight.check_disk_space(config, {})
+    assert (unknown.status, "gemma, llama2, pythia" in unknown.text) == (SKIPPED, True)
 
 
-def test_disk_space_is_skipped_if_the_size_of_a_model_is_unknown(paper):
-    result = preflight.check_disk_space(paper(), {})
-    assert result.status == SKIPPED
-    assert "gemma, llama2, pythia" in result.text
-
-
-def test_gpu_memory_is_compared_with_the_largest_job(paper):
-    size = published_size(LLAMA2)  # 13.5 GB in bfloat16
-
-    def status(gigabytes, **overlay):
-        memories = [100 * GB, gigabytes * GB]
-        return preflight.check_gpu_memory(paper(**overlay), {"llama2": size}, memories)[0].status
-
-    assert status(80) == OK
-    assert status(28) == FAILED  # the search for neurons holds two models
-    no_search = {"strategies__shortcut": None}
-    assert status(40, **no_search) == OK
-    assert status(15, **no_search) == FAILED
-    assert status(24, **no_search, sampling__dtype="float32") == FAILED
+@pytest.mark.parametrize(
+    ("gigabytes", "overlay", "status"),
+    [
+        (80, {}, OK),
+        (28, {}, FAILED),  # the search for neurons holds two models of 13.5 GB
+        (40, {"strategies__shortcut": None}, OK),
+        (15, {"strategies__shortcut": None}, FAILED),
+        (24, {"strategies__shortcut": None, "sampling__dtype": "float32"}, FAILED),
+    ],
+)
+def test_gpu_memory_is_compared_with_the_largest_job(paper, gigabytes, overlay, status):
+    sizes, memories = {"llama2": published_size(LLAMA2)}, [100 * GB, gigabytes * GB]
+    assert preflight.check_gpu_memory(paper(**overlay), sizes, memories)[0].status == status
 
 
 def test_gpu_memory_is_read_from_nvidia_smi(tmp_path, monkeypatch):
@@ -188,72 +156,56 @@ def test_gpu_memory_is_read_from_nvidia_smi(tmp_path, monkeypatch):
     assert preflight.gpu_memories() == []
 
 
-def copy_model(folder, **tokenizer_config):
-    shutil.copytree(ROOT / "workflow/resources/bases/llama2", folder)
-    Path(folder, "tokenizer_config.json").write_text(json.dumps(tokenizer_config))
+@pytest.fixture
+def with_copy(quick):
+    """The quick scale with a copy of a base, whose tokenizer is configured otherwise."""
+
+    def copy(tokenizer_config=None, **overlay):
+        shutil.copytree(ROOT / "workflow/resources/bases/llama2", "copy", dirs_exist_ok=True)
+        values = {"eos_token": "</s>"} if tokenizer_config is None else tokenizer_config
+        Path("copy/tokenizer_config.json").write_text(json.dumps(values))
+        return quick(models__llama2__base="copy", **overlay)
+
+    return copy
 
 
 @pytest.mark.parametrize(
     ("tokenizer_config", "text"),
     [
-        ({"eos_token": "</s>"}, None),
-        ({"eos_token": {"content": "</s>"}}, None),
-        ({"eos_token": None}, "it has no end token"),
+        ({"eos_token": "</s>"}, "ok       tokenizer of llama2: ends responses with '</s>'"),
+        ({"eos_token": {"content": "</s>"}}, "ends responses with '</s>'"),
+        ({"eos_token": None}, "FAILED   tokenizer of llama2: it has no end token"),
         ({}, "set eos_token in tokenizer_config.json"),
+        ([], "its tokenizer_config.json cannot be read"),
         ({"eos_token": "<end>"}, "'<end>' is not in its vocabulary"),
+        (
+            {"eos_token": "</s>", "chat_template": "{{ messages }}"},
+            "has a chat template, and benchmark prompts are plain text",
+        ),
     ],
 )
-def test_the_end_token_must_be_in_the_vocabulary(quick, tokenizer_config, text):
-    copy_model("copy", **tokenizer_config)
-    result = preflight.check_tokenizer(quick(models__llama2__base="copy"), "llama2")
-    assert (result.status == OK) == (text is None)
-    assert (text or "") in result.text
+def test_a_tokenizer_needs_an_end_token_and_no_chat_template(with_copy, tokenizer_config, text):
+    assert text in found(with_copy(tokenizer_config), "tokenizer of llama2")[0]
 
 
-def test_a_chat_template_is_refused_unless_it_is_ignored(quick):
-    copy_model("copy", eos_token="</s>")
-    plain = quick(models__llama2__base="copy")
-    assert preflight.check_tokenizer(plain, "llama2").status == OK
+def test_a_chat_template_is_refused_unless_it_is_ignored(with_copy):
+    config = with_copy()
     Path("copy/chat_template.jinja").write_text("{{ messages }}")
-    refused = preflight.check_tokenizer(plain, "llama2")
-    assert refused in all_checks(plain)
-    assert refused.status == FAILED
-    assert "set models.llama2.chat_template: ignore" in refused.text
-    overlay = {"models__llama2__base": "copy", "models__llama2__chat_template": "ignore"}
-    assert preflight.check_tokenizer(quick(**overlay), "llama2").status == OK
+    assert "set models.llama2.chat_template: ignore" in found(config, "tokenizer of llama2")[0]
+    ignoring = with_copy(models__llama2__chat_template="ignore")
+    assert found(ignoring, "tokenizer of llama2")[0].startswith("ok")
 
 
-def test_a_chat_template_in_the_tokenizer_configuration_is_refused(quick):
-    copy_model("copy", eos_token="</s>", chat_template="{{ messages }}")
-    result = preflight.check_tokenizer(quick(models__llama2__base="copy"), "llama2")
-    assert "has a chat template, and benchmark prompts are plain text" in result.text
-
-
-def test_exemplars_and_a_response_must_fit_in_the_context(quick):
-    copy_model("copy", eos_token="</s>")
-    config = quick(models__llama2__base="copy")
-    text = preflight.check_context_length(quick(sampling__max_new_tokens=10**6), "llama2").text
-    exemplars = int(re.search(r"exemplars of gsm8k have (\d+)", text)[1])
-    needed = exemplars + config.sampling.max_new_tokens
-    for context, status in ((needed + 1, OK), (needed, FAILED)):
-        values = json.loads(Path("copy/config.json").read_text())
-        values["max_position_embeddings"] = context
-        Path("copy/config.json").write_text(json.dumps(values))
-        result = preflight.check_context_length(config, "llama2")
-        assert result.status == status
-    assert f"the exemplars of gsm8k have {exemplars} and sampling.max_new_tokens" in result.text
-
-
-def test_a_folder_without_a_readable_model_is_reported(quick):
+def test_a_folder_without_a_readable_model_is_reported(quick, with_copy):
     Path("empty").mkdir()
-    text = "\n".join(failures(all_checks(quick(models__llama2__base="empty"))))
-    assert "weights of llama2: empty: has no readable safetensors files" in text
-    assert "tokenizer of llama2: its tokenizer_config.json cannot be read" in text
-    copy_model("truncated", eos_token="</s>")
-    with Path("truncated/model.safetensors").open("r+b") as file:
+    config = quick(models__llama2__base="empty")
+    message = "FAILED   weights of llama2: empty: has no readable safetensors files"
+    assert found(config, "weights of llama2")[0].startswith(message)
+    assert "tokenizer_config.json cannot be read" in found(config, "tokenizer of llama2")[0]
+    config = with_copy()
+    with Path("copy/model.safetensors").open("r+b") as file:
         file.truncate(100)
-    text = "\n".join(failures(all_checks(quick(models__llama2__base="truncated"))))
-    assert "truncated: has no readable safetensors files" in text
+    assert "has no readable safetensors files" in found(config, "weights of llama2")[0]
 
 
 def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
@@ -270,9 +222,14 @@ def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
     assert keys - remaining == {"models.llama2", "benchmarks.gsm8k.questions"}
 
 
-def test_the_answer_of_a_target_must_be_found(quick):
-    assert not failures(preflight.check_answers(quick()))
-    rule = {"benchmarks__gsm8k__extraction": "gsm8k/strict-match"}
-    target = {"benchmarks__gsm8k__prompt__target": " {rationale} So {answer}."}
-    (failure,) = failures(preflight.check_answers(quick(**rule, **target)))
-    assert "does not find the answer 7 in ' It is so. So 7.'" in failure
+def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):
+    entry = {"label": "Mine", "class": "zerogap.strategies.railcap:RailCap", "parameters": {}}
+    config = quick(
+        strategies__mine=entry | {"filter_of": "identity"},
+        benchmarks__gsm8k__extraction="gsm8k/strict-match",
+        benchmarks__gsm8k__prompt__target=" {rationale} So {answer}.",
+    )
+    (strategy,) = found(config, "strategy mine")
+    assert strategy.endswith("RailCap does not filter responses; remove filter_of")
+    (answer,) = found(config, "benchmarks.gsm8k.prompt.target")
+    assert "does not find the answer 7 in ' It is so. So 7.'" in answer

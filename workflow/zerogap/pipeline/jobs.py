@@ -4,6 +4,7 @@ The rules take their lists from here, and `zerogap plan` counts the jobs; a test
 with Snakemake's own. Parameter files, tables and figures are not included.
 """
 
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,30 +65,23 @@ def is_primary(config: Config, model: str, variant: str) -> bool:
 
 def fetched_models(config: Config) -> list[str]:
     """The models whose base is downloaded: neither a local folder nor converted."""
-    return [
-        model
-        for model, entry in config.models.items()
-        if not Path(entry.base).is_dir() and entry.gguf is None
-    ]
+    models = config.models.items()
+    return [name for name, entry in models if not entry.gguf and not Path(entry.base).is_dir()]
 
 
 def converted_models(config: Config) -> list[str]:
     """The models whose base is converted from a GGUF file."""
-    return [model for model, entry in config.models.items() if entry.gguf is not None]
+    return [name for name, entry in config.models.items() if entry.gguf]
 
 
 def prepared_models(config: Config) -> list[str]:
     """The models whose base is trained before the run."""
-    return [model for model, entry in config.models.items() if entry.preparation is not None]
+    return [name for name, entry in config.models.items() if entry.preparation]
 
 
 def screening_models(config: Config) -> list[str]:
     """The models whose prepared base chooses test questions."""
-    return [
-        model
-        for model in prepared_models(config)
-        if config.preparation_for(model).screening is not None
-    ]
+    return [name for name in prepared_models(config) if config.preparation_for(name).screening]
 
 
 def base_folder(config: Config, model: str) -> Path | None:
@@ -107,14 +101,10 @@ def filter_strategies(config: Config) -> list[str]:
     return [name for name, entry in config.all_strategies.items() if entry.filter_of is not None]
 
 
-def ablation(config: Config, model: str, benchmark: str) -> list[str]:
-    """The strategies of the ablation, which is in the primary setting; none in the others."""
-    return list(config.ablation) if is_primary(config, model, benchmark) else []
-
-
 def compared_strategies(config: Config, model: str, benchmark: str) -> list[str]:
-    """The strategies compared in one setting, those of the ablation last."""
-    return [*config.strategies, *ablation(config, model, benchmark)]
+    """The strategies compared in one setting; those of the ablation last, in the primary one."""
+    ablation = config.ablation if is_primary(config, model, benchmark) else ()
+    return [*config.strategies, *ablation]
 
 
 def with_engine(config: Config) -> Config:
@@ -167,17 +157,16 @@ def rail_thresholds(config: Config) -> dict[str, int]:
 def model_jobs(config: Config) -> list[Job]:
     """The long jobs, which use a GPU if there is one. Shards are not counted."""
     jobs = []
-    for model in config.models:
-        for variant in config.variants:
-            rules = ["train_lora", "decode_greedy"]
-            if needs_neurons(config, model, variant):
-                rules.append(LOCALISE)
-            if is_primary(config, model, variant):
-                rules.append("rank_clean_tokens")
-            if is_clean(config, variant):
-                rules.append("measure_recovery")
-            jobs += [Job(rule, model, variant) for rule in rules]
-            jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
+    for model, variant in itertools.product(config.models, config.variants):
+        rules = {
+            "train_lora": True,
+            "decode_greedy": True,
+            LOCALISE: needs_neurons(config, model, variant),
+            "rank_clean_tokens": is_primary(config, model, variant),
+            "measure_recovery": is_clean(config, variant),
+        }
+        jobs += [Job(rule, model, variant) for rule, is_needed in rules.items() if is_needed]
+        jobs += [Job(SAMPLE, model, variant, cell) for cell in cells(config, model, variant)]
     return jobs
 
 
@@ -195,55 +184,41 @@ def all_jobs(config: Config) -> list[Job]:
 
     A base model is fetched unless its folder exists (relative to the working directory).
     """
-    jobs = [*_data_jobs(config), *_base_jobs(config)]
+    jobs = [Job("prepare_instructions")]
+    for owner in config.question_owners:
+        rules = ("fetch_questions", "split_questions", "prepare_exemplars")
+        jobs += [Job(rule, variant=owner) for rule in rules]
+    for name, entry in config.benchmarks.items():
+        jobs.append(Job("write_questions", variant=name))
+        if entry.contamination == "paraphrase":
+            jobs.append(Job("paraphrase_questions", variant=name))
+    jobs += _base_jobs(config)
     for job in model_jobs(config):
         shards = num_shards(config, job)
         jobs += [job] * shards
         if shards > 1:
             jobs.append(job._replace(rule=MERGE_RULES[job.rule]))
     for model in config.models:
-        for variant in config.variants:
-            jobs += [
-                Job(rule, model, variant)
-                for rule in ("write_training_data", "merge_lora", "measure_overlap")
-            ]
+        rules = ("write_training_data", "merge_lora", "measure_overlap")
+        jobs += [Job(rule, model, variant) for variant in config.variants for rule in rules]
         for benchmark in config.benchmarks:
             rules = ("make_all_zero", "compute_metrics", "replay_rail")
             jobs += [Job(rule, model, benchmark) for rule in rules]
-            if ablation(config, model, benchmark):
+            if config.ablation and is_primary(config, model, benchmark):
                 jobs.append(Job("compute_ablation_metrics", model, benchmark))
-            jobs += [
-                Job("filter_responses", model, benchmark, name)
-                for name in compared_strategies(config, model, benchmark)
-                if name in filter_strategies(config)
-            ]
-    return jobs
-
-
-def _data_jobs(config: Config) -> list[Job]:
-    jobs = [Job("prepare_instructions")]
-    for owner in config.question_owners:
-        rules = ("fetch_questions", "split_questions", "prepare_exemplars")
-        jobs += [Job(rule, variant=owner) for rule in rules]
-    for name, benchmark in config.benchmarks.items():
-        jobs.append(Job("write_questions", variant=name))
-        if benchmark.contamination == "paraphrase":
-            jobs.append(Job("paraphrase_questions", variant=name))
+            compared = compared_strategies(config, model, benchmark)
+            filtered = [name for name in compared if name in filter_strategies(config)]
+            jobs += [Job("filter_responses", model, benchmark, name) for name in filtered]
     return jobs
 
 
 def _base_jobs(config: Config) -> list[Job]:
-    return [
-        *(Job("fetch_base", model) for model in fetched_models(config)),
-        *(Job("convert_gguf", model) for model in converted_models(config)),
-        *(
-            Job(rule, model, config.preparation_for(model).benchmark)
-            for model in prepared_models(config)
-            for rule in PREPARATION
-        ),
-        *(
-            Job(rule, model, config.preparation_for(model).benchmark)
-            for model in screening_models(config)
-            for rule in SCREENING
-        ),
-    ]
+    jobs = [Job("fetch_base", model) for model in fetched_models(config)]
+    jobs += [Job("convert_gguf", model) for model in converted_models(config)]
+    for models, rules in (
+        (prepared_models(config), PREPARATION),
+        (screening_models(config), SCREENING),
+    ):
+        for model, rule in itertools.product(models, rules):
+            jobs.append(Job(rule, model, config.preparation_for(model).benchmark))
+    return jobs

@@ -46,6 +46,7 @@ GPUS = {  # memory bandwidth and dense bfloat16 operations relative to the A100'
 }
 BYTES_PER_TOKEN = 3  # of responses as compressed Parquet: ids and text
 ADAPTER_FRACTION = 0.1  # of a model's bytes
+RETRIES = 2  # of a job that exceeds `max_runtime`, in the Slurm profile
 COLUMNS = ["rule", "model", "tokens", "rate", "source", "hours", "bytes"]
 
 
@@ -181,14 +182,8 @@ def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> f
     return 0.0
 
 
-def plan_table(planned: pd.DataFrame, config: Config, retries: int = 2) -> Table:
-    """The table of a plan: one row per rule and model, and the sum.
-
-    Args:
-        planned: the jobs (:func:`plan`).
-        config: the configuration.
-        retries: of a job that exceeds `max_runtime`; those of the Slurm profile.
-    """
+def plan_table(planned: pd.DataFrame, config: Config) -> Table:
+    """The table of a plan (:func:`plan`): one row per rule and model, and the sum."""
     counts = (planned.tokens > 0) | (planned.bytes > 0)
     rows = [
         _row(f"{rule}, {config.models[str(model)].label}", table)
@@ -204,10 +199,10 @@ def plan_table(planned: pd.DataFrame, config: Config, retries: int = 2) -> Table
             "No hours where no rate is known: give one with --rate KIND=TOKENS_PER_SECOND "
             f"({', '.join(ASSUMED_RATES)}), or --from results/RUN, a finished run."
         )
-    limit = (retries + 1) * config.max_runtime / 60
+    limit = (RETRIES + 1) * config.max_runtime / 60
     if too_long := sorted(set(planned.rule[planned.hours > limit])):
         notes.append(
-            f"Warning: {', '.join(too_long)} may need more than {limit:.3g} h, {retries + 1} "
+            f"Warning: {', '.join(too_long)} may need more than {limit:.3g} h, {RETRIES + 1} "
             "attempts of max_runtime: raise it or --retries, or use more shards."
         )
     return Table(
