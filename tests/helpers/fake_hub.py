@@ -7,6 +7,7 @@ without a planned failure is answered properly.
 import contextlib
 import hashlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -20,11 +21,12 @@ RETRY_AFTER = 1  # seconds
 
 
 class FakeHub:
-    """One model repository on a server on the loopback interface.
+    """Repositories with the same files on a server on the loopback interface.
 
     Attributes:
         files: name → content.
-        api_error: (status, X-Error-Code) with which the API refuses, or None.
+        other_files: part of a path → the files of repositories with it, if they have others.
+        errors: part of a path → (status, X-Error-Code) with which the API refuses.
         failures: name of a file, or "api" → failures of the next requests.
         requests: (method, name, Range header) of every request so far.
         hang: seconds that a request hangs.
@@ -32,7 +34,8 @@ class FakeHub:
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
-        self.api_error: tuple[int, str] | None = None
+        self.other_files: dict[str, dict[str, bytes]] = {}
+        self.errors: dict[str, tuple[int, str]] = {}
         self.failures: dict[str, list[str]] = {}
         self.requests: list[tuple[str, str, str | None]] = []
         self.hang = 3.0
@@ -42,6 +45,10 @@ class FakeHub:
     def endpoint(self) -> str:
         """The value of HF_ENDPOINT."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def files_of(self, path: str) -> dict[str, bytes]:
+        """The files of the repository that a request is about."""
+        return next((f for part, f in self.other_files.items() if part in path), self.files)
 
     def downloads(self, name: str) -> list[str | None]:
         """The Range header of every download of a file."""
@@ -56,6 +63,12 @@ class FakeHub:
         finally:
             self._server.shutdown()
             self._server.server_close()
+
+
+def commit(path: str) -> str:
+    """The commit that a request names, or that of `main`."""
+    found = re.search(r"/([0-9a-f]{40})(/|\?|$)", path)
+    return found[1] if found else COMMIT
 
 
 def etag(content: bytes) -> str:
@@ -106,27 +119,28 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
         do_HEAD = do_GET  # noqa: N815
 
         def answer_api(self) -> None:
-            if hub.api_error:
-                status, code = hub.api_error
-                self.answer(b"", status, {"X-Error-Code": code} if code else {})
-                return
+            for part, (status, code) in hub.errors.items():
+                if part in self.path:
+                    self.answer(b"", status, {"X-Error-Code": code} if code else {})
+                    return
+            files = hub.files_of(self.path)
             answer: object = {
                 "id": "someone/model",
-                "sha": COMMIT,
-                "siblings": [{"rfilename": name} for name in hub.files],
+                "sha": commit(self.path),
+                "siblings": [{"rfilename": name} for name in files],
             }
             if "/tree/" in self.path:
                 answer = [
                     {"type": "file", "path": name, "size": len(content), "oid": etag(content)}
-                    for name, content in hub.files.items()
+                    for name, content in files.items()
                 ]
             self.answer(json.dumps(answer).encode(), 200)
 
         def answer_file(self, name: str, failure: str | None) -> None:
-            content = hub.files[name]
+            content = hub.files_of(self.path)[name]
             headers = {
                 "ETag": f'"{etag(content)}"',
-                "X-Repo-Commit": COMMIT,
+                "X-Repo-Commit": commit(self.path),
                 "X-Linked-Size": str(len(content)),
             }
             start = int((self.headers.get("Range") or "bytes=0-")[6:].partition("-")[0])

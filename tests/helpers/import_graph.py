@@ -12,7 +12,7 @@ from helpers.paths import ROOT
 
 # Folders from which project files import each other by their bare names.
 HOMES = [
-    *(ROOT / name for name in ("workflow", "workflow/scripts", "benchmarks", "tests")),
+    *(ROOT / name for name in ("workflow", "workflow/scripts", "benchmarks", "tools", "tests")),
     *ROOT.glob("tests/*/"),
 ]
 # The registry of strategies names classes as `package.module:Class`; this module imports them.

@@ -86,7 +86,7 @@ def test_the_model_and_its_commit_are_stored_and_nothing_else(fetch):
     ],
 )
 def test_a_refusal_is_reported_at_once_with_its_remedy(hub, fetch, status, error_code, message):
-    hub.api_error = (status, error_code)
+    hub.errors = {"": (status, error_code)}
     code, text, _ = fetch()
     line = one_line_error(code, text)
     assert line.startswith("error: models: ")
