@@ -119,7 +119,7 @@ def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scale
 )
 def test_the_preparation_counts_in_the_cost_of_a_run(scales, source, rules):
     scale = config.load([ROOT / "config.yaml", *scales[source]])
-    jobs = JOB_COSTS.located(scale)
+    jobs = JOB_COSTS.locate(scale)
     assert [job["name"] for job in jobs[: len(rules) + 1]] == [*rules, "train_lora"]
     for job in jobs[: len(rules)]:
         assert (job["model"], job["variant"]) == ("smollm2", "")
