@@ -1,4 +1,5 @@
 import math
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ from zerogap.analysis.diagnostics import diagnostics
 from zerogap.data.token_kinds import KINDS
 
 N, M = 30, 10
+KEYS = ("responses", "question_id", "leaked")
 
 
 @pytest.fixture(scope="module")
@@ -28,29 +30,20 @@ def by_key(frame):
 
 def literal(rows):
     """The measures of some rows of a `rail` table, one question after the other."""
-    names = ["rail", "drawn", "steps", "responses", "distinct", "entropy", "greedy"]
-    total = dict.fromkeys(names, 0)
-    by_kind = {(name, kind): 0 for name in ("rail", "drawn") for kind in KINDS}
+    total = Counter()
     for row in rows.to_dict("records"):
-        for kind in KINDS:
-            for name in ("rail", "drawn"):
-                by_kind[name, kind] += row[f"{name}_{kind}"]
-                total[name] += row[f"{name}_{kind}"]
-        total["steps"] += row["n_steps"]
-        total["responses"] += row["n_responses"]
-        total["distinct"] += row["n_distinct"]
-        total["entropy"] += row["greedy_entropy"]
-        total["greedy"] += row["greedy_steps"]
+        total.update({name: row[name] for name in row if name not in KEYS})
+    rail, drawn = (sum(total[f"{name}_{kind}"] for kind in KINDS) for name in ("rail", "drawn"))
     measures = {
-        ("rail_share", "all"): total["rail"] / total["steps"],
-        ("rail_steps", "all"): total["rail"] / total["responses"],
-        ("drawn", "all"): total["drawn"] / total["rail"],
-        ("distinct", "all"): total["distinct"] / len(rows),
-        ("entropy", "all"): total["entropy"] / total["greedy"],
+        ("rail_share", "all"): rail / total["n_steps"],
+        ("rail_steps", "all"): rail / total["n_responses"],
+        ("drawn", "all"): drawn / rail,
+        ("distinct", "all"): total["n_distinct"] / len(rows),
+        ("entropy", "all"): total["greedy_entropy"] / total["greedy_steps"],
     }
     for kind in KINDS:
-        measures["rail_steps", kind] = by_kind["rail", kind] / total["responses"]
-        measures["drawn", kind] = by_kind["drawn", kind] / by_kind["rail", kind]
+        measures["rail_steps", kind] = total[f"rail_{kind}"] / total["n_responses"]
+        measures["drawn", kind] = total[f"drawn_{kind}"] / total[f"rail_{kind}"]
     return measures
 
 

@@ -166,18 +166,20 @@ def test_intervals_cover_the_mean_value():
     assert 0.88 <= np.mean(covered) <= 0.995
 
 
-def test_interval_is_symmetric_about_the_value_with_the_deviations_of_the_resamples():
-    resamples = np.arange(1001) / 1000
-    assert metrics.interval(resamples, 0.5) == pytest.approx((0.025, 0.975))
-    assert metrics.interval(resamples, 0.0, 0.5) == pytest.approx((-0.25, 0.25))
-    skewed = np.array([0.0] * 90 + [10.0] * 10)
-    assert metrics.interval(skewed, 1.0) == pytest.approx((-8.0, 10.0))
-
-
-def test_an_interval_ends_where_the_metric_does():
-    resamples = np.arange(1001) / 1000
-    assert metrics.interval(resamples, 0.1, bounds=(0.0, 1.0)) == pytest.approx((0.0, 0.575))
-    assert metrics.interval(resamples, 0.9, bounds=(0.0, 1.0)) == pytest.approx((0.425, 1.0))
+@pytest.mark.parametrize(
+    ("resamples", "value", "options", "ends"),
+    [
+        (np.arange(1001) / 1000, 0.5, {}, (0.025, 0.975)),
+        (np.arange(1001) / 1000, 0.0, {"confidence_level": 0.5}, (-0.25, 0.25)),
+        ([0.0] * 90 + [10.0] * 10, 1.0, {}, (-8.0, 10.0)),
+        (np.arange(1001) / 1000, 0.1, {"bounds": (0, 1)}, (0, 0.575)),
+        (np.arange(1001) / 1000, 0.9, {"bounds": (0, 1)}, (0.425, 1)),
+    ],
+)
+def test_interval_is_symmetric_about_the_value_and_ends_at_the_bounds(
+    resamples, value, options, ends
+):
+    assert metrics.interval(resamples, value, **options) == pytest.approx(ends)
 
 
 def test_simultaneous_intervals_have_joint_coverage_of_all_pairs():
@@ -216,9 +218,12 @@ def test_simultaneous_interval_of_one_metric_is_the_usual_one_and_wider_for_more
 
 
 def test_no_resamples_and_no_groups_are_rejected():
-    with pytest.raises(InputError, match="n_resamples must be a positive integer"):
-        metrics.question_weights([1, 2], 0, np.random.default_rng(0))
-    with pytest.raises(InputError, match="n_resamples must be a positive integer"):
-        metrics.redraw([1, 2], [3, 3], 0, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    for draw in (
+        lambda: metrics.question_weights([1, 2], 0, rng),
+        lambda: metrics.redraw([1, 2], [3, 3], 0, rng),
+    ):
+        with pytest.raises(InputError, match="n_resamples must be a positive integer"):
+            draw()
     with pytest.raises(InputError, match="groups"):
-        metrics.question_weights([], 5, np.random.default_rng(0))
+        metrics.question_weights([], 5, rng)

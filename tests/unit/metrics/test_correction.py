@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from helpers.counts import counts
 from zerogap import metrics
-from zerogap.errors import InputError
 
 
 def clean_probabilities(rng, n):
@@ -90,12 +89,3 @@ def test_a_question_without_samples_is_never_solved_with_certainty():
 
 def test_a_single_certain_question_keeps_its_gap():
     assert metrics.sa_ppg_corrected([50], [50], [0], [50]) == pytest.approx(1, abs=0.06)
-
-
-def test_invalid_input_raises_the_errors_of_sa_ppg():
-    with pytest.raises(InputError, match="question 0 has 3 correct of 2"):
-        metrics.sa_ppg_corrected([3], [2], [1], [2])
-    with pytest.raises(InputError, match="clean_n_samples: question 0 has no samples"):
-        metrics.sa_ppg_corrected([1], [2], [0], [0])
-    with pytest.raises(InputError, match="bins must be a positive integer"):
-        metrics.sa_ppg_corrected([1], [2], [1], [2], bins=0)

@@ -104,34 +104,22 @@ def test_inline_numbers_shows_the_published_text_and_its_place():
 FRACTIONS = {"responses": 10, "answered own": 0.9, "correct own": 0.5}
 
 
-def test_extraction_agreement_names_the_runs_rule_and_compares_the_others():
+def test_extraction_agreement_has_a_section_per_owner_and_names_a_single_rule():
     fractions = FRACTIONS | {"answered strict-match": 0.8, "agree strict-match": 0.7}
-    agreement = OwnerAgreement("GSM8K", "numeric", {"railcap": fractions})
-    table = extraction_agreement([agreement], LABELS)
+    gsm8k = OwnerAgreement("GSM8K", "numeric", {"railcap": fractions})
+    trivia = OwnerAgreement("Trivia", "strict-match", {"railcap": FRACTIONS})
+    table = extraction_agreement([gsm8k], LABELS)
     assert [c.full_title for c in table.columns] == [
-        "Responses",
-        "Answered numeric",
-        "Answered strict-match",
-        "Correct numeric",
+        *("Responses", "Answered numeric", "Answered strict-match", "Correct numeric"),
         "Same mark as numeric strict-match",
     ]
     (row,) = table.rows
     assert (row.name, row.section) == ("RailCap", "")
     assert [cell.value for cell in row.cells] == [10, 0.9, 0.8, 0.5, 0.7]
-
-
-def test_extraction_agreement_has_one_section_per_benchmark_with_questions_of_its_own():
-    other = FRACTIONS | {"answered numeric": 0.4}
-    table = extraction_agreement(
-        [
-            OwnerAgreement("GSM8K", "numeric", {"railcap": FRACTIONS}),
-            OwnerAgreement("Trivia", "strict-match", {"railcap": other}),
-        ],
-        LABELS,
-    )
+    table = extraction_agreement([gsm8k, trivia], LABELS)
     assert [row.section for row in table.rows] == ["GSM8K", "Trivia"]
     assert table.columns[1].full_title == "Answered the run's rule"
-    assert [row.cells[2].format(1) for row in table.rows] == ["–", "0.4"]
+    assert [row.cells[2].format(1) for row in table.rows] == ["0.8", "–"]
 
 
 def test_memorisation_shows_the_verdict_and_its_reasons():

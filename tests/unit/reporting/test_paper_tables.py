@@ -109,23 +109,18 @@ def test_values_that_are_equal_as_printed_are_both_bold():
     assert gemma == ["shortcut", "railcap"]
 
 
-def test_a_run_of_one_model_has_no_empty_columns(metrics_table):
-    in_ablation = metrics_table.strategy.str.contains("railcap_|ted_|blocking_")
-    assert "railcap_n3" in [row.key for row in build("main", MetricTable([metrics_table])).rows]
-    table = build("main", MetricTable([metrics_table[~in_ablation]]))
+def test_a_run_has_the_rows_and_columns_that_it_has_values_for(metrics_table):
+    rows = metrics_table
+    assert "railcap_n3" in [row.key for row in build("main", MetricTable([rows])).rows]
+    rows = rows[~rows.strategy.str.contains("railcap_|ted_|blocking_")]
+    table = build("main", MetricTable([rows]))
     assert [column.key for column in table.columns] == ["gsm8k/llama2", "pq/llama2"]
     assert [row.key for row in table.rows][-2:] == ["railcap", "clean_batch2"]
     assert len(table.rows) == 6
-
-
-def test_a_missing_value_is_a_dash_and_a_row_without_values_is_left_out(metrics_table):
-    rows = metrics_table
-    missing = (rows.strategy == "ted") & (rows.benchmark == "pq")
-    table = build("main", MetricTable([rows[~missing]]))
-    markdown = render.to_markdown(table)
+    missing = rows.strategy.eq("ted") & rows.benchmark.eq("pq") | rows.strategy.eq("shortcut")
+    markdown = render.to_markdown(build("main", MetricTable([rows[~missing]])))
     assert re.search(r"\| TED +\| +0\.\d{4} \| +– \|", markdown)
-    missing = rows.strategy == "shortcut"
-    assert "Shortcut" not in render.to_markdown(build("main", MetricTable([rows[~missing]])))
+    assert "Shortcut" not in markdown
 
 
 def test_strategies_that_the_paper_does_not_have_come_before_railcap(metrics_table):
@@ -149,10 +144,9 @@ def test_labels_give_names_and_order(values):
     assert names == ["Identity", "n=four", "All-Zero", "Noise floor"]
 
 
-@pytest.mark.parametrize("name", ["reversal", "decomposition", "ablation"])
-def test_a_setting_without_metric_values_is_an_error(name, values):
+def test_a_setting_without_metric_values_is_an_error(values):
     with pytest.raises(InputError, match="setting pythia/pq"):
-        build(name, values, setting=("pythia", "pq"))
+        build("reversal", values, setting=("pythia", "pq"))
 
 
 def test_a_duplicate_metric_value_is_an_error(metrics_table):
