@@ -46,22 +46,15 @@ def overlap(samples: pd.DataFrame, greedy: pd.DataFrame, questions: pd.DataFrame
     """
     trajectories = greedy.set_index("question_id")["text"]
     leaked = questions.set_index("question_id")["leaked"]
-    tables = []
-    for question_id, group in samples.groupby("question_id", sort=False):
-        for column, name in ((trajectories, "greedy"), (leaked, "questions")):
-            if question_id not in column.index:
-                raise InputError(f"samples: question {question_id!r} is not in the {name} table")
-        tables.append(
-            pd.DataFrame(
-                {
-                    "question_id": question_id,
-                    "sample_id": group["sample_id"].to_numpy(),
-                    "leaked": leaked[question_id],
-                    "rouge_l": rouge_l(group["text"], trajectories[question_id]),
-                }
-            )
-        )
-    return pd.concat(tables, ignore_index=True)
+    for column, name in ((trajectories, "greedy"), (leaked, "questions")):
+        missing = samples["question_id"][~samples["question_id"].isin(column.index)]
+        if len(missing):
+            raise InputError(f"samples: question {missing.iloc[0]!r} is not in the {name} table")
+    scores = pd.Series(0.0, samples.index)
+    for question_id, texts in samples.groupby("question_id", sort=False)["text"]:
+        scores[texts.index] = rouge_l(texts, trajectories[str(question_id)])
+    table = samples[["question_id", "sample_id"]]
+    return table.assign(leaked=table["question_id"].map(leaked), rouge_l=scores)
 
 
 def peakedness(responses: Sequence[Sequence[int]], trajectory: Sequence[int]) -> float:

@@ -15,7 +15,7 @@ from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics import gaps
 from zerogap.reporting.render import Cell, Column, Row, Table
-from zerogap.reporting.tables.rows import difference_notes
+from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.reporting.templates import render_template
 from zerogap.scoring.score import BATCH2, Aligned, summary
 from zerogap.scoring.texts import Texts, read_texts
@@ -53,19 +53,22 @@ def score_table(
         confidence_level: Of the intervals.
         resample: What the bootstrap drew again.
     """
-    titles = summary.drop_duplicates("metric").set_index("metric")["label"]
-    columns = tuple(Column(str(metric), title) for metric, title in titles.items())
+    columns = columns_of(dict(zip(summary["metric"], summary["label"], strict=True)))
     has_sections = summary["subset"].nunique() > 1
+    of_first = summary["metric"] == columns[0].key
+    competing = summary[of_first & ~summary["strategy"].isin(NOT_COMPETING)]
+    printed = competing["value"].round(DECIMALS)
+    best = printed.index[printed == printed.groupby(competing["subset"]).transform("min")]
     rows = []
-    for subset, group in summary.groupby("subset", sort=False):
-        best = _best(group, columns[0].key)
-        section = f"{subset} ({group['n_questions'].iloc[0]})" if has_sections else ""
-        for strategy, values in group.groupby("strategy", sort=False):
-            cells = [_cell(values, column.key) for column in columns]
-            if strategy in best:
-                cells[0] = _cell(values, columns[0].key, bold=True)
-            name = str(strategy)
-            rows.append(Row(name, strategy_label(name), tuple(cells), section))
+    shown = ["value", "ci_low", "ci_high", "significant"]
+    for group, values in summary.groupby(["subset", "strategy"], sort=False):
+        subset, strategy = map(str, group)
+        cells = (
+            Cell(value, low, high, bold=index in best, mark="†" if significant else "")
+            for index, value, low, high, significant in values[shown].itertuples()
+        )
+        section = f"{subset} ({values['n_questions'].iloc[0]})" if has_sections else ""
+        rows.append(Row(strategy, strategy_label(strategy), tuple(cells), section))
     notes = (NOISE_FLOOR_NOTE,) if BATCH2 in set(summary["strategy"]) else ()
     return Table(
         label="tab:score",
@@ -82,20 +85,6 @@ def score_table(
         decimals=DECIMALS,
         intervals=True,
     )
-
-
-def _cell(values: pd.DataFrame, metric: str, *, bold: bool = False) -> Cell:
-    """The cell of one metric of a strategy."""
-    row = values[values["metric"] == metric].iloc[0]
-    mark = "†" if row["significant"] else ""
-    return Cell(row["value"], row["ci_low"], row["ci_high"], bold=bold, mark=mark)
-
-
-def _best(summary: pd.DataFrame, metric: str) -> set[str]:
-    """The strategies with the lowest value as printed."""
-    competing = summary[(summary["metric"] == metric) & ~summary["strategy"].isin(NOT_COMPETING)]
-    printed = competing.set_index("strategy")["value"].round(DECIMALS)
-    return set(printed.index[printed == printed.min()])
 
 
 def write(
