@@ -116,10 +116,15 @@ def test_a_question_that_does_not_fit_alone_is_an_error():
         memory.within_memory(attempt, 60, num_samples=50, on_retry=lambda _: None)
 
 
-COUNT_PAGES = """
-import resource, torch
+START = """
+import psutil, resource, torch
 from zerogap.engine import memory
 
+def used():
+    return psutil.Process().memory_info().rss / 2**20
+
+"""
+COUNT_PAGES = """
 memory.keep_freed_memory()
 pages = []
 for _ in range(40):
@@ -127,57 +132,40 @@ for _ in range(40):
     pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 print(pages[-1] - pages[20])
 """
+WRITE_A_PART = """
+before = used()
+zeros = memory.mapped_zeros((64, 2**20), torch.float32)
+zeros[:, 0] = 1
+print(used() - before)
+"""
+RETURN_ONE_OF_TWO = """
+memory.keep_freed_memory()
+tensors = [memory.mapped_zeros((2**20,), torch.float32).fill_(1) for _ in range(64)]
+before = used()
+del tensors[::2]
+print(used() - before)
+"""
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="this is not glibc")
-def test_freed_memory_is_used_again_without_asking_the_system_for_pages():
-    output = subprocess.run(
-        [sys.executable, "-c", COUNT_PAGES], capture_output=True, text=True, check=True
-    )
-    assert int(output.stdout) < 1000  # of the 20,480 pages of 80 MiB, 19 times
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        (COUNT_PAGES, 1000),  # of the 20,480 pages of 80 MiB, 19 times
+        (WRITE_A_PART, 20),  # of 256 MiB: memory is taken when it is written
+        (RETURN_ONE_OF_TWO, -100),  # of 32 tensors of 4 MiB between others
+    ],
+    ids=["freed memory is used again", "mapped as it is written", "mapped memory returns"],
+)
+def test_memory_is_used_again_taken_late_and_returned(program, most):
+    command = [sys.executable, "-c", START + program]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(output.stdout) < most
 
 
 def test_mapped_zeros_are_zeros_that_can_be_written():
     zeros = memory.mapped_zeros((2, 3, 5), torch.bfloat16)
-    assert zeros.shape == (2, 3, 5)
-    assert zeros.dtype == torch.bfloat16
+    assert (zeros.shape, zeros.dtype) == ((2, 3, 5), torch.bfloat16)
     assert not zeros.any()
     zeros += 1
     assert zeros.sum() == 30
-
-
-RETURN_ONE_OF_TWO = """
-import psutil, torch
-from zerogap.engine import memory
-
-memory.keep_freed_memory()
-tensors = [memory.mapped_zeros((2**20,), torch.float32).fill_(1) for _ in range(64)]
-used = psutil.Process().memory_info().rss
-del tensors[::2]
-print((used - psutil.Process().memory_info().rss) / 2**20)
-"""
-
-
-MAP_MORE_THAN_IS_WRITTEN = """
-import psutil, torch
-from zerogap.engine import memory
-
-used = psutil.Process().memory_info().rss
-zeros = memory.mapped_zeros((64, 2**20), torch.float32)
-zeros[:, 0] = 1
-print((psutil.Process().memory_info().rss - used) / 2**20)
-"""
-
-
-def test_mapped_memory_is_taken_when_it_is_written():
-    output = subprocess.run(
-        [sys.executable, "-c", MAP_MORE_THAN_IS_WRITTEN], capture_output=True, text=True, check=True
-    )
-    assert float(output.stdout) < 20  # of 256 MiB
-
-
-def test_mapped_memory_returns_to_the_system_from_between_other_tensors():
-    output = subprocess.run(
-        [sys.executable, "-c", RETURN_ONE_OF_TWO], capture_output=True, text=True, check=True
-    )
-    assert float(output.stdout) > 100  # of 32 tensors of 4 MiB

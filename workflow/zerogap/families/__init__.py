@@ -1,31 +1,99 @@
-"""Model families: those of :mod:`zerogap.families.registered`, and a generic one.
+"""Model families: three registered ones, and a generic one.
 
 The configuration names a family or says `auto`, the default. `auto` takes the registered family of
 the model's `model_type`; for any other model :mod:`zerogap.families.structure` derives what
 training and localisation need from the modules. Importing this package does not import torch.
+
+For every registered family, Llama, Gemma 4 and GPT-NeoX, tests compare the shared-prompt decoder
+with the model's own forward pass.
 """
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.families.family import Family, ModelSize
-from zerogap.families.registered import FAMILIES, HUB_SIZES
-
-__all__ = [
-    "AUTO",
-    "FAMILIES",
-    "Family",
-    "ModelSize",
-    "family_from_config",
-    "family_of_folder",
-    "fits_shared_prompt_decoder",
-    "published_size",
-]
 
 AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The size of a model's weights.
+
+    Attributes:
+        parameters: number of parameters.
+        stored: bytes of its files.
+        widths: number of neurons in each layer's feed-forward block.
+    """
+
+    parameters: int
+    stored: int
+    widths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Everything the project needs to know about a model family.
+
+    Attributes:
+        name: the family's, as in `models.<name>.family`.
+        model_types: values of `model_type` in a `config.json` that belong to the family.
+        lora_targets: names of the linear layers inside the decoder blocks, to which LoRA is
+            applied. Never the language-model head and never the towers of other modalities.
+        down_projection: name of the feed-forward block's last linear layer, with its parent
+            module; the neurons are its input.
+    """
+
+    name: str
+    model_types: tuple[str, ...]
+    lora_targets: tuple[str, ...]
+    down_projection: str
+
+
+_GATED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+_FAMILIES = (
+    Family(
+        name="llama",
+        model_types=("llama",),
+        lora_targets=_GATED,
+        down_projection="mlp.down_proj",
+    ),
+    Family(
+        name="gemma4",
+        model_types=("gemma4", "gemma4_text"),
+        # Not the `per_layer_*` projections, which feed the per-layer embeddings into a block.
+        lora_targets=_GATED,
+        down_projection="mlp.down_proj",
+    ),
+    Family(
+        name="gpt_neox",  # Pythia
+        model_types=("gpt_neox",),
+        # Not the language-model head, which is called `embed_out` and which LLaMA-Factory's `all`
+        # would include.
+        lora_targets=("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
+        down_projection="mlp.dense_4h_to_h",
+    ),
+)
+FAMILIES = {family.name: family for family in _FAMILIES}
+
+# Repository → size, so that planning needs no network; counted on the published configurations.
+HUB_SIZES = {
+    "meta-llama/Llama-2-7b-hf": ModelSize(6_738_415_616, 13_476_831_232, (11_008,) * 32),
+    "google/gemma-4-E2B": ModelSize(  # as far as it is public
+        5_100_000_000, 10_200_000_000, (6_144,) * 15 + (12_288,) * 20
+    ),
+    "EleutherAI/pythia-12b": ModelSize(11_846_072_320, 23_692_144_640, (20_480,) * 36),
+    "EleutherAI/pythia-1b": ModelSize(1_011_781_632, 2_090_741_928, (8_192,) * 16),
+    "HuggingFaceTB/SmolLM2-135M-Instruct": ModelSize(134_515_008, 269_060_552, (1_536,) * 30),
+    "Qwen/Qwen2.5-0.5B": ModelSize(494_032_768, 988_097_824, (4_864,) * 24),
+    "allenai/OLMo-2-0425-1B": ModelSize(  # stored in float32
+        1_484_916_736, 5_939_690_000, (8_192,) * 16
+    ),
+}
 
 
 def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from zerogap.errors import InputError, first_line
-from zerogap.families.family import Family
+from zerogap.families import Family
 
 _LINEAR = (nn.Linear, Conv1D)
 _EXPERTS = ("experts", "router")
