@@ -87,32 +87,44 @@ def score(
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html
     }  # fmt: skip
     _check_outputs(outputs, [path for path in (*paths.values(), clean_batch2, leaked) if path])
+    if clean_batch2:
+        paths["clean_batch2"] = clean_batch2
+    settings = {
+        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
+        "seed": seed, "resample": resample,
+    }  # fmt: skip
+    _score(paths, leaked, filter_name, extraction, settings, outputs, output_format)
+
+
+def _score(
+    paths: dict[str, Path],
+    leaked: Path | None,
+    filter_name: str | None,
+    extraction: str,
+    settings: dict[str, Any],
+    outputs: dict[str, Path | None],
+    output_format: OutputFormat,
+) -> None:
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
 
-    if clean_batch2:
-        paths[scoring.BATCH2] = clean_batch2
-    files = _load(paths, filter_name, extraction, disagreements)
+    files = _load(paths, filter_name, extraction, outputs["--disagreements"])
     ids = inputs.leaked_questions(leaked) if leaked else None
     aligned = scoring.align(files["clean"], {name: files[name] for name in list(paths)[1:]}, ids)
-    settings: dict[str, Any] = {
-        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
-        "seed": seed, "resample": resample,
-    }  # fmt: skip
-    metrics = scoring.score(aligned, clean.name, **settings)
+    metrics = scoring.score(aligned, paths["clean"].name, **settings)
     provenance = {
         "zerogap": zerogap.__version__,
         "files": {name: str(path) for name, path in paths.items()},
         "extraction": extraction,
         **settings,
-        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, bins)],
+        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, settings["bins"])],
     }
-    if output:
+    if output := outputs["--output"]:
         _write(output, metrics, provenance)
-    if plot:
-        _plot(plot, aligned, bins)
-    if html:
+    if plot := outputs["--plot"]:
+        _plot(plot, aligned, settings["bins"])
+    if html := outputs["--html"]:
         from zerogap.reporting import score as score_page
 
         score_page.write(html, metrics, aligned, paths, provenance)

@@ -21,7 +21,12 @@ from lm_eval.api.model import CacheHook
 from lm_eval.api.registry import register_model
 from lm_eval.models.huggingface import HFLM
 from torch import Tensor
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedTokenizerBase,
+)
 
 from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
@@ -103,7 +108,9 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         texts = self._generate(requests, disable_tqdm, generate_edited if edit else None)
         if intervention.filter_responses is None:
             return texts
-        return self._replace_dropped(requests, texts, greedy_texts, intervention.filter_responses)
+        return _replace_dropped(
+            self.tokenizer, requests, texts, greedy_texts, intervention.filter_responses
+        )
 
     def _generate(
         self,
@@ -220,29 +227,6 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             key=lambda k: any(string in self.tok_decode(tokens[:k]) for string in stop),
         )
 
-    def _replace_dropped(
-        self,
-        requests: list[Instance],
-        texts: list[str],
-        greedy_texts: dict[int, str],
-        response_filter: ResponseFilter,
-    ) -> list[str]:
-        positions = defaultdict(list)
-        for position, request in enumerate(requests):
-            positions[id(request)].append(position)
-        replaced = list(texts)
-        for request, where in positions.items():
-            responses = [texts[position] for position in where]
-            trajectory, *token_ids = self.tokenizer(
-                [greedy_texts[request], *responses], add_special_tokens=False
-            )["input_ids"]
-            keep = response_filter(trajectory, token_ids, responses)
-            kept = [text for text, counts in zip(responses, keep, strict=True) if counts]
-            padded = kept + [DROPPED] * (len(responses) - len(kept))
-            for position, text in zip(where, padded, strict=True):
-                replaced[position] = text
-        return replaced
-
     def _loglikelihood_tokens(self, *arguments: Any, **options: Any) -> list[tuple[float, bool]]:
         if not isinstance(self._strategy, Identity):
             raise InputError(
@@ -273,6 +257,30 @@ class EditLogits(LogitsProcessor):  # type: ignore[misc]
         questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
         steps = torch.full_like(questions, tokens.shape[1])
         return self._edit(scores, Rows(questions, steps, tokens))
+
+
+def _replace_dropped(
+    tokenizer: PreTrainedTokenizerBase,
+    requests: list[Instance],
+    texts: list[str],
+    greedy_texts: dict[int, str],
+    response_filter: ResponseFilter,
+) -> list[str]:
+    positions = defaultdict(list)
+    for position, request in enumerate(requests):
+        positions[id(request)].append(position)
+    replaced = list(texts)
+    for request, where in positions.items():
+        responses = [texts[position] for position in where]
+        trajectory, *token_ids = tokenizer(
+            [greedy_texts[request], *responses], add_special_tokens=False
+        )["input_ids"]
+        keep = response_filter(trajectory, token_ids, responses)
+        kept = [text for text, counts in zip(responses, keep, strict=True) if counts]
+        padded = kept + [DROPPED] * (len(responses) - len(kept))
+        for position, text in zip(where, padded, strict=True):
+            replaced[position] = text
+    return replaced
 
 
 def _build(name: str, arguments: dict[str, Any]) -> Strategy:

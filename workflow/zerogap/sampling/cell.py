@@ -61,23 +61,6 @@ def sample_questions(
     table: list[Sequence[Any]] = []
     previous: int | None = None  # batch size; an earlier attempt may have run out of memory
     with Progress(len(indices), label) as progress:
-
-        def sample(chunk: Sequence[int], batch_size: int) -> list[Sequence[Any]]:
-            rows = {}
-            # Questions finish in another order than they start in.
-            for index, responses in sampler.draw(chunk, batch_size):
-                scored = scored_responses(
-                    sampler.prompts[index].question_id,
-                    golds[index],
-                    responses,
-                    sampler.tokenizer,
-                    sampling.stop,
-                    rule,
-                )
-                rows[index] = [[row[name] for name in columns] for row in scored]
-                progress.advance(responses, batch_size)
-            return [row for index in chunk for row in rows[index]]
-
         for start in range(0, len(indices), size):
             chunk = indices[start : start + size]
             key = value_digest([sampler.prompts[index].question_id for index in chunk])
@@ -86,7 +69,7 @@ def sample_questions(
                 progress.mark()
                 batch_size = sampling.resumed_batch_size(previous) or sampler.batch_size()
                 kept = memory.within_memory(
-                    partial(sample, chunk),
+                    partial(_sample, sampler, golds, rule, columns, chunk, progress),
                     min(batch_size, len(chunk) * sampling.num_samples),
                     num_samples=sampling.num_samples,
                     on_retry=progress.rewind,
@@ -98,3 +81,29 @@ def sample_questions(
             rows, previous = kept
             table += rows
     return pd.DataFrame(table, columns=columns)
+
+
+def _sample(
+    sampler: Sampler,
+    golds: Sequence[str | None],
+    rule: ExtractionRule,
+    columns: Sequence[str],
+    chunk: Sequence[int],
+    progress: Progress,
+    batch_size: int,
+) -> list[Sequence[Any]]:
+    """The rows of a chunk of prompts."""
+    rows = {}
+    # Questions finish in another order than they start in.
+    for index, responses in sampler.draw(chunk, batch_size):
+        scored = scored_responses(
+            sampler.prompts[index].question_id,
+            golds[index],
+            responses,
+            sampler.tokenizer,
+            sampler.sampling.stop,
+            rule,
+        )
+        rows[index] = [[row[name] for name in columns] for row in scored]
+        progress.advance(responses, batch_size)
+    return [row for index in chunk for row in rows[index]]
