@@ -218,7 +218,8 @@ def write_timings(config, seconds=1.5):
 def _write_setting(config, model, benchmark, n, m):
     folder = Path("results", config.run, model, benchmark)
     clean, tables = solve_tables(n, m, benchmark=benchmark)
-    for strategy in jobs.compared_strategies(config, model, benchmark):
+    compared = jobs.compared_strategies(config, model, benchmark)
+    for strategy in compared:
         _write(folder / "cells" / strategy / "solve.parquet", tables[strategy], "solve")
         _write(folder / "cells" / strategy / "samples.parquet", samples_table(n, m), "samples")
     _write(folder / "cells/all_zero/solve.parquet", tables["all_zero"], "solve")
@@ -226,7 +227,7 @@ def _write_setting(config, model, benchmark, n, m):
     strategies = {name: tables[name] for name in targets.solve_tables(config, model, benchmark)}
     metrics = evaluate(model, benchmark, clean, strategies, **options)
     _write(folder / "metrics.parquet", metrics, "metrics")
-    if names := jobs.ablation(config, model, benchmark):
+    if names := [name for name in compared if name in config.ablation]:
         strategies |= {name: tables[name] for name in names}
         metrics = rows_about(evaluate(model, benchmark, clean, strategies, **options), names)
         _write(folder / "ablation_metrics.parquet", metrics, "metrics")

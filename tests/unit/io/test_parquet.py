@@ -50,3 +50,31 @@ def test_a_missing_or_foreign_file_is_reported(tmp_path):
     (tmp_path / "text").write_text("not parquet")
     with pytest.raises(InputError, match="regenerate it"):
         parquet.read(tmp_path / "text", "solve")
+
+
+OF_RUN = {"run": "r", "model": "m", "variant": "gsm8k", "strategy": "railcap"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "made_by", "accepted"),
+    [
+        ("results/r/m/gsm8k/cells/railcap", OF_RUN, True),
+        ("results/r/m/gsm8k/cells/identity", OF_RUN, False),
+        ("results/r/m/pq/cells/railcap", OF_RUN, False),
+        ("results/other/m/gsm8k/cells/railcap", OF_RUN, False),
+        ("results/r/gsm8k/m/cells/railcap", OF_RUN, False),
+        ("results/r/data/pq", {"run": "r", "benchmark": "pq"}, True),
+        ("results/bases/m/toy-1", {"model": "m", "variant": "toy"}, True),  # runs share it
+        ("elsewhere", {}, True),
+    ],
+)
+def test_a_file_of_a_run_is_read_where_it_was_made(folder, made_by, accepted, tmp_path):
+    path = tmp_path / folder / "solve.parquet"
+    parquet.write(path, SOLVE, "solve", made_by)
+    if accepted:
+        assert len(parquet.read_of_run(path, "solve")) == len(SOLVE)
+    else:
+        with pytest.raises(
+            InputError, match=r"was made for run r, model m, variant gsm8k, strategy railcap"
+        ):
+            parquet.read_of_run(path, "solve")

@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.data.token_kinds import KINDS
-from zerogap.metrics import observed_and_resampled, solve_probability
+from zerogap.metrics import observed_and_resampled
 from zerogap.metrics.bootstrap import SHARE, interval
 from zerogap.metrics.gaps import Values
+from zerogap.metrics.same_questions import probabilities
 
 CLEAN = "clean"
 COLUMNS = [
@@ -111,7 +112,7 @@ def _rail_ratios(table: pd.DataFrame) -> Ratios:
 
 def _recovery_ratios(recovery: pd.DataFrame, clean: pd.DataFrame) -> Ratios:
     """Right responses after a forced runner-up, and how many were to be expected without it."""
-    expected = pd.Series(solve_probability(clean["n_correct"], clean["n_samples"]), clean.index)
+    expected = probabilities(clean)
     ratios = {}
     for kind in (ALL, *KINDS):
         rows = recovery if kind == ALL else recovery[recovery["kind"] == kind]

@@ -10,13 +10,12 @@ from zerogap.metrics import (
     interval,
     observed_and_resampled,
     plain_weights,
-    solve_probability,
     strata,
     stratified_means,
 )
 from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.same_questions import by_question, in_order
+from zerogap.metrics.same_questions import by_question, in_order, probabilities
 from zerogap.published import printed
 
 # Key in published.csv (or only ours) → description for readers.
@@ -102,7 +101,7 @@ def _clean_values(
 ) -> dict[str, Values]:
     """The quantities of the clean model's two batches, in each resample."""
     plain = plain_weights(draws)
-    p, q = _solve_probability(clean), _solve_probability(batch2)
+    p, q = (probabilities(table) for table in (clean, batch2))
     first_differs = clean["first_correct"].to_numpy() != batch2["first_correct"].to_numpy()
     return {
         "readout_gap_01": plain @ first_differs,
@@ -120,8 +119,8 @@ def _strategy_values(
     stratified: StratifiedMean,
 ) -> dict[str, Values]:
     """The quantities of LNE-blocking and RailCap, in each resample, if their tables are there."""
-    plain, p = plain_weights(draws), _solve_probability(clean)
-    gaps = {name: _solve_probability(table) - p for name, table in solve.items()}
+    plain, p = plain_weights(draws), probabilities(clean)
+    gaps = {name: probabilities(table) - p for name, table in solve.items()}
     values = {}
     if "lne_blocking" in gaps:
         lne = gaps["lne_blocking"]
@@ -172,7 +171,3 @@ def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.
         low, high = np.quantile(resamples, tails, method="inverted_cdf")
     return key, QUANTITIES[key], place, published, characters, value, float(low), float(high)
-
-
-def _solve_probability(table: pd.DataFrame) -> Values:
-    return solve_probability(table["n_correct"], table["n_samples"])

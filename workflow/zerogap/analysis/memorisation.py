@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics import interval, observed_and_resampled, plain_weights, solve_probability
+from zerogap.metrics import interval, observed_and_resampled, plain_weights
 from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.same_questions import by_question, in_order
+from zerogap.metrics.same_questions import by_question, in_order, probabilities
 
 DIFFERENCES = ("inflation", "collapse", "excess")
 # Bounds of clear collapse, on the mean ROUGE-L of leaked and of unleaked questions. Figure 1 has no
@@ -116,19 +116,16 @@ def _by_question(
 ) -> pd.DataFrame:
     """One row per question: leaked, both solve probabilities, and both mean ROUGE-L."""
     clean = by_question(clean, f"{place} clean")
+    identity = by_question(identity, f"{place} identity")
     columns = {
-        "identity": _solve_probability(by_question(identity, f"{place} identity")),
+        "identity": pd.Series(probabilities(identity), identity.index),
         "rouge": overlap.groupby("question_id")["rouge_l"].mean(),
         "clean_rouge": clean_overlap.groupby("question_id")["rouge_l"].mean(),
     }
     columns = {
         name: in_order(column, clean.index, f"{place} {name}") for name, column in columns.items()
     }
-    return pd.DataFrame({"leaked": clean["leaked"], "clean": _solve_probability(clean), **columns})
-
-
-def _solve_probability(solve: pd.DataFrame) -> "pd.Series[float]":
-    return pd.Series(solve_probability(solve["n_correct"], solve["n_samples"]), solve.index)
+    return pd.DataFrame({"leaked": clean["leaked"], "clean": probabilities(clean), **columns})
 
 
 def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str, Values]:

@@ -5,8 +5,14 @@ from typing import TypeVar
 import pandas as pd
 
 from zerogap.errors import InputError
+from zerogap.metrics import gaps
 
 Table = TypeVar("Table", pd.DataFrame, "pd.Series[float]")
+
+
+def probabilities(solve: pd.DataFrame) -> gaps.Values:
+    """The solve probability of each row of a `solve` table."""
+    return gaps.solve_probability(solve["n_correct"], solve["n_samples"])
 
 
 def by_question(table: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
-from zerogap.metrics import gaps
+from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.reporting.templates import render_template
@@ -122,10 +122,6 @@ def write(
         temporary.write_text(page, encoding="utf-8")
 
 
-def _solve(table: pd.DataFrame) -> NDArray[np.float64]:
-    return gaps.solve_probability(table["n_correct"], table["n_samples"])
-
-
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
     """The curves in units of the SVG, whose y axis points down."""
     ranges = Ranges.of(aligned.clean, bins)
@@ -163,13 +159,13 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     """One scatter plot per strategy, in units of 1/100; the jitter is the same in every panel."""
     half_step = 50 / aligned.clean["n_samples"].max()
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
-    x = (100 * _solve(aligned.clean) + shift[0]).round(1)
+    x = (100 * probabilities(aligned.clean) + shift[0]).round(1)
     leaked = aligned.clean["leaked"]
     kinds = leaked.map({True: ("dot", "leaked"), False: ("triangle", "unleaked")})
     marks = list(kinds) if aligned.leaked_known else [("dot", "question")] * len(leaked)
     panels = []
     for index, (name, solve) in enumerate(aligned.strategies.items()):
-        y = (100 - 100 * _solve(solve) + shift[1]).round(1)
+        y = (100 - 100 * probabilities(solve) + shift[1]).round(1)
         points = [
             {"x": left, "y": down, "symbol": symbol, "kind": kind}
             for left, down, (symbol, kind) in zip(x, y, marks, strict=True)
@@ -180,10 +176,10 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
 
 def _questions_table(aligned: Aligned) -> Table:
     """The solve probability of every question, and its gap as a mark behind the number."""
-    clean = _solve(aligned.clean)
+    clean = probabilities(aligned.clean)
     columns = {"clean": [Cell(float(value)) for value in clean]}
     for name, table in aligned.strategies.items():
-        solve = _solve(table)
+        solve = probabilities(table)
         columns[strategy_label(name)] = [
             Cell(float(value), mark=f" ({gap:+.2f})".replace("-", "−"))
             for value, gap in zip(solve, solve - clean, strict=True)
@@ -206,7 +202,7 @@ def _data(aligned: Aligned, texts: Mapping[str, Texts]) -> dict[str, Any]:
     for name in (*aligned.strategies, "clean"):
         questions |= texts[name].questions
     ids = list(aligned.clean["question_id"])
-    clean = _solve(aligned.clean).round(3).tolist()
+    clean = probabilities(aligned.clean).round(3).tolist()
     leaked = aligned.clean["leaked"].tolist()
     return {
         "questions": [
@@ -216,7 +212,7 @@ def _data(aligned: Aligned, texts: Mapping[str, Texts]) -> dict[str, Any]:
         "strategies": [
             {
                 "name": strategy_label(name),
-                "solve": _solve(solve).round(3).tolist(),
+                "solve": probabilities(solve).round(3).tolist(),
                 "responses": [
                     [_shortened(text) for text in texts[name].responses.get(key, [])] for key in ids
                 ],

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.analysis.inline_numbers import MAX_RANK_STEP
-from zerogap.metrics import gaps
+from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.figures.style import (
     AMBER,
     BLUE,
@@ -105,16 +105,16 @@ def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str
     batch2 = batch2.set_index("question_id").loc[batch1.index]
     batches = (batch1, batch2)
     marks = [batch["first_correct"].to_numpy(dtype=float) for batch in batches]
-    probabilities = [gaps.solve_probability(b["n_correct"], b["n_samples"]) for b in batches]
+    solved = [probabilities(batch) for batch in batches]
     rng = np.random.default_rng(0)
     with panels(1, 2, (7.2, 2.9), title, sharey=True) as (figure, axes):
         # Sorted by the first batch; ties by the other readout, or they would look like noise.
-        order = np.lexsort((probabilities[0], marks[0]))
+        order = np.lexsort((solved[0], marks[0]))
         shift = [rng.uniform(-_JITTER, _JITTER, len(batch1)) for _ in batches]
         _plot_batches(axes[0, 0], marks, order, (shift[1], shift[0]))
         axes[0, 0].set_title("0/1 readout, one sample per question")
-        order = np.argsort(probabilities[0], kind="stable")
-        _plot_batches(axes[0, 1], probabilities, order, (0.0, 0.0))
+        order = np.argsort(solved[0], kind="stable")
+        _plot_batches(axes[0, 1], solved, order, (0.0, 0.0))
         low, high = batch1["n_samples"].min(), batch1["n_samples"].max()
         counts = f"{low}" if low == high else f"{low}–{high}"
         axes[0, 1].set_title(f"solve probability, {counts} samples per question")

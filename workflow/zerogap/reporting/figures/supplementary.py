@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zerogap.analysis.strata import Ranges
-from zerogap.metrics import gaps
+from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.figures.style import (
     GREY,
     SUBSET_STYLE,
@@ -38,9 +38,9 @@ def plot_scatter(
     """
     clean = clean.set_index("question_id")
     return plot_questions(
-        _solve_probability(clean),
+        probabilities(clean),
         {
-            name: _solve_probability(solve.set_index("question_id").loc[clean.index])
+            name: probabilities(solve.set_index("question_id").loc[clean.index])
             for name, solve in strategies.items()
         },
         clean["n_samples"].max(),
@@ -48,10 +48,6 @@ def plot_scatter(
         title,
         leaked=clean["leaked"].to_numpy(dtype=bool),
     )
-
-
-def _solve_probability(solve: pd.DataFrame) -> NDArray[np.float64]:
-    return gaps.solve_probability(solve["n_correct"], solve["n_samples"])
 
 
 def plot_questions(
