@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,24 +67,6 @@ def test_a_nan_stays_in_its_row_and_its_column():
     expected = torch.zeros(20, 70, dtype=torch.bool)
     expected[3], expected[:, 66] = True, True
     assert out.isnan().equal(expected)
-
-
-BOTH_PRODUCTS = """
-import torch
-from zerogap.engine.kernels import cpu_products
-values, matrix = torch.ones(2, 4).bfloat16(), torch.ones(6, 4).bfloat16()
-cpu_products.product(values, cpu_products.packed(matrix), 6)
-cpu_products.gated_product(values, cpu_products.packed_gates(matrix), 3)
-print([compiled.cache_hits for compiled in cpu_products._product_kernel._compiled.values()])
-"""
-
-
-def test_the_next_process_finds_compiled_products_in_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    command = [sys.executable, "-c", BOTH_PRODUCTS]
-    for hits in ("[0, 0]", "[1, 1]"):
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert output.strip() == hits
 
 
 def test_gates_may_be_as_large_as_floats_are():

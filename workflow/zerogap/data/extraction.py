@@ -30,10 +30,6 @@ from zerogap.plugins import import_object
 
 MATH_VERIFY = "math-verify"
 THINKING, OPENED_THINKING = "thinking/", "opened-thinking/"
-_GSM8K = re.compile(r"#### (-?[0-9.,]+)")
-_GSM8K_COT = re.compile(r"The answer is (-?[0-9.,]+).")
-# The last match of `-?[$0-9.,]{2,}|-?[0-9]+` is the first one in the reversed text.
-_REVERSED_FLEXIBLE = re.compile(r"(?:[$0-9.,]{2,}|[0-9])-?")
 
 
 class Grade(NamedTuple):
@@ -108,19 +104,15 @@ def _numeric(text: str) -> tuple[str | None, str]:
     return extraction.answer, extraction.extractor
 
 
-def _gsm8k(text: str) -> tuple[str | None, str]:
-    match = _GSM8K.search(text)
-    return (match[1], "gsm8k/strict-match") if match else (None, "none")
+def _lm_eval(name: str, pattern: str, *, reverse: bool = False) -> ExtractionRule:
+    """A filter of lm_eval: the group of the first match, or the last one by the reversed text."""
+    step, regex = -1 if reverse else 1, re.compile(pattern)
 
+    def extract(text: str) -> tuple[str | None, str]:
+        match = regex.search(text[::step])
+        return (match[1][::step], name) if match else (None, "none")
 
-def _gsm8k_cot(text: str) -> tuple[str | None, str]:
-    match = _GSM8K_COT.search(text)
-    return (match[1], "gsm8k_cot/strict-match") if match else (None, "none")
-
-
-def _flexible(text: str) -> tuple[str | None, str]:
-    match = _REVERSED_FLEXIBLE.search(text[::-1])
-    return (match[0][::-1], "flexible-extract") if match else (None, "none")
+    return ExtractionRule(name, extract, _exact_match, _parse_number_text)
 
 
 def _exact_match(answer: str, gold: str) -> bool:
@@ -191,8 +183,9 @@ RULES = {
     rule.name: rule
     for rule in (
         ExtractionRule("numeric", _numeric, answers.same, answers.canonical),
-        ExtractionRule("gsm8k/strict-match", _gsm8k, _exact_match, _parse_number_text),
-        ExtractionRule("gsm8k_cot/strict-match", _gsm8k_cot, _exact_match, _parse_number_text),
-        ExtractionRule("flexible-extract", _flexible, _exact_match, _parse_number_text),
+        _lm_eval("gsm8k/strict-match", r"#### (-?[0-9.,]+)"),
+        _lm_eval("gsm8k_cot/strict-match", r"The answer is (-?[0-9.,]+)."),
+        # The last match of `-?[$0-9.,]{2,}|-?[0-9]+`.
+        _lm_eval("flexible-extract", r"((?:[$0-9.,]{2,}|[0-9])-?)", reverse=True),
     )
 }

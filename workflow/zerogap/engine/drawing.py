@@ -69,7 +69,9 @@ def draw(
         row = torch.arange(len(logits), device=logits.device)
     on_cpu = logits.device.type == "cpu"
     if top_p == 1 and kernels.draws(logits):
-        return kernels.draw(logits, uniform, temperature, row)
+        from zerogap.engine.kernels import cpu_rows  # loads numba, which takes seconds
+
+        return cpu_rows.draw(logits, uniform, temperature, row)
     # A CPU takes a few rows at a time, so that their probabilities stay in the processor's cache:
     # it waits for memory otherwise.
     chunk = max(1, CPU_LOGITS_CHUNK // logits.shape[1]) if on_cpu else len(logits)

@@ -27,6 +27,7 @@ from transformers import AttentionInterface
 
 from zerogap.engine import kernels
 from zerogap.engine.decoder import IntArray
+from zerogap.engine.kernels.attention_parts import attend_step, causal_attention
 from zerogap.engine.prompt_cache import (
     KeyValue,
     LayerCache,
@@ -108,7 +109,7 @@ class PromptPass:
         # Decided here, before generated tokens are stored: this is where the window is known.
         layer.step_kernel = kernels.step_kernel(query, prefix[0], window)
         if window is None and kernels.attends_to_parts(query):
-            return kernels.causal_attention(prefix, query * scaling, key, value, self._lengths)
+            return causal_attention(prefix, query * scaling, key, value, self._lengths)
         key, value = (
             torch.cat([before.expand(len(part), *before.shape), part], dim=2)
             for before, part in zip(prefix, (key, value), strict=True)
@@ -226,7 +227,7 @@ class StepPass:
         if layer.step_kernel is None:
             out = self._attend_by_products(layer, grouped, key, value, window)
         else:
-            out = kernels.attend_step(
+            out = attend_step(
                 layer.step_kernel,
                 grouped,
                 stored(layer.prefix),

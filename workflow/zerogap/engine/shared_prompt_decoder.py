@@ -11,6 +11,8 @@ from transformers import PreTrainedModel
 
 from zerogap.engine import kernels
 from zerogap.engine.decoder import Capacity, IntArray, to_device
+from zerogap.engine.kernels.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
+from zerogap.engine.kernels.fused_layers import FusedLayers
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
 from zerogap.engine.shared_prompt_attention import (
     ATTENTION,
@@ -57,16 +59,16 @@ class SharedPromptDecoder:
         model: PreTrainedModel,
         *,
         with_logits: bool = True,
-        make_capture: "Callable[[], kernels.Capture] | None" = None,
+        make_capture: Callable[[], Capture] | None = None,
     ) -> None:
         model.eval()
         model.set_attn_implementation(ATTENTION)
         self.model = model
-        self._fused_layers = kernels.FusedLayers(model)
+        self._fused_layers = FusedLayers(model)
         self.device: torch.device = model.device
         self.with_logits = with_logits
         if make_capture is None and self.device.type == "cuda" and kernels.is_on("graphs"):
-            make_capture = functools.partial(kernels.CudaGraphCapture, self.device)
+            make_capture = functools.partial(CudaGraphCapture, self.device)
         self._make_capture = make_capture
         self._new_cache(None)
 
@@ -99,9 +101,7 @@ class SharedPromptDecoder:
         self._cache = PromptCache(self.device, capacity)
         if capacity is not None:
             max_rows = padded_rows(capacity.max_rows)
-            self._graphs = kernels.CudaGraphRunner(
-                self._forward_step, self._make_capture(), max_rows
-            )
+            self._graphs = CudaGraphRunner(self._forward_step, self._make_capture(), max_rows)
 
     @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:

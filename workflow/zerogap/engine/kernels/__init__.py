@@ -1,4 +1,4 @@
-"""Compiled kernels and captured steps: the one module of this folder that the engine calls.
+"""Compiled kernels and captured steps: what there is, and which of it the engine uses where.
 
 Every entry computes what some lines of plain PyTorch compute, up to rounding, and can be switched
 off: `ZEROGAP_WITHOUT_KERNELS=draw,layers` for some and `all` for all, for debugging or where a
@@ -38,42 +38,14 @@ tokens; "natural": 8 questions, natural endings; two cores; docs/engine.md has t
 - graphs: a step of Llama-2-7B's shape with 8 rows took 41 to 53 ms on an H200 without, 9.5 with.
 """
 
-import importlib
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from zerogap.engine.kernels.attention_parts import attend_step as attend_step
-    from zerogap.engine.kernels.attention_parts import causal_attention as causal_attention
-    from zerogap.engine.kernels.attention_parts import prefix_part as prefix_part
-    from zerogap.engine.kernels.cpu_rows import draw as draw
-    from zerogap.engine.kernels.cuda_graphs import Capture as Capture
-    from zerogap.engine.kernels.cuda_graphs import CudaGraphCapture as CudaGraphCapture
-    from zerogap.engine.kernels.cuda_graphs import CudaGraphRunner as CudaGraphRunner
-    from zerogap.engine.kernels.fused_layers import FusedLayers as FusedLayers
-
-# Loaded when first used: numba and Triton take seconds.
-_MODULES = {
-    "attend_step": "attention_parts",
-    "causal_attention": "attention_parts",
-    "prefix_part": "attention_parts",
-    "draw": "cpu_rows",
-    "Capture": "cuda_graphs",
-    "CudaGraphCapture": "cuda_graphs",
-    "CudaGraphRunner": "cuda_graphs",
-    "FusedLayers": "fused_layers",
-}
 LARGEST_GPU_HEAD = 256  # values per head; a kernel keeps a head in registers
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def is_on(switch: str) -> bool:
