@@ -27,7 +27,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
     sample: ("--model FOLDER --benchmark questions.jsonl --output out", RESUMES),
     score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
     plan: ("--config config.yaml --sampling 3000",),
-    rehearse: ("--models llama2", "1 a stage failed, or every model was skipped"),
+    rehearse: ("--models llama2", "1 a stage failed, or a model decodes too slowly for a GPU run"),
     run: ("table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
     show: ("test-0000 --run quick",),
 }

@@ -22,6 +22,7 @@ TRAINING = {
     "num_epochs": 1, "global_batch_size": 4, "per_device_batch_size": 2, "num_gpus": 1,
     "learning_rate": 0.01, "group_by_length": False, "save_steps": None,
 }  # fmt: skip
+SLOW = "the shared prompt cache does not fit"  # zerogap.engine.loading says so in the log of a job
 HEAD_SIZE = 16  # of a shrunk attention head
 _HEADS, _GROUPED_KEYS = 4, 2  # query heads without grouping; key heads with grouping
 _PROPORTIONAL = ("intermediate_size", "ffn_dim", "n_inner", "hidden_size_per_layer_input")
@@ -71,6 +72,19 @@ def prepare(config: Config, models: Collection[str], folder: Path) -> tuple[Path
         for variant, names in made.items()
         for name in names
     ]
+
+
+def slow_decoding(config: Config) -> list[str]:
+    """What a finished rehearsal logged of models that the engine decodes many times slower.
+
+    Empty for a run that expects no GPU: one that trains on the CPU, or decodes in float32.
+    """
+    trainings = [config.training_for(variant) for variant in config.variants]
+    if config.sampling.dtype == "float32" or not any(t.num_gpus_used for t in trainings):
+        return []
+    logs = sorted(Path("results", run_name(config), "logs").rglob("*.log"))
+    lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+    return list(dict.fromkeys(line for line in lines if SLOW in line))
 
 
 def _overlay(config: Config, models: Collection[str]) -> Values:
