@@ -163,14 +163,6 @@ def test_a_changed_metric_reruns_tables_and_no_model_job(run, path, old, new):
     assert not plan.keys() & {"filter_responses", "measure_overlap"}
 
 
-def test_another_number_of_strata_reruns_metrics_and_no_model_job(run):
-    plan = planned(run, "all", overlay="metrics: { bins: 5 }")
-    assert plan["compute_metrics"] == 2
-    assert plan["make_table"] > 4
-    assert not model_jobs(plan)
-    assert not plan.keys() & {"filter_responses", "measure_overlap", "make_all_zero"}
-
-
 @pytest.mark.parametrize(
     ("module", "rule"),
     [("reporting/render.py", "make_table"), ("analysis/strata.py", "make_figure")],
@@ -185,35 +177,37 @@ def test_an_edit_of_the_reporting_code_reruns_tables_or_figures_only(run, module
     }  # fmt: skip
 
 
+METRICS = "compute_metrics"
+ALL_CELLS = {"sample_responses": 2 * 4 + 3 + 2}
+N9 = "{ label: n=9, class: railcap, parameters: { n: 9, suppression: cap } }"
+
+
 @pytest.mark.parametrize(
-    ("overlay", "cells"),
+    ("overlay", "expected"),
     [
-        ("strategies: { railcap: { parameters: { n: 6 } } }", {"sample_responses": 2}),
-        ("strategies: { lne_blocking: { parameters: { beta: 3.0 } } }", {"sample_responses": 2}),
-        ("strategies: { ted: { parameters: { tau: 3 } } }", {"filter_responses": 2}),
+        ("strategies: { railcap: { parameters: { n: 6 } } }", {"sample_responses": 2, METRICS: 2}),
+        (
+            "strategies: { lne_blocking: { parameters: { beta: 3.0 } } }",
+            {"sample_responses": 2, METRICS: 2},
+        ),
+        ("strategies: { ted: { parameters: { tau: 3 } } }", {"filter_responses": 2, METRICS: 2}),
         ("ablation: { railcap_n3: { parameters: { n: 2 } } }", {"sample_responses": 1}),
+        (f"ablation: {{ railcap_n9: {N9} }}", {"sample_responses": 1}),
         # The neurons are localised again, and the cells that patch them are sampled again.
-        ("neuron_localisation: { fraction: 0.02 }", {"localise_neurons": 2, "sample_responses": 2}),
+        (
+            "neuron_localisation: { fraction: 0.02 }",
+            {"localise_neurons": 2, "sample_responses": 2, METRICS: 2},
+        ),
+        ("sampling: { num_samples: 8 }", ALL_CELLS | {"filter_responses": 3, METRICS: 2}),
+        ("metrics: { bins: 5 }", {METRICS: 2}),
     ],
-    ids=["railcap", "lne_blocking", "ted", "ablation", "shortcut"],
+    ids=["railcap", "lne", "ted", "ablation", "new", "shortcut", "samples", "strata"],
 )
-def test_a_changed_strategy_parameter_reruns_that_strategys_cells_only(run, overlay, cells):
+def test_a_changed_value_reruns_what_depends_on_it_only(run, overlay, expected):
     plan = planned(run, "all", overlay=overlay)
-    filtered = {name: plan[name] for name in plan.keys() & {"filter_responses"}}
-    assert model_jobs(plan) | filtered == cells
-    assert plan["compute_metrics"] == (0 if "ablation" in overlay else 2)
+    others = {name: plan[name] for name in plan.keys() & {"filter_responses", METRICS}}
+    assert model_jobs(plan) | others == expected
     assert plan["compute_ablation_metrics"] == 1
-
-
-def test_the_rerun_cells_are_those_of_the_changed_strategy(run):
-    (run / "changed.yaml").write_text("strategies: { railcap: { parameters: { n: 6 } } }")
-    pending = {path for path, rule, is_pending in summary(run)
-               if rule in MODEL_RULES and is_pending}  # fmt: skip
-    assert pending == {
-        f"results/micro/llama2/{benchmark}/cells/railcap/{table}.parquet"
-        for benchmark in ("gsm8k", "pq")
-        for table in ("samples", "solve")
-    }
 
 
 def test_a_key_stated_again_reruns_nothing(run):
@@ -226,17 +220,6 @@ def test_a_key_stated_again_reruns_nothing(run):
     benchmarks: { gsm8k: { stop: ["Q:"] } }
     """
     assert not planned(run, "write_report", overlay=overlay)
-
-
-def test_a_new_strategy_adds_its_own_cells_only(run):
-    entry = "{ label: n=9, class: railcap, parameters: { n: 9, suppression: cap } }"
-    plan = planned(run, "all", overlay=f"ablation: {{ railcap_n9: {entry} }}")
-    assert model_jobs(plan) == {"sample_responses": 1}
-
-
-def test_more_samples_rerun_no_training_and_no_greedy_decoding(run):
-    plan = planned(run, "all", overlay="sampling: { num_samples: 8 }")
-    assert model_jobs(plan) == {"sample_responses": 2 * 4 + 3 + 2}
 
 
 def test_a_setting_of_one_benchmark_leaves_the_others_paraphrases(run):

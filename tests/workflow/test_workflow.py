@@ -61,22 +61,28 @@ def test_table_3_does_not_wait_for_the_ablation():
     assert "Metrics of the ablation" not in planned
 
 
-def test_a_table_of_the_primary_setting_needs_that_setting_only():
-    planned = jobs("table_ablation", *QUICK)
-    assert planned["sample_responses"] == 4 + 7 + 2
-    assert planned["train_lora"] == 2
-
-
-def test_the_verbatim_benchmark_does_not_wait_for_paraphrases():
-    planned = jobs("results/quick/llama2/gsm8k/model", *QUICK)
-    assert planned["train_lora"] == 2
-    assert planned["write_questions"] == 1
-    assert "paraphrase_questions" not in planned
-
-
-def test_a_clean_model_waits_for_no_benchmark():
-    planned = jobs("results/quick/llama2/clean_gsm8k/cells/batch1/samples.parquet", *QUICK)
-    assert not planned.keys() & {"paraphrase_questions", "write_questions"}
+@pytest.mark.parametrize(
+    ("target", "some", "none"),
+    [
+        # That of one setting.
+        ("table_ablation", {"sample_responses": 4 + 6 + 2, "train_lora": 2}, []),
+        # The verbatim benchmark waits for no paraphrases, and a clean model for no benchmark.
+        (
+            "results/quick/llama2/gsm8k/model",
+            {"train_lora": 2, "write_questions": 1},
+            ["paraphrase_questions"],
+        ),
+        (
+            "results/quick/llama2/clean_gsm8k/cells/batch1/samples.parquet",
+            {"sample_responses": 1},
+            ["paraphrase_questions", "write_questions"],
+        ),
+    ],
+)
+def test_a_target_needs_its_own_jobs_only(target, some, none):
+    planned = jobs(target, *QUICK)
+    assert {name: planned[name] for name in some} == some
+    assert not planned.keys() & set(none)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """The whole configuration of a run, and what its sections must agree on."""
 
 from collections.abc import Mapping
-from typing import Self, TypeVar
+from typing import Self, cast
 
 from pydantic import Field, model_validator
 
 from zerogap.config.benchmark import Benchmark, Instructions
-from zerogap.config.errors import ConfigError, mistake
+from zerogap.config.errors import mistake
 from zerogap.config.models import (
     BASES_FOLDER,
     Decoding,
@@ -30,7 +30,6 @@ RESERVED_NAMES = {
     "strategies": (ALL_ZERO, "clean", "clean_batch2"),
     "ablation": (ALL_ZERO, "clean", "clean_batch2"),
 }
-SectionType = TypeVar("SectionType", bound=Section)
 
 
 class PrimarySetting(Section):
@@ -87,14 +86,11 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for check in (
-            _check_names,
-            _check_labels,
-            _check_references,
-            _check_preparations,
-            _check_decoding,
-        ):
-            check(self)
+        _check_names(self)
+        _check_labels(self)
+        _check_references(self)
+        _check_preparations(self)
+        _check_decoding(self)
         return self
 
     @property
@@ -144,21 +140,12 @@ class Config(Section):
         return self.training.clean if clean else self.training.contaminated
 
     def preparation_for(self, model: str) -> Preparation:
-        """How the base of a model is prepared.
-
-        Raises:
-            ConfigError: the configuration does not say.
-        """
-        return _stated(self.models[model].preparation, f"models.{model}.preparation")
+        """How the base of a model is prepared that has a preparation."""
+        return cast(Preparation, self.models[model].preparation)
 
     def screening_for(self, model: str) -> Screening:
-        """How the test questions are screened with the prepared base of a model.
-
-        Raises:
-            ConfigError: the configuration does not say.
-        """
-        screening = self.preparation_for(model).screening
-        return _stated(screening, f"models.{model}.preparation.screening")
+        """How the test questions are screened with a prepared base that screens them."""
+        return cast(Screening, self.preparation_for(model).screening)
 
 
 def config_warnings(config: Config) -> list[str]:
@@ -196,12 +183,6 @@ def vllm_problem(config: Config) -> str:
             "sampling.batch_invariant: false"
         )
     return ""
-
-
-def _stated(section: SectionType | None, key: str) -> SectionType:
-    if section is None:
-        raise ConfigError(key, "is missing; add the section")
-    return section
 
 
 def _check_names(config: Config) -> None:

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
-from zerogap.config.errors import ConfigError
 from zerogap.io import meaning
 from zerogap.io.digests import value_digest
 from zerogap.pipeline import jobs
@@ -105,19 +104,19 @@ def _modules(*names: str | None) -> list[str]:
 
 
 def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -> Parameters:
-    entry = config.benchmarks.get(owner or benchmark)
     seed = {"seed": config.seed}
+    if rule == "prepare_instructions":
+        values = config.instructions.model_dump(include={"num_examples"})
+        return _source(config.instructions) | values | seed
+    entry = config.benchmarks[owner or benchmark]
     match rule:
-        case "prepare_instructions":
-            values = config.instructions.model_dump(include={"num_examples"})
-            return _source(config.instructions) | values | seed
-        case "fetch_questions" if entry:
+        case "fetch_questions":
             return _questions(entry) | seed
-        case "split_questions" if entry:
+        case "split_questions":
             fields = {"num_test", "num_leaked", "num_train", "num_preparation", "extraction"}
             metadata = {"run": config.run, "benchmark": owner} | _source(entry.questions)
             return entry.model_dump(include=fields) | {"metadata": metadata} | seed
-        case "paraphrase_questions" if entry and entry.paraphrases:
+        case "paraphrase_questions" if entry.paraphrases:
             method = entry.paraphrases.method
             options = getattr(entry.paraphrases, method, None)
             return {
@@ -127,10 +126,8 @@ def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -
             } | seed
         case "write_questions":
             return {"metadata": {"run": config.run, "benchmark": benchmark}}
-        case "prepare_exemplars" if entry:
-            prompt = entry.prompt.model_dump()
-            return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
-    raise ConfigError(f"benchmarks.{benchmark}", f"has no job {rule}")
+    prompt = entry.prompt.model_dump()  # of prepare_exemplars
+    return {"source": prompt["exemplars"], "num_shots": prompt["num_shots"]}
 
 
 def _base_job(config: Config, rule: str, model: str) -> Parameters:
