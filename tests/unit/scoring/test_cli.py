@@ -102,7 +102,7 @@ def test_kinds_of_files_can_be_mixed(tmp_path, capsys):
     assert f"note: {clean}: responses scored by the rule numeric" in err
 
 
-def test_output_contains_all_values_and_the_options(files, capsys):
+def test_output_contains_all_values_and_the_options_and_is_a_file_of_its_own(files, capsys):
     folder, _ = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     for name in ("m.parquet", "m.csv"):
@@ -110,12 +110,11 @@ def test_output_contains_all_values_and_the_options(files, capsys):
     table = parquet.read(folder / "m.parquet", "metrics")
     pd.testing.assert_frame_equal(pd.read_csv(folder / "m.csv"), table)
     assert parquet.provenance(folder / "m.parquet")["files"]["ted"] == str(folder / "ted.parquet")
-
-
-def test_an_output_that_cannot_be_written_is_named(files, capsys):
-    folder, _ = files
-    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
     assert "ted.parquet" in rejected(capsys, *paths, "--output", folder / "ted.parquet" / "m.csv")
+    outputs = ["--html", folder / "page.html", "--plot", folder / "plot.png"]
+    (folder / "page.html").touch()
+    (folder / "plot.png").symlink_to(folder / "page.html")
+    assert "is the same file as" in rejected(capsys, *paths, *outputs)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +135,6 @@ def test_an_output_never_overwrites_an_input(tmp_path, capsys, option, name):
     error = rejected(capsys, "--clean", clean, strategy, option, tmp_path / name)
     assert "is the same file as" in error
     assert [clean.read_bytes(), strategy.read_bytes()] == before
-
-
-def test_two_outputs_are_two_files(files, capsys):
-    folder, _ = files
-    (folder / "page.html").touch()
-    (folder / "plot.png").symlink_to(folder / "page.html")
-    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    outputs = ["--html", folder / "page.html", "--plot", folder / "plot.png"]
-    assert "is the same file as" in rejected(capsys, *paths, *outputs)
 
 
 def test_subsets_are_given_only_where_the_leaked_questions_are_known(tmp_path, capsys):
@@ -262,6 +252,7 @@ def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
     assert "'clean' is a reserved name; use NAME=FILE to rename the strategy" in rejected(
         capsys, "--clean", clean, clean
     )
+    assert "the name before = is empty" in rejected(capsys, "--clean", clean, f"={ted}")
     odd = ted.rename(folder / "n=4.parquet")
     assert "n=4" in score(capsys, "--clean", clean, odd)[1]
 
@@ -315,12 +306,6 @@ def test_few_questions_are_noted_and_nothing_is_marked(
     assert ("too few" in err) == bool(note)
 
 
-def test_a_file_with_an_empty_name_is_an_error(files, capsys):
-    folder, _ = files
-    error = rejected(capsys, "--clean", folder / "clean.parquet", f"={folder / 'ted.parquet'}")
-    assert "the name before = is empty" in error
-
-
 def test_nearly_empty_strata_are_noted(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 9} for k in range(10)]
     path = json_lines(tmp_path / "clean.jsonl", rows)
@@ -339,12 +324,18 @@ def test_disagreements_of_the_rules_are_written(tmp_path, capsys):
     assert [row["response"] for row in listed] == ["#### 18", "#### 18"]
 
 
-def test_options_on_extraction_are_rejected_if_nothing_is_scored(files, capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--extraction", "flexible-extract", "every file already marks which responses are"),
+        ("--disagreements", "d.jsonl", "every file already marks which responses are correct"),
+        ("--filter", "x", "none of the files is an lm_eval log"),
+    ],
+)
+def test_options_that_apply_to_no_file_are_rejected(option, value, message, files, capsys):
     folder, _ = files
     paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    for option, value in (("--extraction", "flexible-extract"), ("--disagreements", "d.jsonl")):
-        message = rejected(capsys, *paths, option, tmp_path / value if "." in value else value)
-        assert f"{option}: every file already marks which responses are correct" in message
+    assert f"{option}: {message}" in rejected(capsys, *paths, option, value)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 250])
@@ -361,12 +352,6 @@ def test_a_table_fits_the_terminal(width, files, capsys, monkeypatch):
     header = next(line for line in out.splitlines() if line.startswith("Strategy"))
     for name in ("SA-PPG", "G-APP", "G-AP"):
         assert (name in header.split()) != (name in out.partition("Not shown")[2])
-
-
-def test_filter_is_rejected_without_an_lm_eval_log(files, capsys):
-    folder, _ = files
-    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
-    assert "none of the files is an lm_eval log" in rejected(capsys, *paths, "--filter", "x")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from helpers.tiny_models import model
-from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.strategies.neuron_localisation import (
@@ -81,21 +80,6 @@ def test_groups_scored_in_shards_have_the_accuracies_of_the_whole():
         groups = GROUPS[shard::2]
         shards |= accuracies(1, KeptPrefix(decoder(3)), groups).patched
     assert shards == whole.patched
-
-
-@pytest.mark.parametrize("decoder_class", [SharedPromptDecoder, HFDecoder])
-def test_the_base_model_reads_the_prefix_once_for_all_patches(decoder_class, monkeypatch):
-    base = decoder_class(model("llama", 3))
-    prefixes = []
-    prefill_prefix = base.prefill_prefix
-    monkeypatch.setattr(
-        base, "prefill_prefix", lambda ids: prefixes.append(ids) or prefill_prefix(ids)
-    )
-    kept = KeptPrefix(base)
-    for seed in (1, 2):
-        net = decoder_class(model("llama", seed))
-        assert len(list(patched_accuracies(net, kept, GROUPS, greedy_tokens))) == len(GROUPS)
-    assert prefixes == [[1]]
 
 
 def test_the_neurons_with_the_largest_summed_scores_are_selected():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import zerogap
 from helpers.paths import ROOT
-from helpers.tiny_models import model, tokenizer
 from zerogap.config import load
 from zerogap.engine.decoder import Rows
 from zerogap.errors import InputError
@@ -114,22 +113,6 @@ def test_an_uncapped_end_token_keeps_its_logit():
         edited = intervention.edit_logits(logits.clone(), rows)
         assert edited[0].tolist() == [0, 1, 2, 3, at_the_end]
         assert edited[1].tolist() == [0, 1, 3, 3, 2]  # other rail tokens are capped either way
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [("ClearRunnerUp", {"min_share": 0}), ("LowEntropy", {"factor": 1e9})],
-)
-def test_at_the_end_of_its_range_a_rule_samples_what_railcap_samples(name, parameters):
-    words = tokenizer()
-    prompts = {str(k): f"Shots. Q: {k} of them?\nA:" for k in range(3)}
-    options = {"num_samples": 5, "max_new_tokens": 12}
-    expected, table, identity = (
-        zerogap.sample(model("llama"), words, prompts, strategy=strategy, **options)
-        for strategy in (zerogap.RailCap(n=1), rule(name, n=1, **parameters), None)
-    )
-    assert list(table.token_ids) == list(expected.token_ids)
-    assert list(table.token_ids) != list(identity.token_ids)
 
 
 @pytest.mark.parametrize(
