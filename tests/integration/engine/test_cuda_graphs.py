@@ -13,6 +13,7 @@ from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.trial import Trial
 
 PREFIX, QUESTIONS = [5, 17, 200, 9], {0: [30, 31, 32], 1: [40], 2: [50, 51]}
 CAPACITY = Capacity(
@@ -97,11 +98,10 @@ def test_samples_are_the_same_with_and_without_capture():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu(family, monkeypatch):
+def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu(family):
     capture = CountingCapture()
     decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: capture)
-    monkeypatch.setattr(loading, "SharedPromptDecoder", decoder)
-    assert loading.shared_prompt_misfit(model(family)) is None
+    assert Trial(model(family), 256).misfit(decoder) is None
     assert capture.replays > 0
 
 
@@ -114,7 +114,6 @@ def test_the_trial_of_a_model_leaves_no_graphs_behind(monkeypatch):
         return decoder
 
     monkeypatch.setattr(loading, "SharedPromptDecoder", captured)
-    monkeypatch.setattr(loading, "fits_shared_prompt_decoder", lambda _: False)
     decoder = loading.decoder(model("llama"))
     assert [reference() for reference in tried] == [None, decoder]
 
@@ -148,16 +147,15 @@ def test_a_failed_capture_falls_back_to_eager_decoding_with_one_warning(capsys):
     assert capture.replays == 0
 
 
-def test_memory_that_runs_out_during_a_capture_or_a_trial_is_not_a_refusal(monkeypatch):
+def test_memory_that_runs_out_during_a_capture_or_a_trial_is_not_a_refusal():
     def exhausted(step):
         raise torch.OutOfMemoryError
 
     make_decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: exhausted)
     with pytest.raises(torch.OutOfMemoryError):
         list(sample(make_decoder(model("llama")), PROMPTS, TOKENIZER, SAMPLING))
-    monkeypatch.setattr(loading, "SharedPromptDecoder", make_decoder)
     with pytest.raises(torch.OutOfMemoryError):
-        loading.shared_prompt_misfit(model("llama"))
+        Trial(model("llama"), 256).misfit(make_decoder)
 
 
 def test_a_failed_capture_frees_its_tensors_before_the_step_runs_again():

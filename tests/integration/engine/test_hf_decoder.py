@@ -1,8 +1,8 @@
-"""The decoder on the model's own cache: the reference, and the fallback for other architectures."""
+"""Which decoder a model gets, and that each draws what passes over whole sequences would."""
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, MistralConfig, MistralForCausalLM
+import transformers as t
 
 from helpers.tiny_models import FAMILIES, VOCABULARY, model, tokenizer
 from zerogap.engine import loading
@@ -10,6 +10,7 @@ from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.trial import Trial
 
 TOKENIZER = tokenizer()
 PROMPTS = [
@@ -18,63 +19,168 @@ PROMPTS = [
 ]
 SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=12, stop=[], num_samples=5, batch_size=64)
 
+SHARED, OWN_CACHE, NO_CACHE = SharedPromptDecoder, "own cache", "no cache"
+SIZES = {
+    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+    "pad_token_id": 0,
+}  # fmt: skip
+OLD_SIZES = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
+STATE_SPACE = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
+DELTA_RULE = {
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}  # fmt: skip
+HEADS_OF_8 = SIZES | {"head_dim": 8}
+MIXED_WINDOWS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}
+MIXED_LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
+# model type → values of its configuration, and the decoder that it gets
+ARCHITECTURES = {
+    "mistral": (SIZES | {"sliding_window": 8}, SHARED),
+    "gpt2": (OLD_SIZES, SHARED),
+    "gemma2": (HEADS_OF_8 | {"sliding_window": 8, "attn_logit_softcapping": 0.5}, SHARED),
+    "gemma4_text": (  # as the 31B model: heads of sliding and global layers differ in number
+        HEADS_OF_8
+        | MIXED_WINDOWS
+        | {"num_global_key_value_heads": 1, "attention_k_eq_v": True, "global_head_dim": 16}
+        | {"num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0},
+        SHARED,
+    ),
+    "gpt_oss": (HEADS_OF_8 | MIXED_WINDOWS | {"num_local_experts": 4}, OWN_CACHE),  # sinks
+    "bloom": ({"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4}, OWN_CACHE),
+    "qwen3_5_text": (HEADS_OF_8 | MIXED_LINEAR | DELTA_RULE, OWN_CACHE),
+    "lfm2": (SIZES | {"layer_types": ["conv", "full_attention"]}, OWN_CACHE),
+    "falcon_h1": (
+        HEADS_OF_8 | {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
+        OWN_CACHE,
+    ),
+    "mamba": (STATE_SPACE, OWN_CACHE),
+    "openai-gpt": (OLD_SIZES, NO_CACHE),
+    "rwkv": ({"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2}, NO_CACHE),
+    "recurrent_gemma": (
+        HEADS_OF_8 | {"lru_width": 32, "attention_window_size": 8, "num_hidden_layers": 3},
+        NO_CACHE,
+    ),
+}
 
-def mistral():
+
+def built(name):
+    """A model of an architecture with random weights, in the precision that it computes in."""
     torch.manual_seed(0)
-    return MistralForCausalLM(
-        MistralConfig(
-            vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-            num_attention_heads=4, num_key_value_heads=2, sliding_window=8,
-        )
-    ).double()  # fmt: skip
+    config = t.AutoConfig.for_model(name, **ARCHITECTURES[name][0])
+    made = t.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():  # fresh weights are so small that every distribution is flat
+        for parameter in made.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(4)
+    return made
 
 
-def gpt2():
-    torch.manual_seed(0)
-    config = GPT2Config(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=256)
-    return GPT2LMHeadModel(config).double().eval()
+def kind(decoder):
+    if isinstance(decoder, SharedPromptDecoder):
+        return SHARED
+    return OWN_CACHE if decoder.cached else NO_CACHE
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_draws_what_passes_over_whole_sequences_would(name, capsys):
+    decoder = loading.decoder(built(name))
+    assert kind(decoder) == ARCHITECTURES[name][1]
+    message = capsys.readouterr().err
+    assert message.count("\n") == (kind(decoder) != SHARED)
+    assert ("falling back to the model's own cache" in message) == (kind(decoder) == OWN_CACHE)
+    assert ("whole sequence for every token" in message) == (kind(decoder) == NO_CACHE)
+    drawn = dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
+    attention = "eager"  # the one that implements everything
+    whole = built(name)
+    whole.set_attn_implementation(attention)
+    expected = dict(sample(HFDecoder(whole, cached=False), PROMPTS, TOKENIZER, SAMPLING))
+    assert drawn == expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_both_decoders_draw_the_same_samples(family):
-    plain = dict(sample(HFDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
-    shared = dict(sample(SharedPromptDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
-    assert plain == shared
-
-
-def test_tested_families_use_the_shared_prompt_decoder():
-    assert isinstance(loading.decoder(model("gemma4")), SharedPromptDecoder)
-
-
-def test_an_unknown_architecture_that_fits_uses_the_shared_prompt_decoder():
-    decoder = loading.decoder(mistral())
+def test_the_papers_families_use_the_shared_prompt_decoder(family):
+    decoder = loading.decoder(model(family))
     assert isinstance(decoder, SharedPromptDecoder)
-    plain = dict(sample(HFDecoder(mistral()), PROMPTS, TOKENIZER, SAMPLING))
+    plain = dict(sample(HFDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
     assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
 
 
-def test_an_architecture_that_does_not_fit_falls_back_with_a_warning(capsys):
-    """The model's own attention is restored."""
-    hf_model = gpt2()
-    own_attention = hf_model.config._attn_implementation
-    hf_model.transformer.forward = _without_extras(hf_model.transformer.forward)
-    decoder = loading.decoder(hf_model)
-    assert isinstance(decoder, HFDecoder)
-    assert "gpt2: the shared prompt cache does not fit" in capsys.readouterr().err
-    assert hf_model.config._attn_implementation == own_attention
+def test_greedy_tokens_without_a_cache_are_those_of_generate():
     sampling = SamplingParams(temperature=0, max_new_tokens=8, stop=[])
-    ours = greedy(decoder, PROMPTS, TOKENIZER, sampling)
+    ours = greedy(HFDecoder(built("gpt2"), cached=False), PROMPTS, TOKENIZER, sampling)
     for prompt, response in zip(PROMPTS, ours, strict=True):
         ids = torch.tensor([prompt.token_ids])
-        whole = gpt2().generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
+        whole = built("gpt2").generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
         expected = whole[0, ids.shape[1] :].tolist()
         assert response.token_ids == expected[: len(response.token_ids)]
 
 
-def _without_extras(forward):
-    """An architecture that does not pass extra arguments on to its attention."""
+def test_a_fallback_restores_the_models_own_attention():
+    hf_model = built("bloom")
+    own_attention = hf_model.config._attn_implementation
+    loading.decoder(hf_model)
+    assert hf_model.config._attn_implementation == own_attention
 
-    def plain_forward(*args, attention_pass=None, **kwargs):
-        return forward(*args, **kwargs)
 
-    return plain_forward
+def test_a_model_that_ignores_its_cache_is_decoded_without_one(capsys):
+    hf_model = built("gpt2")
+    forward = hf_model.transformer.forward
+    hf_model.transformer.forward = lambda *args, past_key_values=None, **others: forward(
+        *args, **{name: others[name] for name in ("input_ids", "use_cache") if name in others}
+    )
+    assert kind(loading.decoder(hf_model)) == NO_CACHE
+    assert "nor is the model's own cache right (logits differ by" in capsys.readouterr().err
+
+
+def test_activations_need_a_cache():
+    with pytest.raises(loading.InputError, match="Shortcut needs a model with a cache"):
+        loading.decoder(built("rwkv"), with_logits=False)
+
+
+def test_rounding_alone_is_no_reason_for_a_slower_decoder():
+    """A deep model in bfloat16 is far from its own logits in float32, whatever decodes it."""
+    torch.manual_seed(0)
+    deep = HEADS_OF_8 | {"num_hidden_layers": 48}
+    hf_model = t.AutoModelForCausalLM.from_config(t.AutoConfig.for_model("qwen3", **deep))
+    with torch.no_grad():
+        for parameter in hf_model.parameters():
+            parameter.mul_(4)
+    trial = Trial(hf_model.bfloat16(), 256)
+    assert trial.allowed > 0.2
+    assert trial.misfit(SharedPromptDecoder) is None
+    assert trial.misfit(lambda net: HFDecoder(net, cached=False)) is None
+
+
+def test_the_reference_is_computed_in_float32_whatever_the_weights_are_stored_in():
+    low = model("llama").bfloat16()
+    stored = {name: tensor.clone() for name, tensor in low.state_dict().items()}
+    high = model("llama")
+    high.load_state_dict(stored)
+    expected = Trial(high.float(), 256)._expected
+    assert torch.allclose(Trial(low, 256)._expected, expected, atol=1e-4)
+    assert all(tensor.equal(stored[name]) for name, tensor in low.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("config", "limit"),
+    [
+        (t.LlamaConfig(max_position_embeddings=512), 512),
+        (t.AutoConfig.for_model("mpt", max_seq_len=256), 256),
+        (t.BloomConfig(), 2**31),  # weights distances instead
+        (  # rotates all keys otherwise behind the 64th token
+            t.Phi3Config(
+                **SIZES | {"max_position_embeddings": 4096},
+                original_max_position_embeddings=64,
+                rope_scaling={
+                    "type": "longrope",
+                    "short_factor": [1.0] * 4,
+                    "long_factor": [2.0] * 4,
+                },
+            ),
+            64,
+        ),
+    ],
+)
+def test_the_context_is_as_long_as_the_configuration_says(config, limit):
+    assert loading.context_length(config) == limit

@@ -11,7 +11,6 @@ from zerogap.errors import InputError
 from zerogap.families import (
     FAMILIES,
     family_of_folder,
-    fits_shared_prompt_decoder,
     published_size,
 )
 
@@ -53,11 +52,6 @@ def test_a_folder_without_a_readable_config_is_an_error(tmp_path, content):
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(InputError, match=r"config\.json: does not exist or is not readable"):
         family_of_folder(tmp_path)
-
-
-def test_the_shared_prompt_decoder_is_known_to_fit_the_papers_families():
-    assert all(map(fits_shared_prompt_decoder, ("llama", "gemma4_text", "gpt_neox")))
-    assert not fits_shared_prompt_decoder("gpt2")
 
 
 def test_the_papers_models_have_their_published_sizes():

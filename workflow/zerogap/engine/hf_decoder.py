@@ -1,10 +1,12 @@
-"""Decoding through a model's own attention and cache: the reference, and the way for any model.
+"""Decoding through a model's own attention, with its own cache or with none: for any model.
 
-One prompt at a time, whose rows are all at the same step, so nothing is padded or masked and every
-causal language model of `transformers` works. The prompt's keys and values are copied per row.
+One question at a time, whose rows are all at the same step, so nothing is padded or masked. A
+question's prompt is computed in one pass: layers with a recurrent state cannot continue a cached
+prefix by several tokens.
 """
 
-import copy
+import inspect
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,38 +14,43 @@ from transformers import DynamicCache, PreTrainedModel
 
 from zerogap.engine.decoder import Capacity, IntArray
 
+CACHE_ARGUMENTS = ("past_key_values", "cache_params")  # the second one of state-space models
+TOKENS_PER_PASS = 4096  # of rows whose whole sequences are computed together
+
 
 class HFDecoder:
-    """A :class:`~zerogap.engine.decoder.Decoder` on the model's own `DynamicCache`.
+    """A :class:`~zerogap.engine.decoder.Decoder` on the model's own `DynamicCache`, or without one.
 
     Args:
         model: any causal language model; it is put into evaluation mode.
+        cached: False computes every row's whole sequence for every token: slow, and right for
+            models that ignore a cache or misuse it.
     """
 
     single_prompt_only = True
     preallocates = False
     prefers_sorted_rows = False
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, *, cached: bool = True) -> None:
         model.eval()
         self.model = model
         self.device: torch.device = model.device
-        self._num_rows = 0
+        self.cached = cached
+        self._prefix: list[int] = []
+        self._tokens = torch.empty(0, 0, dtype=torch.long)  # (R, L), prompts included
+        self._cache: DynamicCache | None = None
 
     def reserve(self, capacity: Capacity | None) -> None:
         """Do nothing: the model's own cache grows."""
 
-    @torch.inference_mode()
     def prefill_prefix(self, token_ids: list[int]) -> None:
-        """Compute the shared prefix, which may be empty, and drop all rows."""
-        self._prefix = DynamicCache(config=self.model.config)
-        if token_ids:
-            self._forward(torch.tensor([token_ids]), self._prefix)
-        self._num_rows = 0
+        """Remember the shared prefix, which may be empty, and drop all rows."""
+        self._prefix = token_ids
+        self.drop_rows()
 
     def drop_rows(self) -> None:
         """Drop all rows and keep the shared prefix."""
-        self._num_rows = 0
+        self._tokens = self._tokens[:0]
 
     @torch.inference_mode()
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
@@ -52,32 +59,56 @@ class HFDecoder:
         Raises:
             ValueError: more than one prompt, or rows of another one are left.
         """
-        if self._num_rows or len(prompts) != 1:
+        if len(self._tokens) or len(prompts) != 1:
             raise ValueError("HFDecoder decodes one prompt at a time")
-        self._cache = copy.deepcopy(self._prefix)
-        self._num_rows = 1
-        return self._forward(torch.tensor(prompts), self._cache)
+        self._tokens = torch.tensor([self._prefix + prompts[0]], device=self.device)
+        self._cache = DynamicCache(config=self.model.config) if self.cached else None
+        return self._next_logits(self._tokens)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
         """Feed one token to every row (R,); returns the logits (R, V) of the next token."""
-        return self._forward(tokens[:, None], self._cache)
+        self._tokens = torch.cat([self._tokens, tokens[:, None].to(self.device)], dim=1)
+        return self._next_logits(self._tokens[:, -1:] if self.cached else self._tokens)
 
     def reorder(self, rows: IntArray) -> None:
         """Continue with rows (R',) of the current ones, in that order; a row may occur twice."""
-        self._num_rows = len(rows)
-        if self._num_rows:
-            self._cache.batch_select_indices(torch.from_numpy(rows).to(self.device))
+        index = torch.from_numpy(rows).to(self.device)
+        self._tokens = self._tokens[index]
+        if self._cache is not None and len(rows):
+            self._cache.reorder_cache(index)
 
     def kv_bytes(self) -> int:
-        """Bytes of the prefix's keys and values."""
-        return sum(layer.keys.nbytes + layer.values.nbytes for layer in self._prefix.layers)
+        """None: nothing of the prefix is kept."""
+        return 0
 
-    def _forward(self, tokens: Tensor, cache: DynamicCache) -> Tensor:
-        logits: Tensor = self.model(
-            input_ids=tokens.to(self.device),
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        ).logits
-        return logits[:, -1]
+    def _next_logits(self, tokens: Tensor) -> Tensor:
+        if self._cache is not None:
+            return logits_of(self.model, tokens, cache=self._cache)[:, -1]
+        rows_per_pass = max(1, TOKENS_PER_PASS // tokens.shape[1])
+        passes = torch.split(tokens, rows_per_pass)
+        return torch.cat([logits_of(self.model, rows)[:, -1] for rows in passes])
+
+
+def logits_of(
+    model: PreTrainedModel, tokens: Tensor, *, last: int = 1, cache: DynamicCache | None = None
+) -> Tensor:
+    """A model's logits (R, ≥ last, V) at the last positions of tokens (R, L).
+
+    Args:
+        model: any causal language model.
+        tokens: on the model's device.
+        last: positions of which logits are needed. Some architectures return those of all.
+        cache: what the tokens follow on, extended by them. None: they are whole sequences.
+    """
+    accepted = inspect.signature(model.forward).parameters
+    options: dict[str, Any] = {"use_cache": cache is not None}
+    if cache is not None:
+        name = next((name for name in CACHE_ARGUMENTS if name in accepted), None)
+        if name is None:
+            raise TypeError(f"{type(model).__name__} takes no cache")
+        options[name] = cache
+    if "logits_to_keep" in accepted:
+        options["logits_to_keep"] = last
+    logits: Tensor = model(input_ids=tokens, **options).logits
+    return logits

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import torch
-from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -16,14 +15,10 @@ from transformers import (
 
 from zerogap import precision
 from zerogap.engine import memory
-from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.families import fits_shared_prompt_decoder
-
-# Largest difference of the logits from the model's own, in their standard deviation.
-MAX_DIFFERENCE = 1e-3
-MAX_DIFFERENCE_LOW_PRECISION = 0.1
+from zerogap.engine.trial import Trial
+from zerogap.errors import InputError
 
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
@@ -62,75 +57,53 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
 def context_length(config: PreTrainedConfig) -> int:
     """The largest number of tokens that a model of this configuration has positions for.
 
-    Some architectures have no such limit, for example those that weight distances (ALiBi).
+    Some architectures have no such limit, for example those that weight distances (ALiBi). LongRoPE
+    has a second one, behind which it rotates all keys otherwise: cached keys would be wrong, and a
+    response would depend on the longest one in the batch. The limit is that one.
     """
     text_config = config.get_text_config()
-    limits = ("max_position_embeddings", "max_seq_len")
-    return int(next((getattr(text_config, x) for x in limits if hasattr(text_config, x)), 2**31))
+    attributes = ("max_position_embeddings", "max_seq_len")
+    limits = [int(getattr(text_config, x)) for x in attributes if hasattr(text_config, x)][:1]
+    rope = getattr(text_config, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "longrope":
+        limits.append(int(rope["original_max_position_embeddings"]))
+    return min(limits, default=2**31)
 
 
 def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPromptDecoder | HFDecoder:
-    """The shared prompt cache if it gives the model's own logits, else the model's own cache.
+    """The fastest decoder that gives the logits of passes over whole sequences.
 
-    A tested architecture on a CPU is trusted. Any other one, and every one on a GPU, is tried on
-    random tokens first; the slower decoder is chosen with a warning.
+    The shared prompt cache, else the model's own cache, else none. Slower ones are chosen with a
+    warning.
 
     Args:
         model: a causal language model.
         with_logits: False if only the model's activations are needed.
-    """
-    tested = fits_shared_prompt_decoder(model.config.get_text_config().model_type)
-    if tested and model.device.type == "cpu":
-        return SharedPromptDecoder(model, with_logits=with_logits)
-    own_attention = model.config._attn_implementation
-    problem = shared_prompt_misfit(model)
-    memory.release()  # a decoder refers to itself, so that the trial's still holds its tensors
-    if problem is None:
-        return SharedPromptDecoder(model, with_logits=with_logits)
-    model.set_attn_implementation(own_attention)
-    print(
-        f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
-        f"({problem}); falling back to the model's own cache, one question at a time (slower)",
-        file=sys.stderr,
-    )
-    return HFDecoder(model)
-
-
-def shared_prompt_misfit(model: PreTrainedModel) -> str | None:
-    """Why the shared prompt cache cannot be used for a model, if it cannot.
 
     Raises:
-        RuntimeError: the device has no memory for the trial, which says nothing about the model.
+        InputError: only activations are needed, and the model's own cache is not right either.
+        RuntimeError: the device has no memory for the trial.
     """
-    expected = _trial_logits(HFDecoder(model))
-    try:
-        logits = _trial_logits(SharedPromptDecoder(model))
-    except Exception as error:  # an unknown architecture may fail anywhere
-        if memory.is_exhausted(error):
-            raise
-        return f"{type(error).__name__}: {error}"
-    difference = ((logits - expected).std() / expected.std()).item()
-    full_precision = torch.finfo(model.dtype).eps < 1e-5
-    allowed = MAX_DIFFERENCE if full_precision else MAX_DIFFERENCE_LOW_PRECISION
-    return None if difference < allowed else f"logits differ by {difference:.2g}"
-
-
-def _trial_logits(decoder: Decoder) -> Tensor:
-    """Logits of a few steps on random tokens, behind a prefix longer than a sliding window.
-
-    The steps have the same shape, so that a device that captures steps also replays one.
-    """
-    config = decoder.model.config.get_text_config()
-    window = min(getattr(config, "sliding_window", None) or 8, context_length(config) // 2)
-    generator = torch.Generator().manual_seed(0)
-    tokens = torch.randint(config.vocab_size, (window + 12,), generator=generator)
-    decoder.reserve(
-        Capacity(
-            max_rows=1, samples_per_prompt=1, max_new_tokens=8, max_prompts=1, max_prompt_len=5
+    trial = Trial(model, context_length(model.config))
+    misfit = trial.misfit(SharedPromptDecoder)
+    memory.release()  # a decoder refers to itself, so that the trial's still holds its tensors
+    if misfit is None:
+        return SharedPromptDecoder(model, with_logits=with_logits)
+    own_misfit = trial.misfit(HFDecoder)
+    model.set_attn_implementation(trial.attention)
+    problem = f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
+    if own_misfit is None:
+        print(
+            f"{problem}({misfit}); falling back to the model's own cache, one question at a time "
+            "(slower)",
+            file=sys.stderr,
         )
+        return HFDecoder(model)
+    problem += f"({misfit}), nor is the model's own cache right ({own_misfit})"
+    if not with_logits:
+        raise InputError(f"{problem}; Shortcut needs a model with a cache")
+    print(
+        f"{problem}; computing every row's whole sequence for every token (much slower)",
+        file=sys.stderr,
     )
-    decoder.prefill_prefix(tokens[: window + 4].tolist())
-    logits = [decoder.prefill_prompts([tokens[window + 4 : window + 9].tolist()])]
-    for token in tokens[window + 9 :]:
-        logits.append(decoder.step(token[None].to(decoder.device)).clone())
-    return torch.cat(logits).float()
+    return HFDecoder(model, cached=False)

@@ -82,6 +82,7 @@ class PatchedDecoder:
         base: the decoder of the base model.
         neurons: layer → indices of the neurons to overwrite.
         prefix: the pass of the same base model over the shared prefix, if several patches share it.
+            A decoder that computes whole prompts has none.
     """
 
     def __init__(
@@ -95,7 +96,8 @@ class PatchedDecoder:
         self.device = patched.device
         self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
         self.preallocates = patched.preallocates or base.preallocates
-        self._patched, self._base, self._prefix = patched, base, prefix
+        self._patched, self._base = patched, base
+        self._prefix = None if base.single_prompt_only else prefix
         self._neurons: Neurons = {}
         self._activations: Neurons = {}  # of these neurons, in the latest pass over prompts
         self._step_activations: Neurons = {}  # in the latest step, if steps are captured

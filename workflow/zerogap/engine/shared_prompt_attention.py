@@ -17,6 +17,7 @@ Shapes: as in :mod:`zerogap.engine.prompt_cache`; Hq query heads, G = Hq / Hkv, 
 r rows of a chunk.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,7 @@ class PromptPass:
         value: Tensor,
         scaling: float,
         window: int | None,
+        softcap: float | None = None,
     ) -> Tensor:
         """Causal attention to the prefix and, within each question, to earlier tokens.
 
@@ -98,23 +100,25 @@ class PromptPass:
             value: as returned by :meth:`update`.
             scaling: factor of the scores.
             window: tokens that a query sees in a layer with a sliding window.
+            softcap: the largest magnitude that scores are squeezed to (Gemma 2).
 
         Returns:
             (B, L, Hq, D).
         """
         if self._is_prefix:
-            return _causal_attention(query, key, value, scaling, window)
+            return _causal_attention(query, key, value, scaling, window, softcap)
         layer = self._cache.layers[layer_index]
         prefix = stored(layer.prefix)
         # Decided here, before generated tokens are stored: this is where the window is known.
-        layer.step_kernel = kernels.step_kernel(query, prefix[0], window)
-        if window is None and kernels.attends_to_parts(query):
+        is_plain = window is None and softcap is None
+        layer.step_kernel = kernels.step_kernel(query, prefix[0]) if is_plain else None
+        if is_plain and kernels.attends_to_parts(query):
             return causal_attention(prefix, query * scaling, key, value, self._lengths)
         key, value = (
             torch.cat([before.expand(len(part), *before.shape), part], dim=2)
             for before, part in zip(prefix, (key, value), strict=True)
         )
-        return _causal_attention(query, key, value, scaling, window)
+        return _causal_attention(query, key, value, scaling, window, softcap)
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,7 @@ class StepPass:
         value: Tensor,
         scaling: float,
         window: int | None,
+        softcap: float | None = None,
     ) -> Tensor:
         """Attention of each row's query to the prefix, its question and its generated tokens.
 
@@ -225,7 +230,7 @@ class StepPass:
         heads = key.shape[1]
         grouped = (query[:, :, 0] * scaling).view(num_rows, heads, query_heads // heads, size)
         if layer.step_kernel is None:
-            out = self._attend_by_products(layer, grouped, key, value, window)
+            out = self._attend_by_products(layer, grouped, key, value, window, softcap)
         else:
             out = attend_step(
                 layer.step_kernel,
@@ -249,6 +254,7 @@ class StepPass:
         generated_key: Tensor,
         generated_value: Tensor,
         window: int | None,
+        softcap: float | None,
     ) -> Tensor:
         """Attention (R, Hkv, G, D) by matrix products, on any device and in any precision.
 
@@ -274,7 +280,7 @@ class StepPass:
             scores = torch.cat(
                 [_by_row(prefix_scores, chunk), question_scores[rows], own_scores], dim=-1
             )
-            scores = scores + mask[rows, ..., : num_shared + width]
+            scores = _capped(scores, softcap) + mask[rows, ..., : num_shared + width]
             weights = scores.softmax(-1).to(query.dtype)
             prefix_out = _by_row(_by_head(weights[..., :num_prefix]) @ prefix_value, chunk)
             own_out = weights[..., num_shared:] @ generated_value[rows, :, :width]
@@ -358,25 +364,42 @@ def _row_chunks(cache: PromptCache, num_rows: int, width: int) -> list[tuple[sli
     ]
 
 
+def _capped(scores: Tensor, softcap: float | None) -> Tensor:
+    return scores if softcap is None else softcap * torch.tanh(scores / softcap)
+
+
 def _causal_attention(
-    query: Tensor, key: Tensor, value: Tensor, scaling: float, window: int | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scaling: float,
+    window: int | None,
+    softcap: float | None,
 ) -> Tensor:
     """Attention (B, L, Hq, D) of the last L of K tokens: queries (B, Hq, L, D), keys (…, K, D)."""
+    attention = functools.partial(
+        nn.functional.scaled_dot_product_attention, scale=scaling, enable_gqa=True
+    )
     num_queries, num_keys = query.shape[2], key.shape[2]
-    if num_queries == num_keys and window is None:  # flash attention is fastest without a mask
-        out = nn.functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, scale=scaling, enable_gqa=True
-        )
-        return out.transpose(1, 2)
+    if num_queries == num_keys and window is None and softcap is None:
+        # Flash attention is fastest without a mask.
+        return attention(query, key, value, is_causal=True).transpose(1, 2)
     distance = (
         torch.arange(num_keys - num_queries, num_keys, device=query.device)[:, None]
         - torch.arange(num_keys, device=query.device)[None]
     )
     visible = (distance >= 0) & (distance < (window or num_keys))
-    out = nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=visible, scale=scaling, enable_gqa=True
-    )
-    return out.transpose(1, 2)
+    if softcap is None:
+        return attention(query, key, value, attn_mask=visible).transpose(1, 2)
+    batch, heads, _, size = key.shape
+    grouped = (query * scaling).view(batch, heads, -1, num_queries, size)
+    scores = _capped(_scores(grouped, key[:, :, None].transpose(3, 4)), softcap)
+    weights = scores.masked_fill(~visible, float("-inf")).softmax(-1).to(query.dtype)
+    return (weights @ value[:, :, None]).flatten(1, 2).transpose(1, 2)
+
+
+# Arguments that models pass on to their attention and that change nothing here.
+NEUTRAL_ARGUMENTS = {"dropout", "is_causal", "output_router_logits", "position_ids", "use_cache"}
 
 
 def _attention(
@@ -389,11 +412,23 @@ def _attention(
     scaling: float,
     attention_pass: PromptPass | StepPass,
     sliding_window: int | None = None,
-    **_: Any,
+    softcap: float | None = None,
+    **others: Any,
 ) -> tuple[Tensor, None]:
-    """The function that `transformers` calls; the mask is ours, so the model builds none."""
-    layer_index = _source_layer(module)
-    return attention_pass.attend(layer_index, query, key, value, scaling, sliding_window), None
+    """The function that `transformers` calls; the mask is ours, so the model builds none.
+
+    Raises:
+        TypeError: the architecture computes its attention with something unknown here.
+    """
+    unknown = [
+        name
+        for name, argument in others.items()
+        if name not in NEUTRAL_ARGUMENTS and argument is not None
+    ]
+    if unknown:
+        raise TypeError(f"unknown arguments of its attention: {', '.join(unknown)}")
+    layer = _source_layer(module)
+    return attention_pass.attend(layer, query, key, value, scaling, sliding_window, softcap), None
 
 
 def _source_layer(module: Any) -> int:

@@ -143,11 +143,6 @@ def _registered(model_type: str | None) -> Family | None:
     return next((f for f in FAMILIES.values() if model_type in f.model_types), None)
 
 
-def fits_shared_prompt_decoder(model_type: str) -> bool:
-    """Whether tests compare the shared-prompt decoder for models of this `model_type`."""
-    return _registered(model_type) is not None
-
-
 def published_size(repository: str) -> ModelSize | None:
     """The size of a model of the paper or of a shipped overlay, without asking the hub."""
     return HUB_SIZES.get(repository)

@@ -85,17 +85,14 @@ def fuses(weight: Tensor) -> bool:
     return is_bfloat16 and (_fits_cpu(weight) or _fits_gpu(weight)) and is_on("layers")
 
 
-def step_kernel(
-    query: Tensor, prefix_key: Tensor, window: int | None
-) -> Literal["cpu", "gpu"] | None:
-    """Which kernel computes :func:`attend_step` in a layer, if any.
+def step_kernel(query: Tensor, prefix_key: Tensor) -> Literal["cpu", "gpu"] | None:
+    """Which kernel computes :func:`attend_step` in a layer that attends to all tokens, if any.
 
     Args:
         query: (B, Hq, L, D) of a pass over prompts.
         prefix_key: (Hkv, P, D) of the shared prefix.
-        window: tokens that a query sees in a layer with a sliding window.
     """
-    if window is not None or not is_on("attend"):
+    if not is_on("attend"):
         return None
     if _fits_cpu(query):
         return "cpu"
