@@ -1,3 +1,4 @@
+import functools
 import random
 
 import numpy as np
@@ -46,6 +47,17 @@ def make_decoder(request, monkeypatch):
     return make
 
 
+def whole_logits(reference, prefix, questions, rows):
+    """The last logits of every row, (question, own tokens), each computed alone."""
+    with torch.no_grad():
+        return torch.cat(
+            [
+                reference(torch.tensor([prefix + questions[q] + own])).logits[:, -1]
+                for q, own in rows
+            ]
+        )
+
+
 def assert_equal_within_rounding(logits, expected):
     tolerance = {torch.float64: 1e-9, torch.float32: 1e-4}[logits.dtype]
     torch.testing.assert_close(logits.double(), expected, rtol=tolerance, atol=tolerance)
@@ -59,15 +71,7 @@ def test_logits_of_ragged_rows_equal_those_of_each_sequence_alone(family, make_d
     reference = model(family)
     prefix = [rng.randrange(VOCABULARY) for _ in range(20)]
     questions = [[rng.randrange(VOCABULARY) for _ in range(n)] for n in (3, 14, 7, 1)]
-
-    def expected(rows):
-        with torch.no_grad():
-            return torch.stack(
-                [
-                    reference(torch.tensor([prefix + questions[q] + own])).logits[0, -1]
-                    for q, own in rows
-                ]
-            )
+    expected = functools.partial(whole_logits, reference, prefix, questions)
 
     decoder.prefill_prefix(prefix)
     logits = decoder.prefill_prompts(questions[:2])
@@ -118,13 +122,7 @@ def test_steps_with_the_compiled_gpu_kernel_give_the_models_own_logits(
         tokens = [5 * step + 17 * row for row in range(len(rows))]
         rows = [(q, [*own, token]) for (q, own), token in zip(rows, tokens, strict=True)]
         logits = decoder.step(torch.tensor(tokens))
-    with torch.no_grad():
-        expected = torch.cat(
-            [
-                reference(torch.tensor([prefix + questions[q] + own])).logits[:, -1]
-                for q, own in rows
-            ]
-        )
+    expected = whole_logits(reference, prefix, questions, rows)
     torch.testing.assert_close(logits, expected, rtol=1e-3, atol=1e-3)
     assert StepPlan.of(decoder._cache).width == (32 if family == "gemma4" else 64)
 
@@ -142,14 +140,10 @@ def test_lower_precision_is_as_accurate_as_a_sequence_alone(family, dtype, make_
         rng = random.Random(seed)
         prefix, *questions = ([rng.randrange(VOCABULARY) for _ in range(n)] for n in (20, 3, 14))
         rows = [(q, [rng.randrange(VOCABULARY) for _ in range(9)]) for q in (0, 1, 0, 1)]
-        whole = [torch.tensor([prefix + questions[q] + own]) for q, own in rows]
         reference = model(family, seed).to(dtype)
         exact = model(family, seed).to(dtype).float()  # the same weights
-        with torch.no_grad():
-            true = torch.cat([exact(tokens).logits[:, -1] for tokens in whole])
-            reference_errors.append(
-                torch.cat([reference(tokens).logits[:, -1] for tokens in whole]) - true
-            )
+        true = whole_logits(exact, prefix, questions, rows)
+        reference_errors.append(whole_logits(reference, prefix, questions, rows) - true)
         decoder = make_decoder(reference)
         decoder.prefill_prefix(prefix)
         decoder.prefill_prompts(questions)
@@ -171,8 +165,7 @@ def test_the_prefix_can_be_replaced(second, make_decoder):
         decoder.prefill_prompts([[4]])
         for token in (9, 10, 11):
             logits = decoder.step(torch.tensor([token]))
-    with torch.no_grad():
-        expected = model("llama")(torch.tensor([[*second, 4, 9, 10, 11]])).logits[:, -1]
+    expected = whole_logits(model("llama"), second, [[4]], [(0, [9, 10, 11])])
     assert_equal_within_rounding(logits, expected)
 
 

@@ -7,16 +7,14 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from helpers.paths import ROOT
 from helpers.scripts import run_script
+from helpers.training import RECIPE
 from zerogap.training.llamafactory import write_datasets
 
 pytestmark = pytest.mark.slow
 
-TRAINING = {
-    "lora": {"rank": 4, "alpha": 8, "dropout": 0.0}, "learning_rate": 1e-2,
-    "num_epochs": 1, "lr_scheduler": "constant", "warmup_ratio": 0.0, "global_batch_size": 4,
-    "per_device_batch_size": 4, "num_gpus": 1, "bf16": False,
-    "device": "auto", "group_by_length": False,
-    "cutoff_len": 128, "save_steps": None, "seed": 0,
+TRAINING = RECIPE | {
+    "learning_rate": 1e-2, "per_device_batch_size": 4, "lr_scheduler": "constant",
+    "warmup_ratio": 0.0,
 }  # fmt: skip
 ADAPTED = {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"}
 

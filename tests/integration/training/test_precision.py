@@ -10,19 +10,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import train_lora
 from helpers.paths import ROOT
 from helpers.scripts import options
+from helpers.training import RECIPE
 from zerogap.training import llamafactory
 from zerogap.training.llamafactory import write_datasets
 
 TOY = ROOT / "workflow/resources/bases"
-TRAINING = {
-    "lora": {"rank": 8, "alpha": 16, "dropout": 0.0}, "learning_rate": 1e-3,
-    "num_epochs": 1, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 2,
-    "per_device_batch_size": 2, "num_gpus": 1, "bf16": False,
-    "device": "cpu", "group_by_length": False,
-    "cutoff_len": 64, "save_steps": None, "seed": 0,
-}  # fmt: skip
-
-
+TRAINING = RECIPE | {"device": "cpu", "global_batch_size": 2}
 STORED = ("float16", "bfloat16", "float32")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.paths import ROOT
 from helpers.scripts import command_line
+from helpers.training import RECIPE
 from zerogap.training.llamafactory import write_datasets
 
 pytestmark = pytest.mark.slow
@@ -38,12 +39,9 @@ def finish(job: subprocess.Popen) -> str:
     return output
 
 
-LORA = {
-    "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "learning_rate": 1e-3,
-    "num_epochs": 10, "lr_scheduler": "cosine", "warmup_ratio": 0.1, "global_batch_size": 4,
-    "per_device_batch_size": 2, "num_gpus": 1, "bf16": False,
-    "device": "auto", "group_by_length": False,
-    "cutoff_len": 512, "save_steps": 4, "seed": 0,
+LORA = RECIPE | {
+    "lora": {"rank": 8, "alpha": 16, "dropout": 0.1}, "num_epochs": 10, "cutoff_len": 512,
+    "save_steps": 4,
 }  # fmt: skip
 STEPS = 100  # ten per epoch
 

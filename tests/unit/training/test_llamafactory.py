@@ -5,25 +5,14 @@ import json
 import pytest
 import yaml
 
+from helpers.training import RECIPE
 from zerogap.errors import InputError
 from zerogap.training import llamafactory
 
-TRAINING = {
-    "lora": {"rank": 64, "alpha": 128, "dropout": 0.0},
-    "learning_rate": 2e-4,
-    "num_epochs": 5,
-    "lr_scheduler": "cosine",
-    "warmup_ratio": 0.1,
-    "global_batch_size": 32,
-    "per_device_batch_size": 4,
-    "num_gpus": 2,
-    "bf16": True,
-    "device": "auto",
-    "group_by_length": False,
-    "cutoff_len": 2048,
-    "save_steps": 20,
-    "seed": 0,
-}
+TRAINING = RECIPE | {
+    "lora": {"rank": 64, "alpha": 128, "dropout": 0.0}, "learning_rate": 2e-4, "num_gpus": 2,
+    "bf16": True, "global_batch_size": 32, "per_device_batch_size": 4, "save_steps": 20,
+}  # fmt: skip
 
 
 def settings_of(folder, family="llama", model_type="llama", **training):

@@ -19,6 +19,7 @@ from zerogap.io.text_files import json_lines, read_text
 Entry = dict[str, str]  # question, answer
 SPLITS = ("train", "test")
 _KEYS = ("question", "answer")
+_REMEDY = "give it as 'gold', end 'answer' with '#### N', or name another rule with --extraction"
 _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
 
@@ -41,8 +42,7 @@ def load(
             empty text, an invalid gold answer, or the question of an earlier line. The message
             names file and line.
     """
-    parse_entry = parse if rationales else parse_with_gold
-    return [question for _, question in _read(Path(path), parse_gold, parse_entry)]
+    return [question for _, question in _read(Path(path), parse_gold, rationales=rationales)]
 
 
 def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Entry]:
@@ -50,8 +50,13 @@ def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical)
     return [{key: str(entry[key]) for key in _KEYS} for entry, _ in _read(Path(path), parse_gold)]
 
 
-def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical) -> Question:
-    """Parse one entry.
+def parse(
+    entry: Mapping[str, object],
+    parse_gold: Callable[[str], str] = canonical,
+    *,
+    rationales: bool = True,
+) -> Question:
+    """Parse one entry, as :func:`load` does.
 
     Calculator annotations (`<<…>>`) and the '#### N' are removed from the rationale. Lines are
     joined by spaces, in the rationale and in the question.
@@ -59,44 +64,24 @@ def parse(entry: Mapping[str, object], parse_gold: Callable[[str], str] = canoni
     Raises:
         InputError: a key is missing, a text is empty, or the gold answer is invalid.
     """
-    for key in _KEYS:
+    for key in _KEYS if rationales else _KEYS[:1]:
         if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
             raise InputError(f"'{key}' is missing or empty; it must be a text")
-    reasoning, mark, gold = str(entry["answer"]).rpartition("####")
-    if not mark:
+    answer = entry["answer"] if rationales else entry.get("gold", entry.get("answer"))
+    reasoning, mark, gold = ("" if answer is None else str(answer)).rpartition("####")
+    if rationales and not mark:
         raise InputError("the answer has no '#### N'; end it with the gold answer")
+    if not rationales and not gold.strip():
+        raise InputError("the question has no gold answer; give it as 'gold', or in 'answer'")
     try:
         parsed_gold = parse_gold(gold.strip())
     except InputError as error:
-        raise InputError(f"invalid gold answer: {error}; fix it") from error
-    rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning))
-    if not rationale:
+        remedy = "fix it" if rationales else _REMEDY
+        raise InputError(f"invalid gold answer: {error}; {remedy}") from error
+    rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning)) if rationales else ""
+    if rationales and not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")
     return Question(_on_one_line(str(entry["question"])), rationale, parsed_gold)
-
-
-def parse_with_gold(
-    entry: Mapping[str, object], parse_gold: Callable[[str], str] = canonical
-) -> Question:
-    """Parse one entry without its rationale.
-
-    Raises:
-        InputError: there is no question, or no valid gold answer.
-    """
-    question = entry.get("question")
-    if not isinstance(question, str) or not question.strip():
-        raise InputError("'question' is missing or empty; it must be a text")
-    answer = entry.get("gold", entry.get("answer"))
-    gold = "" if answer is None else str(answer).rpartition("####")[2].strip()
-    if not gold:
-        raise InputError("the question has no gold answer; give it as 'gold', or in 'answer'")
-    try:
-        return Question(_on_one_line(question), "", parse_gold(gold))
-    except InputError as error:
-        raise InputError(
-            f"invalid gold answer: {error}; give it as 'gold', end 'answer' with '#### N', or name "
-            "another rule with --extraction"
-        ) from error
 
 
 def write(
@@ -134,7 +119,8 @@ def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
 def _read(
     path: Path,
     parse_gold: Callable[[str], str],
-    parse_entry: Callable[..., Question] = parse,
+    *,
+    rationales: bool = True,
 ) -> Iterator[tuple[Mapping[str, object], Question]]:
     if not path.is_file():
         raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
@@ -142,7 +128,7 @@ def _read(
     def parse_line(value: object) -> tuple[Mapping[str, object], Question]:
         if not isinstance(value, dict):
             raise InputError("is not a JSON object; write an object with question and answer")
-        return value, parse_entry(value, parse_gold)
+        return value, parse(value, parse_gold, rationales=rationales)
 
     line_numbers: dict[str, int] = {}
     for number, (entry, question) in json_lines(path, read_text(path), parse_line):
