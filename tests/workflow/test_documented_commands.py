@@ -14,7 +14,7 @@ from _pytest.mark.structures import ParameterSet
 from helpers.dry_runs import environment, link_checkout, snakemake
 from helpers.paths import ROOT
 from zerogap.cli import main
-from zerogap.cli.app import _repeat_options, app
+from zerogap.cli.app import app, repeat_options
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config/README.md"]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -95,7 +95,7 @@ def test_documented_calls_of_make_name_targets(words):
 def test_documented_calls_of_zerogap_are_accepted(words, folder, monkeypatch, capsys):
     """Those whose inputs and packages are here are run, the others parsed."""
     monkeypatch.chdir(folder)
-    name, *arguments = _repeat_options(words)
+    name, *arguments = repeat_options(words)
     command = typer.main.get_command(app).commands[name]
     command.make_context(name, arguments)
     line = " ".join(words)

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        status = app(_repeat_options(arguments), prog_name="zerogap", standalone_mode=False)
+        status = app(repeat_options(arguments), prog_name="zerogap", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
-def _repeat_options(arguments: Sequence[str]) -> list[str]:
+def repeat_options(arguments: Sequence[str]) -> list[str]:
     """Write options with several values once per value, as typer expects them."""
     repeated: list[str] = []
     option = ""
