@@ -65,7 +65,7 @@ def test_table_3_does_not_wait_for_the_ablation():
     ("target", "some", "none"),
     [
         # That of one setting.
-        ("table_ablation", {"sample_responses": 4 + 6 + 2, "train_lora": 2}, []),
+        ("table_ablation", {"sample_responses": 4 + 7 + 2, "train_lora": 2}, []),
         # The verbatim benchmark waits for no paraphrases, and a clean model for no benchmark.
         (
             "results/quick/llama2/gsm8k/model",
