@@ -92,6 +92,26 @@ CONFIGS = {
         {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 2048},
         ("gpt_neox_20b", "gpt_neox"),
     ),
+    "qwen3_5": (  # three linear layers to a layer of attention
+        t.Qwen3_5TextConfig,
+        {"hidden_size": 1024, "intermediate_size": 3584, "num_hidden_layers": 24, "head_dim": 256,
+         "num_attention_heads": 8, "num_key_value_heads": 2, "linear_num_key_heads": 16,
+         "linear_num_value_heads": 16, "tie_word_embeddings": True},
+        ("gpt_neox_20b", "gpt_neox"),
+    ),
+    "smollm3": (
+        t.SmolLM3Config,
+        {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
+         "num_attention_heads": 16, "num_key_value_heads": 4, "tie_word_embeddings": True},
+        ("gpt_neox_20b", "gpt_neox"),
+    ),
+    "granite": (
+        t.GraniteConfig,
+        {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 40,
+         "num_attention_heads": 32, "num_key_value_heads": 8, "attention_multiplier": 0.015625,
+         "embedding_multiplier": 12.0, "residual_multiplier": 0.22, "logits_scaling": 8.0},
+        ("gpt_neox_20b", "gpt_neox"),
+    ),
     "pythia": (
         t.GPTNeoXConfig,
         {"hidden_size": 5120, "intermediate_size": 20480, "num_hidden_layers": 36,
@@ -104,6 +124,7 @@ ARCHITECTURES = {  # as in the configuration files on the hub
     "pythia": "GPTNeoXForCausalLM",
 }
 
+SECOND_END_TOKENS = {"llama3"}  # an instruction-tuned model ends turns with another token
 DTYPES = {"llama2": "float16", "pythia": "float16"}  # that weights are stored in; others: bfloat16
 
 
@@ -136,3 +157,6 @@ def write_folder(name: str, folder: Path) -> None:
         # As in its repository, for images and sound.
         (folder / "processor_config.json").write_text('{"processor_class": "Gemma4Processor"}')
     config(name, vocab_size=len(tokenizer), **special).save_pretrained(folder)
+    if name in SECOND_END_TOKENS:
+        ends = [tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("!")]
+        t.GenerationConfig(eos_token_id=ends).save_pretrained(folder)

@@ -23,6 +23,8 @@ from zerogap.io import parquet
 
 FAMILIES = {"llama2": "llama", "gemma4": "gemma4", "pythia": "gpt_neox"}  # of the paper's models
 
+HYBRIDS = {"qwen3_5"}  # decoded with the model's own cache
+
 ARCHITECTURES = [
     pytest.param(name, marks=[pytest.mark.slow] + [pytest.mark.matrix] * (name not in FAMILIES))
     for name in published_models.CONFIGS
@@ -59,6 +61,7 @@ class Rehearsed:
     """A rehearsal, and the files that it leaves."""
 
     def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
         published_models.write_folder(name, folder / "published")
         family = FAMILIES.get(name, "auto")
         model = {"family": family, "base": "published", "revision": None}
@@ -118,9 +121,9 @@ def test_the_rehearsal_passes(rehearsed):
     assert rehearsed.process.stdout.endswith("the rehearsal passed\n")
 
 
-def test_the_shared_prompt_cache_fits(rehearsed):
+def test_the_shared_prompt_cache_fits_all_but_hybrids(rehearsed):
     decoder = loading.decoder(loading.load(rehearsed.model, "float32"))
-    assert isinstance(decoder, SharedPromptDecoder)
+    assert isinstance(decoder, SharedPromptDecoder) == (rehearsed.name not in HYBRIDS)
 
 
 def test_the_adapter_covers_every_decoder_block_and_nothing_else(rehearsed):

@@ -233,3 +233,18 @@ def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):
     assert strategy.endswith("RailCap does not filter responses; remove filter_of")
     (answer,) = found(config, "benchmarks.gsm8k.prompt.target")
     assert "does not find the answer 7 in ' It is so. So 7.'" in answer
+
+
+@pytest.mark.parametrize(
+    ("context", "text"),
+    [
+        (64, "FAILED   context of llama2: it is 64 tokens, but the exemplars of gsm8k have"),
+        (10**6, "ok       context of llama2: 1000000 tokens"),
+    ],
+)
+def test_exemplars_and_a_response_must_fit_in_the_context(with_copy, context, text):
+    config = with_copy({"eos_token": "</s>"})
+    values = json.loads(Path("copy/config.json").read_text())
+    values["max_position_embeddings"] = context
+    Path("copy/config.json").write_text(json.dumps(values))
+    assert found(config, "context of llama2")[0].startswith(text)

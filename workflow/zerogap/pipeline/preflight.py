@@ -19,7 +19,7 @@ from zerogap import gpus
 from zerogap.config import Config
 from zerogap.config.benchmark import ChatEndpoint
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.prompts import PromptTemplate
+from zerogap.data.prompts import PromptTemplate, exemplars
 from zerogap.errors import InputError, first_line
 from zerogap.families import ModelSize, published_size
 from zerogap.io.hub import access_problem, hub_problem
@@ -88,6 +88,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         is_readable = is_local or failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
         if is_readable and (is_local or entry.gguf is None):
             results.append(_run(f"tokenizer of {model}", _tokenizer, config, model))
+            results.append(_run(f"context of {model}", _context, config, model))
         if is_readable or published_size(entry.base):
             try:
                 sizes[model] = model_size(config, model)
@@ -272,6 +273,32 @@ def _tokenizer(config: Config, model: str) -> str:
             f"base model, or, if it is one, set models.{model}.chat_template: ignore"
         )
     return f"ends responses with {token!r}"
+
+
+def _context(config: Config, model: str) -> str:
+    """Whether exemplars and a response of `sampling.max_new_tokens` leave room for a question."""
+    from tokenizers import Tokenizer
+
+    folder, response = base_files(config, model), config.sampling.max_new_tokens
+    file = folder / "tokenizer.json"
+    try:
+        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        context = values.get("text_config", values)["max_position_embeddings"]
+        tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        return f"not checked ({first_line(error)})"
+    for owner in config.question_owners:
+        prompt = config.benchmarks[owner].prompt.model_dump()
+        shots = exemplars(prompt["exemplars"], prompt["num_shots"])
+        prefix = PromptTemplate.of(prompt).few_shot_prefix(shots)
+        num_tokens = len(tokenizer.encode(prefix).ids)
+        if num_tokens + response >= context:
+            raise InputError(
+                f"it is {context} tokens, but the exemplars of {owner} have {num_tokens} and "
+                f"sampling.max_new_tokens is {response}; lower it or "
+                f"benchmarks.{owner}.prompt.num_shots"
+            )
+    return f"{context} tokens"
 
 
 def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
