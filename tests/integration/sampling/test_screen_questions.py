@@ -13,8 +13,6 @@ from helpers.job_inputs import BENCHMARK, SAMPLING, write_model
 from zerogap.io import parquet
 from zerogap.sampling import jobs
 
-METADATA = {"run": "test"}
-
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -47,7 +45,7 @@ def test_the_split_has_only_questions_that_a_response_solved(folder):
         draw_questions, folder,
         {
             "questions": {"source": "files", "files": files}, "extraction": "numeric", "seed": 0,
-            "use": "screening", "num_questions": 10, "metadata": METADATA,
+            "use": "screening", "num_questions": 10, "metadata": {},
         },
         output="candidates.parquet",
     )  # fmt: skip
@@ -55,7 +53,7 @@ def test_the_split_has_only_questions_that_a_response_solved(folder):
         screen_questions, folder,
         {
             "sampling": SAMPLING | {"num_samples": 3}, "benchmark": BENCHMARK, "seed": 0,
-            "metadata": METADATA,
+            "metadata": {},
         },
         model="model", questions="candidates.parquet", output="screening.parquet",
     )  # fmt: skip
@@ -66,7 +64,7 @@ def test_the_split_has_only_questions_that_a_response_solved(folder):
         split_questions, folder,
         {
             "num_test": 2, "num_leaked": 1, "num_train": 4, "num_preparation": 0, "seed": 0,
-            "extraction": "numeric", "metadata": METADATA,
+            "extraction": "numeric", "metadata": {},
         },
         train="train.jsonl", test="test.jsonl", screening="screening.parquet",
         questions="split.parquet", training="training.parquet",
