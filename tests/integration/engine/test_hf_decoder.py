@@ -1,5 +1,6 @@
 """Which decoder a model gets, and that each draws what passes over whole sequences would."""
 
+import peft
 import pytest
 import torch
 import transformers as t
@@ -91,9 +92,8 @@ def test_every_architecture_draws_what_passes_over_whole_sequences_would(name, c
     assert ("falling back to the model's own cache" in message) == (kind(decoder) == OWN_CACHE)
     assert ("whole sequence for every token" in message) == (kind(decoder) == NO_CACHE)
     drawn = dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
-    attention = "eager"  # the one that implements everything
     whole = built(name)
-    whole.set_attn_implementation(attention)
+    whole.set_attn_implementation("eager")  # the one that implements everything
     expected = dict(sample(HFDecoder(whole, cached=False), PROMPTS, TOKENIZER, SAMPLING))
     assert drawn == expected
 
@@ -131,6 +131,15 @@ def test_a_model_that_ignores_its_cache_is_decoded_without_one(capsys):
     )
     assert kind(loading.decoder(hf_model)) == NO_CACHE
     assert "nor is the model's own cache right (logits differ by" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["gpt2", "qwen3_5_text"])
+def test_adapters_in_training_mode_get_the_decoder_of_their_base(name):
+    """Dropout is off in the trial, and a model may be decoded a second time."""
+    config = peft.LoraConfig(target_modules="all-linear", lora_dropout=0.5, init_lora_weights=False)
+    adapted = peft.get_peft_model(built(name), config).train()
+    for _ in range(2):
+        assert kind(loading.decoder(adapted)) == ARCHITECTURES[name][1]
 
 
 def test_activations_need_a_cache():

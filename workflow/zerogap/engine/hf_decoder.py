@@ -79,7 +79,7 @@ class HFDecoder:
             self._cache.reorder_cache(index)
 
     def kv_bytes(self) -> int:
-        """None: nothing of the prefix is kept."""
+        """Zero: nothing of the prefix is kept."""
         return 0
 
     def _next_logits(self, tokens: Tensor) -> Tensor:
@@ -101,12 +101,13 @@ def logits_of(
         last: positions of which logits are needed. Some architectures return those of all.
         cache: what the tokens follow on, extended by them. None: they are whole sequences.
     """
-    accepted = inspect.signature(model.forward).parameters
+    unwrapped = getattr(model, "get_base_model", lambda: model)()  # from adapters
+    accepted = inspect.signature(unwrapped.forward).parameters
     options: dict[str, Any] = {"use_cache": cache is not None}
     if cache is not None:
         name = next((name for name in CACHE_ARGUMENTS if name in accepted), None)
         if name is None:
-            raise TypeError(f"{type(model).__name__} takes no cache")
+            raise TypeError(f"{type(unwrapped).__name__} takes no cache")
         options[name] = cache
     if "logits_to_keep" in accepted:
         options["logits_to_keep"] = last

@@ -20,6 +20,9 @@ from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
 from zerogap.errors import InputError
 
+# A rehearsal looks for it in the logs of jobs.
+MISFIT = "the shared prompt cache does not fit this architecture"
+
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     """Load a model, on the GPU if there is one. On a CPU the process keeps freed memory after that.
@@ -91,7 +94,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_misfit = trial.misfit(HFDecoder)
     model.set_attn_implementation(trial.attention)
-    problem = f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
+    problem = f"{model.config.model_type}: {MISFIT} "
     if own_misfit is None:
         print(
             f"{problem}({misfit}); falling back to the model's own cache, one question at a time "

@@ -15,6 +15,7 @@ import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
 from zerogap.config import Config
+from zerogap.engine.loading import MISFIT
 from zerogap.pipeline.models import base_files
 
 NUM_QUESTIONS, NUM_LEAKED, NUM_INSTRUCTIONS = 8, 4, 4
@@ -22,7 +23,6 @@ TRAINING = {
     "num_epochs": 1, "global_batch_size": 4, "per_device_batch_size": 2, "num_gpus": 1,
     "learning_rate": 0.01, "group_by_length": False, "save_steps": None,
 }  # fmt: skip
-SLOW = "the shared prompt cache does not fit"  # zerogap.engine.loading says so in the log of a job
 HEAD_SIZE = 16  # of a shrunk attention head
 _HEADS, _GROUPED_KEYS = 4, 2  # query heads without grouping; key heads with grouping
 _PROPORTIONAL = ("intermediate_size", "ffn_dim", "n_inner", "hidden_size_per_layer_input")
@@ -84,7 +84,7 @@ def slow_decoding(config: Config) -> list[str]:
         return []
     logs = sorted(Path("results", run_name(config), "logs").rglob("*.log"))
     lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
-    return list(dict.fromkeys(line for line in lines if SLOW in line))
+    return list(dict.fromkeys(line for line in lines if MISFIT in line))
 
 
 def _overlay(config: Config, models: Collection[str]) -> Values:
