@@ -50,7 +50,7 @@ test: .venv/ready lint ## lint and test, and print the coverage; Slurm, vLLM and
 test-fast: .venv/ready ## run the unit tests
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) tests/unit
 
-test-architectures: .venv/ready ## rehearse a run with every published architecture that is tested (a quarter of an hour)
+test-architectures: .venv/ready ## rehearse a run with every published architecture that is tested (about an hour)
 	$(PYTEST) --verbose -m slow tests/integration/pipeline/test_architectures.py
 
 slurm-test: .venv/ready ## test on a one-node Slurm that is started for it (Debian: slurmctld slurmd slurm-client munge)

@@ -102,7 +102,8 @@ CONFIGS = {
     "smollm3": (
         t.SmolLM3Config,
         {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
-         "num_attention_heads": 16, "num_key_value_heads": 4, "tie_word_embeddings": True},
+         "num_attention_heads": 16, "num_key_value_heads": 4, "tie_word_embeddings": True,
+         "pad_token_id": 0},
         ("gpt_neox_20b", "gpt_neox"),
     ),
     "granite": (
