@@ -40,6 +40,30 @@ def test_a_response_that_runs_on_is_scored_by_its_first_answer(stop):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (["[THINK]", "[/THINK]", "[CONTROL]"], "[THINK]It is 5.[/THINK][CONTROL]It is 4."),
+        (["<think>", "</think>"], "<think>It is 5.</think>It is 4."),
+        (["◁think▷", "◁/think▷"], "◁think▷It is 5.◁/think▷It is 4."),
+        (
+            ["<|channel|>", "<|message|>", "<|start|>"],
+            "<|channel|>analysis<|message|>It is 5.<|start|><|channel|>final<|message|>It is 4.",
+        ),
+        (["<|channel>", "<channel|>"], "<|channel>thought It is 5.<channel|>It is 4."),
+    ],
+)
+@pytest.mark.parametrize(("finished", "answer"), [(True, "4"), (False, None)])
+def test_thinking_between_special_tokens_is_not_graded(tokens, text, finished, answer):
+    marked = tokenizer()
+    marked.add_special_tokens({"additional_special_tokens": tokens})
+    ids = marked(text if finished else text[: text.index("5.") + 2])["input_ids"]
+    rule = extraction_rule("thinking/numeric")
+    rows = responses.scored_responses("a", "4", [Response(ids, "length")], marked, [], rule)
+    assert rows[0]["answer"] == answer
+    assert "[CONTROL]" not in rows[0]["text"]
+
+
 def test_responses_are_cut_scored_and_counted():
     texts = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
     drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in texts]

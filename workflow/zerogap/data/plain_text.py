@@ -30,6 +30,7 @@ _CLOSED = re.compile(
     r"|<\|channel\|>final<\|message\|>|<channel\|>",
     re.IGNORECASE,
 )
+_TAG_PARTS = ("<|channel|>", "<|channel>", "<|message|>")
 
 _WRAPPER = re.compile(r"\\(?:boxed|fbox|mbox|(?:text|math)[a-z]*|emph|underline)\s*\{([^{}]*)\}")
 _MAX_NESTED = 4  # commands within commands
@@ -99,6 +100,11 @@ def without_thinking(text: str, *, opened: bool = False) -> str:
 def has_thinking(template: str) -> bool:
     """Whether a chat template has tags for thinking."""
     return bool(_OPENED.search(template) or _CLOSED.search(template))
+
+
+def is_thinking_token(token: str) -> bool:
+    """Whether a token is a tag for thinking or, as `<|channel|>`, a part of one."""
+    return has_thinking(token) or token in _TAG_PARTS
 
 
 def ends_in_thinking(prompt: str) -> bool:

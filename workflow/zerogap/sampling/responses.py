@@ -10,6 +10,7 @@ import pandas as pd
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
+from zerogap.data.plain_text import is_thinking_token
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.engine import generation_config, loading
 from zerogap.engine.decoder import Prompt, Response
@@ -152,10 +153,18 @@ def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: in
 def response_texts(
     responses: list[Response], tokenizer: PreTrainedTokenizerBase, stop: list[str]
 ) -> list[str]:
-    """Return the text of every response, cut at the first stop string and stripped."""
+    """Return the text of every response, cut at the first stop string and stripped.
+
+    Of the special tokens, a text keeps those that mark the model's thinking.
+    """
+    added = tokenizer.added_tokens_decoder.items()
+    special = {token_id: token.content for token_id, token in added if token.special}
+    thinking = {token_id for token_id, token in special.items() if is_thinking_token(token)}
+    hidden = special.keys() - thinking
+    rows = [without_end_token(response.token_ids, response.finish_reason) for response in responses]
     decoded = tokenizer.batch_decode(
-        [without_end_token(response.token_ids, response.finish_reason) for response in responses],
-        skip_special_tokens=True,
+        [[token_id for token_id in row if token_id not in hidden] for row in rows],
+        skip_special_tokens=not thinking,
         clean_up_tokenization_spaces=False,
     )
     return [_cut(text, stop).strip() for text in decoded]
