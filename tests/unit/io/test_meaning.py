@@ -9,6 +9,7 @@ from zerogap.io import meaning
 MODULE = '''"""A module."""
 from typing import TYPE_CHECKING
 
+import neighbour
 from outside.helper import half
 from . import sibling
 
@@ -34,6 +35,7 @@ FILES = {
     "lazy.py": "",
     "types.py": "Number = float\n",
     "unused.py": "",
+    "../neighbour.py": "",
 }
 
 
@@ -84,6 +86,7 @@ def test_comments_layout_types_and_other_modules_mean_nothing(digest, name, old,
         ("sibling.py", "", "x = 1"),
         ("lazy.py", "", "x = 1"),
         ("__init__.py", "", "x = 1"),
+        ("../neighbour.py", "", "x = 1"),
     ],
 )
 def test_what_a_module_does_and_imports_counts(digest, name, old, new):

@@ -2,12 +2,14 @@ import importlib
 import importlib.metadata
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import peft
 import pytest
 import torch
+from transformers.models.llama.modeling_llama import LlamaMLP
 
 import zerogap
 from helpers.tiny_models import model, tokenizer
@@ -38,7 +40,9 @@ MODELS = {
     "a buffer": lambda net: net.model.rotary_emb.inv_freq.mul_(2),
     "the configuration": lambda net: setattr(net.config, "rms_norm_eps", 1e-3),
     "the dtype": lambda net: net.float(),
-    "the end tokens": lambda net: setattr(net.generation_config, "eos_token_id", 9),
+    "attention's scaling": lambda net: setattr(net.model.layers[0].self_attn, "scaling", 0.3),
+    "a norm's epsilon": lambda net: setattr(net.model.norm, "variance_epsilon", 1e-2),
+    "an activation": lambda net: setattr(net.model.layers[1].mlp, "act_fn", torch.nn.GELU()),
 }
 
 
@@ -48,8 +52,42 @@ def test_a_model_is_another_if_anything_in_it_changed(change) -> None:
     assert model_identity(model("llama")) == model_identity(model("llama"))
 
 
+def test_a_model_is_another_if_the_forward_pass_of_a_class_changed(monkeypatch) -> None:
+    before, forward = model_identity(model("llama")), LlamaMLP.forward
+    monkeypatch.setattr(LlamaMLP, "forward", lambda layer, x: forward(layer, x) * 1.01)
+    assert model_identity(model("llama")) != before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda net: net.model.layers[1].register_forward_hook(lambda *_: None),
+        lambda net: net.model.layers[1].register_forward_pre_hook(lambda *_: None),
+        lambda net: setattr(net.model.layers[1], "forward", partial(net.model.layers[1].forward)),
+        lambda net: setattr(net.model.layers[1], "forward", lambda *args, **_: args),
+    ],
+    ids=["hook", "pre-hook", "library's method", "method"],
+)
+def test_a_model_with_a_hook_or_a_replaced_method_cannot_be_resumed(change, request) -> None:
+    net = model("llama")
+    before = model_identity(net)
+    change(net)
+    if "library" in request.node.name:
+        assert model_identity(net) == before
+        return
+    with pytest.raises(InputError, match=r"^output: .*, because model.layers.1 has a hook"):
+        model_identity(net)
+
+
+def test_a_models_identity_leaves_it_as_it_is() -> None:
+    net, threads = model("llama").train(), torch.get_num_threads()
+    model_identity(net)
+    assert net.training
+    assert torch.get_num_threads() == threads
+
+
 def test_a_models_identity_includes_the_active_adapter_and_its_scaling():
-    config = peft.LoraConfig(r=2, target_modules=["q_proj"])
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
     net = peft.get_peft_model(model("llama"), config, "first")
     net.add_adapter("second", config)
     identities = [model_identity(net)]

@@ -1,9 +1,10 @@
 """A digest of what code means: a result is made again when its code changes, not for a comment.
 
-It covers modules and everything of their package and of zerogap that they import, also within
-functions. Of each file the syntax tree counts, without comments, docstrings, layout and imports for
-the type checker only. A YAML file with the name of a module counts as its part. What a module loads
-by a name in a string is not seen: name it as a start.
+It covers modules and what they import of zerogap, of their own package and, unless that is
+installed, of the modules next to it; also within functions. Of each file the syntax tree counts,
+without comments, docstrings, layout and imports for the type checker only. A YAML file with the
+name of a module counts as its part. What a module loads by a name in a string is not seen: name it
+as a start.
 """
 
 import ast
@@ -11,12 +12,15 @@ import functools
 import hashlib
 import importlib.util
 import os
+import sysconfig
 from collections.abc import Collection
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 import yaml
 
+# Folders of modules that are nobody's own, and of those that have none.
+_INSTALLED = {None, *map(Path, sysconfig.get_paths().values())}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -32,6 +36,7 @@ def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
             only they import is left out too.
     """
     packages = {"zerogap", *(_top(start) for start in starts if isinstance(start, str))}
+    folders = {_home(package) for package in packages - {"zerogap"}} - _INSTALLED
     meanings: dict[str, str] = {}
     pending = list(starts)
     while pending:
@@ -41,7 +46,11 @@ def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
             continue
         package = str(start) if path.name == "__init__.py" else str(start).rpartition(".")[0]
         meanings[str(start)], imported = _read(path, package)
-        pending += [name for name in imported if _top(name) in packages and name not in without]
+        pending += [
+            name
+            for name in imported - set(without)
+            if _top(name) in packages or (folders and _home(_top(name)) in folders)
+        ]
     named = sorted((Path(name).name, meaning) for name, meaning in meanings.items())
     return hashlib.sha256(repr(named).encode()).hexdigest()
 
@@ -98,6 +107,9 @@ def _module_file(module: str) -> Path | None:
 @functools.cache
 def _home(package: str) -> Path | None:
     """The folder that a package or module is in: installed, or the working directory."""
-    spec = importlib.util.find_spec(package) or PathFinder.find_spec(package, [os.getcwd()])
+    try:
+        spec = importlib.util.find_spec(package) or PathFinder.find_spec(package, [os.getcwd()])
+    except ValueError:  # a module without a specification, such as a script
+        return None
     where = spec and (next(iter(spec.submodule_search_locations or []), None) or spec.origin)
     return Path(where).parent if where else None

@@ -105,7 +105,8 @@ def sample(
         batch_size: samples decoded together; "auto" uses as many as fit into memory.
         output: a Parquet file to write. Finished prompts are stored next to it on the way, so that
             an interrupted call resumes when it is repeated. Only a call with the same models,
-            strategy, prompts, settings and library versions resumes it; all weights are compared.
+            strategy, prompts, settings and library versions resumes it; all weights and what the
+            model answers to a few tokens are compared. A model with hooks cannot be resumed.
         base_model: folder of the base model, for :class:`zerogap.strategies.shortcut.Shortcut`.
         neurons: its `neurons` file.
 
@@ -116,7 +117,8 @@ def sample(
         InputError: an argument is invalid, the gold answers belong to other prompts, a prompt
             exceeds the model's context, the model has no end token, a stop string cannot occur,
             the logits are NaN, `output` cannot be written, the strategy's parameters cannot be
-            serialised (only with `output`), or another process is writing the same output.
+            serialised or the model has hooks (both only with `output`), or another process is
+            writing the same output.
     """
     _check_strategy(strategy)
     _check_paths(output=output, base_model=base_model, neurons=neurons)
@@ -137,7 +139,10 @@ def sample(
     tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
     check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
-    call = _Call(model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity())
+    identity = None if output is None else model_identity(model)
+    call = _Call(
+        model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity(), identity
+    )
     with _decoder_of(model) as decoder:
         trajectories = [] if strategy is None else call.decode_trajectories(decoder)
         context = Context(
@@ -172,6 +177,7 @@ class _Call:
     rule: ExtractionRule
     sampling: SamplingParams
     strategy: Strategy
+    identity: Mapping[str, Any] | None  # of the model as it was given; needed for a file only
 
     @property
     def end_tokens(self) -> list[int]:
@@ -225,7 +231,7 @@ class _Call:
             "trajectories": value_digest(context.trajectories),
             "tokenizer": tokenizer_identity(self.tokenizer),
             "end_tokens": self.end_tokens,
-            "model": model_identity(self.model),
+            "model": self.identity,
         }
 
 

@@ -1,9 +1,9 @@
 """What decides the draws of a job: an interrupted job is only resumed by one that shares it."""
 
+import functools
 import importlib.metadata
 import inspect
 import json
-import sys
 from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +16,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import zerogap
 from zerogap.data.extraction import ExtractionRule
+from zerogap.engine import loading
+from zerogap.engine.hf_decoder import logits_of
 from zerogap.errors import InputError
 from zerogap.io import meaning
 from zerogap.io.digests import bytes_digest, file_digest, folder_digest, value_digest
@@ -25,6 +27,8 @@ from zerogap.strategies.registry import BUILT_IN
 
 _DRAWING = ("zerogap.sampling.responses", "zerogap.engine.sampler", "zerogap.engine.loading")
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
+_LIBRARIES = ("torch", "transformers", "accelerate", "peft")  # whose hooks keep no state
+_PROBED_TOKENS = 32
 
 
 def drawing_code() -> str:
@@ -71,30 +75,67 @@ def _loaded_code(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def model_identity(model: PreTrainedModel) -> dict[str, Any]:
-    """Configuration and a digest of every weight and buffer of a model in memory."""
+    """What a model in memory is and does: its configuration, tensors and logits.
+
+    The logits are those of a few fixed tokens, so that whatever changes them counts: adapters and
+    their scaling, a patched class, an attribute of a module. They are computed by one thread, since
+    rounding may depend on their number.
+
+    Raises:
+        InputError: a hook or a method of the user's may keep state that no repeated call has.
+    """
+    _check_unchanged_methods(model)
     tensors = [*model.named_parameters(), *model.named_buffers()]
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(_tensor_digest, (tensor for _, tensor in tensors)))
     names = [(name, str(t.dtype), list(t.shape)) for name, t in tensors]
     return {
         "configuration": model.config.to_dict(),
-        "generation": model.generation_config and model.generation_config.to_dict(),
         "weights": value_digest(list(zip(names, digests, strict=True))),
         "device": str(model.device),
-        "adapters": _adapters(model),
+        "behaviour": _tensor_digest(_probed_logits(model)),
     }
 
 
-def _adapters(model: PreTrainedModel) -> list[Any]:
-    """Which adapters of peft are active in which layers, and how strongly."""
-    peft = sys.modules.get("peft.tuners.tuners_utils")
-    if peft is None:  # nothing has loaded an adapter
-        return []
-    return [
-        [name, layer.active_adapters, layer.disable_adapters, dict(getattr(layer, "scaling", {}))]
-        for name, layer in model.named_modules()
-        if isinstance(layer, peft.BaseTunerLayer)
-    ]
+@torch.inference_mode()
+def _probed_logits(model: PreTrainedModel) -> Tensor:
+    """Logits (1, T, V) of tokens from the first half of the vocabulary, in evaluation mode."""
+    vocabulary = model.config.get_text_config().vocab_size
+    length = min(_PROBED_TOKENS, loading.context_length(model.config))
+    tokens = torch.linspace(0, vocabulary // 2, length, device=model.device).long()
+    is_training, num_threads = model.training, torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return logits_of(model.eval(), tokens[None], last=length)
+    finally:
+        torch.set_num_threads(num_threads)
+        model.train(is_training)
+
+
+def _check_unchanged_methods(model: PreTrainedModel) -> None:
+    for name, module in model.named_modules():
+        hooks = [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
+        methods = [
+            value
+            for key, value in vars(module).items()
+            if callable(value) and callable(getattr(type(module), key, None))
+        ]
+        for function in [*hooks, *methods]:
+            if _package(function) not in _LIBRARIES:
+                owner, change = name or "the model", getattr(function, "__qualname__", function)
+                raise InputError(
+                    f"output: sampling into a file could not be resumed, because {owner} has a "
+                    f"hook or a replaced method ({change}); remove it, or omit output"
+                )
+
+
+def _package(function: Any) -> str:
+    """The top-level package that the code of a function, partial or callable object is in."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__func__", function)
+    module = getattr(code, "__globals__", {}).get("__name__") or type(code).__module__
+    return str(module).partition(".")[0]
 
 
 def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
@@ -130,17 +171,16 @@ def extraction_identity(rule: ExtractionRule) -> list[str | None]:
 
 
 def source_digest(code: object) -> str | None:
-    """Digest of the source of a user's class or function; None if it has none (an interpreter).
+    """Digest of the code of a user's class or function; None if it has none (an interpreter).
 
-    It is that of the whole module, whose other functions it may call. A script, which may change
-    for other reasons, counts with the class or function alone.
+    It is that of its module and of what that imports (:mod:`zerogap.io.meaning`). A script, which
+    may change for other reasons, counts with the class or function alone.
     """
-    name = getattr(code, "__module__", "")
-    if name.partition(".")[0] == "zerogap":
-        return meaning.digest(name)
-    source = code if name == "__main__" else sys.modules.get(name)
+    module = getattr(code, "__module__", None) or "builtins"
+    if module != "__main__":
+        return meaning.digest(module)
     try:
-        return value_digest(inspect.getsource(source))  # type: ignore[arg-type]
+        return value_digest(inspect.getsource(code))  # type: ignore[arg-type]
     except (OSError, TypeError):
         return None
 
