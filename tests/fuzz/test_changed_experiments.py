@@ -81,8 +81,6 @@ CHANGES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "another dtype": lambda _: {"model": model("llama").bfloat16()},
     "another rope_theta": lambda _: {"model": with_other_rope_theta()},
     "another strategy": lambda _: {"strategy": zerogap.RailCap(n=1)},
-    "another temperature": lambda _: {"temperature": 0.9},
-    "another seed": lambda _: {"seed": 1},
 }
 
 

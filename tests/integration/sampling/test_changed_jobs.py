@@ -26,6 +26,7 @@ CHANGES = {
     "end_tokens": lambda folder: {"model": with_end_token(write_model(folder / "model"), 7)},
     "greedy": lambda folder: {"greedy": write_greedy(folder, [[7, 8]] * QUESTIONS)},
     "seed": lambda folder: {"seed": 4},
+    "sampling": lambda folder: {"sampling": SAMPLING | {"top_p": 0.9}},
     "stream": lambda folder: {"stream": "other"},
     "strategy_parameters": lambda folder: {"strategy": {"class": "identity"}},
     "extraction": lambda folder: {"benchmark": BENCHMARK | {"extraction": "flexible-extract"}},

@@ -30,7 +30,7 @@ WRONG_VALUES = {
     "sampling.top_p": [(list(range(99)), r"must be .*0, 1, 2, .*…\)$")],
     "sampling.temperature": [("warm", "must be a valid number"), (0, "must be greater than 0")],
     "sampling.batch_size": [("many", "must be 'auto' or be a valid integer")],
-    "sampling.num_shards": [(2000, "is 2000, more than .*; lower it")],
+    "sampling.num_shards": [(1320, r"is 1320, more than .*num_test \(1319\); lower it")],
     "benchmarks.clean_x": [(GSM8K, ": the name is reserved; rename it")],
     "benchmarks.gsm8k.file": [("absent.yaml", "is 'absent.yaml', which")],
     "benchmarks.gsm8k.n_test": [(9, ": unknown key; .*stop, file$")],

@@ -30,6 +30,15 @@ def test_draw_inverts_the_cumulative_distribution(dtype, logits, uniform, banned
 
 
 @ALL_DTYPES
+def test_a_uniform_on_the_edge_of_two_tokens_draws_the_second(dtype):
+    """Also on the edge of two blocks of tokens; a token without probability is none of them."""
+    logits = torch.zeros(1, 512, dtype=dtype)
+    logits[0, 1::2] = float("-inf")
+    drawn = draw(logits, torch.arange(256).double() / 256, 1.0, row=torch.zeros(256).long())
+    assert drawn.tolist() == list(range(0, 512, 2))
+
+
+@ALL_DTYPES
 def test_draws_follow_the_distribution(dtype):
     """Chi-square of 40,000 draws against softmax, over a vocabulary of several blocks."""
     torch.manual_seed(0)

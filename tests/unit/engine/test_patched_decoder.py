@@ -179,15 +179,15 @@ def test_a_patched_decoder_samples_like_any_other():
     ],
 )
 def test_a_kept_prefix_gives_the_logits_of_a_computed_one(make_decoder, make_base):
-    """For several patches in turn, several prompts, and after rows were left behind."""
+    """For several patches and prefixes in turn, and after rows were left behind."""
     kept = KeptPrefix(make_base(model("llama", 3)))
-    for layer in (0, 2, 0):
+    for layer, last in ((0, 7), (2, 7), (0, 7), (0, 8)):
         neurons = {layer: torch.arange(20)}
         logits = []
         for prefix in (None, kept):
             base = make_base(model("llama", 3)) if prefix is None else kept.decoder
             patched = PatchedDecoder(make_decoder(model("llama", 1)), base, neurons, prefix)
-            patched.prefill_prefix([5, 6, 7])
+            patched.prefill_prefix([5, 6, last])
             steps = [patched.prefill_prompts([[8, 9, layer]])]
             patched.reorder(np.array([0, 0]))
             steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]

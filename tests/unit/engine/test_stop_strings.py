@@ -43,6 +43,15 @@ def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
     assert automata.reached(states).tolist() == [True, True, False]
 
 
+def test_tokens_beyond_the_tokenizers_spell_nothing():
+    """A model's vocabulary may be padded."""
+    automata, (q, colon) = StopStrings(TOKENIZER, ["Q:"]), TOKENIZER("Q:")["input_ids"]
+    states = automata.start(3)
+    for tokens in ([q, q, q + len(TOKENIZER)], [colon, colon + len(TOKENIZER), colon]):
+        states = automata.advance(states, np.array(tokens))
+    assert automata.reached(states).tolist() == [True, False, False]
+
+
 def test_tokens_that_a_tokenizer_has_gained_count():
     words = tokenizer()
     StopStrings(words, ["Q:"])

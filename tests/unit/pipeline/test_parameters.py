@@ -1,8 +1,10 @@
 """The values of jobs, and the digests of their code: what reruns them."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from helpers.configurations import PAPER, overlaid
 from zerogap.io import meaning
@@ -12,6 +14,7 @@ CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
 CLEAN = {"model": "llama2", "variant": "clean_gsm8k"}
 RAILCAP = "sample_responses railcap"
 BATCH1 = "sample_responses batch1"
+PREPARATION = {"model": "llama2", "preparation": "warm"}
 JOBS = {
     "fetch_questions": {"owner": "gsm8k"},
     "split_questions": {"owner": "gsm8k"},
@@ -20,15 +23,34 @@ JOBS = {
     "paraphrase_questions": {"benchmark": "pq"},
     "prepare_instructions": {},
     "fetch_base": {"model": "llama2"},
+    "draw_questions questions": PREPARATION | {"drawn": "questions"},
+    "draw_questions candidates": PREPARATION | {"drawn": "candidates"},
+    **dict.fromkeys(
+        ("screen_questions", "write_preparation_data", "train_preparation", "merge_preparation"),
+        PREPARATION,
+    ),
     **dict.fromkeys(
         ("write_training_data", "train_lora", "merge_lora", "decode_greedy", "localise_neurons"),
         CONTAMINATED,
     ),
+    "write_training_data pq": CONTAMINATED | {"variant": "pq"},
+    "write_training_data clean": CLEAN,
     "rank_clean_tokens": CONTAMINATED,
     "measure_recovery": CLEAN,
     RAILCAP: CONTAMINATED | {"cell": "railcap"},
     BATCH1: CLEAN | {"cell": "batch1"},
 }
+PREPARED = {  # the run's seed is not that of the preparation, which runs share
+    "seed": 7,
+    "benchmarks.gsm8k.num_preparation": 900,
+    "models.llama2.preparation": {
+        "name": "warm",
+        "benchmark": "gsm8k",
+        "training": {"bf16": False},
+        "screening": {"num_candidates": 1400, "num_samples": 5},
+    },
+}
+GOLDEN = Path(__file__).with_name("job_parameters.yaml")
 DECODING = {"decode_greedy", RAILCAP, BATCH1}
 VLLM = {"decoding.engine": "vllm", "strategies.shortcut": None}
 
@@ -42,8 +64,15 @@ def parameters(rule, place, overlay=None):
 
 
 def all_parameters(overlay=None):
-    config = overlaid(PAPER, overlay or {})
+    config = overlaid(PAPER, PREPARED | (overlay or {}))
     return {job: job_parameters(config, job.split()[0], place) for job, place in JOBS.items()}
+
+
+def test_every_job_has_the_values_of_the_golden_file():
+    golden = yaml.safe_load(GOLDEN.read_text())
+    found = {job: json.loads(values) for job, values in all_parameters().items()}
+    assert all(values.pop("code") for values in found.values())
+    assert found == {job: golden[job] for job in golden if not job.startswith(".")}
 
 
 def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monkeypatch):
@@ -92,28 +121,10 @@ def test_a_value_reaches_the_jobs_that_use_it_only(overlay, changed):
     assert {job for job in JOBS if before[job] != after[job]} == changed
 
 
-def test_clean_batches_and_strategies_have_the_streams_that_results_depend_on():
-    for batch in ("batch1", "batch2"):
-        clean = parameters("sample_responses", CLEAN | {"cell": batch})
-        assert clean["stream"] == f"clean-{batch}"
-        assert clean["strategy"] == {"class": "identity", "parameters": {}}
-    strategy = parameters("sample_responses", cell("railcap"))
-    assert strategy["stream"] == "strategies"
-    assert strategy["strategy"] == {
-        "class": "railcap",
-        "parameters": {"n": 4, "suppression": "cap"},
+def test_only_the_jobs_that_decode_name_an_engine_that_is_not_ours():
+    engines = {
+        job: json.loads(values).get("engine") for job, values in all_parameters(VLLM).items()
     }
-
-
-def test_only_the_source_in_use_is_a_parameter():
-    hub = parameters("fetch_questions", {"owner": "gsm8k"})["questions"]
-    assert set(hub) == {"source", "hub"}
-    assert hub["hub"]["repository"] == "openai/gsm8k"
-
-
-def test_only_the_jobs_that_decode_have_an_engine_if_it_is_not_ours():
-    for job, place in JOBS.items():
-        expected = "vllm" if job in DECODING else None
-        if job != "localise_neurons":
-            assert parameters(job, place, VLLM).get("engine") == expected, job
-        assert "engine" not in parameters(job, place, {"decoding.engine": "zerogap"})
+    assert {job: engine for job, engine in engines.items() if engine} == dict.fromkeys(
+        DECODING, "vllm"
+    )

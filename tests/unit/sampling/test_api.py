@@ -1,3 +1,6 @@
+import shutil
+from unittest.mock import Mock
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.io.resume import Journal
 from zerogap.sampling.samplers import decode_greedily
 
 TOKENIZER = tokenizer()
@@ -127,6 +131,28 @@ def test_the_output_file_holds_the_table_and_nothing_else_is_left(tmp_path):
         parquet.read(tmp_path / "samples.parquet", "samples"), table, check_dtype=False
     )
     assert [path.name for path in tmp_path.iterdir()] == ["samples.parquet"]
+
+
+CHANGED_SETTINGS = {
+    "num_samples": 3, "temperature": 0.9, "top_p": 0.9, "max_new_tokens": 4, "stop": "xyz",
+    "seed": 1, "batch_invariant": True, "extraction": "flexible-extract",
+    "strategy": zerogap.RailCap(n=2), "gold": {"a": "1", "b": "2", "c": "3"},
+    "prompts": {**PROMPTS, "c": "Shots. Q: 4\nA:"},
+}  # fmt: skip
+
+
+def test_an_interrupted_call_is_resumed_with_the_same_settings_only(tmp_path, monkeypatch, capsys):
+    def interrupted(output, **options):
+        with pytest.raises(KeyboardInterrupt):
+            sample(**options, output=tmp_path / output)
+        return "starting over" in capsys.readouterr().out
+
+    monkeypatch.setattr(Journal, "get", Mock(side_effect=KeyboardInterrupt))
+    same = {"prompts": PROMPTS, "gold": {"a": "1", "b": "2", "c": "2"}, "max_new_tokens": 3}
+    assert not interrupted("same", **same)
+    for name, value in [("batch_size", 5), *CHANGED_SETTINGS.items()]:
+        shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
+        assert interrupted(name, **same | {name: value}) == (name in CHANGED_SETTINGS), name
 
 
 def test_a_model_without_an_end_token_is_an_error():

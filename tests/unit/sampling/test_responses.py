@@ -65,15 +65,20 @@ def test_thinking_between_special_tokens_is_not_graded(tokens, text, finished, a
 
 
 def test_responses_are_cut_scored_and_counted():
-    texts = [" So the answer is 4. The answer is 4.\n\nQ: what", " The answer is 5.", " no idea"]
+    texts = [
+        " So the answer is 4.<filler_1> The answer is 4.\n\nQ: what",
+        " The answer is 5.",
+        " no idea",
+    ]
     drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in texts]
     rule = extraction_rule("numeric")
-    table = pd.DataFrame(responses.scored_responses("a", "4", drawn, TOKENIZER, ["Q:"], rule))
+    stop = ["what", "Q:"]
+    table = pd.DataFrame(responses.scored_responses("a", "4", drawn, TOKENIZER, stop, rule))
     assert table.text[0] == "So the answer is 4. The answer is 4."
     assert table.correct.tolist() == [True, False, False]
     assert table.answer.tolist()[:2] == ["4", "5"]
     questions = pd.DataFrame({"question_id": ["b", "a"], "leaked": [False, True]})
-    counts = solve_counts(table, questions)
+    counts = solve_counts(table[::-1], questions)  # the first response has the lowest sample id
     assert counts.question_id.tolist() == ["b", "a"]
     assert counts.n_correct.tolist() == [0, 1]
     assert counts.n_samples.tolist() == [0, 3]

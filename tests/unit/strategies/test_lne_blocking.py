@@ -38,16 +38,40 @@ def test_the_first_steps_lose_their_most_probable_token(entropies, step, seed):
         assert edited[row].tolist() == expected
 
 
-def test_rounding_decides_about_the_last_blocked_step():
-    context = Context([[1]], [[0.3]])  # 7 · 0.85 = 5.95
-    rows = Rows(torch.tensor([0]), torch.tensor([5]), torch.zeros(1, 10).long())
-    logits = torch.tensor([[1.0, 2.0]])
-    floor = LNEBlocking(rounding="floor").prepare(context).edit_logits(logits.clone(), rows)
-    assert floor.tolist() == [[1, 2]]
-    nearest = LNEBlocking(rounding="nearest").prepare(context).edit_logits(logits.clone(), rows)
-    assert nearest.tolist() == [[1, float("-inf")]]
+@pytest.mark.parametrize(
+    ("threshold", "entropy", "floor", "nearest"),
+    [
+        (7, [0.3], 5, 6),  # 5.95
+        (5, [0.5, 1.5], 2, 3),  # 2.5, a half is rounded up
+        (7, [1.0], 3, 4),  # 3.5
+        (7, [0.85], 4, 4),  # 4.025
+        (7, [0.0], 7, 7),
+        (7, [2.0], 0, 0),
+        (7, [9.0], 0, 0),
+        (0, [0.0], 0, 0),
+    ],
+)
+def test_rounding_decides_about_the_last_blocked_step(threshold, entropy, floor, nearest):
+    for rounding, expected in (("floor", floor), ("nearest", nearest)):
+        strategy = LNEBlocking(threshold, rounding=rounding)
+        edit_logits = strategy.prepare(Context([[1]], [entropy])).edit_logits
+        logits = edit_logits(
+            torch.tensor([[1.0, 2.0]] * 10),
+            Rows(torch.zeros(10).long(), torch.arange(10), torch.zeros(10, 10).long()),
+        )
+        assert logits.isneginf().tolist() == [[False, step < expected] for step in range(10)]
 
 
-def test_an_unknown_rounding_is_an_error():
-    with pytest.raises(ValueError, match=r"'floor' or 'nearest' \(got 'up'\)"):
-        LNEBlocking(rounding="up")
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rounding": "up"}, r"^LNE-blocking: rounding must be 'floor' or 'nearest' \(got 'up'\)$"),
+        ({"threshold": -1}, r"^LNE-blocking: threshold must be .* at least 0 \(got -1\)$"),
+        ({"beta": 0}, r"^LNE-blocking: beta must be a positive number \(got 0\)$"),
+        ({"beta": math.inf}, r"positive number \(got inf\)$"),
+        ({"beta": True}, r"positive number \(got True\)$"),
+    ],
+)
+def test_invalid_parameters_are_an_error(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        LNEBlocking(**parameters)

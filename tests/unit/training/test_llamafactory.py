@@ -89,9 +89,10 @@ def command(tmp_path, monkeypatch):
     return replace
 
 
-def test_a_failing_command_is_an_error_with_its_exit_code(command) -> None:
-    command("exit 3")
-    with pytest.raises(RuntimeError, match="failed with exit code 3"):
+@pytest.mark.parametrize(("script", "code"), [("exit 3", 3), ("kill -9 $$", -9)])
+def test_a_failing_or_killed_command_is_an_error_with_its_exit_code(command, script, code) -> None:
+    command(script)
+    with pytest.raises(RuntimeError, match=f"failed with exit code {code}"):
         llamafactory.train("train.yaml")
 
 
