@@ -23,15 +23,15 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
     module, _, name = target.partition(":")
     if not name:
         raise InputError(
-            f"{key}: '{target}' must be one of {', '.join(built_in_names)} "
+            f"{key}: {target!r:.100} must be one of {', '.join(built_in_names)} "
             "or have the form package.module:name"
         )
     _search_working_directory()
     try:
         return getattr(importlib.import_module(module), name)
-    except Exception as error:  # importing runs code that may be anybody's
+    except (Exception, SystemExit) as error:  # importing runs code that may be anybody's
         raise InputError(
-            f"{key}: cannot import '{target}': {error}; is the folder above '{module}' on "
+            f"{key}: cannot import {target!r:.100}: {error}; is the folder above '{module}' on "
             "PYTHONPATH?"
         ) from error
 

@@ -82,9 +82,11 @@ def extraction_rule(name: str) -> ExtractionRule:
     Raises:
         InputError: neither a rule of the project nor an importable function.
     """
-    for prefix in (THINKING, OPENED_THINKING):
-        if name.startswith(prefix):
-            return _after_thinking(name, extraction_rule(name.removeprefix(prefix)))
+    prefixes = (THINKING, OPENED_THINKING)
+    for prefix in prefixes:
+        rule = name.removeprefix(prefix)
+        if rule != name and not rule.startswith(prefixes):
+            return _after_thinking(name, extraction_rule(rule))
     if name == MATH_VERIFY:
         return _math_verify()
     return RULES.get(name) or _user_rule(name)
@@ -170,7 +172,7 @@ def _user_rule(name: str) -> ExtractionRule:
     def extract(text: str) -> tuple[str | None, str]:
         try:
             answer = function(text)
-        except Exception as error:  # it is anybody's function
+        except (Exception, SystemExit) as error:  # it is anybody's function
             raise InputError(f"extraction: {name} failed on {text[:60]!r}: {error}") from error
         if not isinstance(answer, str | None):
             raise InputError(f"extraction: {name} must return a text or None (got {answer!r})")

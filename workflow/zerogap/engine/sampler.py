@@ -25,6 +25,7 @@ from zerogap.engine.decoder import (
     IntArray,
     Prompt,
     Response,
+    Rows,
     SamplingParams,
     to_device,
 )
@@ -92,8 +93,8 @@ def sample(
         (index of the prompt, its responses in order of sample id), as questions finish.
 
     Raises:
-        InputError: the model has no end token, a stop string is empty or cannot occur, or
-            logits are NaN.
+        InputError: the model has no end token, a stop string is empty, too long or cannot occur,
+            an edit returns no logits, or logits are NaN.
     """
     if indices is None:
         indices = range(len(prompts))
@@ -202,7 +203,7 @@ def _decode(
 
         logits = step_logits[0] if len(step_logits) == 1 else torch.cat(step_logits)
         if edit is not None:
-            logits = edit(logits, batch.rows())
+            logits = _edited(edit, logits, batch.rows())
         sort_rows = decoder.prefers_sorted_rows
         rows = _draw_and_append(batch, logits, sampling, prompts, sort_rows=sort_rows)
         yield from batch.finished()
@@ -225,6 +226,29 @@ def _capacity(
         max_new_tokens=sampling.max_new_tokens,
         max_prompts=max(1, min(batch_size, MAX_PROMPTS_FACTOR * batch_size // num_samples)),
         max_prompt_len=max(len(prompt.token_ids) for prompt in prompts) - prefix_length,
+    )
+
+
+def _edited(edit: Edit, logits: Tensor, rows: Rows) -> Tensor:
+    """Logits (R, V) as a strategy changes them.
+
+    Raises:
+        InputError: it returns something else.
+    """
+    edited = edit(logits, rows)
+    if not isinstance(edited, Tensor):
+        shown = type(edited).__name__
+    elif (
+        edited.shape == logits.shape
+        and edited.device == logits.device
+        and edited.is_floating_point()
+    ):
+        return edited
+    else:
+        shown = f"{tuple(edited.shape)} of {edited.dtype} on {edited.device}"
+    raise InputError(
+        f"strategies: edit_logits must return logits {tuple(logits.shape)} on {logits.device}, not "
+        f"{shown}"
     )
 
 

@@ -6,6 +6,8 @@ split, so a step costs one table look-up. The tests compare the two.
 """
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,23 @@ from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine.decoder import IntArray
 from zerogap.errors import InputError
+
+MAX_CHARACTERS = 1000  # of all stop strings; their automata take time and memory in proportion
+
+
+def check_stops(stops: Sequence[Any]) -> None:
+    """Check what no tokenizer can change.
+
+    Raises:
+        InputError: a stop string is empty or not a text, or they are too long.
+    """
+    if not all(isinstance(stop, str) and stop for stop in stops):
+        raise InputError(f"stop: must be non-empty texts (got {repr(stops)[:80]})")
+    if (length := sum(map(len, stops))) > MAX_CHARACTERS:
+        raise InputError(
+            f"stop: has {length} characters; {MAX_CHARACTERS} in all are the most, and a few would "
+            "do, such as the first line of what must not follow"
+        )
 
 
 class StopStrings:
@@ -26,15 +45,14 @@ class StopStrings:
         stops: strings that end a response at their first occurrence; may be empty.
 
     Raises:
-        InputError: a stop string that is empty, or has a character that no token contains.
+        InputError: see :func:`check_stops`; or no token contains a character of a stop string.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: list[str]) -> None:
+        check_stops(stops)
         texts = _token_texts(tokenizer, len(tokenizer)) if stops else []
         characters = set("".join(texts))
         for stop in stops:
-            if not stop:
-                raise InputError("stop: an empty stop string would end every response at once")
             if missing := set(stop) - characters:
                 raise InputError(
                     f"stop: {stop!r} cannot be used, because no token of this tokenizer contains "
@@ -42,7 +60,7 @@ class StopStrings:
                     "several tokens are not supported here"
                 )
         # One table (states, V) per stop string: the state after each token.
-        self._tables = [np.array(_transitions(stop, texts)) for stop in stops]
+        self._tables = [_transitions(stop, texts) for stop in stops]
         self._final = np.array([len(stop) for stop in stops], dtype=np.int64)
 
     def start(self, num_rows: int) -> IntArray:
@@ -85,30 +103,24 @@ def _token_texts(tokenizer: PreTrainedTokenizerBase, num_tokens: int) -> list[st
     return texts
 
 
-def _transitions(stop: str, texts: list[str]) -> list[list[int]]:
+def _transitions(stop: str, texts: list[str]) -> IntArray:
     """State after each token's text, for every start state (len(stop) + 1, V).
 
-    The Knuth-Morris-Pratt automaton works on characters: after a mismatch it continues with the
-    longest beginning of the stop string that the text still ends with. A token is several
+    The automaton of Knuth, Morris and Pratt works on characters: after a mismatch it continues with
+    the longest beginning of the stop string that the text still ends with. A token is several
     characters, so its transition is that automaton run over the token's text.
     """
-    after_character: list[dict[str, int]] = []
-    for state in range(len(stop)):
-        after_character.append({})
-        for character in set(stop):
-            text = stop[:state] + character
-            after_character[state][character] = next(
-                length for length in range(len(text), -1, -1) if text.endswith(stop[:length])
-            )
-    table = []
-    for start in range(len(stop) + 1):
-        row = []
-        for text in texts:
-            state = start
-            for character in text:
-                if state == len(stop):
-                    break
-                state = after_character[state].get(character, 0)
-            row.append(state)
-        table.append(row)
+    numbers = {character: number for number, character in enumerate(set(stop), start=1)}
+    automaton = np.zeros((len(stop) + 1, len(numbers) + 1), dtype=np.int64)  # column 0: any other
+    shorter = 0  # state that the text would be in without its first character
+    for state, character in enumerate(stop):
+        automaton[state] = automaton[shorter]
+        shorter = automaton[shorter, numbers[character]] if state else 0
+        automaton[state, numbers[character]] = state + 1
+    automaton[len(stop)] = len(stop)
+    table = np.repeat(np.arange(len(stop) + 1)[:, None], len(texts), axis=1)
+    for position in range(max(map(len, texts), default=0)):
+        longer = [token for token, text in enumerate(texts) if len(text) > position]
+        columns = [numbers.get(texts[token][position], 0) for token in longer]
+        table[:, longer] = automaton[table[:, longer], columns]
     return table

@@ -25,9 +25,9 @@ from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, named_s
 from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
-from zerogap.sampling.api import sampling_params
+from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.tables import solve_counts
-from zerogap.strategies.base import Context, Intervention, Strategy
+from zerogap.strategies.base import Context, Intervention, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
 
@@ -110,7 +110,7 @@ def collect(request: Request) -> Collected:
     files = {name: request.output / f"{name}.parquet" for name in strategies}
     samples: dict[str, pd.DataFrame] = {}
     for name, strategy in strategies.items():
-        intervention = strategy.prepare(context)
+        intervention = prepared(strategy, context)
         if keep := intervention.filter_responses:
             samples[name] = filter_samples(samples[IDENTITY], greedy_trajectories(greedy), keep)
             _write_counts(files[name], samples[name], request.question_set, strategy)

@@ -32,7 +32,7 @@ from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
 from zerogap.engine.drawing import entropy
 from zerogap.errors import InputError
-from zerogap.strategies.base import Context, Intervention, Strategy, build, strategy_class
+from zerogap.strategies.base import Context, Intervention, Strategy, build, prepared, strategy_class
 from zerogap.strategies.filtering import DROPPED, ResponseFilter
 from zerogap.strategies.identity import Identity
 from zerogap.strategies.registry import BUILT_IN
@@ -151,7 +151,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             tokenizer=self.tokenizer,
             end_tokens=self._end_tokens,
         )
-        intervention = self._strategy.prepare(context)
+        intervention = prepared(self._strategy, context)
         if intervention.wrap_decoder is not None:
             raise InputError(
                 f"zerogap: {self._strategy!r} replaces the decoder, and lm_eval's model has none; "

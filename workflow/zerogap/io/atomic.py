@@ -14,7 +14,8 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 _MODE = 0o666 & ~_UMASK
-_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
+_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
+_NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
 
 def output_file(path: str | Path, others: Iterable[str | Path] = ()) -> Path:
@@ -25,9 +26,12 @@ def output_file(path: str | Path, others: Iterable[str | Path] = ()) -> Path:
         others: inputs and further outputs of the same command.
 
     Raises:
-        InputError: the path is a folder, a device or another special file, or one of `others`.
+        InputError: the path is a folder, a device or another special file, one of `others`, or no
+            name that a file can have.
     """
     path = Path(path)
+    with write_errors_as_input_errors(path):
+        path.exists()
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name the file to write")
     if path.exists() and not path.is_file():
@@ -80,7 +84,9 @@ def write_errors_as_input_errors(path: str | Path) -> Iterator[None]:
             remedy = "free some space and run again"
         elif error.errno in _NO_ACCESS:
             remedy = "name a file in a folder that you may write to"
+        elif error.errno in _NO_NAME:
+            remedy = "choose another name"
         else:
             raise
         reason = os.strerror(error.errno)
-        raise InputError(f"{path}: not written ({reason}); {remedy}") from error
+        raise InputError(f"{str(path)[:200]}: not written ({reason}); {remedy}") from error

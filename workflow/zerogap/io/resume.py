@@ -44,8 +44,8 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
             folder of this name has something else in it.
     """
     folder = output.with_name(f"{output.name}.work")
-    _check_is_ours(folder)
     with atomic.write_errors_as_input_errors(output):
+        _check_is_ours(folder)
         folder.mkdir(parents=True, exist_ok=True)
     with exclusive(output, folder / _LOCK):
         _prepare(folder, json.loads(json.dumps(settings)))

@@ -2,23 +2,21 @@
 
 import contextlib
 import dataclasses
-import math
-import numbers
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from zerogap.data.extraction import ExtractionRule, extraction_rule
+from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
-from zerogap.errors import InputError
 from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import Journal, resumable_parts
+from zerogap.sampling import arguments
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import (
     extraction_identity,
@@ -27,37 +25,10 @@ from zerogap.sampling.identity import (
     tokenizer_identity,
     versions,
 )
-from zerogap.sampling.responses import check_lengths
 from zerogap.sampling.samplers import EngineSampler, decode_greedily
-from zerogap.strategies.base import Context, Intervention, Strategy
+from zerogap.strategies.base import Context, Intervention, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
-
-_MAX_SEED = 2**63 - 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-# Argument → whether a value is allowed, and which values are.
-_ALLOWED: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "temperature": (lambda x: _is_number(x) and 0 <= x < math.inf, "finite and at least 0"),
-    "top_p": (lambda x: _is_number(x) and 0 < x <= 1, "above 0 and at most 1"),
-    "num_samples": (_is_count, "a whole number of at least 1"),
-    "max_new_tokens": (_is_count, "a whole number of at least 1"),
-    "batch_size": (
-        lambda x: x == "auto" or _is_count(x), '"auto" or a whole number of at least 1'
-    ),
-    "seed": (
-        lambda x: (x == 0 and _is_number(x)) or (_is_count(x) and x <= _MAX_SEED),
-        f"a whole number from 0 to {_MAX_SEED}",
-    ),
-}  # fmt: skip
 
 
 def sample(
@@ -120,12 +91,18 @@ def sample(
             serialised or the model has hooks (both only with `output`), or another process is
             writing the same output.
     """
-    _check_strategy(strategy)
-    _check_paths(output=output, base_model=base_model, neurons=neurons)
-    texts = prompt_texts(prompts)
-    rule = extraction_rule(extraction)
-    golds = gold_answers(texts, gold, rule)
-    sampling = sampling_params(
+    arguments.check_model(model, tokenizer)
+    if strategy is not None:
+        arguments.check_strategy(strategy)
+    target = arguments.path_of(output, "output")
+    base_model = arguments.existing(base_model, "base_model", Path.is_dir)
+    neurons = arguments.existing(neurons, "neurons", Path.is_file)
+    if target is not None:
+        atomic.output_file(target, [path for path in (base_model, neurons) if path])
+    texts = arguments.prompt_texts(prompts)
+    rule = arguments.extraction_of(extraction)
+    golds = arguments.gold_answers(texts, gold, rule)
+    sampling = arguments.sampling_params(
         temperature=temperature,
         top_p=top_p,
         max_new_tokens=max_new_tokens,
@@ -135,11 +112,9 @@ def sample(
         batch_size=batch_size,
         batch_invariant=batch_invariant,
     )
-    encoded = tokenizer(list(texts.values()))["input_ids"]
-    tokenized = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
-    check_lengths(tokenized, loading.context_length(model.config), max_new_tokens)
+    tokenized = arguments.tokenized_prompts(texts, model, tokenizer, sampling.max_new_tokens)
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
-    identity = None if output is None else model_identity(model)
+    identity = None if target is None else model_identity(model)
     call = _Call(
         model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity(), identity
     )
@@ -150,17 +125,17 @@ def sample(
             entropies=[trajectory.entropy for trajectory in trajectories],
             tokenizer=tokenizer,
             end_tokens=call.end_tokens,
-            base_model=None if base_model is None else Path(base_model),
-            neurons=None if neurons is None else Path(neurons),
+            base_model=base_model,
+            neurons=neurons,
         )
-        intervention = call.strategy.prepare(context)
+        intervention = prepared(call.strategy, context)
         with intervention.applied_to(decoder) as changed:
-            if output is None:
+            if target is None:
                 table = call.sample(changed, intervention, trajectories)
             else:
-                with resumable_parts(Path(output), call.settings(context)) as journal:
+                with resumable_parts(target, call.settings(context)) as journal:
                     table = call.sample(changed, intervention, trajectories, journal)
-                    parquet.write(output, table, "samples", call.provenance())
+                    parquet.write(target, table, "samples", call.provenance())
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves
     return table
@@ -246,84 +221,3 @@ def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
         decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention)
         model.train(is_training)
-
-
-def _check_strategy(strategy: Any) -> None:
-    is_strategy = callable(getattr(strategy, "prepare", None)) and not isinstance(strategy, type)
-    if strategy is not None and not is_strategy:
-        raise InputError(f"strategy: must be a strategy such as RailCap(n=4), not {strategy!r}")
-
-
-def _check_paths(*, output: str | Path | None, **inputs: str | Path | None) -> None:
-    given = {name: path for name, path in inputs.items() if path is not None}
-    for name, path in given.items():
-        if not Path(path).exists():
-            raise InputError(f"{name}: {path} does not exist")
-    if output is not None:
-        atomic.output_file(output, given.values())
-
-
-def prompt_texts(prompts: Any) -> dict[str, str]:
-    """Prompts by id; those in a list are numbered.
-
-    Raises:
-        InputError: these are not prompts.
-    """
-    texts = _by_id(prompts, "prompts", "pass a list of texts or a mapping from ids to texts")
-    if not texts:
-        raise InputError("prompts: is empty; pass at least one prompt")
-    for name, text in texts.items():
-        if not isinstance(name, str):
-            raise InputError(f"prompts: the id {name!r} must be a text")
-        if not isinstance(text, str) or not text:
-            raise InputError(f"prompts: prompt '{name}' must be a non-empty text, not {text!r}")
-    return texts
-
-
-def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) -> list[str | None]:
-    """The gold answer of every prompt, in their order; numbers are accepted as well as texts.
-
-    Raises:
-        InputError: these are not the prompts' gold answers.
-    """
-    if gold is None:
-        return [None] * len(prompts)
-    answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
-    if unmatched := sorted(set(answers) ^ set(prompts), key=str):
-        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
-    return [_gold_answer(name, answers[name], rule) for name in prompts]
-
-
-def sampling_params(*, stop: Any, **values: Any) -> SamplingParams:
-    """How to draw: the fields of :class:`SamplingParams`; `stop` may be a single text.
-
-    Raises:
-        InputError: a value is out of its range, or of another type.
-    """
-    for name, (is_valid, allowed) in _ALLOWED.items():
-        if not is_valid(values[name]):
-            raise InputError(f"{name}: must be {allowed} (got {values[name]!r})")
-    stops = [stop] if isinstance(stop, str) or not isinstance(stop, Iterable) else list(stop)
-    if not all(isinstance(text, str) and text for text in stops):
-        raise InputError(f"stop: must be a list of non-empty texts (got {stop!r})")
-    numbers_as_float = {name: float(values[name]) for name in ("temperature", "top_p")}
-    return SamplingParams(**values | numbers_as_float, stop=stops)
-
-
-def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:
-    if isinstance(values, Mapping):
-        return dict(values)
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputError(f"{argument}: is a single {type(values).__name__}; {remedy}")
-    return {str(index): value for index, value in enumerate(values)}
-
-
-def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
-    if answer is None:
-        return None
-    if not isinstance(answer, str) and not _is_number(answer):
-        raise InputError(f"gold: the answer to '{name}' must be a text or a number: {answer!r}")
-    try:
-        return rule.parse_gold(str(answer))
-    except InputError as error:
-        raise InputError(f"gold: the answer to '{name}': {error}") from error

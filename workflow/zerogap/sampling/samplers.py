@@ -16,7 +16,7 @@ from zerogap.engine.sampler import auto_batch_size, greedy, sample
 from zerogap.errors import InputError
 from zerogap.sampling import vllm_sampler
 from zerogap.sampling.responses import JobInputs
-from zerogap.strategies.base import Context, Strategy
+from zerogap.strategies.base import Context, Strategy, prepared
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def opened_sampler(
                 llm, prompts, tokenizer, sampling, inputs.end_tokens, arguments
             )
         return
-    intervention = strategy.prepare(context)
+    intervention = prepared(strategy, context)
     if intervention.filter_responses is not None:
         raise InputError(
             f"strategies: {type(strategy).__name__} filters the responses of another strategy; "

@@ -84,6 +84,9 @@ class Intervention:
                 "strategies: an intervention has filter_responses and edit_logits or wrap_decoder; "
                 "make two strategies of it"
             )
+        for name, value in vars(self).items():
+            if value is not None and not callable(value):
+                raise InputError(f"strategies: {name} of an intervention must be a function")
 
     @contextlib.contextmanager
     def applied_to(self, decoder: "Decoder") -> Iterator["Decoder"]:
@@ -92,6 +95,11 @@ class Intervention:
             yield decoder
             return
         wrapped = self.wrap_decoder(decoder)
+        if not callable(getattr(wrapped, "release", None)):
+            raise InputError(
+                f"strategies: wrap_decoder must return a decoder with a method release, not a "
+                f"{type(wrapped).__name__}"
+            )
         try:
             yield wrapped
         finally:
@@ -143,13 +151,28 @@ def build(entry: Mapping[str, Any]) -> Strategy:
     return strategy
 
 
+def prepared(strategy: Strategy, context: Context) -> Intervention:
+    """What a strategy does to the model that the context describes.
+
+    Raises:
+        InputError: its `prepare` returns something else.
+    """
+    intervention = strategy.prepare(context)
+    if not isinstance(intervention, Intervention):
+        raise InputError(
+            f"strategies: prepare of {type(strategy).__name__} must return an Intervention, not a "
+            f"{type(intervention).__name__}"
+        )
+    return intervention
+
+
 def response_filter(strategy: Strategy) -> "ResponseFilter":
     """Return the filter of a strategy that filters the responses of another one.
 
     Raises:
         InputError: the strategy does not filter.
     """
-    keep = strategy.prepare(Context([], [])).filter_responses
+    keep = prepared(strategy, Context([], [])).filter_responses
     if keep is None:
         raise InputError(
             f"strategies: {type(strategy).__name__} does not filter responses; remove filter_of"

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
 import pandas as pd
+
+from zerogap.errors import InputError
 
 # (greedy trajectory, token ids of each response, text of each response) → which responses count.
 ResponseFilter = Callable[[list[int], list[list[int]], list[str]], list[bool]]
@@ -34,6 +37,9 @@ def filter_samples(
         samples: one row per response; all responses of a question are filtered together.
         trajectories: question id → token ids and finish reason of its greedy trajectory.
         response_filter: see :class:`zerogap.strategies.base.Intervention`.
+
+    Raises:
+        InputError: the filter does not return one bool per response.
     """
     kept = []
     for question_id, responses in samples.groupby("question_id", sort=False):
@@ -42,5 +48,10 @@ def filter_samples(
             without_end_token(tokens, reason)
             for tokens, reason in zip(responses.token_ids, responses.finish_reason, strict=True)
         ]
-        kept.append(responses[response_filter(trajectory, token_ids, list(responses.text))])
+        keep = np.asarray(response_filter(trajectory, token_ids, list(responses.text)))
+        if keep.dtype != bool or keep.shape != (len(responses),):
+            raise InputError(
+                f"strategies: filter_responses must return one bool per response to {question_id}"
+            )
+        kept.append(responses[keep])
     return pd.concat(kept, ignore_index=True)

@@ -1,0 +1,294 @@
+"""The arguments of `zerogap.sample`: what may be passed, and what it means.
+
+Every error is one line that begins with the argument's name.
+"""
+
+import contextlib
+import inspect
+import math
+import numbers
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping, Set
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from zerogap.data.extraction import ExtractionRule, extraction_rule
+from zerogap.engine import loading, memory
+from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.stop_strings import check_stops
+from zerogap.errors import InputError
+from zerogap.sampling.responses import check_lengths
+
+_MAX_COUNT = 2**31 - 1  # sample ids are stored in 32 bits
+_MAX_SEED = 2**63 - 1
+_MIN_TEMPERATURE = 1e-6  # below, quotients of logits overflow
+_BYTES_PER_TOKEN = 32  # of a sample: its uniform number and copies of it, and its token
+_UNORDERED_OR_SINGLE = (str, bytes, bytearray, Set, Mapping, pd.DataFrame)
+
+
+def _whole_number(value: Any, minimum: int = 1, maximum: int = _MAX_COUNT) -> int:
+    number = operator.index(value)
+    if isinstance(value, bool) or not minimum <= number <= maximum:
+        raise ValueError
+    return number
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _temperature(value: Any) -> float:
+    temperature = _number(value)
+    if temperature != 0 and temperature < _MIN_TEMPERATURE:
+        raise ValueError
+    return temperature
+
+
+def _top_p(value: Any) -> float:
+    top_p = _number(value)
+    if not 0 < top_p <= 1:
+        raise ValueError
+    return top_p
+
+
+def _batch_size(value: Any) -> int | str:
+    return value if isinstance(value, str) and value == "auto" else _whole_number(value)
+
+
+def _seed(value: Any) -> int:
+    return _whole_number(value, 0, _MAX_SEED)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError
+    return bool(value)
+
+
+_A_COUNT = f"a whole number from 1 to {_MAX_COUNT}"
+# Argument → what makes a plain value of it or raises, and which values are allowed.
+_PARSERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "temperature": (_temperature, f"0, or finite and at least {_MIN_TEMPERATURE}"),
+    "top_p": (_top_p, "above 0 and at most 1"),
+    "num_samples": (_whole_number, _A_COUNT),
+    "max_new_tokens": (_whole_number, _A_COUNT),
+    "batch_size": (_batch_size, f'"auto" or {_A_COUNT}'),
+    "seed": (_seed, f"a whole number from 0 to {_MAX_SEED}"),
+    "batch_invariant": (_flag, "True or False"),
+}
+
+
+def sampling_params(*, stop: Any, **values: Any) -> SamplingParams:
+    """How to draw: the fields of :class:`SamplingParams`; `stop` may be a single text.
+
+    Raises:
+        InputError: a value is out of its range or of another type, or the responses to one prompt
+            do not fit into memory.
+    """
+    parsed = {}
+    for name, (parse, allowed) in _PARSERS.items():
+        try:
+            parsed[name] = parse(values[name])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{name}: must be {allowed} (got {_shown(values[name])})") from error
+    num_samples, max_new_tokens = parsed["num_samples"], parsed["max_new_tokens"]
+    free = memory.free_bytes(torch.device("cpu"))
+    if num_samples * max_new_tokens * _BYTES_PER_TOKEN > free:
+        raise InputError(
+            f"num_samples: {num_samples} responses of {max_new_tokens} tokens do not fit into the "
+            f"{free / 1e9:.0f} GB of free memory; use fewer samples or fewer new tokens"
+        )
+    stops = [stop] if isinstance(stop, str) else _listed(stop, "stop", "pass a list of texts")
+    check_stops(stops)
+    return SamplingParams(**parsed, stop=stops)
+
+
+def check_model(model: Any, tokenizer: Any) -> None:
+    """Check that these are a causal language model with weights, and a tokenizer.
+
+    Raises:
+        InputError: they are not.
+    """
+    generates = isinstance(model, torch.nn.Module) and getattr(model, "can_generate", bool)()
+    if not generates or model.config.is_encoder_decoder:
+        raise InputError(
+            f"model: must be a causal language model of transformers, not {_shown(model)}; load it "
+            "with AutoModelForCausalLM.from_pretrained"
+        )
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise InputError("model: has parameters without values (on the meta device); load them")
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise InputError(
+            f"tokenizer: must be a tokenizer of transformers, not {_shown(tokenizer)}; load it "
+            "with AutoTokenizer.from_pretrained"
+        )
+
+
+def check_strategy(strategy: Any) -> None:
+    """Check that this is a strategy.
+
+    Raises:
+        InputError: it is not, or is a class.
+    """
+    prepare = getattr(strategy, "prepare", None)
+    is_strategy = callable(prepare) and not isinstance(strategy, type)
+    with contextlib.suppress(ValueError):  # a signature that Python does not know
+        try:
+            inspect.signature(cast(Any, prepare)).bind(None)
+        except TypeError:
+            is_strategy = False
+    if not is_strategy:
+        raise InputError(
+            "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
+            f"not {_shown(strategy)}"
+        )
+
+
+def path_of(value: Any, argument: str) -> Path | None:
+    """A path, or None.
+
+    Raises:
+        InputError: it is neither, or no system has such a path.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
+        raise InputError(f"{argument}: must be the path of a file or folder (got {_shown(value)})")
+    return Path(value)
+
+
+def existing(value: Any, argument: str, is_kind: Callable[[Path], bool]) -> Path | None:
+    """The path of a file or folder that exists, or None.
+
+    Raises:
+        InputError: it is neither, or `is_kind` says that it does not exist.
+    """
+    path = path_of(value, argument)
+    with contextlib.suppress(OSError):  # a name that is too long
+        if path is None or is_kind(path):
+            return path
+    raise InputError(f"{argument}: {str(path)[:200]} does not exist; correct the path")
+
+
+def extraction_of(name: Any) -> ExtractionRule:
+    """The extraction rule of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not isinstance(name, str):
+        raise InputError(
+            f"extraction: must be the name of a rule or package.module:function, not {_shown(name)}"
+        )
+    return extraction_rule(name)
+
+
+def prompt_texts(prompts: Any) -> dict[str, str]:
+    """Prompts by id; those in a list are numbered.
+
+    Raises:
+        InputError: these are not prompts.
+    """
+    texts = _by_id(prompts, "prompts", "pass a list of texts or a mapping from ids to texts")
+    if not texts:
+        raise InputError("prompts: is empty; pass at least one prompt")
+    for name, text in texts.items():
+        if not isinstance(name, str):
+            raise InputError(f"prompts: the id {name!r} must be a text")
+        if not isinstance(text, str) or not text:
+            raise InputError(f"prompts: prompt '{name}' must be a non-empty text, not {text!r}")
+        try:
+            f"{name}{text}".encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"prompts: prompt {name!r} has half a surrogate pair (\\ud800 …); remove it"
+            ) from error
+    return texts
+
+
+def tokenized_prompts(
+    texts: Mapping[str, str],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    max_new_tokens: int,
+) -> list[Prompt]:
+    """The tokens of every prompt.
+
+    Raises:
+        InputError: a prompt has no tokens or one that the model does not have, or leaves no room
+            for `max_new_tokens` in the model's context.
+    """
+    encoded = tokenizer(list(texts.values()))["input_ids"]
+    prompts = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
+    num_tokens = model.get_input_embeddings().weight.shape[0]
+    for prompt in prompts:
+        if not prompt.token_ids:
+            raise InputError(f"prompts: the tokenizer turns '{prompt.question_id}' into no tokens")
+        if max(prompt.token_ids) >= num_tokens:
+            raise InputError(
+                f"tokenizer: token {max(prompt.token_ids)} of prompt '{prompt.question_id}' is not "
+                f"among the model's {num_tokens}; pass the model's own tokenizer"
+            )
+    check_lengths(prompts, loading.context_length(model.config), max_new_tokens)
+    return prompts
+
+
+def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) -> list[str | None]:
+    """The gold answer of every prompt, in their order; numbers are accepted as well as texts.
+
+    Raises:
+        InputError: these are not the prompts' gold answers.
+    """
+    if gold is None:
+        return [None] * len(prompts)
+    answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
+    if unmatched := sorted(set(answers) ^ set(prompts), key=str):
+        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
+    return [_gold_answer(name, answers[name], rule) for name in prompts]
+
+
+def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
+    if answer is None:
+        return None
+    if not isinstance(answer, str):
+        try:
+            _number(answer)
+            answer = str(answer)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"gold: the answer to '{name}' must be a text or a finite number (got "
+                f"{_shown(answer)})"
+            ) from error
+    try:
+        return rule.parse_gold(answer)
+    except InputError as error:
+        raise InputError(f"gold: the answer to '{name}': {error}") from error
+
+
+def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:
+    if isinstance(values, Mapping):
+        return dict(values)
+    return {str(index): value for index, value in enumerate(_listed(values, argument, remedy))}
+
+
+def _listed(values: Any, argument: str, remedy: str) -> list[Any]:
+    """The values of anything that has them in an order."""
+    if isinstance(values, Iterable) and not isinstance(values, _UNORDERED_OR_SINGLE):
+        with contextlib.suppress(TypeError):  # an array of no dimension
+            return list(values)
+    raise InputError(f"{argument}: is a {type(values).__name__}; {remedy}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value).partition("\n")[0][:80]
+    except ValueError:  # a number of thousands of digits
+        return f"a huge {type(value).__name__}"
