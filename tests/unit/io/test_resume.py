@@ -38,18 +38,41 @@ def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> No
     assert "settings changed since the last run (data); starting over" in line
 
 
-@pytest.mark.parametrize("damaged", [b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, None])
-def test_unreadable_settings_start_over_in_one_line(tmp_path, capsys, damaged) -> None:
-    interrupted_job(tmp_path / "out", {"rate": 1})
-    note = tmp_path / "out.work/settings.json"
-    note.unlink()
-    if damaged is None:
-        note.mkdir()
-    else:
-        note.write_bytes(damaged)
-    assert interrupted_job(tmp_path / "out", {"rate": 1}) == EMPTY
-    [line] = capsys.readouterr().out.splitlines()
-    assert "starting over" in line
+DAMAGE = {
+    **{f"content {text[:9]!r}": lambda path, text=text: path.write_bytes(text) for text in (
+        b"", b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, b"9" * 5_000
+    )},
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "link to itself": lambda path: path.symlink_to(path),
+    "link to another's": lambda path: path.symlink_to("/dev/zero"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["settings.json", "parts.jsonl", ".parts.jsonl.a.part"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_whatever_is_wrong_in_a_work_folder_starts_over_in_one_line(tmp_path, capsys, name, damage):
+    def job():
+        with (
+            contextlib.suppress(KeyboardInterrupt),
+            resumable_parts(tmp_path / "out", {"a": 1}) as parts,
+        ):
+            found = parts.get("part")
+            parts.add("part", 1)
+            raise KeyboardInterrupt
+        return found
+
+    assert job() is None
+    path = tmp_path / "out.work" / name
+    path.unlink(missing_ok=True)
+    DAMAGE[damage](path)
+    is_partial = name.endswith(".part")
+    assert job() == (1 if is_partial else None)
+    is_empty = name == "parts.jsonl" and damage.endswith("b''")  # no part was finished
+    lines = "".join(capsys.readouterr()).splitlines()
+    assert len(lines) == (0 if is_partial or is_empty else 1)
+    assert job() == 1
+    assert "".join(capsys.readouterr()) == ""
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "file"])

@@ -68,12 +68,6 @@ def replacing(path: str | Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def remove_partial_writes(folder: Path) -> None:
-    """Delete the temporary files of processes that were killed while writing."""
-    for path in folder.glob(".*.part"):
-        path.unlink()
-
-
 @contextlib.contextmanager
 def write_errors_as_input_errors(path: str | Path) -> Iterator[None]:
     """Turn what prevents any program from writing a file here into an InputError."""

@@ -115,7 +115,8 @@ def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journ
     """The journal of a job that makes its output in parts: see :func:`resumable_dir`."""
     with resumable_dir(output, settings) as folder:
         path = folder / "parts.jsonl"
-        if path.is_symlink() or path.is_dir():  # nothing that a job leaves
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            print(f"{path}: is not a file that a job leaves; starting over", flush=True)
             _delete(path)
         yield Journal(path, settings)
 
@@ -170,17 +171,18 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
     """Empty the folder unless it was begun with these settings, and note them."""
     note = folder / _SETTINGS
     previous = _read_settings(note)
-    if previous is not None and previous != settings:
-        changed = [key for key in settings if previous.get(key) != settings[key]]
-        print(
-            f"{folder}: settings changed since the last run ({', '.join(changed)}); starting over",
-            flush=True,
-        )
     if previous != settings:
+        if any(path.name != _LOCK for path in folder.iterdir()):
+            changed = ", ".join(key for key in settings if previous.get(key) != settings[key])
+            reason = f"settings changed since the last run ({changed})"
+            if not previous:
+                reason = f"has no readable {_SETTINGS}"
+            print(f"{folder}: {reason}; starting over", flush=True)
         _empty(folder)
         with atomic.replacing(note) as temporary:
             temporary.write_text(json.dumps(settings, indent=1) + "\n")
-    atomic.remove_partial_writes(folder)
+    for path in folder.glob(".*.part"):  # of processes that were killed while writing
+        _delete(path)
 
 
 def _empty(folder: Path) -> None:
@@ -197,12 +199,12 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
-def _read_settings(note: Path) -> dict[str, Any] | None:
-    """The settings that the work was begun with; None for new work, {} if unreadable."""
+def _read_settings(note: Path) -> dict[str, Any]:
+    """The settings that the work was begun with; {} if there are none that can be read."""
+    if note.is_symlink() or not note.is_file():
+        return {}
     try:
         settings = json.loads(note.read_text())
-    except FileNotFoundError:
-        return None
     except (OSError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
