@@ -161,7 +161,9 @@ def test_subsets_are_given_only_where_the_leaked_questions_are_known(tmp_path, c
 
 def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
     rows = [{"id": k, "n_correct": k, "n_samples": 4} for k in range(5)]
-    known = json_lines(tmp_path / "a.jsonl", [row | {"first_correct": True} for row in rows])
+    known = json_lines(
+        tmp_path / "a.jsonl", [row | {"first_correct": row["n_correct"] > 0} for row in rows]
+    )
     blind = json_lines(tmp_path / "b.jsonl", rows)
 
     def with_g_ap(clean, *others):
@@ -170,7 +172,9 @@ def test_g_ap_is_left_out_where_first_responses_are_unknown(tmp_path, capsys):
         table = pd.DataFrame(json.loads(out)["metrics"])
         return set(table[table["metric"].str.fullmatch("g_ap(_vs_.*)?")]["strategy"])
 
-    again = json_lines(tmp_path / "c.jsonl", [row | {"first_correct": True} for row in rows])
+    again = json_lines(
+        tmp_path / "c.jsonl", [row | {"first_correct": row["n_correct"] > 0} for row in rows]
+    )
     assert with_g_ap(known, again) == {"c"}
     assert with_g_ap(known, again, blind) == {"c"}
     assert with_g_ap(blind, again) == set()
@@ -252,7 +256,7 @@ def test_duplicate_and_reserved_names_of_strategies_are_rejected(files, capsys):
     assert "'clean' is a reserved name; use NAME=FILE to rename the strategy" in rejected(
         capsys, "--clean", clean, clean
     )
-    assert "the name before = is empty" in rejected(capsys, "--clean", clean, f"={ted}")
+    assert "is empty or starts with" in rejected(capsys, "--clean", clean, f"={ted}")
     odd = ted.rename(folder / "n=4.parquet")
     assert "n=4" in score(capsys, "--clean", clean, odd)[1]
 
@@ -380,3 +384,67 @@ def test_missing_arguments_are_named(capsys):
 def test_version_is_printed(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"zerogap {zerogap.__version__}\n"
+
+
+def test_files_with_other_gold_answers_are_not_compared(tmp_path, capsys):
+    """The same question ids of another task, as lm_eval logs and as responses."""
+    logs = [
+        json_lines(tmp_path / f"{gold}.jsonl", [record(k, ["18"], gold=gold) for k in "01"])
+        for gold in ("18", "19")
+    ]
+    assert f"{logs[1]}: 2 questions (0, 1) with another gold answer than in {logs[0]}" in rejected(
+        capsys, "--clean", *logs
+    )
+    rows = [{"id": k, "text": "18", "gold": "18.0"} for k in "01"]
+    same = json_lines(tmp_path / "same.jsonl", rows)
+    assert score(capsys, "--clean", logs[0], same)[0] == 0
+
+
+def test_a_clean_model_that_solves_nothing_is_noted_and_nothing_is_bold(tmp_path, capsys):
+    clean, other = counts(tmp_path / "clean.jsonl", 40, 0), counts(tmp_path / "other.jsonl", 40, 0)
+    _, out, err = score(capsys, "--clean", clean, other, "--format", "md")
+    assert f"note: {clean}: THE CLEAN MODEL SOLVES NONE of the questions" in err
+    assert "**" not in out
+    _, out, err = score(capsys, "--clean", counts(clean, 40, 1), other, "--format", "md")
+    assert "SOLVES NONE" not in err
+    assert "**" in out
+
+
+def run_file(folder, place, **made_by):
+    """A strategy's `solve` table where a run has it, and its provenance."""
+    path = folder / f"run/{place}/gsm8k/cells/railcap/solve.parquet"
+    table, _ = solve_tables(n=30, m=20)
+    parquet.write(path, table, "solve", {"run": "run", "strategy": "railcap", **made_by})
+    return path
+
+
+def test_files_of_a_run_are_read_in_their_place_only(tmp_path, capsys):
+    own, exchanged = (
+        run_file(tmp_path, name, model="llama2", benchmark="gsm8k") for name in ("llama2", "gemma")
+    )
+    assert score(capsys, "--clean", own, f"x={own}")[0] == 0
+    assert "was made for run run, model llama2" in rejected(capsys, "--clean", own, exchanged)
+    copy = tmp_path / "copy.parquet"
+    copy.write_bytes(own.read_bytes())
+    assert score(capsys, "--clean", own, copy)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("clean", "other", "note"),
+    [
+        ({"engine": "engine 1"}, {"engine": "engine 2"}, None),
+        ({"engine": "engine 1"}, {"engine": "vllm 1"}, "engines (clean: engine; x: vllm)"),
+        *(
+            ({"sampling": {"temperature": 1}}, other, "(clean: temperature 1; x: temperature 2)")
+            for other in (
+                {"sampling": {"temperature": 2}},
+                {"source": {"sampling": {"temperature": 2}}},
+            )
+        ),
+    ],
+)
+def test_other_engines_and_sampling_settings_are_noted(clean, other, note, tmp_path, capsys):
+    files = [run_file(tmp_path, name, **made) for name, made in (("a", clean), ("b", other))]
+    _, _, err = score(capsys, "--clean", files[0], f"x={files[1]}")
+    assert ("drawn with different" in err) == (note is not None)
+    assert (note or "") in err

@@ -180,7 +180,7 @@ def test_every_repeat_of_a_log_is_scored(tmp_path):
         record(0, texts, kind=kind, match=0.0, target=target) for kind in ("score-first", "maj@64")
     ]
     loaded = load(json_lines(tmp_path / "f", records))
-    assert loaded.counts.drop(columns="doc_hash").to_dict("records") == [
+    assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
     assert "the rule numeric" in loaded.notes[0]
@@ -299,7 +299,7 @@ def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
     texts = ["The answer is 18.", "The answer is 3.", DROPPED]
     records = [record(0, texts), record(1, [DROPPED] * 3)]
     loaded = load(json_lines(tmp_path / "f", records))
-    assert loaded.counts.drop(columns="doc_hash").to_dict("records") == [
+    assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 1, "n_samples": 2, "first_correct": True},
         {"question_id": "1", "n_correct": 0, "n_samples": 0, "first_correct": False},
     ]

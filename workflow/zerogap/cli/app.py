@@ -16,6 +16,7 @@ from zerogap.cli.run import run
 from zerogap.cli.score import score
 from zerogap.cli.show import show
 from zerogap.errors import InputError
+from zerogap.io.text_files import printable
 
 # Options with several values: `--config a.yaml b.yaml` is `--config a.yaml --config b.yaml`.
 MULTIPLE_VALUES = ("--config", "--rate", "--models", "--strategies", "--with")
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        _check_printable(arguments)
         status = app(repeat_options(arguments), prog_name="zerogap", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
@@ -85,12 +87,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except typer.TyperException as error:
-        print(f"error: {error.format_message()}", file=sys.stderr)
+        print(f"error: {printable(error.format_message())}", file=sys.stderr)
         return 2
     except (InputError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     return int(status or 0)
+
+
+def _check_printable(arguments: Sequence[str]) -> None:
+    """Reject names that a terminal would obey or not show; other programs' arguments are theirs.
+
+    Raises:
+        InputError: an argument has such a character.
+    """
+    if arguments[:1] not in ([lm_eval.__name__.replace("_", "-")], [run.__name__]):
+        for argument in arguments:
+            if (shown := printable(argument, keep="")) != argument:
+                raise InputError(f"{shown}: has a control or invisible character; rename it")
 
 
 def repeat_options(arguments: Sequence[str]) -> list[str]:

@@ -110,7 +110,7 @@ def evaluate(**arguments: Any) -> None:
 
     report = write_report(request, collected)
     for note in report.notes:
-        print(f"note: {note}", file=sys.stderr)
+        output.print_note(note)
     for table in report.tables:
         output.print_table(table, "table")
         print()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from zerogap.io.text_files import printable
+
 if TYPE_CHECKING:
     import pandas as pd
     import rich.table
@@ -17,6 +19,11 @@ OutputFormat = Literal["table", "md", "csv", "json", "tex"]
 Format = Annotated[OutputFormat, typer.Option("--format", help="Format of what is printed.")]
 FILE_WIDTH = 200  # of a table that is not printed to a terminal: rows must not wrap
 UNLIMITED_WIDTH = 10_000
+
+
+def print_note(note: str) -> None:
+    """Print what a reader should know to standard error."""
+    print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def print_json(value: Mapping[str, Any]) -> None:

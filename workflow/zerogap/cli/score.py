@@ -1,7 +1,7 @@
 """The command `zerogap score`."""
 
 import json
-import sys
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +9,7 @@ import typer
 
 import zerogap
 from zerogap.cli.options import RULES, option
-from zerogap.cli.output import Format, OutputFormat
+from zerogap.cli.output import Format, OutputFormat, print_note
 from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
 
@@ -26,7 +26,9 @@ SUFFIXES = {
     "--plot": (".png", ".svg", ".pdf"),
     "--html": (".html",),
 }
-RESERVED_NAMES = ("clean", "clean_batch2")
+RESERVED_NAMES = ("clean", "clean_batch2", "clean, batch 2")
+# A spreadsheet would take a cell that starts with one of =+@- for a formula.
+NAME = re.compile(r"[^\s=+@-](?:.*\S)?")
 MAX_BINS, MAX_RESAMPLES = 1000, 100_000  # as in the configuration; more would fill the memory
 RESAMPLE = (
     "What the bootstrap draws again: questions of the same kind, or responses to the same "
@@ -160,10 +162,7 @@ def _load(
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
         with atomic.replacing(disagreements) as temporary:
             temporary.write_text("".join(lines), encoding="utf-8")
-        print(
-            f"note: {disagreements}: {len(lines)} responses on which rules disagree",
-            file=sys.stderr,
-        )
+        print_note(f"{disagreements}: {len(lines)} responses on which rules disagree")
     return files
 
 
@@ -178,7 +177,7 @@ def _print(
     from zerogap.scoring.score import summary
 
     for note in provenance["notes"]:
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     if output_format == "json":
         output.print_json({**provenance, "metrics": output.records(metrics)})
         return
@@ -218,9 +217,12 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
         name, separator, file = argument.partition("=")
         if not separator or Path(argument).exists():
             name, file = Path(argument).stem, argument
-        if not name:
-            raise InputError(f"{argument}: the name before = is empty; use NAME=FILE")
-        if name in RESERVED_NAMES:
+        if not NAME.fullmatch(name):
+            raise InputError(
+                f"{argument}: the name {name!r} is empty or starts with a space or one of =+@-; "
+                "use NAME=FILE"
+            )
+        if name.casefold() in RESERVED_NAMES:
             raise InputError(
                 f"{argument}: {name!r} is a reserved name; use NAME=FILE to rename the strategy"
             )

@@ -7,6 +7,7 @@ import typer
 
 from zerogap.cli.options import option
 from zerogap.errors import needed_packages
+from zerogap.io.text_files import printable
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -58,12 +59,13 @@ def _heading(shown: "OneQuestion") -> "Text":
     question = shown.question
     leaked = "leaked" if question["leaked"] else "not leaked"
     where = f"{question['question_id']} of {shown.benchmark}, model {shown.model}, {leaked}\n\n"
-    text = Text.assemble((where, "bold"), question["question"], "\n")
+    text = Text.assemble((where, "bold"), printable(question["question"]), "\n")
     if question["paraphrase"]:
-        text.append(f"leaked as: {question['paraphrase']}\n")
+        text.append(f"leaked as: {printable(question['paraphrase'])}\n")
     verdict = _verdict(shown.greedy_correct)
-    text.append(f"gold answer: {question['gold']}\n")
-    text.append(f"greedy response of the contaminated model ({verdict}): {shown.greedy.strip()}\n")
+    text.append(f"gold answer: {printable(question['gold'])}\n")
+    greedy = printable(shown.greedy.strip())
+    text.append(f"greedy response of the contaminated model ({verdict}): {greedy}\n")
     return text
 
 
@@ -76,7 +78,7 @@ def _section(responses: "Responses") -> "Text":
     for correct, spans in responses.texts:
         text.append(f"  {_verdict(correct)}  ", "green" if correct else "red")
         for piece, on_rail in spans:
-            text.append(piece.replace("\n", " "), ON_RAIL if on_rail else "")
+            text.append(printable(piece.replace("\n", " ")), ON_RAIL if on_rail else "")
         text.rstrip()
         text.append("\n")
     return text

@@ -14,7 +14,10 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 _MODE = 0o666 & ~_UMASK
-_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
+_NO_ACCESS = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR),
+    *(errno.ENOENT, errno.EEXIST),
+)
 _NO_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
 
@@ -36,8 +39,9 @@ def output_file(path: str | Path, others: Iterable[str | Path] = ()) -> Path:
         raise InputError(f"{path}: is a folder; name the file to write")
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is a device or another special file; name a file to write")
-    for other in others:
-        if path.exists() and Path(other).exists() and path.samefile(other):
+    for other in map(Path, others):
+        is_linked = path.exists() and other.exists() and path.samefile(other)
+        if is_linked or os.path.realpath(path) == os.path.realpath(other):
             raise InputError(f"{path}: is the same file as {other}; name another file to write")
     return Path(os.path.realpath(path))
 

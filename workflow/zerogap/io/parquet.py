@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.io import atomic
 
 _TEXT, _FLAG, _INT, _FLOAT = pa.string(), pa.bool_(), pa.int32(), pa.float64()
@@ -176,9 +176,7 @@ def check_place(path: str | Path) -> None:
     Raises:
         InputError: the file has no provenance, or was made for another place.
     """
-    with _damage_as_input_error(path):
-        metadata = pq.read_schema(path).metadata or {}
-        made_by = json.loads(metadata.get(b"zerogap", b"null"))
+    made_by = _made_by(path)
     if made_by is None:
         raise InputError(f"{path}: has no provenance, so zerogap did not write it; remake it")
     place = {name: str(made_by[name]) for name in PLACE if name in made_by}
@@ -194,9 +192,16 @@ def provenance(path: str | Path) -> dict[str, Any]:
     Raises:
         InputError: the file is not a Parquet file, or is damaged.
     """
+    return _made_by(path) or {}
+
+
+def _made_by(path: str | Path) -> dict[str, Any] | None:
     with _damage_as_input_error(path):
         metadata = pq.read_schema(path).metadata or {}
-        return dict(json.loads(metadata.get(b"zerogap", b"{}")))
+        made_by = json.loads(metadata.get(b"zerogap", b"null"))
+        if not isinstance(made_by, dict | None):
+            raise ValueError("its provenance is not an object")
+        return made_by
 
 
 @contextlib.contextmanager
@@ -204,7 +209,8 @@ def _damage_as_input_error(path: str | Path) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}); regenerate it") from error
+        problem = f"not a readable Parquet file ({first_line(error)})"
+        raise InputError(f"{path}: {problem}; regenerate it") from error
 
 
 def _check_columns(

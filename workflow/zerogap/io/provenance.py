@@ -72,5 +72,6 @@ def merged_provenance(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def engines(made_by: Mapping[str, Any]) -> set[str]:
     """The engines that drew a file's responses: of all shards, and of those that it filters."""
     own = {made_by["engine"].partition(" ")[0]} if "engine" in made_by else set[str]()
-    sources = [made_by["source"]] if "source" in made_by else []
+    source = made_by.get("source")
+    sources = [source] if isinstance(source, Mapping) else []
     return own.union(*map(engines, [*made_by.get("shards", []), *sources]))

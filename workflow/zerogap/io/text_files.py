@@ -1,6 +1,7 @@
 """Text files from outside: UTF-8 with or without a byte order mark, and lines of JSON."""
 
 import json
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +9,25 @@ from typing import Any, TypeVar
 from zerogap.errors import InputError
 
 Parsed = TypeVar("Parsed")
+# Control and format characters, halves of surrogate pairs, line and paragraph separators.
+_NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def printable(text: str, keep: str = "\n") -> str:
+    """The text with escapes in place of what a terminal obeys or does not show.
+
+    Args:
+        text: from a file or a command line.
+        keep: characters that stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _NOT_SHOWN and character not in keep
+        else character
+        for character in text
+    )
 
 
 def read_text(path: Path) -> str:
@@ -52,11 +72,13 @@ def parse_json(line: str) -> Any:
     """The value of a line of JSON.
 
     Raises:
-        InputError: it is not JSON, is nested too deep, has a number with thousands of digits, or
-            has a text that cannot be written as UTF-8.
+        InputError: it is not JSON, is nested too deep, has a key twice or a number with thousands
+            of digits, or has a text that cannot be written as UTF-8.
     """
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=_object)
+    except InputError:
+        raise
     except json.JSONDecodeError as error:
         raise InputError(f"invalid JSON ({error.msg}); write one object per line") from error
     except RecursionError as error:
@@ -69,3 +91,12 @@ def parse_json(line: str) -> Any:
         except UnicodeEncodeError as error:
             raise InputError("a text has half a surrogate pair (\\ud800 …); remove it") from error
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the key {twice!r} occurs twice in an object; remove one of them")
+    return values

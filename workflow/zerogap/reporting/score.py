@@ -44,8 +44,8 @@ def score_table(
 ) -> Table:
     """The main metrics with intervals, one row per strategy and one section per subset.
 
-    The lowest value of the first column is bold; Identity, which is not a strategy, does not
-    compete.
+    The lowest value of the first column is bold, where the clean model solves anything; Identity,
+    which is not a strategy, does not compete.
 
     Args:
         summary: From `zerogap.scoring.score.summary`.
@@ -56,7 +56,14 @@ def score_table(
     columns = columns_of(dict(zip(summary["metric"], summary["label"], strict=True)))
     has_sections = summary["subset"].nunique() > 1
     of_first = summary["metric"] == columns[0].key
-    competing = summary[of_first & ~summary["strategy"].isin(NOT_COMPETING)]
+    is_unsolved = (
+        summary[["strategy", "metric", "value"]].eq(["clean", "solve_mean", 0]).all(axis=1)
+    )
+    competing = summary[
+        of_first
+        & ~summary["strategy"].isin(NOT_COMPETING)
+        & ~summary["subset"].isin(summary.loc[is_unsolved, "subset"])
+    ]
     printed = competing["value"].round(DECIMALS)
     best = printed.index[printed == printed.groupby(competing["subset"]).transform("min")]
     rows = []

@@ -41,12 +41,31 @@ class Grader:
         missing = values.index[values.isna()]
         if len(missing):
             raise file.error(int(missing[0]), f"the gold answer is empty; give {column}")
+        for number, value in zip(file.numbers, values, strict=True):
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise file.error(number, f"{column} is {describe(value)}; give a text or a number")
         texts = [str(value) for value in values]
         gold: dict[str, str] = {}  # of each distinct text: a question has many responses
         for number, text in zip(file.numbers, texts, strict=True):
             if text not in gold:
                 gold[text] = self._gold(file, column, number, text)
         return pd.Series([gold[text] for text in texts], index=values.index)
+
+    def known_gold(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
+        """The gold answers of marked responses, to compare files: None where one is missing.
+
+        An answer that the rule does not accept stays as it is.
+        """
+
+        def parse(text: str) -> str | None:
+            answer = text.rpartition("####")[2].strip()
+            try:
+                return None if describe(text) == "empty" else self._rule.parse_gold(answer)
+            except InputError:
+                return answer
+
+        parsed = {text: parse(text) for text in set(map(str, values))}
+        return values.map(lambda value: parsed[str(value)]).astype(object)
 
     def grade(
         self, file: ResponseFile, number: int, question_id: str, response: Any, gold: str

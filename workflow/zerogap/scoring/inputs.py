@@ -3,12 +3,12 @@
 A file is recognised by its columns, not by its name: `KINDS` has a reader per kind. The result
 has the columns of a `solve` table (see `zerogap.io.parquet`) that the file gives: ``question_id``
 (str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool) and ``leaked`` (bool) if
-the file has them; and ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the
-same number.
+the file has them; ``gold`` (str), the gold answer, None where it is not known; and ``doc_hash``
+(str) for lm_eval logs, which distinguishes documents with the same number.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,16 @@ import pandas as pd
 
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
+from zerogap.io import parquet
 from zerogap.io.text_files import read_text
 from zerogap.scoring import lm_eval
 from zerogap.scoring.grader import Grader, count_note
-from zerogap.scoring.response_file import ResponseFile, read, unknown_kind
+from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
 
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}
 LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
+RUN_FILES = ("samples.parquet", "solve.parquet")
 _COLUMNS = (
     *(*ALIASES.values(), *ALIASES),
     *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
@@ -43,6 +45,7 @@ class Loaded:
         notes: What its reader should know.
         disagreements: The responses on which extraction rules do not agree, as JSON records, if
             they were to be listed; None if the file itself says which responses are correct.
+        made_by: The provenance of a file of this project.
     """
 
     path: Path
@@ -50,6 +53,7 @@ class Loaded:
     kind: str
     notes: tuple[str, ...] = ()
     disagreements: tuple[dict[str, Any], ...] | None = None
+    made_by: dict[str, Any] = field(default_factory=dict)
 
 
 def load(
@@ -70,8 +74,8 @@ def load(
     Raises:
         InputError: The file is missing, empty, malformed or of unknown kind; a question or response
             is duplicated; correctness is missing or not 0/1; a gold answer is not accepted by the
-            rule or changes within a question; counts are not valid. The message names file and
-            line.
+            rule or changes within a question; counts are not valid; a run's file was made for
+            another place of the run. The message names file and line.
     """
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
@@ -83,7 +87,7 @@ def load(
     for kind, (columns, read_kind) in KINDS.items():
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
-            return Loaded(path, counts, kind, notes, grader.disagreements)
+            return Loaded(path, counts, kind, notes, grader.disagreements, _provenance(file))
     if set(file.rows) >= {"question_id", "response"}:
         raise InputError(
             f"{file.path}: has responses but no gold answers to score them against; add a column "
@@ -105,9 +109,22 @@ def leaked_questions(path: str | Path) -> list[str]:
 
 
 def _read_log(file: ResponseFile, grader: Grader, lm_eval_filter: str | None) -> Counts:
-    responses, doc_hash, notes = lm_eval.read_log(file, grader, lm_eval_filter)
-    counts = _count(file, responses, list(doc_hash.index))
-    return counts.assign(doc_hash=doc_hash.to_numpy()), notes
+    responses, documents, notes = lm_eval.read_log(file, grader, lm_eval_filter)
+    counts = _count(file, responses, list(documents.index))
+    return counts.merge(documents, left_on="question_id", right_index=True), notes
+
+
+def _provenance(file: ResponseFile) -> dict[str, Any]:
+    """How a file of this project was made; empty for other files.
+
+    Raises:
+        InputError: It is among a run's files, but was made for another place.
+    """
+    if file.unit != "row":
+        return {}
+    if file.path.name in RUN_FILES and "cells" in file.path.absolute().parts:
+        parquet.check_place(file.path)
+    return parquet.provenance(file.path)
 
 
 def _read_counts(file: ResponseFile, _: Grader) -> Counts:
@@ -124,10 +141,19 @@ def _read_counts(file: ResponseFile, _: Grader) -> Counts:
     for column in ("first_correct", "leaked"):
         if column in file.rows:
             table[column] = file.flags(column, ids)
+    if "first_correct" in table:
+        first, wrong = table["first_correct"], table["n_samples"] - table["n_correct"]
+        impossible = (first > table["n_correct"]) | ((~first > wrong) & (table["n_samples"] > 0))
+        for number, row in table[impossible].iterrows():
+            raise file.error(
+                int(str(number)),
+                f"first_correct of question {row['question_id']!r} is {row['first_correct']}, but "
+                f"{row['n_correct']} of {row['n_samples']} samples are correct; fix one of them",
+            )
     return table.reset_index(drop=True), ()
 
 
-def _read_marks(file: ResponseFile, _: Grader) -> Counts:
+def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
     ids = file.question_ids("question_id")
     marks = file.flags("correct", ids, "give true or false for every response")
     notes = []
@@ -137,7 +163,8 @@ def _read_marks(file: ResponseFile, _: Grader) -> Counts:
         unanswered = {} if answers is None else {"its rule": int(answers.isna().sum())}
         counted = count_note(len(ids), num_empty, unanswered)
         notes.append(f"{file.path}: correct is as the file has it: {counted}")
-    return _count_marks(file, ids, marks), tuple(notes)
+    gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
+    return _count_marks(file, ids, marks, gold), tuple(notes)
 
 
 def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
@@ -152,12 +179,12 @@ def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
     for number in gold.index[gold != expected]:
         raise file.error(
             number,
-            f"question {ids[number]!r} has gold {gold[number]} here and {expected[number]} "
-            "before; a question has one gold answer",
+            f"question {ids[number]!r} has gold {shorten(gold[number])} here and "
+            f"{shorten(expected[number])} before; a question has one gold answer",
         )
     rows = zip(file.numbers, ids, file.rows["response"], gold, strict=True)
     marks = [grader.grade(file, *row) for row in rows]
-    counts = _count_marks(file, ids, pd.Series(marks, index=ids.index))
+    counts = _count_marks(file, ids, pd.Series(marks, index=ids.index), gold)
     return counts, (f"{file.path}: {grader.note()}",)
 
 
@@ -170,7 +197,10 @@ KINDS: dict[str, tuple[set[str], Callable[[ResponseFile, Grader], Counts]]] = {
 
 
 def _count_marks(
-    file: ResponseFile, ids: "pd.Series[str]", marks: "pd.Series[bool]"
+    file: ResponseFile,
+    ids: "pd.Series[str]",
+    marks: "pd.Series[bool]",
+    gold: "pd.Series[Any] | None",
 ) -> pd.DataFrame:
     """Counts from the marks of the rows, with the file's sample_id and leaked if it has them."""
     responses = pd.DataFrame({"question_id": ids, "correct": marks})
@@ -178,7 +208,10 @@ def _count_marks(
         responses["sample_id"] = file.counts("sample_id", ids)
     if "leaked" in file.rows:
         responses["leaked"] = file.flags("leaked", ids)
-    return _count(file, responses, list(ids.unique()))
+    counts = _count(file, responses, list(ids.unique()))
+    if gold is None:
+        return counts
+    return counts.assign(gold=gold.groupby(ids, sort=False).first().to_numpy())
 
 
 def _count(file: ResponseFile, responses: pd.DataFrame, questions: list[str]) -> pd.DataFrame:

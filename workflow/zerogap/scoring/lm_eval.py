@@ -1,10 +1,12 @@
 """Sample logs of lm-evaluation-harness (`--log_samples`): one record per document and filter."""
 
+from typing import Any
+
 import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.scoring.grader import Grader, count_note
-from zerogap.scoring.response_file import ResponseFile
+from zerogap.scoring.response_file import ResponseFile, describe
 from zerogap.strategies.filtering import DROPPED
 
 COLUMNS = {"doc_id", "target", "resps"}
@@ -16,7 +18,7 @@ INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 def read_log(
     file: ResponseFile, grader: Grader, filter_name: str | None
-) -> tuple[pd.DataFrame, "pd.Series[str]", tuple[str, ...]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """The responses of a log.
 
     With `repeats` a record contains every raw response, but filters and metrics use only one of
@@ -30,7 +32,7 @@ def read_log(
 
     Returns:
         One row per response that counts, with `question_id`, `sample_id` and `correct`, indexed as
-        the file; the `doc_hash` by question, also of those without responses; and notes.
+        the file; `gold` and `doc_hash` by question, also of those without responses; and notes.
 
     Raises:
         InputError: No such filter, duplicate documents, or values that are not valid.
@@ -42,8 +44,6 @@ def read_log(
     log.check_duplicates(
         {"document": ids}, "lm_eval appends to an existing log: keep the records of one run"
     )
-    doc_hash = pd.Series(log.rows.get("doc_hash", pd.Series(None, log.rows.index, dtype=object)))
-    doc_hash.index = pd.Index(ids)
 
     responses = {number: _responses(log, number) for number in log.numbers}
     if any(len(texts) > 1 for texts in responses.values()):
@@ -68,7 +68,24 @@ def read_log(
     if passes > 1:
         notes.append(f"an old log with {passes} passes per document, whose filters have no names")
     table = pd.DataFrame(rows, columns=["number", "question_id", "sample_id", "correct"])
-    return table.set_index("number"), doc_hash, tuple(f"{file.path}: {note}" for note in notes)
+    gold = grader.known_gold(log.rows["target"])
+    documents = pd.DataFrame({"gold": gold, "doc_hash": _texts(log, "doc_hash")}, dtype=object)
+    documents.index = pd.Index(ids)
+    return table.set_index("number"), documents, tuple(f"{file.path}: {note}" for note in notes)
+
+
+def _texts(log: ResponseFile, column: str) -> "pd.Series[Any]":
+    """A column of texts, None where one is missing.
+
+    Raises:
+        InputError: A value is something else.
+    """
+    values = list(log.rows[column]) if column in log.rows else [None] * len(log.rows)
+    for number, value in zip(log.numbers, values, strict=True):
+        if not isinstance(value, str) and describe(value) != "empty":
+            raise log.error(number, f"{column} is {describe(value)}; give a text")
+    texts = [value if isinstance(value, str) else None for value in values]
+    return pd.Series(texts, log.rows.index, dtype=object)
 
 
 def _selected(file: ResponseFile, names: list[str], filter_name: str | None) -> str:
@@ -92,7 +109,7 @@ def _filters(file: ResponseFile) -> tuple["pd.Series[str]", int]:
     all documents occur equally often, each time with the same responses, the filters are numbered.
     """
     if "filter" in file.rows:
-        return file.rows["filter"].fillna(NO_FILTER).astype(str), 1
+        return _texts(file, "filter").map(lambda name: name or NO_FILTER), 1
     ids = file.question_ids("doc_id")
     sizes = ids.groupby(ids).size()
     different = file.rows["resps"].map(repr).groupby(ids).nunique().max() > 1
@@ -122,8 +139,10 @@ def _metric(log: ResponseFile) -> str:
     """The metric that says whether a response is correct."""
     number = log.numbers[0]
     record = log.rows.loc[number].dropna()
-    listed = record.get("metrics")
-    names = [m for m in (listed if isinstance(listed, list) else METRICS) if m in record]
+    listed = record.get("metrics", list(METRICS))
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise log.error(number, f"metrics is {describe(listed)}; give a list of names")
+    names = [name for name in listed if name in record]
     preferred = [name for name in METRICS if name in names] or names
     if len(preferred) == 1 or (preferred and preferred[0] in METRICS):
         return str(preferred[0])

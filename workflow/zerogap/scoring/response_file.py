@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 from zerogap.io.parquet import DAMAGE
-from zerogap.io.text_files import json_lines, read_text
+from zerogap.io.text_files import json_lines, printable, read_text
 
 ACCEPTED = (
     "question_id with correct (one row per response), with n_correct and n_samples (one row per "
@@ -78,7 +78,10 @@ class ResponseFile:
         ids = self.rows[column].map(_question_id)
         for number in ids.index[ids == ""]:
             value = describe(self.rows[column][number])
-            raise self.error(number, f"{column} is {value}; give a text or a whole number")
+            raise self.error(
+                number,
+                f"{column} is {value}; give a text or a whole number, without control characters",
+            )
         return ids
 
     def counts(self, column: str, ids: "pd.Series[str]") -> "pd.Series[int]":
@@ -110,7 +113,7 @@ class ResponseFile:
         for number in table.index[table.duplicated()]:
             key = table.loc[number]
             first = self.place(table.index[(table == key).all(axis=1)][0])
-            shown = ", ".join(f"{name} {value!r}" for name, value in key.items())
+            shown = ", ".join(f"{name} {describe(value)}" for name, value in key.items())
             raise self.error(number, f"duplicate row: {shown} (first: {first}); {fix}")
 
     def _parsed(
@@ -124,7 +127,8 @@ class ResponseFile:
         is_invalid = np.array([value is None for value in values])[codes]
         for number in self.rows.index[is_invalid]:
             value = describe(self.rows[column][number])
-            raise self.error(number, f"{column} of question {ids[number]!r} is {value}; {fix}")
+            question = describe(ids[number])
+            raise self.error(number, f"{column} of question {question} is {value}; {fix}")
         return pd.Series(np.array(values)[codes], self.rows.index)
 
 
@@ -161,7 +165,9 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
 def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     """The error for a file without the columns of any kind."""
     names = [str(name) for name in columns]
-    shown = ", ".join(names[:MAX_SHOWN_COLUMNS]) + (", …" if len(names) > MAX_SHOWN_COLUMNS else "")
+    shown = ", ".join(shorten(name) for name in names[:MAX_SHOWN_COLUMNS]) + (
+        ", …" if len(names) > MAX_SHOWN_COLUMNS else ""
+    )
     other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
     fix = "separate the columns by commas" if other_separator else f"give {ACCEPTED}"
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
@@ -172,16 +178,19 @@ def describe(value: Any) -> str:
     is_nan = isinstance(value, float) and math.isnan(value)
     if is_nan or str(value).strip().lower() in _EMPTY:
         return "empty"
-    text = repr(value)
-    if len(text) <= MAX_SHOWN_CHARACTERS:
-        return text
-    return f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
+    return shorten(repr(value))
+
+
+def shorten(text: str) -> str:
+    """The text if it is short, else its beginning."""
+    too_long = len(text) > MAX_SHOWN_CHARACTERS
+    return f"{text[: MAX_SHOWN_CHARACTERS - 3]}…" if too_long else text
 
 
 def _question_id(value: Any) -> str:
     """An id as text; empty if it is not valid."""
     if isinstance(value, str):
-        return value.strip()
+        return value.strip() if printable(value, keep="") == value else ""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return ""
@@ -201,7 +210,7 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
         table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except DAMAGE as error:
         raise InputError(
-            f"{path}: is not a readable Parquet file ({error}); regenerate it"
+            f"{path}: is not a readable Parquet file ({first_line(error)}); regenerate it"
         ) from error
     if not table.num_columns:
         raise unknown_kind(path, names)

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
+from zerogap.io.provenance import engines
 from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.gaps import strata
 from zerogap.scoring.inputs import Loaded
+from zerogap.scoring.response_file import shorten
 
 BATCH2 = "clean_batch2"
 MODEL = "responses"  # the column `model` of the metrics table
 MAX_NAMED_QUESTIONS = 5  # in an error
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
+SAMPLING = ("temperature", "top_p", "max_new_tokens", "stop")  # equal in files to compare
 MIN_QUESTIONS = 20  # with fewer, bootstrap intervals may even have no width
 
 
@@ -51,15 +55,21 @@ def align(
         leaked: Ids of the leaked questions; None to use the files' own columns, if any has one.
 
     Raises:
-        InputError: A file lacks questions of the clean file or has others, the clean file has a
-            question without responses, a leaked question is not in the clean file, or files
-            disagree on the leaked questions. The message counts the questions and names some.
+        InputError: A file lacks questions of the clean file or has others, or has other gold
+            answers, the clean file has a question without responses, a leaked question is not in
+            the clean file, or files disagree on the leaked questions. The message counts the
+            questions and names some.
     """
     files = {"clean": clean, **strategies}
     tables = {name: file.counts.set_index("question_id") for name, file in files.items()}
     questions = tables["clean"].index
     for name, file in strategies.items():
         _check_questions(questions, tables[name].index, file, clean)
+        if len(differing := _differing(tables, name, "gold")):
+            raise InputError(
+                f"{file.path}: {_some(differing)} with another gold answer than in {clean.path}; "
+                "give files of the same task, with the same gold answers"
+            )
     empty = questions[tables["clean"]["n_samples"] == 0]
     if len(empty):
         raise InputError(
@@ -273,23 +283,61 @@ def _notes(
                 "for intervals: they can be far too narrow, and nothing is marked as significant"
             )
     clean = tables["clean"]
-    for name, table in tables.items():
-        if "doc_hash" in clean and "doc_hash" in table:
-            other = table["doc_hash"].reindex(clean.index)
-            known = other.notna() & clean["doc_hash"].notna()
-            differing = clean.index[known & (other != clean["doc_hash"])]
-            if len(differing):
-                yield (
-                    f"{files[name].path}: {_some(differing)} with a different document than in "
-                    f"{files['clean'].path} (doc_hash); are both from the same task?"
-                )
+    for name in tables:
+        if len(differing := _differing(tables, name, "doc_hash")):
+            yield (
+                f"{files[name].path}: {_some(differing)} with a different document than in "
+                f"{files['clean'].path} (doc_hash); are both from the same task?"
+            )
+    yield from _notes_on_origins(files)
+    if not clean["n_correct"].any():
+        yield (
+            f"{files['clean'].path}: THE CLEAN MODEL SOLVES NONE of the questions, so a strategy "
+            "that solves none is at distance 0; check extraction rule, gold answers and length "
+            "limit. No value is bold"
+        )
     if without_first:
         paths = ", ".join(str(file.path) for name, file in files.items() if name in without_first)
         yield f"{paths}: counts without first_correct; G-AP, which needs one response, is left out"
 
 
+def _notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
+    """Notes if files of this project were drawn by several engines or with other settings."""
+    for what, origin in (("engines", _engine), ("sampling settings", _sampling)):
+        origins: dict[str, list[str]] = {}
+        for name, file in files.items():
+            if described := origin(file.made_by):
+                origins.setdefault(described, []).append(name)
+        if len(origins) > 1:
+            shown = "; ".join(f"{', '.join(names)}: {each}" for each, names in origins.items())
+            yield (
+                f"the responses were drawn with different {what} ({shown}), which is part of the "
+                "gaps; draw all files alike"
+            )
+
+
+def _engine(made_by: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(engines(made_by)))
+
+
+def _sampling(made_by: Mapping[str, Any]) -> str:
+    source = made_by.get("source")
+    settings = made_by.get("sampling", source.get("sampling") if isinstance(source, dict) else None)
+    return ", ".join(f"{name} {settings[name]}" for name in SAMPLING if name in (settings or {}))
+
+
+def _differing(tables: Mapping[str, pd.DataFrame], name: str, column: str) -> pd.Index:
+    """The questions whose values in a column are known in a table and the clean one, and differ."""
+    clean = tables["clean"]
+    if column not in clean or column not in tables[name]:
+        return clean.index[:0]
+    other = tables[name][column].reindex(clean.index)
+    known = other.notna() & clean[column].notna()
+    return clean.index[known & (other != clean[column])]
+
+
 def _some(questions: pd.Index) -> str:
     """The number of questions and the first few of them: "3 questions (a, b, c)"."""
-    shown = ", ".join(str(question) for question in questions[:MAX_NAMED_QUESTIONS])
+    shown = ", ".join(shorten(str(question)) for question in questions[:MAX_NAMED_QUESTIONS])
     more = ", …" if len(questions) > MAX_NAMED_QUESTIONS else ""
     return f"{len(questions)} question{'s' * (len(questions) != 1)} ({shown}{more})"
