@@ -6,6 +6,7 @@ prefix by several tokens.
 """
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,7 +15,8 @@ from transformers import DynamicCache, PreTrainedModel
 
 from zerogap.engine.decoder import Capacity, IntArray
 
-CACHE_ARGUMENTS = ("past_key_values", "cache_params")  # the second one of state-space models
+# Of transformers from 5.20 on, of earlier ones, and of state-space models.
+CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
 TOKENS_PER_PASS = 4096  # of rows whose whole sequences are computed together
 
 
@@ -101,15 +103,27 @@ def logits_of(
         last: positions of which logits are needed. Some architectures return those of all.
         cache: what the tokens follow on, extended by them. None: they are whole sequences.
     """
-    unwrapped = getattr(model, "get_base_model", lambda: model)()  # from adapters
-    accepted = inspect.signature(unwrapped.forward).parameters
     options: dict[str, Any] = {"use_cache": cache is not None}
     if cache is not None:
-        name = next((name for name in CACHE_ARGUMENTS if name in accepted), None)
-        if name is None:
-            raise TypeError(f"{type(unwrapped).__name__} takes no cache")
-        options[name] = cache
-    if "logits_to_keep" in accepted:
+        options[cache_argument(model)] = cache
+    if "logits_to_keep" in _accepted(model):
         options["logits_to_keep"] = last
     logits: Tensor = model(input_ids=tokens, **options).logits
     return logits
+
+
+def cache_argument(model: PreTrainedModel) -> str:
+    """The name of the argument by which a model's forward pass takes a cache.
+
+    Raises:
+        TypeError: it takes none.
+    """
+    name = next((name for name in CACHE_ARGUMENTS if name in _accepted(model)), None)
+    if name is None:
+        raise TypeError(f"{type(model).__name__} takes no cache")
+    return name
+
+
+def _accepted(model: PreTrainedModel) -> Mapping[str, inspect.Parameter]:
+    unwrapped = getattr(model, "get_base_model", lambda: model)()  # from adapters
+    return inspect.signature(unwrapped.forward).parameters

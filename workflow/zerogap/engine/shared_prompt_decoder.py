@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 
 from zerogap.engine import kernels
 from zerogap.engine.decoder import Capacity, IntArray, to_device
+from zerogap.engine.hf_decoder import cache_argument
 from zerogap.engine.kernels.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
 from zerogap.engine.kernels.fused_layers import FusedLayers
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
@@ -64,6 +65,7 @@ class SharedPromptDecoder:
         model.eval()
         model.set_attn_implementation(ATTENTION)
         self.model = model
+        self._cache_argument = cache_argument(model)
         self._fused_layers = FusedLayers(model)
         self.device: torch.device = model.device
         self.with_logits = with_logits
@@ -181,7 +183,7 @@ class SharedPromptDecoder:
         inputs = {
             "input_ids": tokens,
             "position_ids": attention_pass.positions.expand(len(tokens), -1),
-            "past_key_values": attention_pass,
+            self._cache_argument: attention_pass,
             "use_cache": True,
             "attention_pass": attention_pass,
         }

@@ -112,7 +112,7 @@ class _FusedAttention:
         self,
         hidden_states: Tensor,
         position_embeddings: tuple[Tensor, Tensor],
-        past_key_values: Any,
+        attention_pass: Any,
         **_: Any,
     ) -> tuple[Tensor, None]:
         attention, config = self._attention, self._attention.config
@@ -125,8 +125,8 @@ class _FusedAttention:
         sizes = [num_queries, num_keys, num_keys]
         query, new_key, new_value = torch.split(heads.transpose(1, 2), sizes, dim=1)
         layer_index = attention.layer_idx
-        key, value = past_key_values.update(new_key, new_value, layer_index)
-        out = past_key_values.attend(layer_index, query, key, value, attention.scaling, None)
+        key, value = attention_pass.update(new_key, new_value, layer_index)
+        out = attention_pass.attend(layer_index, query, key, value, attention.scaling, None)
         return attention.o_proj(out.reshape(batch, length, -1)), None
 
 
