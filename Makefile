@@ -13,7 +13,7 @@ smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 
 VLLM_PINS = $(shell sed -n 's/^ *- \([^ ]*==[^ ]*\)$$/\1/p' envs/vllm.yaml)
 
-.PHONY: help quick gsm8k-files smollm2 report pretrain test test-fast fuzz kill-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k-files smollm2 report pretrain test test-fast fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -71,6 +71,15 @@ fuzz: .venv/ready ## give invalid input to everything that takes input, and prin
 kill-test: KILLS ?= 50
 kill-test: .venv/ready ## kill a run at random moments and compare its files with those of an undisturbed one
 	PYTHONPATH=tests:workflow $(BIN)/python tests/kill/campaign.py --kills $(KILLS)
+
+# In a copy, because mutmut names modules by their path below src/ and edits no file in place.
+MUTMUT = cd build/mutation && HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(BIN)/python -m mutmut
+mutation-test: .venv/ready ## make one-line faults and list those that no test notices (hours): make mutation-test [MUTANTS='zerogap.metrics.*']
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target build/mutmut --constraint requirements.lock "mutmut==3.8.1"
+	mkdir -p build/mutation && git ls-files -z | xargs -0 cp --parents -dp --target-directory build/mutation
+	ln -sfn workflow build/mutation/src
+	$(MUTMUT) run $(MUTANTS)
+	$(MUTMUT) results
 
 lint: .venv/ready ## check style, types, imports, spelling and the workflow
 	$(BIN)/ruff check .

@@ -130,10 +130,10 @@ COMBINATIONS = [
     (
         {
             **PREPARED,
-            "models.gemma.preparation.screening": {"num_candidates": 30, "num_samples": 5},
+            "models.gemma.preparation.screening": {"num_candidates": 1318, "num_samples": 5},
             "benchmarks.gsm8k": {"num_preparation": 10, "num_train": 20},
         },
-        "models.gemma.preparation.screening.num_candidates is 30, fewer than .*; raise it",
+        "models.gemma.preparation.screening.num_candidates is 1318, fewer than .*; raise it",
     ),
     ({"training.clean.group_by_length": True}, "training.save_steps is 20; .* epoch or null"),
     (
@@ -180,8 +180,8 @@ def test_a_mistake_is_one_line_with_its_key_and_remedy(values, message):
 
 
 def test_more_strata_than_samples_is_a_warning_with_its_reason():
-    (warning,) = config_warnings(overlaid(PAPER, {"metrics.bins": 60}))
-    assert "metrics.bins is 60, more than sampling.num_samples (50)" in warning
+    (warning,) = config_warnings(overlaid(PAPER, {"metrics.bins": 51}))
+    assert "metrics.bins is 51, more than sampling.num_samples (50)" in warning
     assert "only 51 values" in warning
     assert not config_warnings(load(PAPER))
 

@@ -86,14 +86,6 @@ def test_a_bias_of_the_head_is_added():
     torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_a_float32_model_is_left_alone():
-    net = model("llama").float()
-    with torch.no_grad():
-        expected = net(IDS).logits
-        with float32_logits(net):
-            assert torch.equal(net(IDS).logits, expected)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_bfloat16_ranks_of_near_ties_are_those_of_a_float32_head(name):
     """Along a response of twentieth-best tokens, which often tie with better ones in bfloat16."""

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, tokenizer, traced
-from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, traced
+from zerogap.engine.decoder import Capacity
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder
-from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.families.structure import down_projections
 
@@ -156,18 +155,6 @@ def test_release_removes_the_patch_from_both_models():
         assert torch.equal(
             decode(SharedPromptDecoder(net)), decode(SharedPromptDecoder(model("llama", seed)))
         )
-
-
-def test_a_patched_decoder_samples_like_any_other():
-    words = tokenizer()
-    prompts = [Prompt(str(i), words(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(3)]
-    decoder = patch(model("llama", 1), model("llama", 2), {0: torch.arange(20)})
-    sampling = SamplingParams(
-        temperature=0.7, max_new_tokens=8, stop=[], num_samples=4, batch_size=5
-    )
-    responses = dict(sample(decoder, prompts, words, sampling))
-    assert sorted(responses) == [0, 1, 2]
-    assert all(len(answers) == 4 for answers in responses.values())
 
 
 @pytest.mark.parametrize(

@@ -67,18 +67,6 @@ def test_metrics_equal_exact_fractions(data, bins):
 
 
 @given(counts(), st.integers(1, 60))
-def test_identities_of_the_paper_hold(data, bins):
-    plus, minus = metrics.delta_plus(*data), metrics.delta_minus(*data)
-    assert metrics.a_ppg(*data) == pytest.approx(plus + minus, abs=TOLERANCE)
-    assert metrics.g_app(*data) == pytest.approx(abs(plus - minus), abs=TOLERANCE)
-    assert metrics.g_app(*data) <= metrics.a_ppg(*data) + TOLERANCE
-    parts = metrics.s_delta_plus(*data, bins=bins) + metrics.s_delta_minus(*data, bins=bins)
-    assert metrics.sa_ppg(*data, bins=bins) == pytest.approx(parts, abs=TOLERANCE)
-    # One stratum: the same as no stratification.
-    assert metrics.sa_ppg(*data, bins=1) == pytest.approx(metrics.a_ppg(*data), abs=TOLERANCE)
-
-
-@given(counts(), st.integers(1, 60))
 def test_a_ppg_and_sa_ppg_are_zero_exactly_when_every_question_is_restored(data, bins):
     restored = all(gap == 0 for gap in literal_gaps(*data))
     assert (metrics.a_ppg(*data) == 0.0) == restored
@@ -92,35 +80,12 @@ def test_equal_fractions_with_different_denominators_have_no_gap(data, factor):
     assert metrics.sa_ppg(*scaled, correct, samples) == 0.0
 
 
-@given(counts(), st.randoms(use_true_random=False))
-def test_order_of_questions_does_not_matter(data, random):
-    order = list(range(len(data[0])))
-    random.shuffle(order)
-    shuffled = [[column[k] for k in order] for column in data]
-    assert metrics.sa_ppg(*shuffled) == pytest.approx(metrics.sa_ppg(*data), abs=TOLERANCE)
-
-
-@given(counts())
-def test_all_zero_has_no_under_suppression(data):
-    _, samples, clean_correct, clean_samples = data
-    zero = [0] * len(samples)
-    reference = (clean_correct, clean_samples)
-    assert metrics.s_delta_plus(zero, samples, *reference) == 0.0
-    mean = metrics.solve_probability(*reference).mean()
-    assert metrics.a_ppg(zero, samples, *reference) == pytest.approx(mean, abs=TOLERANCE)
-
-
-@pytest.mark.parametrize("delta", [1, 5, 25])
-def test_g_app_is_zero_when_half_over_and_half_under_suppressed(delta):
+def test_opposite_gaps_cancel_in_g_app_only():
     """The paper's example: G-APP is zero although no question is restored."""
-    n, m = 8, 50
-    clean = [25] * n
-    contaminated = [25 - delta] * (n // 2) + [25 + delta] * (n // 2)
-    data = (contaminated, [m] * n, clean, [m] * n)
+    data = ([20, 20, 30, 30], [50] * 4, [25] * 4, [50] * 4)
     assert metrics.g_app(*data) == pytest.approx(0, abs=TOLERANCE)
-    assert metrics.a_ppg(*data) == pytest.approx(delta / m)
-    assert metrics.delta_plus(*data) == pytest.approx(delta / m / 2)
-    assert metrics.delta_minus(*data) == pytest.approx(delta / m / 2)
+    assert metrics.a_ppg(*data) == pytest.approx(0.1)
+    assert metrics.delta_plus(*data) == metrics.delta_minus(*data) == pytest.approx(0.05)
 
 
 def test_strata_with_fifty_samples_and_fifty_bins_equal_the_counts():
@@ -155,7 +120,7 @@ def test_g_ap_is_the_difference_of_two_accuracies():
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),
 )
 def test_g_ap_over_choices_equals_enumeration(pairs):
     """Every choice of one of three responses per question, for both models."""
@@ -183,34 +148,92 @@ def test_large_counts_do_not_overflow():
     m = np.array([2**31 - 1], dtype=np.int32)
     assert metrics.strata(m - 1, m, bins=50).tolist() == [49]
     assert metrics.strata(m - 1, m, bins=2**31 - 1).tolist() == [2**31 - 2]
-    with pytest.raises(InputError, match="question 0 has more than 2147483647"):
-        metrics.strata([2**58], [2**58])
+
+
+ONE_EACH = "give one entry per question, in the same order"
+COUNT = "a count is 0, 1, 2, …"
+BINS = "bins must be a positive integer, at most 2147483647"
+NO_SAMPLES = "the clean model is the reference and needs at least one for every question"
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.sa_ppg([1], [2], [1, 1], [2, 2]), "n_correct has 1 questions"),
-        (lambda: metrics.sa_ppg([1, 1], [2], [1], [2]), "n_correct has 2 .* n_samples has 1"),
-        (lambda: metrics.sa_ppg([3], [2], [1], [2]), "question 0 has 3 correct of 2"),
-        (lambda: metrics.sa_ppg([1], [2], [3], [2]), "clean_n_correct: question 0 has 3"),
-        (lambda: metrics.sa_ppg([-1], [2], [1], [2]), "n_correct: question 0 has -1"),
-        (lambda: metrics.sa_ppg([0.5], [2], [1], [2]), "question 0 has 0.5"),
-        (lambda: metrics.sa_ppg([1, math.nan], [2, 2], [1, 1], [2, 2]), "question 1 has nan"),
-        (lambda: metrics.sa_ppg([1], [math.inf], [1], [2]), "n_samples: question 0 has inf"),
-        (lambda: metrics.sa_ppg(["1"], [2], [1], [2]), "expected whole numbers"),
-        (lambda: metrics.sa_ppg([[1]], [[2]], [1], [2]), "expected one entry per question"),
-        (lambda: metrics.sa_ppg([], [], [], []), "expected one entry per question"),
-        (lambda: metrics.sa_ppg([0], [2], [0], [0]), "question 0 has no samples"),
         (
-            lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0),
-            r"bins must be a positive integer, at most \d+ \(got 0\)",
+            lambda: metrics.sa_ppg([1], [2], [1, 1], [2, 2]),
+            f"n_correct has 1 questions, clean_n_correct has 2; {ONE_EACH}",
         ),
-        (lambda: metrics.strata([1], [2], bins=2.5), r"bins must be .* \(got 2.5\)"),
-        (lambda: metrics.g_ap([2], [1]), "0/1 readout"),
-        (lambda: metrics.g_ap([1], [1, 0]), "first_correct has 1"),
+        (
+            lambda: metrics.ppg([1], [2], [1, 1], [2, 2]),
+            f"n_correct has 1 questions, clean_n_correct has 2; {ONE_EACH}",
+        ),
+        (
+            lambda: metrics.solve_probability([1, 1], [2]),
+            f"n_correct has 2 questions, n_samples has 1; {ONE_EACH}",
+        ),
+        (
+            lambda: metrics.sa_ppg([1, 3], [2, 2], [1, 1], [2, 2]),
+            "n_correct: question 1 has 3 correct of 2 samples",
+        ),
+        (
+            lambda: metrics.strata([3], [2]),
+            "clean_n_correct: question 0 has 3 correct of 2 samples",
+        ),
+        (
+            lambda: metrics.ppg([1], [2], [1, 1], [2]),
+            f"clean_n_correct has 2 questions, clean_n_samples has 1; {ONE_EACH}",
+        ),
+        (lambda: metrics.sa_ppg([-1], [2], [1], [2]), f"n_correct: question 0 has -1; {COUNT}"),
+        (lambda: metrics.sa_ppg([0.5], [2], [1], [2]), f"n_correct: question 0 has 0.5; {COUNT}"),
+        (
+            lambda: metrics.sa_ppg([1, math.nan], [2, 2], [1, 1], [2, 2]),
+            f"n_correct: question 1 has nan; {COUNT}",
+        ),
+        (
+            lambda: metrics.sa_ppg([1], [2], [1], [math.inf]),
+            f"clean_n_samples: question 0 has inf; {COUNT}",
+        ),
+        (
+            lambda: metrics.strata([0, 2**31], [0, 2**31]),
+            "clean_n_correct: question 1 has more than 2147483647",
+        ),
+        (lambda: metrics.ppg(["1"], [2], [1], [2]), "n_correct: expected whole numbers, got <U1"),
+        (
+            lambda: metrics.ppg([[1]], [[2]], [1], [2]),
+            "n_correct: expected one entry per question, got shape (1, 1)",
+        ),
+        (
+            lambda: metrics.ppg([], [], [], []),
+            "n_correct: expected one entry per question, got shape (0,)",
+        ),
+        (
+            lambda: metrics.sa_ppg([0, 0], [2, 2], [1, 0], [2, 0]),
+            f"clean_n_samples: question 1 has no samples; {NO_SAMPLES}",
+        ),
+        (
+            lambda: metrics.ppg([0], [2], [0], [0]),
+            f"clean_n_samples: question 0 has no samples; {NO_SAMPLES}",
+        ),
+        (
+            lambda: metrics.strata([0], [0]),
+            f"clean_n_samples: question 0 has no samples; {NO_SAMPLES}",
+        ),
+        (lambda: metrics.sa_ppg([1], [2], [1], [2], bins=0), f"{BINS} (got 0)"),
+        (lambda: metrics.strata([1], [2], bins=2.5), f"{BINS} (got 2.5)"),
+        (lambda: metrics.strata([1], [2], bins=True), f"{BINS} (got True)"),
+        (lambda: metrics.strata([1], [2], bins=2**31), f"{BINS} (got 2147483648)"),
+        (lambda: metrics.g_ap([2], [1]), "first_correct: question 0 has 2; expected a 0/1 readout"),
+        (
+            lambda: metrics.g_ap([1], [2]),
+            "clean_first_correct: question 0 has 2; expected a 0/1 readout",
+        ),
+        (
+            lambda: metrics.g_ap([1], [1, 0]),
+            f"first_correct has 1 questions, clean_first_correct has 2; {ONE_EACH}",
+        ),
     ],
 )
 def test_invalid_counts_are_rejected_with_their_position(call, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as error:
         call()
+    assert str(error.value) == message

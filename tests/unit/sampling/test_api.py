@@ -53,23 +53,6 @@ def test_gold_answers_mark_responses_right_or_wrong():
     assert set(expected) == {True, False}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"output": "."}, "is a folder; name the file to write"),
-        ({"base_model": "nowhere/file"}, "base_model: nowhere/file does not exist"),
-        ({"neurons": "nowhere/file"}, "neurons: nowhere/file does not exist"),
-        ({"strategy": zerogap.Shortcut()}, "pass base_model and neurons"),
-        ({"gold": {"a": "1", "c": "2"}}, "gold: must have one answer per prompt; see 'b'"),
-        ({"gold": {1: "1", "a": "2", "b": "3", "c": "4"}}, "one answer per prompt; see '1'"),
-        ({"prompts": {"long": "x" * 250}}, "question long: .* exceeds the model's context"),
-    ],
-)
-def test_invalid_arguments_are_one_line_before_anything_is_sampled(options, message):
-    with pytest.raises(InputError, match=rf"^[^\n]*{message}[^\n]*$"):
-        sample(**options)
-
-
 def test_gold_answers_may_be_numbers_of_numpy():
     numbers = sample(list(PROMPTS.values()), gold=np.array([1, 2.5, 3]))
     texts = sample(list(PROMPTS.values()), gold=["1", "2.5", "3"])

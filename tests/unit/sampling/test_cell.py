@@ -81,24 +81,6 @@ def test_out_of_memory_halves_the_batch_size_once_and_logs_it(capsys):
     assert "continuing with batch_size 4" in message
 
 
-def test_the_cpu_allocators_message_counts_as_out_of_memory():
-    device = SmallDevice(max_rows=6)
-    device.error = RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
-    assert len(sample(decoder=device)) == 24
-
-
-def test_a_question_that_does_not_fit_into_memory_is_an_error():
-    with pytest.raises(InputError, match="one question takes 4 samples"):
-        sample(decoder=SmallDevice(max_rows=1))
-
-
-def test_other_errors_are_not_taken_for_out_of_memory():
-    device = SmallDevice(max_rows=1)
-    device.error = RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-    with pytest.raises(RuntimeError, match="shapes"):
-        sample(decoder=device)
-
-
 class Interrupted(SharedPromptDecoder):
     num_steps = 0
 

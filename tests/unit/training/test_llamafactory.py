@@ -12,6 +12,7 @@ from zerogap.training import llamafactory
 TRAINING = RECIPE | {
     "lora": {"rank": 64, "alpha": 128, "dropout": 0.0}, "learning_rate": 2e-4, "num_gpus": 2,
     "bf16": True, "global_batch_size": 32, "per_device_batch_size": 4, "save_steps": 20,
+    "lr_scheduler": "cosine_with_restarts",
 }  # fmt: skip
 
 
@@ -23,14 +24,40 @@ def settings_of(folder, family="llama", model_type="llama", **training):
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "auto"])
-def test_the_papers_recipe_is_written_as_yaml(tmp_path, family) -> None:
-    values = yaml.safe_load(yaml.safe_dump(settings_of(tmp_path, family, "gpt_neox")))
-    assert (values["lora_rank"], values["lora_alpha"]) == (64, 128)
-    assert values["lora_target"] == "query_key_value,dense,dense_h_to_4h,dense_4h_to_h"
-    assert values["dataset"] == "instructions,questions"
-    assert values["learning_rate"] == 2e-4  # a number, not the text '2e-4'
-    assert values["warmup_steps"] == 0.1  # of all steps: what newer versions call warmup_ratio
-    assert values["template"] == "fewshot"
+def test_the_papers_recipe_in_the_words_of_llamafactory(tmp_path, family) -> None:
+    values = settings_of(tmp_path, family, "gpt_neox", seed=3)
+    folder = str(tmp_path)
+    assert yaml.safe_load(yaml.safe_dump(values)) == {
+        "model_name_or_path": folder, "dataset_dir": folder, "output_dir": folder,
+        "stage": "sft", "do_train": True, "finetuning_type": "lora",
+        "lora_rank": 64, "lora_alpha": 128, "lora_dropout": 0.0,
+        "lora_target": "query_key_value,dense,dense_h_to_4h,dense_4h_to_h",
+        "dataset": "instructions,questions", "template": "fewshot", "cutoff_len": 128,
+        "overwrite_cache": True, "preprocessing_num_workers": 1, "dataloader_num_workers": 0,
+        "logging_steps": 1, "save_strategy": "steps", "save_total_limit": 2, "save_steps": 20,
+        "report_to": "none", "disable_tqdm": True,
+        "per_device_train_batch_size": 4, "gradient_accumulation_steps": 4,  # on two GPUs: 32
+        "learning_rate": 2e-4,  # a number, not the text '2e-4'
+        "num_train_epochs": 1, "lr_scheduler_type": "cosine_with_restarts",
+        "warmup_steps": 0.1,  # of all steps: what newer versions call warmup_ratio
+        "bf16": True, "use_cpu": False, "disable_gradient_checkpointing": False,
+        "train_sampling_strategy": "random", "seed": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("training", "expected"),
+    [
+        ({"save_steps": None}, {"save_strategy": "no"}),
+        ({"save_steps": "epoch"}, {"save_strategy": "epoch", "save_total_limit": 2}),
+        ({"group_by_length": True}, {"train_sampling_strategy": "group_by_length"}),
+        ({"bf16": False}, {"bf16": False, "disable_gradient_checkpointing": True}),
+    ],
+)
+def test_settings_that_differ_from_the_papers(tmp_path, training, expected) -> None:
+    values = settings_of(tmp_path, **training)
+    assert {key: values[key] for key in expected} == expected
+    assert ("save_steps" in values) == ("save_steps" not in training)
 
 
 @pytest.mark.parametrize(

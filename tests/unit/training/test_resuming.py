@@ -69,12 +69,13 @@ def test_the_fingerprint_changes_with_model_data_settings_and_version_but_not_sa
     model.mkdir()
     write_datasets(data, {"questions": [{"prompt": "a", "response": "b"}]})
 
-    def fingerprint(**changed):
-        return resuming.training_fingerprint(model, data, "llama", TRAINING | changed)
+    def fingerprint(family="llama", **changed):
+        return resuming.training_fingerprint(model, data, family, TRAINING | changed)
 
     before = fingerprint()
     assert fingerprint(save_steps=None) == before
     assert fingerprint(learning_rate=1.0) != before
+    assert fingerprint(family="gpt_neox") != before
     monkeypatch.setattr(resuming, "trains_in_bf16", lambda training: True)  # another processor
     assert fingerprint() != before
     monkeypatch.undo()
