@@ -27,6 +27,23 @@ LOG = [
     for i in range(4)
 ]  # fmt: skip
 SINGLE = [{**record, "resps": [["3"]]} for record in LOG]  # without repeats: lm_eval's marks count
+INSPECT = [
+    {"id": i, "epoch": j, "target": "3", "scores": {"match": {"value": "C"}},
+     "output": {"completion": "3"}}
+    for i in range(4)
+    for j in range(1, 3)
+]  # fmt: skip
+EEE = [
+    {"sample_id": f"q{i}", "evaluation_name": "match", "evaluation": {"is_correct": True},
+     "input": {"raw": "?", "reference": ["3"]}, "output": {"raw": ["3"]}}
+    for i in range(4)
+]  # fmt: skip
+LIGHTEVAL = [
+    {"doc": {"id": f"q{i}", "query": "?", "choices": ["3"], "gold_index": 0},
+     "model_response": {"text": ["3", "3"]}}
+    for i in range(4)
+]  # fmt: skip
+NESTED = [{"id": f"q{i}", "gold": "3", "responses": ["3", "3"]} for i in range(4)]
 DEEP = "[" * 100_000 + "]" * 100_000
 
 # What replaces one value of one record.
@@ -49,11 +66,21 @@ WRONG_VALUES = {
     ("single", "exact_match"): set(VALUES) - {"true"},
     ("single", "doc_hash"): set(VALUES) - TEXTS - {"null", "nan"},
     ("single", "filter"): set(VALUES) - {"null", "nan", "empty"},
+    ("inspect", "id"): set(VALUES) - {"text", "negative", "huge", "2^58"},
+    ("inspect", "epoch"): set(VALUES),
+    ("inspect", "scores"): set(VALUES),
+    ("eee", "sample_id"): set(VALUES) - {"text", "negative", "huge", "2^58"},
+    ("eee", "evaluation_name"): set(VALUES) - {"null", "nan"},
+    ("eee", "evaluation"): set(VALUES),
+    ("lighteval", "doc"): set(VALUES),
+    ("lighteval", "model_response"): set(VALUES),
+    ("nested", "responses"): set(VALUES),
     ("log", "resps"): set(VALUES),
     ("log", "target"): set(VALUES) - {"negative", "fraction", "huge", "2^58"},
     ("log", "doc_id"): set(VALUES) - {"text", "negative", "huge", "2^58"},
 }
-FILES = {"counts": GOOD, "responses": RESPONSES, "log": LOG, "single": SINGLE}
+FILES = {"counts": GOOD, "responses": RESPONSES, "log": LOG, "single": SINGLE, "inspect": INSPECT,
+         "eee": EEE, "lighteval": LIGHTEVAL, "nested": NESTED}  # fmt: skip
 OPTIONAL = ("first_correct", "metrics", "doc_hash", "filter")
 
 

@@ -333,7 +333,7 @@ def test_disagreements_of_the_rules_are_written(tmp_path, capsys):
     [
         ("--extraction", "flexible-extract", "every file already marks which responses are"),
         ("--disagreements", "d.jsonl", "every file already marks which responses are correct"),
-        ("--filter", "x", "none of the files is an lm_eval log"),
+        ("--filter", "x", "no file is a log with several filters"),
     ],
 )
 def test_options_that_apply_to_no_file_are_rejected(option, value, message, files, capsys):

@@ -49,7 +49,7 @@ def score(
     ] = None,
     filter_name: Annotated[
         str | None,
-        option("NAME", "Filter of lm_eval logs to read; default: the first.", "--filter"),
+        option("NAME", "Filter or scorer of logs to read; default: the first.", "--filter"),
     ] = None,
     extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = DEFAULT_RULE,
     bins: Annotated[int, option("N", "Number of strata.", min=1, max=MAX_BINS)] = 50,
@@ -79,18 +79,25 @@ def score(
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
 
-    Files are solve or samples Parquet files, JSON Lines, CSV, or sample logs of
-    lm-evaluation-harness, recognised by content (docs/score.md).
+    Files are Parquet, JSON Lines or CSV, or logs of Inspect, lm-evaluation-harness, lighteval and
+    Every Eval Ever, recognised by content (docs/score.md).
     """
     if not 0 < confidence_level < 1:
         raise InputError(f"--confidence-level must be between 0 and 1 (got {confidence_level:g})")
     paths = {"clean": clean, **_named_paths(strategies)}
+    if clean_batch2:
+        paths["clean_batch2"] = clean_batch2
     outputs = {
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html
     }  # fmt: skip
-    _check_outputs(outputs, [path for path in (*paths.values(), clean_batch2, leaked) if path])
-    if clean_batch2:
-        paths["clean_batch2"] = clean_batch2
+    _check_suffixes(outputs)
+    from zerogap.scoring.log_files import one_log  # imported late, as pandas below
+
+    paths = {name: one_log(path) for name, path in paths.items()}
+    used = [*paths.values(), *([leaked] if leaked else [])]
+    for path in filter(None, outputs.values()):
+        atomic.output_file(path, used)
+        used.append(path)
     settings = {
         "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
         "seed": seed, "resample": resample,
@@ -148,8 +155,8 @@ def _load(
         name: inputs.load(path, filter_name, extraction, list_disagreements=listed)
         for name, path in paths.items()
     }
-    if filter_name and all(file.kind != inputs.LM_EVAL for file in files.values()):
-        raise InputError("--filter: none of the files is an lm_eval log; omit the option")
+    if filter_name and all(file.kind not in inputs.WITH_FILTERS for file in files.values()):
+        raise InputError("--filter: no file is a log with several filters; omit the option")
     # Of each file whose responses were scored here.
     graded = [file.disagreements for file in files.values() if file.disagreements is not None]
     given = {"--extraction": extraction != DEFAULT_RULE, "--disagreements": disagreements}
@@ -190,18 +197,11 @@ def _print(
     output.print_table(table, output_format)
 
 
-def _check_outputs(outputs: dict[str, Path | None], used: list[Path]) -> None:
-    """Reject a file to write whose name does not say its format, or that is used otherwise.
-
-    Raises:
-        InputError: it is such a file.
-    """
+def _check_suffixes(outputs: dict[str, Path | None]) -> None:
+    """Reject a file to write whose name does not say its format."""
     for name, path in outputs.items():
-        if path:
-            if path.suffix not in SUFFIXES[name]:
-                raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
-            atomic.output_file(path, used)
-            used.append(path)
+        if path and path.suffix not in SUFFIXES[name]:
+            raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:

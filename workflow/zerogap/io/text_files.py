@@ -37,10 +37,21 @@ def read_text(path: Path) -> str:
         InputError: it cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return decode(path, path.read_bytes())
     except OSError as error:
         reason = error.strerror
         raise InputError(f"{path}: does not exist or is not readable ({reason})") from error
+
+
+def decode(path: Path, content: bytes) -> str:
+    """The text of a file's content in UTF-8, with line feeds at the ends of lines.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text ({error.reason}); convert it") from error
 

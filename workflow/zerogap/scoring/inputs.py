@@ -18,17 +18,19 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.text_files import read_text
-from zerogap.scoring import lm_eval
+from zerogap.scoring import formats, lm_eval
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
 
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}
 LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
+WITH_FILTERS = (LM_EVAL, *(name for name, each in formats.FORMATS.items() if each.marks))
 RUN_FILES = ("samples.parquet", "solve.parquet")
-_COLUMNS = (
+COLUMNS = (  # of Parquet files
     *(*ALIASES.values(), *ALIASES),
-    *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked"),
+    *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked", "responses"),
+    *("doc.id", "doc.query", "doc.choices", "doc.gold_index", "model_response.text"),
 )
 
 Counts = tuple[pd.DataFrame, tuple[str, ...]]  # one row per question, and notes for a reader
@@ -67,7 +69,8 @@ def load(
 
     Args:
         path: The file, of any kind in docs/score.md.
-        lm_eval_filter: Filter whose records of an lm_eval log are read; the first one if None.
+        lm_eval_filter: Filter whose records of an lm_eval log are read, or scorer of an Inspect
+            log; the first one if None.
         extraction: Rule that scores responses, see `zerogap.data.extraction`.
         list_disagreements: Whether to list the responses on which the rules do not agree.
 
@@ -79,15 +82,19 @@ def load(
     """
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
-    file = read(path, _COLUMNS)
+    file = read(path, COLUMNS)
     if set(file.rows) >= lm_eval.COLUMNS:
         counts, notes = _read_log(file, grader, lm_eval_filter)
         return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
+    made_by = _provenance(file)
+    file, log_format, notes_on_format = formats.convert(file, lm_eval_filter)
     file = file.rename(ALIASES)
     for kind, (columns, read_kind) in KINDS.items():
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
-            return Loaded(path, counts, kind, notes, grader.disagreements, _provenance(file))
+            notes = (*notes_on_format, *notes)
+            graded = grader.disagreements
+            return Loaded(path, counts, log_format or kind, notes, graded, made_by)
     if set(file.rows) >= {"question_id", "response"}:
         raise InputError(
             f"{file.path}: has responses but no gold answers to score them against; add a column "
@@ -209,9 +216,14 @@ def _count_marks(
     if "leaked" in file.rows:
         responses["leaked"] = file.flags("leaked", ids)
     counts = _count(file, responses, list(ids.unique()))
-    if gold is None:
-        return counts
-    return counts.assign(gold=gold.groupby(ids, sort=False).first().to_numpy())
+    known = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
+    return counts.assign(
+        **{
+            name: values.groupby(ids, sort=False).first().to_numpy()
+            for name, values in known.items()
+            if values is not None
+        }
+    )
 
 
 def _count(file: ResponseFile, responses: pd.DataFrame, questions: list[str]) -> pd.DataFrame:

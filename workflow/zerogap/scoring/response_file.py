@@ -19,12 +19,33 @@ import pyarrow.parquet as pq
 
 from zerogap.errors import InputError, first_line
 from zerogap.io.parquet import DAMAGE
-from zerogap.io.text_files import json_lines, printable, read_text
+from zerogap.io.text_files import decode, json_lines, parse_json, printable
+from zerogap.scoring.log_files import content, members, one_log
 
 ACCEPTED = (
     "question_id with correct (one row per response), with n_correct and n_samples (one row per "
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
+INSPECT = ("id", "epoch", "input", "target", "scores", "output")  # of a sample
+# Files of other kinds → their keys, and what to give instead.
+OTHER_KINDS: dict[str, tuple[set[str], str]] = {
+    "the results of lm_eval": ({"results", "configs"}, "give samples_*.jsonl (--log_samples)"),
+    "the results of lighteval": (
+        {"results", "config_general"},
+        "give details_*.parquet (--save-details)",
+    ),
+    "an aggregate of Every Eval Ever": (
+        {"evaluation_results", "eval_library"},
+        "give its instances, *_samples.jsonl",
+    ),
+    "an Inspect log without samples": ({"eval", "status"}, "give the whole log"),
+    "an output of OpenAI's batch API": (
+        {"custom_id", "response"},
+        "write question_id, response and gold",
+    ),
+    "a log of OpenAI Evals": ({"run_id", "event_id"}, "write question_id and correct"),
+    "a file of EvalPlus": ({"task_id", "solution"}, "write question_id and correct"),
+}
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 _EMPTY = ("", "none", "null", "nan")
@@ -136,27 +157,35 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
     """Read a file of responses or counts.
 
     Args:
-        path: The file.
-        known_columns: Columns to read from a Parquet file, if it has them.
+        path: The file, or a folder with one.
+        known_columns: Columns to read from a Parquet file, if it has them; "column.field" for a
+            field of a struct.
 
     Raises:
         InputError: The file is missing, empty or malformed.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; give a file of responses or counts")
-    if not path.exists():
-        raise InputError(f"{path}: does not exist; give a file of responses or counts")
-    if not path.is_file():
-        raise InputError(f"{path}: is a pipe or a device; save its content in a file first")
+    path = one_log(path)
     with path.open("rb") as file:
-        is_parquet = file.read(4) == b"PAR1"
-    if is_parquet:
+        start = file.read(4)
+    if start == b"PAR1":
         rows, unit = _read_parquet(path, set(known_columns)), "row"
+    elif start[:2] == b"PK":
+        samples = members(path, path.read_bytes(), "samples/")
+        parsed = [_json_object(parse_json(decode(path, data))) for _, data in samples]
+        rows, unit = _inspect_samples(parsed), "sample"
     else:
-        text, unit = read_text(path), "line"
+        text, unit = decode(path, content(path)), "line"
         if text.lstrip().startswith("["):
             raise InputError(f"{path}: is a JSON array; write one object per line (JSON Lines)")
-        rows = _read_json_lines(path, text) if text.lstrip()[:1] == "{" else _read_csv(path, text)
+        if text.lstrip()[:1] != "{":
+            rows = _read_csv(path, text)
+        elif document := _document(text):
+            if {"eval", "samples"} <= set(document):
+                rows, unit = _inspect_samples(document["samples"]), "sample"
+            else:
+                rows = pd.DataFrame([document], index=[1], dtype=object)
+        else:
+            rows = _read_json_lines(path, text)
     if rows.empty:
         raise InputError(f"{path}: has no rows; give {ACCEPTED}")
     return ResponseFile(path, rows, unit)
@@ -168,6 +197,9 @@ def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     shown = ", ".join(shorten(name) for name in names[:MAX_SHOWN_COLUMNS]) + (
         ", …" if len(names) > MAX_SHOWN_COLUMNS else ""
     )
+    for kind, (keys, fix) in OTHER_KINDS.items():
+        if keys <= set(names):
+            raise InputError(f"{path}: is {kind}; {fix}")
     other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
     fix = "separate the columns by commas" if other_separator else f"give {ACCEPTED}"
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
@@ -204,10 +236,11 @@ def _count(text: str) -> int | None:
 
 def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
     try:
-        names = pq.read_schema(path).names
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        names = file.schema_arrow.names
         # Without the long columns that are not needed, such as token_ids.
-        columns = [name for name in names if name in known_columns]
-        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+        columns = [name for name in known_columns if name.partition(".")[0] in names]
+        table = file.read(columns=columns)
     except DAMAGE as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({first_line(error)}); regenerate it"
@@ -215,6 +248,27 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
     if not table.num_columns:
         raise unknown_kind(path, names)
     return pd.DataFrame(table.to_pydict(), index=range(1, table.num_rows + 1), dtype=object)
+
+
+def _document(text: str) -> dict[str, Any]:
+    """A JSON object over several lines, or on the only line; empty if the text is none."""
+    first, _, rest = text.lstrip().partition("\n")
+    if first.strip() != "{" and rest.strip():
+        return {}
+    try:
+        return dict(parse_json(text))
+    except InputError:
+        return {}
+
+
+def _inspect_samples(samples: Any) -> pd.DataFrame:
+    """The parts of Inspect's samples that are needed, which is not their transcript."""
+    rows = [
+        {name: sample.get(name) for name in INSPECT}
+        for sample in (samples if isinstance(samples, list) else [])
+        if isinstance(sample, dict)
+    ]
+    return pd.DataFrame(rows, index=range(1, len(rows) + 1), dtype=object)
 
 
 def _read_json_lines(path: Path, text: str) -> pd.DataFrame:

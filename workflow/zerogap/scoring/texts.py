@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.io import parquet
-from zerogap.scoring import lm_eval
-from zerogap.scoring.inputs import ALIASES
+from zerogap.scoring import formats, lm_eval
+from zerogap.scoring.inputs import ALIASES, COLUMNS
 from zerogap.scoring.response_file import ResponseFile, read
 from zerogap.strategies.filtering import DROPPED
 
 NUM_SHOWN = 3  # responses per question
-_COLUMNS = ("question_id", "question", "response", *ALIASES)
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,11 @@ def read_texts(path: str | Path) -> Texts:
     Raises:
         InputError: As `zerogap.scoring.response_file.read`.
     """
-    file = read(Path(path), _COLUMNS)
+    file = read(Path(path), ("question", *COLUMNS))
     if set(file.rows) >= lm_eval.COLUMNS:
         return _log_texts(file)
     texts = Texts()
+    file, _, _ = formats.convert(file, None)
     for row in file.rename(ALIASES).rows.to_dict("records"):
         texts.add(row["question_id"], row.get("question"), [row.get("response")])
     return texts if texts.questions else replace(texts, questions=_run_questions(Path(path)))
