@@ -20,7 +20,7 @@ LOGS = (
 MAX_NAMED_FILES = 5  # in an error
 ZSTD = 93  # a compression of zip files that Python 3.11 to 3.13 cannot read
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a member: lengths of its name and of an extra field
-# The first bytes of files that are no logs → what they are.
+# First bytes of other files → what they are.
 OTHER_FILES = {
     b"version https://git-lfs": "a pointer of Git LFS; get the file with git lfs pull",
     b"<!DOCTYPE": "a web page; download the file itself",
