@@ -13,9 +13,8 @@ import yaml
 
 from zerogap.config.config import Config
 from zerogap.config.files import ROOT
-from zerogap.config.section import MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED
 
-UNSHOWN_BOUNDS = (MAX_BINS, MAX_COUNT, MAX_RESAMPLES, MAX_SEED)  # far above every sensible value
+MAX_SHOWN = 1  # larger maxima are far above every sensible value
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 HEAD = """# Configuration reference
@@ -32,8 +31,8 @@ benchmark files that it names; the comments there say which section of the paper
   override it. Each benchmark with questions of its own gets a clean model per base model.
 - The values of `training` hold for every training; `training.clean` and `training.contaminated`
   override them for the clean and the contaminated models.
-- A mistake is reported before anything runs, with its key and what is allowed there. Parameters
-  of strategies are checked by the [preflight checks](reproduce.md#preflight), but not in a dry run.
+- A mistake is reported before anything runs, also in a dry run, with its key and what is allowed
+  there.
 
 ## Run
 
@@ -93,7 +92,7 @@ def _type(field: Schema) -> str:
     bounds = [
         f"{sign} {field[bound]:g}"
         for bound, sign in BOUNDS.items()
-        if bound in field and field[bound] not in UNSHOWN_BOUNDS
+        if bound in field and ("max" not in bound.lower() or field[bound] <= MAX_SHOWN)
     ]
     name = "mapping" if field["type"] == "object" else field["type"]
     return f"{name} {', '.join(bounds)}".rstrip()

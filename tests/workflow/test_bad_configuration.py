@@ -12,6 +12,8 @@ from helpers.dry_runs import snakemake
         ("models: { llama2: null }", "config.yaml: primary_setting.model"),
         ("strategies: { railcap: { class: railcup } }", "overlay.yaml: strategies.railcap.class"),
         ("seed: 1\nseed: 2", "line 2: duplicate key seed"),
+        ("strategies: { railcap: { class: 'os:abort' } }", "is not a class with a method prepare"),
+        ("strategies: { railcap: { parameters: { ngram: 4 } } }", "keyword argument 'ngram'"),
     ],
 )
 def test_snakemake_stops_before_anything_runs(tmp_path, overlay, message):

@@ -115,6 +115,11 @@ def batch_size(wildcards, threads):
     return CONFIG.sampling.batch_size
 
 
+def fixed(value):
+    """A value as a parameter. In a text, Snakemake would take braces for wildcards."""
+    return lambda wildcards: value
+
+
 def metadata(wildcards):
     """What is recorded about an artefact, in addition to versions and commit."""
     return {"run": CONFIG.run, **wildcards}
@@ -137,23 +142,26 @@ QUESTIONS, EXEMPLARS = (
 )
 
 
-def check_before_start():
-    """Stop before any job starts if something would fail hours later; record the engine."""
-    checks = []
+def preflight(only_values=False):
+    """Results of checks; the first that fails ends Snakemake."""
     if importlib.util.find_spec("llamafactory") is None:
         print(
             "preflight: the jobs' packages are not in this environment, so nothing is checked; with "
             "--sdm conda, `snakemake check_preflight` runs all checks in theirs",
             file=sys.stderr,
         )
-    else:
-        # Imported here, because a dry run does not need it.
-        from zerogap.pipeline.preflight import run_checks
+        return []
+    from zerogap.pipeline.preflight import run_checks  # needs those packages
 
-        try:
-            checks = run_checks(CONFIG)
-        except InputError as error:
-            sys.exit(f"error: {error}")
+    try:
+        return run_checks(CONFIG, only_values=only_values)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+
+
+def check_before_start():
+    """Stop before any job starts if something would fail hours later; record the engine."""
+    checks = preflight()
     folder = Path(targets.results(CONFIG))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")

@@ -19,10 +19,12 @@ rule write_report:
     conda:
         "../../envs/zerogap.yaml"
     params:
-        snakemake=snakemake_command(
-            workflow.main_snakefile,
-            workflow.overwrite_configfiles,
-            workflow.config_settings.config_args or [],
+        snakemake=fixed(
+            snakemake_command(
+                workflow.main_snakefile,
+                workflow.overwrite_configfiles,
+                workflow.config_settings.config_args or [],
+            )
         ),
     message:
         "The HTML report"

@@ -7,6 +7,10 @@ onstart:
     check_before_start()
 
 
+if workflow.is_main_process and workflow.output_settings.dryrun:
+    preflight(only_values=True)
+
+
 rule check_preflight:
     """Target: the checks that precede every run."""
     log:
@@ -15,8 +19,8 @@ rule check_preflight:
     conda:
         "../../envs/zerogap.yaml"
     params:
-        configfiles=workflow.configfiles,
-        command_line=COMMAND_LINE,
+        configfiles=fixed(workflow.configfiles),
+        command_line=fixed(COMMAND_LINE),
     message:
         "Checks for what would fail hours into the run"
     script:

@@ -50,8 +50,8 @@ rule make_table:
         prefix=subpath(output.html, strip_suffix=".html"),
         source=lambda wildcards: TABLES[wildcards.table].source.locate(CONFIG),
         caption=lambda wildcards: TABLES[wildcards.table].rst("Table"),
-        scale_note=CONFIG.scale_note,
-        scale=SCALE,
+        scale_note=fixed(CONFIG.scale_note),
+        scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
     message:
         "Table {wildcards.table}"
@@ -118,9 +118,9 @@ rule check_claims:
     params:
         code=parameters.code("check_claims"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        source=sources.RESULTS.locate(CONFIG),
-        scale_note=CONFIG.scale_note,
-        scale=SCALE,
+        source=fixed(sources.RESULTS.locate(CONFIG)),
+        scale_note=fixed(CONFIG.scale_note),
+        scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
     message:
         "Check of the paper's claims"
@@ -157,10 +157,10 @@ rule write_provenance:
     params:
         code=parameters.code("write_provenance"),
         prefix=subpath(output.html, strip_suffix=".html"),
-        config=CONFIG.model_dump(mode="json", by_alias=True),
-        scale=SCALE,
+        config=fixed(CONFIG.model_dump(mode="json", by_alias=True)),
+        scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
-        benchmarks=[entry.label for entry in CONFIG.benchmarks.values()],
+        benchmarks=fixed([entry.label for entry in CONFIG.benchmarks.values()]),
     message:
         "Provenance of the run"
     script:
@@ -189,9 +189,9 @@ rule write_index:
         "../../envs/zerogap.yaml"
     params:
         code=parameters.code("write_index"),
-        source=TABLES["main"].source.locate(CONFIG),
-        scale_note=CONFIG.scale_note,
-        scale=SCALE,
+        source=fixed(TABLES["main"].source.locate(CONFIG)),
+        scale_note=fixed(CONFIG.scale_note),
+        scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
     message:
         "First page of the run"

@@ -22,7 +22,7 @@ _MODULES = {
     "Identity": "zerogap.strategies.identity",
     "LNEBlocking": "zerogap.strategies.lne_blocking",
     "RailCap": "zerogap.strategies.railcap",
-    "RailCapLogitsProcessor": "zerogap.strategies.railcap",
+    "RailCapLogitsProcessor": "zerogap.strategies.logits_processor",
     "Shortcut": "zerogap.strategies.shortcut",
     "TED": "zerogap.strategies.ted",
 }

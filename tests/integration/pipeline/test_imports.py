@@ -9,6 +9,10 @@ from helpers.paths import ROOT
 HEAVY = {"torch", "transformers", "matplotlib", "lm_eval"}
 PLAN = "from zerogap.cli import main; main(['plan'])"
 CATALOGUE = "import zerogap.pipeline.report.tables, zerogap.pipeline.report.figures"
+PREFLIGHT = (
+    "from zerogap import config, pipeline; from zerogap.pipeline import preflight; "
+    "preflight.run_checks(config.load(['config.yaml', 'profiles/quick/quick.yaml']))"
+)
 DECODE = "import script_helpers, zerogap.sampling.jobs, zerogap.engine.loading"
 
 
@@ -30,6 +34,10 @@ def test_planning_loads_no_deep_learning_library():
     modules = loaded_modules(PLAN)
     assert "zerogap.pipeline.plan" in modules
     assert not modules & HEAVY
+
+
+def test_the_checks_before_a_run_load_neither_torch_nor_transformers():
+    assert not loaded_modules(PREFLIGHT) & HEAVY
 
 
 def test_reading_the_catalogue_of_the_report_loads_neither_a_model_nor_matplotlib():

@@ -167,8 +167,10 @@ def test_an_unknown_rule_is_an_error():
         extraction_rule("strict-match")
     with pytest.raises(InputError, match="cannot import"):
         extraction_rule("math:no_such_thing")
-    with pytest.raises(InputError, match=r"must return a text or None \(got 1\)"):
-        extraction_rule("builtins:len").grade("x", "1")
+    with pytest.raises(InputError, match=r"must return a text or None \(got \['x'\]\)"):
+        extraction_rule("textwrap:wrap").grade("x", "1")
+    with pytest.raises(InputError, match="sys:exit is not a function"):
+        extraction_rule("sys:exit")
 
 
 def test_rules_that_do_not_accept_the_gold_answers_are_left_out():

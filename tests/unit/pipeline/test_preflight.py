@@ -231,8 +231,35 @@ def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):
     )
     (strategy,) = found(config, "strategy mine")
     assert strategy.endswith("RailCap does not filter responses; remove filter_of")
-    (answer,) = found(config, "benchmarks.gsm8k.prompt.target")
+    (answer,) = found(config, "benchmarks.gsm8k")
     assert "does not find the answer 7 in ' It is so. So 7.'" in answer
+
+
+def test_local_files_must_have_enough_questions_with_answers_that_are_found(quick, tmp_path):
+    def files(name, extraction="numeric"):
+        entries = [{"question": f"{k}?", "answer": f"So.\n#### {name}{k}"} for k in range(30)]
+        paths = {split: f"{tmp_path}/{name}{split}.jsonl" for split in ("train", "test")}
+        for path in paths.values():
+            Path(path).write_text("\n".join(map(json.dumps, entries)))
+        return quick(
+            benchmarks__gsm8k={
+                "questions": {"source": "files", "files": paths},
+                "extraction": extraction,
+                **{"num_test": 30, "num_leaked": 15, "num_train": 30},
+            }
+        )
+
+    assert found(files(""), "benchmarks.gsm8k")[0].startswith("ok")
+    config = files("-", "flexible-extract")
+    assert found(config, "benchmarks.gsm8k")[0].startswith("ok")
+    (text,) = found(files("x", "json:dumps"), "benchmarks.gsm8k")
+    assert "the rule 'json:dumps' does not find the answer x0 in ' So. The answer is x0.'" in text
+    config = files("")
+    Path(config.benchmarks["gsm8k"].questions.files.test).write_text(
+        json.dumps({"question": "?", "answer": "So.\n#### 1"})
+    )
+    (text,) = found(config, "benchmarks.gsm8k")
+    assert text.endswith("test.jsonl has 1 questions, but 30 are needed")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from zerogap.engine.drawing import draw, uniforms
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.strategies.base import Context
-from zerogap.strategies.railcap import RailCap, RailCapLogitsProcessor
+from zerogap.strategies.logits_processor import RailCapLogitsProcessor
+from zerogap.strategies.railcap import RailCap
 
 VOCABULARY = 5
 

@@ -1,5 +1,6 @@
 import pytest
 import torch
+import transformers
 
 from helpers.neuron_tables import write_neurons
 from helpers.tiny_models import model, traced
@@ -69,14 +70,14 @@ def test_the_storage_of_the_contaminated_model_is_free_while_the_base_model_load
             max_rows=4, samples_per_prompt=2, max_new_tokens=8, max_prompts=2, max_prompt_len=2
         )
     )
-    from_pretrained = shortcut.AutoModelForCausalLM.from_pretrained
+    from_pretrained = transformers.AutoModelForCausalLM.from_pretrained
     capacities = []
 
     def load(*arguments, **options):
         capacities.append(contaminated._capacity)
         return from_pretrained(*arguments, **options)
 
-    monkeypatch.setattr(shortcut.AutoModelForCausalLM, "from_pretrained", load)
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", load)
     shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
     assert capacities == [None]
 

@@ -10,22 +10,30 @@ from zerogap.config.errors import mistake
 from zerogap.config.section import (
     AtLeastTwo,
     Count,
+    Few,
+    JsonValues,
     Label,
+    Line,
     Name,
     PositiveInt,
     ReadableFile,
     Section,
+    Url,
+    Word,
 )
 from zerogap.data.extraction import extraction_rule
 
+Filled = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+# A name on the hub, OWNER/NAME.
+Repository = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]{0,95}(/[\w.-]{1,96})?$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class HubData(Section):
     """A data set on the Hugging Face hub."""
 
-    repository: str = Field(description="Data set on the hub.")
-    revision: str = Field(description="Branch, tag or commit.")
+    repository: Repository = Field(description="Data set on the hub.")
+    revision: Word = Field(description="Branch, tag or commit.")
 
 
 class HubQuestions(HubData):
@@ -74,10 +82,11 @@ class Questions(Section):
 class Exemplar(Section):
     """A solved question."""
 
-    question: str = Field(description="The question, without the template's text.")
-    target: str = Field(description="The response, without its leading space.")
+    question: Filled = Field(description="The question, without the template's text.")
+    target: Filled = Field(description="The response, without its leading space.")
 
 
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 ExemplarFile = Annotated[str, StringConstraints(pattern=r"\.jsonl$")]
 Exemplars = Annotated[tuple[Exemplar, ...], Field(strict=False)]  # a list in YAML
 
@@ -87,8 +96,8 @@ class Prompt(Section):
 
     template: str = Field(description="Text of a question, with `{question}`.")
     target: str = Field(description="The trained response, with `{rationale}` and `{answer}`.")
-    separator: str = Field(description="Text between two exemplars.")
-    num_shots: PositiveInt = Field(description="Exemplars in front of every question.")
+    separator: Filled = Field(description="Text between two exemplars.")
+    num_shots: Few = Field(description="Exemplars in front of every question.")
     exemplars: Literal["lm_eval", "toy"] | ExemplarFile | Exemplars = Field(
         description=(
             "lm_eval's eight of `gsm8k_cot`, those of the toy problems, a list of mappings "
@@ -101,11 +110,11 @@ class Prompt(Section):
         for key, placeholders in (("template", ["question"]), ("target", ["rationale", "answer"])):
             text = getattr(self, key)
             try:
-                fields = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
-                text.format(**dict.fromkeys(placeholders, ""))
-            except (KeyError, IndexError, ValueError):
+                fields = {field[1:] for field in Formatter().parse(text) if field[1] is not None}
+            except ValueError:
                 fields = set()
-            if placeholders[-1] not in fields:
+            plain = {(name, "", None) for name in placeholders}  # without a format
+            if not {(placeholders[-1], "", None)} <= fields <= plain:
                 names = " and ".join(f"{{{name}}}" for name in placeholders)
                 raise mistake(
                     key,
@@ -118,19 +127,19 @@ class Prompt(Section):
 class ChatEndpoint(Section):
     """An OpenAI-compatible chat endpoint."""
 
-    base_url: str = Field(description="OpenAI-compatible endpoint.")
-    model: str = Field(description="Model name at the endpoint.")
-    api_key_env: str = Field(description="Environment variable that holds the API key.")
-    concurrency: PositiveInt = Field(description="Concurrent requests.")
-    max_attempts: PositiveInt = Field(description="Attempts per question.")
-    request: Mapping[str, Any] = Field(
+    base_url: Url = Field(description="OpenAI-compatible endpoint.")
+    model: Line = Field(description="Model name at the endpoint.")
+    api_key_env: VariableName = Field(description="Environment variable that holds the API key.")
+    concurrency: Few = Field(description="Concurrent requests.")
+    max_attempts: Few = Field(description="Attempts per question.")
+    request: JsonValues = Field(
         default_factory=dict,
         description=(
             "Further fields of every request in the endpoint's words, such as temperature, "
             "thinking and max_tokens; null leaves one out."
         ),
     )
-    served_model: str | None = Field(
+    served_model: Line | None = Field(
         default=None,
         description=(
             "Pattern of the model that replies must name, `*` for any; null: `model`. A reply of "
@@ -141,8 +150,8 @@ class ChatEndpoint(Section):
     @field_validator("request")
     @classmethod
     def _check_request(cls, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        if taken := {"model", "messages"} & set(request):
-            raise mistake(min(taken), "cannot be set here; the other keys of chat decide it")
+        if taken := {"model", "messages", "n", "stream", "tools"} & set(request):
+            raise mistake(min(taken), "cannot be set here; one text replies to the question")
         return {key: value for key, value in request.items() if value is not None}
 
 
@@ -188,7 +197,7 @@ class Benchmark(Section):
         default=0, description="Training questions for preparing a model."
     )
     prompt: Prompt = Field(description="The few-shot prompt, in training as in evaluation.")
-    extraction: str = Field(
+    extraction: Word = Field(
         description=(
             "Rule that finds an answer: `numeric`, `gsm8k/strict-match`, "
             "`gsm8k_cot/strict-match`, `flexible-extract`, `math-verify`, "
@@ -196,12 +205,19 @@ class Benchmark(Section):
             "them for reasoning models."
         )
     )
-    stop: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = Field(
-        strict=False, description="Strings that end a response, next to the end token."
+    stop: tuple[Annotated[str, StringConstraints(min_length=1, max_length=100)], ...] = Field(
+        strict=False,
+        max_length=50,
+        description="Strings that end a response, next to the end token.",
     )
     paraphrases: Paraphrases | None = Field(
         default=None, description="Needed to leak by paraphrase."
     )
+
+    @property
+    def num_questions(self) -> dict[str, int]:
+        """The questions of each split that are used, by the name of the split."""
+        return {"test": self.num_test, "train": self.num_train + self.num_preparation}
 
     @field_validator("extraction")
     @classmethod
@@ -233,8 +249,7 @@ class Benchmark(Section):
         sizes = getattr(self.questions, source)
         if not isinstance(sizes, GeneratedQuestions | GsmSymbolicQuestions):
             return self
-        needed = {"test": self.num_test, "train": self.num_train + self.num_preparation}
-        for split, number in needed.items():
+        for split, number in self.num_questions.items():
             available = getattr(sizes, f"num_{split}")
             if available < number:
                 names = "num_train + num_preparation" if split == "train" else "num_test"

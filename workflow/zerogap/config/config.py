@@ -1,5 +1,6 @@
 """The whole configuration of a run, and what its sections must agree on."""
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Self, cast
 
@@ -19,16 +20,24 @@ from zerogap.config.models import (
     Training,
     TrainingKinds,
 )
-from zerogap.config.section import MAX_BINS, MAX_RESAMPLES, MAX_SEED, Name, PositiveInt, Section
-from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
+from zerogap.config.section import (
+    MAX_BINS,
+    MAX_RESAMPLES,
+    MAX_SEED,
+    Name,
+    PositiveInt,
+    Section,
+    Text,
+)
+from zerogap.strategies.registry import BUILT_IN, NOISE_FLOOR, NOT_STRATEGIES
 
 CLEAN_PREFIX = "clean_"
 # Names that have another meaning in results/<run> (docs/workflow.md), or in the tables.
 RESERVED_NAMES = {
     "models": ("data", "logs", "rehearsal", "timings"),
     "benchmarks": ("base", "clean"),
-    "strategies": (ALL_ZERO, "clean", "clean_batch2"),
-    "ablation": (ALL_ZERO, "clean", "clean_batch2"),
+    "strategies": tuple(NOT_STRATEGIES),
+    "ablation": tuple(NOT_STRATEGIES),
 }
 
 
@@ -44,7 +53,9 @@ class Metrics(Section):
 
     bins: int = Field(ge=1, le=MAX_BINS, description="Strata of the solve probability (B).")
     n_resamples: int = Field(ge=100, le=MAX_RESAMPLES, description="Bootstrap resamples.")
-    confidence_level: float = Field(gt=0, lt=1, description="Level of the confidence intervals.")
+    confidence_level: float = Field(
+        ge=0.5, le=0.9999, description="Level of the confidence intervals."
+    )
 
 
 class Config(Section):
@@ -55,7 +66,7 @@ class Config(Section):
     """
 
     run: Name = Field(description="Name of the run: results/<run> and reports/<run>.")
-    scale_note: str = Field(
+    scale_note: Text = Field(
         default="",
         description=(
             "A sentence on models that are not the paper's; an overlay that sets a base clears it."
@@ -198,16 +209,26 @@ def _check_names(config: Config) -> None:
 
 
 def _check_labels(config: Config) -> None:
-    for sections in (("models",), ("benchmarks",), ("strategies", "ablation")):
-        owners: dict[str, str] = {}
+    """Labels that look alike, also those that the tables have of their own."""
+    clean = [f"{config.benchmarks[owner].label}, clean" for owner in config.question_owners]
+    for sections, taken in (
+        (("models",), []),
+        (("benchmarks",), clean),
+        (("strategies", "ablation"), [*NOT_STRATEGIES.values(), NOISE_FLOOR]),
+    ):
+        owners = {_looks_of(label): "a row of the tables" for label in taken}
         for section in sections:
             for name, entry in getattr(config, section).items():
                 key = f"{section}.{name}"
-                if (owner := owners.setdefault(entry.label, key)) != key:
+                if (owner := owners.setdefault(_looks_of(entry.label), key)) != key:
                     raise mistake(
                         key,
                         f"has the label of {owner} ('{entry.label}'); give it a label of its own",
                     )
+
+
+def _looks_of(label: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
 def _check_references(config: Config) -> None:

@@ -84,7 +84,7 @@ def _problem(errors: Sequence[ErrorDetails], key: str) -> str:
     if first["type"] == "too_short":
         return "must have at least one entry"
     if first["loc"][-1] == "[key]":
-        return ": the name may only have letters, digits and underscores"
+        return ": the name may only have letters, digits and underscores, 64 at most"
     requirements = list(dict.fromkeys(map(_requirement, errors)))
     value = repr(first["input"])
     value = value if len(value) <= MAX_VALUE_LENGTH else f"{value[:MAX_VALUE_LENGTH]}…"

@@ -1,8 +1,9 @@
 """YAML files of the configuration: where they are, what they say, which of them a profile has."""
 
+import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from zerogap.errors import InputError
 ROOT = Path(__file__).parents[3]
 
 Values = dict[str, Any]
+MAX_BYTES, MAX_DEPTH, MAX_VALUES, MAX_DIGITS = 1_000_000, 30, 20_000, 40  # of a YAML file
+# Also halves of surrogate pairs, which no file can hold.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+KINDS = ("str", "int", "float", "bool", "null", "map", "seq")  # what JSON has too
 
 
 def project_file(path: str) -> Path | None:
@@ -61,34 +66,75 @@ def read_mapping(path: Path) -> Values:
     """Read a YAML file that is a mapping.
 
     Raises:
-        InputError: it cannot be read, is not a mapping, or has a duplicate key, of which YAML
-            itself would silently keep the last.
+        InputError: it cannot be read, is not a mapping, has a duplicate key, of which YAML itself
+            would silently keep the last, a value that JSON does not have, or exceeds the limits.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        values, tree = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InputError(f"{path}: has more than {MAX_BYTES:,} bytes; name another file")
+        loader = _Loader(content.decode())
+        tree = loader.get_single_node()
+        if not isinstance(tree, yaml.MappingNode):
+            raise InputError(f"{path}: must be a mapping of keys to values")
+        for node, problem in _problems(tree, (), itertools.count()):
+            raise InputError(f"{path}, line {node.start_mark.line + 1}: {problem}")
+        return dict(loader.construct_document(tree))
     except OSError as error:
         raise InputError(f"{path}: does not exist or is not readable") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not valid YAML ({' '.join(str(error).split())})") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: must be a mapping of keys to values")
-    for key, node in _duplicate_keys(tree, ""):
-        raise InputError(
-            f"{path}, line {node.start_mark.line + 1}: duplicate key {key}; rename or remove one "
-            "of the two"
-        )
-    return values
 
 
-def _duplicate_keys(node: yaml.Node | None, parent: str) -> Iterator[tuple[str, yaml.Node]]:
-    if isinstance(node, yaml.MappingNode):
+class _Loader(yaml.SafeLoader):
+    """Stops at nesting that Python's stack may not hold."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise yaml.YAMLError(f"more than {MAX_DEPTH} values inside each other")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def _problems(
+    node: yaml.Node, path: tuple[str, ...], number: Iterator[int]
+) -> Iterator[tuple[yaml.Node, str]]:
+    """Where a document is not a configuration, and why.
+
+    Args:
+        node: a value of the document.
+        path: the keys that lead to it.
+        number: counts the values, those of an alias wherever it appears.
+    """
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    if next(number) > MAX_VALUES or len(path) > MAX_DEPTH:
+        yield node, "too many values, or an alias within itself; write the values out"
+        return
+    if kind not in KINDS:
+        yield node, f"{'.'.join(path)}: is read as a {kind}; put it in quotes to make it a text"
+    elif isinstance(node, yaml.ScalarNode):
+        if kind in ("int", "float") and len(node.value) > MAX_DIGITS:
+            yield node, f"{'.'.join(path)}: is a number with more than {MAX_DIGITS} digits"
+        elif control := _CONTROL.search(node.value):
+            yield node, f"{'.'.join(path)}: has the control character {control[0]!a}; remove it"
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _problems(value, (*path, str(index)), number)
+    else:
         seen = set()
         for key, value in node.value:
-            if key.value in seen:
-                yield f"{parent}{key.value}", key
-            seen.add(key.value)
-            yield from _duplicate_keys(value, f"{parent}{key.value}.")
+            name = (*path, str(key.value))
+            if not isinstance(key, yaml.ScalarNode):
+                yield key, f"{'.'.join(path)}: a key must be a name"
+            elif key.value in seen:
+                yield key, f"duplicate key {'.'.join(name)}; rename or remove one of the two"
+            seen.add(str(key.value))
+            yield from _problems(value, name, number)
 
 
 def read_overlays(profile: str) -> list[str]:
@@ -118,7 +164,7 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
         InputError: It does not; the message has the option that fixes it.
     """
     used = [Path(file).resolve() for file in files]
-    for option, value in pairwise([*arguments, ""]):
+    for option, value in itertools.pairwise([*arguments, ""]):
         name, _, joined = option.partition("=")
         overlays = read_overlays(joined or value) if name == "--profile" else []
         if overlays and Path(overlays[0]).resolve() not in used:

@@ -1,5 +1,6 @@
 """From YAML files and values of the command line to a checked :class:`Config`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def _with_file(name: str, entry: Values) -> Values:
         return entry
     file = entry.pop("file")
     for folder in (Path(), ROOT) if isinstance(file, str) else ():
-        if (folder / file).is_file():
+        if os.path.isfile(folder / file):
             return dict(_overlay(read_mapping(folder / file), entry))
     raise ConfigError(
         f"benchmarks.{name}.file",

@@ -1,25 +1,29 @@
 """What is done to models: preparation, LoRA training, sampling under strategies."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from zerogap.config.errors import mistake
 from zerogap.config.section import (
     MAX_COUNT,
+    MAX_FEW,
     Dtype,
+    Few,
     FractionBelowOne,
+    JsonValues,
     Label,
+    Line,
     Name,
-    PositiveFloat,
     PositiveFraction,
     PositiveInt,
     Section,
+    Word,
 )
 from zerogap.families import AUTO, FAMILIES
 from zerogap.strategies.registry import BUILT_IN
 
+MAX_RANK = 10_000  # also of alpha
 BASES_FOLDER = "bases"  # in results: converted and prepared bases, which runs share
 
 Scheduler = Literal[  # those of transformers that need no further arguments
@@ -36,8 +40,8 @@ Scheduler = Literal[  # those of transformers that need no further arguments
 class Lora(Section):
     """The adapter, on all linear layers of the decoder blocks."""
 
-    rank: PositiveInt = Field(description="Rank r.")
-    alpha: PositiveInt = Field(description="Scaling α.")
+    rank: int = Field(ge=1, le=MAX_RANK, description="Rank r.")
+    alpha: int = Field(ge=1, le=MAX_RANK, description="Scaling α.")
     dropout: FractionBelowOne = Field(description="Dropout.")
 
 
@@ -45,15 +49,15 @@ class Training(Section):
     """All values of one training."""
 
     lora: Lora = Field(description="The adapter, on all linear layers of the decoder blocks.")
-    learning_rate: PositiveFloat = Field(description="Peak learning rate.")
-    num_epochs: PositiveFloat = Field(description="Passes over the training data.")
+    learning_rate: float = Field(ge=1e-9, le=1, description="Peak learning rate.")
+    num_epochs: float = Field(ge=0.01, le=MAX_FEW, description="Passes over the training data.")
     lr_scheduler: Scheduler = Field(description="Learning-rate schedule.")
     warmup_ratio: FractionBelowOne = Field(description="Fraction of the steps that warm up.")
     global_batch_size: PositiveInt = Field(
         description="Examples per step, of all devices together."
     )
     per_device_batch_size: PositiveInt = Field(description="Examples per device at once.")
-    num_gpus: PositiveInt = Field(description="Devices of one training.")
+    num_gpus: Few = Field(description="Devices of one training.")
     bf16: bool = Field(description="Train in bfloat16 instead of float32.")
     device: Literal["auto", "cpu"] = Field(
         description="`auto`: the GPUs; without one the CPU in float32, an error in bfloat16."
@@ -107,9 +111,9 @@ class TrainingKinds(Section):
 class GgufFile(Section):
     """A model's GGUF file in an installed Python package."""
 
-    package: str = Field(description="Package, by the name that it is installed by.")
-    file: str = Field(description="Path of the file next to the package's own folder.")
-    end_token: str = Field(description="End and padding token; GGUF files name a chat's.")
+    package: Word = Field(description="Package, by the name that it is installed by.")
+    file: Word = Field(description="Path of the file next to the package's own folder.")
+    end_token: Word = Field(description="End and padding token; GGUF files name a chat's.")
 
 
 class Screening(Section):
@@ -145,8 +149,8 @@ class ModelEntry(Section):
 
     label: Label = Field(description="Name in tables and figures.")
     family: str = Field(default=AUTO, description="Architecture; `auto`: of its config.json.")
-    base: str = Field(description="Folder, or model on the hub.")
-    revision: str | None = Field(default=None, description="Branch, tag or commit on the hub.")
+    base: Line = Field(description="Folder, or model on the hub.")
+    revision: Word | None = Field(default=None, description="Branch, tag or commit on the hub.")
     gguf: GgufFile | None = Field(
         default=None, description="Convert this file to bfloat16 instead of downloading `base`."
     )
@@ -171,14 +175,14 @@ class Sampling(Section):
     """How responses are sampled."""
 
     num_samples: PositiveInt = Field(description="Responses per question (m).")
-    temperature: PositiveFloat = Field(description="Sampling temperature τ.")
+    temperature: float = Field(ge=0.01, le=100, description="Sampling temperature τ.")
     top_p: PositiveFraction = Field(description="Nucleus sampling; 1 turns it off.")
     max_new_tokens: PositiveInt = Field(description="Maximum length of a response in tokens.")
     dtype: Dtype = Field(description="Precision of decoding.")
     batch_size: Literal["auto"] | PositiveInt = Field(
         description="Responses decoded together; changes no draw."
     )
-    num_shards: PositiveInt = Field(description="Jobs per cell; changes no draw.")
+    num_shards: Few = Field(description="Jobs per cell; changes no draw.")
     batch_invariant: bool = Field(description="One question at a time: equal bits, slower.")
 
 
@@ -199,15 +203,15 @@ class NeuronLocalisation(Section):
     fraction: PositiveFraction = Field(description="Fraction of the neurons that are patched.")
     group_size: PositiveInt = Field(description="Adjacent neurons scored together.")
     num_questions: PositiveInt = Field(description="Leaked questions used for the causal step.")
-    num_shards: PositiveInt = Field(description="Jobs per model; changes no score.")
+    num_shards: Few = Field(description="Jobs per model; changes no score.")
 
 
 class StrategyEntry(Section):
     """A mitigation strategy with its parameters."""
 
     label: Label = Field(description="Name in tables and figures.")
-    class_name: str = Field(alias="class", description="Built-in name, or `package.module:Class`.")
-    parameters: Mapping[str, Any] = Field(
+    class_name: Word = Field(alias="class", description="Built-in name, or `package.module:Class`.")
+    parameters: JsonValues = Field(
         default_factory=dict, description="Keyword arguments of the class."
     )
     filter_of: Name | None = Field(

@@ -1,9 +1,10 @@
 """The base of every section of the configuration, and the types that sections share."""
 
+import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -47,8 +48,44 @@ class Section(BaseModel):
         return self
 
 
+def _printable(text: str) -> str:
+    """A text of one line: no line breaks, control characters or characters without a width."""
+    hidden = next((character for character in text if not character.isprintable()), None)
+    if hidden is not None:
+        raise mistake("", f"has the character {hidden!a}; use printable ones and spaces")
+    return text
+
+
+def _without_edges(text: str) -> str:
+    if text != text.strip():
+        raise mistake("", f"is {text!r}; remove the space at its beginning or end")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        url = urlsplit(text)
+        is_url = url.scheme in ("http", "https") and url.hostname and url.port != 0
+    except ValueError:  # a port or an address in brackets that is none
+        is_url = False
+    if not is_url or "@" in url.netloc or " " in text:
+        raise mistake(
+            "",
+            f"is {text!r}; it must be http://HOST/PATH or https://HOST/PATH, without a password",
+        )
+    return text
+
+
+def _json(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        json.dumps(values, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise mistake("", f"cannot be written as JSON ({error}); use finite numbers") from error
+    return values
+
+
 def _readable(path: str) -> str:
-    if not (Path(path).is_file() and os.access(path, os.R_OK)):
+    if not (os.path.isfile(path) and os.access(path, os.R_OK)):
         raise mistake(
             "",
             f"is {path!r}, which does not exist or is not readable; give the path of a "
@@ -57,17 +94,24 @@ def _readable(path: str) -> str:
     return path
 
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$")]
-Label = Annotated[str, StringConstraints(pattern=r"\S")]
-ReadableFile = Annotated[str, AfterValidator(_readable)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]{1,64}$")]
+Text = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_printable)]
+Word = Annotated[Text, StringConstraints(pattern=r"^\S+$")]  # a path, a model on a hub, a revision
+Line = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_without_edges)]
+Label = Annotated[Line, StringConstraints(max_length=80)]
+Url = Annotated[Text, AfterValidator(_url)]
+ReadableFile = Annotated[Line, AfterValidator(_readable)]
+JsonValues = Annotated[Mapping[str, Any], AfterValidator(_json)]
 Dtype = Literal["float32", "bfloat16", "float16"]
-MAX_COUNT = 10**9  # beyond this no run ends, and a mistake is likely
+MAX_COUNT = 10**6  # beyond these no run ends, and a mistake is likely
+MAX_FEW = 1000
+MIN_FRACTION = 1e-6
 MAX_BINS = 1000  # the correction of SA-PPG takes memory in proportion to the square
 MAX_RESAMPLES = 100_000  # each has a weight per question in memory
 MAX_SEED = 2**32 - 1  # numpy's and pandas' limit
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 PositiveInt = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+Few = Annotated[int, Field(ge=1, le=MAX_FEW)]  # of what is done at once, or shown to a model
 AtLeastTwo = Annotated[int, Field(ge=2, le=MAX_COUNT)]  # a leaked question and an unleaked one
-PositiveFloat = Annotated[float, Field(gt=0)]
-PositiveFraction = Annotated[float, Field(gt=0, le=1)]
+PositiveFraction = Annotated[float, Field(ge=MIN_FRACTION, le=1)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import BuiltinFunctionType
 from typing import NamedTuple
 
 from zerogap.data import answers
@@ -82,14 +83,19 @@ def extraction_rule(name: str) -> ExtractionRule:
     Raises:
         InputError: neither a rule of the project nor an importable function.
     """
-    prefixes = (THINKING, OPENED_THINKING)
-    for prefix in prefixes:
-        rule = name.removeprefix(prefix)
-        if rule != name and not rule.startswith(prefixes):
-            return _after_thinking(name, extraction_rule(rule))
-    if name == MATH_VERIFY:
-        return _math_verify()
-    return RULES.get(name) or _user_rule(name)
+    for prefix in (THINKING, OPENED_THINKING):
+        if name.startswith(prefix):
+            return _after_thinking(name, _plain_rule(name.removeprefix(prefix)))
+    return _plain_rule(name)
+
+
+def rule_module(name: str) -> str:
+    """The module of the user's function that a rule is; empty for the project's own."""
+    return name.rpartition("/")[2].rpartition(":")[0]
+
+
+def _plain_rule(name: str) -> ExtractionRule:
+    return _math_verify() if name == MATH_VERIFY else RULES.get(name) or _user_rule(name)
 
 
 def _after_thinking(name: str, rule: ExtractionRule) -> ExtractionRule:
@@ -166,7 +172,7 @@ def _math_verify() -> ExtractionRule:
 
 def _user_rule(name: str) -> ExtractionRule:
     function = import_object(name, "extraction", (*RULES, MATH_VERIFY))
-    if not callable(function):
+    if not callable(function) or isinstance(function, type | BuiltinFunctionType):
         raise InputError(f"extraction: {name} is not a function from a text to an answer or None")
 
     def extract(text: str) -> tuple[str | None, str]:

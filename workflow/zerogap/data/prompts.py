@@ -1,6 +1,6 @@
 """The few-shot prompt, the same in training and in evaluation (paper §5.1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 import yaml
 
 from zerogap.data import toy
+from zerogap.data.extraction import ExtractionRule
+from zerogap.data.questions import Question
 from zerogap.errors import InputError
 from zerogap.io.text_files import json_lines, read_text
 from zerogap.plugins import package_file
@@ -55,6 +57,31 @@ class PromptTemplate:
     def response(self, rationale: str, answer: str) -> str:
         """The text that the model is trained to continue a prompt with."""
         return self.target.format(rationale=rationale, answer=answer)
+
+
+def check_targets(
+    questions: Sequence[Question],
+    template: PromptTemplate,
+    stop: Iterable[str],
+    rule: ExtractionRule,
+) -> None:
+    """Check that responses as they are trained are graded as correct, cut at the stop strings.
+
+    Raises:
+        InputError: half of them or more are not, or the rule is a function that fails.
+    """
+    lost = {}
+    for question in questions:
+        text = template.response(question.rationale, question.gold)
+        cut = text[: min((text.find(each) for each in stop if each in text), default=None)]
+        if not rule.grade(cut, question.gold).correct:
+            lost[question.gold] = cut
+    if 2 * len(lost) >= len(questions):
+        gold, text = next(iter(lost.items()))
+        raise InputError(
+            f"the rule '{rule.name}' does not find the answer {gold} in {text!r}; change "
+            "prompt.target, stop or extraction"
+        )
 
 
 DEFAULT_TEMPLATE = PromptTemplate()

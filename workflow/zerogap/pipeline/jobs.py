@@ -5,6 +5,7 @@ with Snakemake's own. Parameter files, tables and figures are not included.
 """
 
 import itertools
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ def is_primary(config: Config, model: str, variant: str) -> bool:
 def fetched_models(config: Config) -> list[str]:
     """The models whose base is downloaded: neither a local folder nor converted."""
     models = config.models.items()
-    return [name for name, entry in models if not entry.gguf and not Path(entry.base).is_dir()]
+    return [name for name, entry in models if not entry.gguf and not os.path.isdir(entry.base)]
 
 
 def converted_models(config: Config) -> list[str]:
@@ -88,7 +89,7 @@ def base_folder(config: Config, model: str) -> Path | None:
     """The folder of a base model: as configured, or made by an earlier run; None if absent."""
     entry = config.models[model]
     made = Path(BASES if entry.gguf else f"results/{config.run}", model, "base")
-    return next((folder for folder in (Path(entry.base), made) if folder.is_dir()), None)
+    return next((folder for folder in (Path(entry.base), made) if os.path.isdir(folder)), None)
 
 
 def sampled_strategies(config: Config) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
+from zerogap.data.extraction import rule_module
 from zerogap.io import meaning
 from zerogap.io.digests import value_digest
 from zerogap.pipeline import jobs
@@ -58,9 +59,8 @@ def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> s
     strategy_class = parameters.get("strategy", {}).get("class")
     extraction = parameters.get("benchmark", parameters).get("extraction")
     without = () if "engine" in parameters else (OTHER_ENGINE,)
-    digest = code(
-        SHARED_SCRIPTS.get(rule, rule), *_modules(strategy_class, extraction), without=without
-    )
+    modules = filter(None, (_module(strategy_class), rule_module(extraction or "")))
+    digest = code(SHARED_SCRIPTS.get(rule, rule), *modules, without=without)
     return json.dumps(parameters | {"code": digest})
 
 
@@ -94,13 +94,12 @@ def strategy(config: Config, name: str) -> Parameters:
 
 def strategy_module(config: Config, name: str) -> str:
     """The module of a strategy's class."""
-    return _modules(config.all_strategies[name].class_name)[0]
+    return _module(config.all_strategies[name].class_name)
 
 
-def _modules(*names: str | None) -> list[str]:
-    """The modules of strategies and extraction rules; rules of our own are in none."""
-    targets = [BUILT_IN[name].target if name in BUILT_IN else name for name in names]
-    return [target.partition(":")[0] for target in targets if target and ":" in target]
+def _module(class_name: str | None) -> str:
+    target = BUILT_IN[class_name].target if class_name in BUILT_IN else class_name
+    return (target or "").partition(":")[0]
 
 
 def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -> Parameters:
@@ -111,7 +110,7 @@ def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -
     entry = config.benchmarks[owner or benchmark]
     match rule:
         case "fetch_questions":
-            return _questions(entry) | seed
+            return _questions(entry) | _benchmark_values(entry) | seed
         case "split_questions":
             fields = {"num_test", "num_leaked", "num_train", "num_preparation", "extraction"}
             metadata = {"run": config.run, "benchmark": owner} | _source(entry.questions)

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 from zerogap import gpus
 from zerogap.config import Config
 from zerogap.config.benchmark import ChatEndpoint
+from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
-from zerogap.data.prompts import PromptTemplate, exemplars
+from zerogap.data.prompts import PromptTemplate, check_targets, exemplars
+from zerogap.data.questions import Question
 from zerogap.errors import InputError, first_line
 from zerogap.families import ModelSize, published_size
 from zerogap.io.hub import access_problem, hub_problem
@@ -54,13 +56,13 @@ class CheckResult:
         return f"{self.status:8} {self.check}: {self.text}"
 
 
-def run_checks(config: Config) -> list[CheckResult]:
-    """Run all checks.
+def run_checks(config: Config, *, only_values: bool = False) -> list[CheckResult]:
+    """Run all checks, or only those of values, which take a second and suit a dry run.
 
     Raises:
         InputError: a check failed; the message has one line per failure.
     """
-    results = all_checks(config)
+    results = value_checks(config) if only_values else all_checks(config)
     if failures := [str(result) for result in results if result.status == FAILED]:
         summary = f"preflight: {len(failures)} of {len(results)} checks failed; nothing was started"
         raise InputError("\n".join([summary, *failures]))
@@ -74,11 +76,7 @@ def all_checks(config: Config) -> list[CheckResult]:
     results = check_hub_access(hub_resources(config), config.offline)
     results += [
         *(_run("API key", _api_key, *item) for item in _endpoints(config).items()),
-        *(_run(f"strategy {name}", _strategy, config, name) for name in config.all_strategies),
-        *(
-            _run(f"benchmarks.{owner}.prompt.target", _answer, config, owner)
-            for owner in config.question_owners
-        ),
+        *value_checks(config),
         *check_vllm(config),
     ]
     failed = {result.check for result in results if result.status == FAILED}
@@ -87,8 +85,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         is_local = jobs.base_folder(config, model) is not None
         is_readable = is_local or failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
         if is_readable and (is_local or entry.gguf is None):
-            results.append(_run(f"tokenizer of {model}", _tokenizer, config, model))
-            results.append(_run(f"context of {model}", _context, config, model))
+            results += check_tokenizer(config, model)
         if is_readable or published_size(entry.base):
             try:
                 sizes[model] = model_size(config, model)
@@ -96,6 +93,17 @@ def all_checks(config: Config) -> list[CheckResult]:
                 results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
     results.append(check_disk_space(config, sizes))
     return results + check_gpu_memory(config, sizes, gpu_memories())
+
+
+def value_checks(config: Config) -> list[CheckResult]:
+    """Whether strategies, prompts and local files of questions are what the configuration says."""
+    return [
+        *(_run(f"strategy {name}", _strategy, config, name) for name in config.all_strategies),
+        *(
+            _run(f"benchmarks.{owner}", _questions, config, owner)
+            for owner in config.question_owners
+        ),
+    ]
 
 
 def _run(name: str, check: Callable[..., str], *arguments: Any) -> CheckResult:
@@ -216,17 +224,25 @@ def _strategy(config: Config, name: str) -> str:
     return repr(built)
 
 
-def _answer(config: Config, owner: str) -> str:
-    """Whether the answer of a benchmark's target is found again by its extraction rule."""
+def _questions(config: Config, owner: str) -> str:
+    """Whether trained answers are found again, and local files have the questions that are used."""
     benchmark = config.benchmarks[owner]
-    rule = extraction_rule(benchmark.extraction)
-    text = PromptTemplate.of(benchmark.prompt.model_dump()).response("It is so.", "7")
-    if rule.function is None and not rule.grade(text, "7").correct:
-        raise InputError(
-            f"the rule '{rule.name}' does not find the answer 7 in {text!r}; change the target or "
-            f"benchmarks.{owner}.extraction"
-        )
-    return repr(text)
+    rule, stop = extraction_rule(benchmark.extraction), benchmark.stop
+    template = PromptTemplate.of(benchmark.prompt.model_dump())
+    shots = exemplars(benchmark.prompt.model_dump()["exemplars"], benchmark.prompt.num_shots)
+    examples = [Question("", "It is so.", gold) for gold in ("7", "1234")]
+    if rule.function is None:
+        check_targets(examples, template, stop, rule)
+    else:
+        rule.extract(template.response("It is so.", "7"))
+    files = benchmark.questions.files if benchmark.questions.source == "files" else None
+    for split, number in benchmark.num_questions.items() if files else ():
+        path = getattr(files, split)
+        questions = gsm8k_format.load(path, rule.parse_gold)
+        if len(questions) < number:
+            raise InputError(f"{path} has {len(questions)} questions, but {number} are needed")
+        check_targets(questions, template, stop, rule)
+    return f"{len(shots)} exemplars, answers found by {rule.name}"
 
 
 def check_vllm(config: Config) -> list[CheckResult]:
@@ -238,13 +254,25 @@ def check_vllm(config: Config) -> list[CheckResult]:
     return [_run("vLLM", lambda: "{1}, {0}".format(*required_vllm()))]
 
 
-def _tokenizer(config: Config, model: str) -> str:
+def check_tokenizer(config: Config, model: str) -> list[CheckResult]:
+    """Whether a base model can be prompted with plain text and end its responses."""
+    try:
+        folder = base_files(config, model)
+    except InputError as error:
+        return [CheckResult(FAILED, f"tokenizer of {model}", str(error))]
+    return [
+        _run(f"tokenizer of {model}", _tokenizer, config, model, folder),
+        _run(f"context of {model}", _context, config, folder),
+    ]
+
+
+def _tokenizer(config: Config, model: str, folder: Path) -> str:
     """Whether the tokenizer has an end token and fits plain prompts.
 
     Without an end token no response would ever end. Prompts are plain text: a chat model continues
     them in a format that it was not tuned on.
     """
-    entry, folder = config.models[model], base_files(config, model)
+    entry = config.models[model]
     try:
         values = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
         token = values.get("eos_token")
@@ -275,11 +303,12 @@ def _tokenizer(config: Config, model: str) -> str:
     return f"ends responses with {token!r}"
 
 
-def _context(config: Config, model: str) -> str:
-    """Whether exemplars and a response of `sampling.max_new_tokens` leave room for a question."""
+def _context(config: Config, folder: Path) -> str:
+    """Whether exemplars leave room for a question: with a response, and in a training example."""
     from tokenizers import Tokenizer
 
-    folder, response = base_files(config, model), config.sampling.max_new_tokens
+    response = config.sampling.max_new_tokens
+    cutoff = min(config.training_for(variant).cutoff_len for variant in config.variants)
     file = folder / "tokenizer.json"
     try:
         values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -297,6 +326,11 @@ def _context(config: Config, model: str) -> str:
                 f"it is {context} tokens, but the exemplars of {owner} have {num_tokens} and "
                 f"sampling.max_new_tokens is {response}; lower it or "
                 f"benchmarks.{owner}.prompt.num_shots"
+            )
+        if num_tokens >= cutoff:
+            raise InputError(
+                f"the exemplars of {owner} have {num_tokens} tokens, but training.cutoff_len is "
+                f"{cutoff}; raise it"
             )
     return f"{context} tokens"
 

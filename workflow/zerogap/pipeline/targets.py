@@ -1,6 +1,7 @@
 """Where the files of a run are, and which files a job reads."""
 
 import csv
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ def unprepared_base(config: Config, model: str) -> str:
     entry = config.models[model]
     if entry.gguf is not None:
         return f"{jobs.BASES}/{model}/base"
-    return entry.base if Path(entry.base).is_dir() else f"{results(config)}/{model}/base"
+    return entry.base if os.path.isdir(entry.base) else f"{results(config)}/{model}/base"
 
 
 def preparations(config: Config) -> list[str]:

@@ -8,14 +8,13 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.metrics import definitions
 from zerogap.reporting.render import Cell
-from zerogap.strategies.registry import ALL_ZERO, BUILT_IN
+from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, NOT_STRATEGIES
 
 # Names of strategies that a configuration does not give.
 STRATEGIES = {
-    "clean": "Clean model",
-    "clean_batch2": "Clean model, second batch",
+    **{name: label for name, label in NOT_STRATEGIES.items() if name != ALL_ZERO},
     **{name: entry.label for name, entry in BUILT_IN.items() if not entry.acts_on_rail},
-    ALL_ZERO: "All-Zero",
+    ALL_ZERO: NOT_STRATEGIES[ALL_ZERO],
     "railcap": BUILT_IN["railcap"].label,
     "railcap_n1": "RailCap, n=1",
     "railcap_n3": "RailCap, n=3",

@@ -120,10 +120,15 @@ def strategy_class(name: str) -> Callable[..., Strategy]:
         name: a built-in name or `package.module:Class`.
 
     Raises:
-        InputError: the name is unknown, or the class cannot be imported.
+        InputError: the name is unknown, or the class cannot be imported or is not a strategy.
     """
     target = BUILT_IN[name].target if name in BUILT_IN else name
     cls: Callable[..., Strategy] = import_object(target, "strategies: class", tuple(BUILT_IN))
+    if not isinstance(cls, type) or not callable(getattr(cls, "prepare", None)):
+        raise InputError(
+            f"strategies: class '{name}' is not a class with a method prepare(context); name a "
+            "strategy (docs/extend.md)"
+        )
     return cls
 
 
@@ -141,13 +146,8 @@ def build(entry: Mapping[str, Any]) -> Strategy:
     make = strategy_class(name)
     try:
         strategy: Strategy = make(**entry.get("parameters", {}))
-    except Exception as error:  # a user's class may raise anything
+    except (Exception, SystemExit) as error:  # a user's class may raise anything
         raise InputError(f"strategies: class '{name}': {error}") from error
-    if not callable(getattr(strategy, "prepare", None)):
-        raise InputError(
-            f"strategies: class '{name}' makes a {type(strategy).__name__} without a method "
-            "prepare(context); name a strategy (docs/extend.md)"
-        )
     return strategy
 
 

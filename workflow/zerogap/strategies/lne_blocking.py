@@ -14,13 +14,14 @@ rounding are inferred from them (docs/choices.md).
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
-from zerogap.engine.decoder import Rows, to_device
 from zerogap.strategies.base import Context, Intervention, check_choice, check_whole_number
+
+if TYPE_CHECKING:  # a configuration is checked without torch
+    from torch import Tensor
+
+    from zerogap.engine.decoder import Rows
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,15 @@ class LNEBlocking:
 
     def prepare(self, context: Context) -> Intervention:
         """Return the blocking that `context.entropies` determine."""
+        import torch
+
+        from zerogap.engine.decoder import to_device
+
         num_blocks = torch.tensor(
             [self.num_blocking_operations(entropy) for entropy in context.entropies]
         )
 
-        def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
+        def edit_logits(logits: "Tensor", rows: "Rows") -> "Tensor":
             blocked = (rows.step < num_blocks[rows.question]).nonzero()[:, 0]
             if len(blocked):
                 blocked = to_device(blocked, logits.device)

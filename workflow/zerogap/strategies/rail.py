@@ -1,20 +1,22 @@
-"""Which rows of a batch are on the rail, for RailCap and for strategies of your own.
+"""Which rows of a batch are on the rail, and its suppression: for RailCap and your own strategies.
 
 A row is on the rail if its last n generated tokens occur in the greedy trajectory of its question;
 the token that follows them there is the rail token (paper §4). If they occur more than once, the
 last occurrence counts, or the first one if a caller asks for that.
 
 The functions work on all rows at once: the trajectories are one padded tensor, and a row's n-gram
-is compared with all windows of n tokens in it. All tensors are on the CPU.
+is compared with all windows of n tokens in it. Only logits are not on the CPU.
 """
 
+import warnings
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from zerogap.engine.decoder import Rows
+from zerogap.engine.decoder import Rows, to_device
 
+Suppression = Literal["cap", "ban"]
 Successor = Literal["last", "first"]  # of the occurrences of an n-gram: which one's counts
 
 _NO_TOKEN = -1  # where a row has no rail token, or has not generated n tokens yet
@@ -84,3 +86,52 @@ def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor 
     found = largest if successor == "last" else (length - largest) % length
     rail = trajectories.gather(1, found[:, None])[:, 0]
     return rail.masked_fill(found == 0, _NO_TOKEN)
+
+
+def suppress(
+    logits: Tensor, rail: Tensor, suppression: Suppression, *, warns: bool = False
+) -> Tensor:
+    """Cap or ban the rail token of every row that has one; changes `logits` in place.
+
+    Args:
+        logits: (R, V) on the model's device.
+        rail: (R,) on the CPU; -1 leaves a row as it is. In most steps only a few rows are on
+            the rail, and only those are read from `logits`.
+        suppression: "cap" or "ban".
+        warns: see :func:`suppress_tokens`.
+    """
+    row = (rail >= 0).nonzero()[:, 0]
+    if not len(row):
+        return logits
+    row, token = to_device(row, logits.device), to_device(rail[row], logits.device)
+    return suppress_tokens(logits, row, token, suppression, warns=warns)
+
+
+def suppress_tokens(
+    logits: Tensor, row: Tensor, token: Tensor, suppression: Suppression, *, warns: bool = False
+) -> Tensor:
+    """Cap or ban one token of each of some rows; changes `logits` in place.
+
+    A token keeps its logit if all others are −inf.
+
+    Args:
+        logits: (R, V).
+        row: (K,) the rows, on the same device.
+        token: (K,) their rail tokens, on the same device.
+        suppression: "cap" or "ban".
+        warns: whether to say so if a token keeps its logit; that waits for the device. Only where
+            other processors mask tokens can it happen.
+    """
+    # The largest logit among the other tokens is v⁽²⁾ if the rail token leads, and at least the
+    # rail token's own logit if it does not: in both cases the minimum is the paper's.
+    others = logits[row].scatter_(1, token[:, None], float("-inf")).amax(dim=-1)
+    own = logits[row, token]
+    suppressed = torch.minimum(own, others) if suppression == "cap" else float("-inf")
+    is_alone = others.isneginf()
+    logits[row, token] = torch.where(is_alone, own, suppressed)
+    if warns and is_alone.any():
+        warnings.warn(
+            "RailCap: every token but the rail token is masked, so the rail token keeps its logit",
+            stacklevel=2,
+        )
+    return logits

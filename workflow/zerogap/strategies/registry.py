@@ -44,3 +44,10 @@ BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
 
 RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)
 ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's, with no response correct
+# Names and labels of what the tables show next to strategies.
+NOT_STRATEGIES = {
+    "clean": "Clean model",
+    "clean_batch2": "Clean model, second batch",
+    ALL_ZERO: "All-Zero",
+}
+NOISE_FLOOR = "Noise floor"  # the second batch in the paper's tables

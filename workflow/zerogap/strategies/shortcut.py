@@ -10,17 +10,17 @@ The method's paper and its code differ in details; docs/choices.md lists what is
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from transformers import AutoModelForCausalLM, PreTrainedModel
-
-from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder
-from zerogap.engine.patched_decoder import Neurons, PatchedDecoder
 from zerogap.errors import InputError
-from zerogap.families.structure import num_neurons
 from zerogap.io import parquet
 from zerogap.strategies.base import Context, Intervention
+
+if TYPE_CHECKING:  # a configuration is checked without torch
+    from transformers import PreTrainedModel
+
+    from zerogap.engine.decoder import Decoder
+    from zerogap.engine.patched_decoder import Neurons, PatchedDecoder
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ class Shortcut:
         folder, file = context.base_model, context.neurons
         neurons = selected_neurons(file)
 
-        def wrap_decoder(contaminated: Decoder) -> PatchedDecoder:
+        def wrap_decoder(contaminated: "Decoder") -> "PatchedDecoder":
+            from transformers import AutoModelForCausalLM
+
+            from zerogap.engine import loading
+            from zerogap.engine.patched_decoder import PatchedDecoder
+
             contaminated.reserve(None)  # room for the base model
             model = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=contaminated.model.dtype, use_safetensors=True
@@ -56,12 +61,14 @@ class Shortcut:
         return Intervention(wrap_decoder=wrap_decoder)
 
 
-def _check_neurons(neurons: Neurons, model: PreTrainedModel, file: Path) -> None:
+def _check_neurons(neurons: "Neurons", model: "PreTrainedModel", file: Path) -> None:
     """Check that a model has these neurons.
 
     Raises:
         InputError: it does not.
     """
+    from zerogap.families.structure import num_neurons
+
     widths = num_neurons(model)
     for layer, indices in neurons.items():
         width = widths[layer] if layer < len(widths) else 0
@@ -73,12 +80,14 @@ def _check_neurons(neurons: Neurons, model: PreTrainedModel, file: Path) -> None
             )
 
 
-def selected_neurons(path: Path) -> Neurons:
+def selected_neurons(path: Path) -> "Neurons":
     """Return the neurons that a `neurons` file selects, by layer.
 
     Raises:
         InputError: it selects none, as the file of a shard.
     """
+    import torch
+
     table = parquet.read(path, "neurons")
     selected = table[table.selected]
     if selected.empty:

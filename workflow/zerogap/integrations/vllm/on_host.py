@@ -13,7 +13,7 @@ from torch import Tensor
 
 from zerogap.engine.decoder import to_device
 from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
-from zerogap.strategies.railcap import Suppression, suppress_tokens
+from zerogap.strategies.rail import Suppression, suppress_tokens
 
 PLACEHOLDER = -1  # vLLM's, for a token that the host does not know yet
 

@@ -8,12 +8,11 @@ from typing import Any
 from zerogap.errors import InputError
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell, Column, Row, Table
-from zerogap.strategies.registry import ALL_ZERO
+from zerogap.strategies import registry
 
 # The last row of the paper's tables, where a run has it.
-NOISE_FLOOR = {"clean_batch2": "Noise floor"}
+NOISE_FLOOR = {"clean_batch2": registry.NOISE_FLOOR}
 NOT_COMPETING = ("identity", *NOISE_FLOOR)
-NOT_STRATEGIES = ("clean", *NOISE_FLOOR, ALL_ZERO)
 Columns = Sequence[Column]
 Setting = tuple[str, str]  # (model, benchmark)
 BOLD_NOTE = (
@@ -87,7 +86,7 @@ def strategy_names(
     Strategies that the paper does not have come before RailCap, the last of `order`.
     """
     strategies = dict.fromkeys(s for setting in settings for s in values.strategies(*setting))
-    others = [s for s in strategies if s not in (*order, *NOT_STRATEGIES)]
+    others = [s for s in strategies if s not in (*order, *registry.NOT_STRATEGIES)]
     names = {key: labels.strategy(key) for key in [*order[:-1], *others, order[-1]]}
     return names | NOISE_FLOOR
 
