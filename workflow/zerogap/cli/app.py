@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import zerogap
+from zerogap.cli.compare import compare
 from zerogap.cli.evaluate import evaluate, sample
 from zerogap.cli.plan import plan
 from zerogap.cli.rehearse import rehearse
@@ -27,6 +28,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
     evaluate: ("--model FOLDER --benchmark gsm8k --num-questions 100 --output out", RESUMES),
     sample: ("--model FOLDER --benchmark questions.jsonl --output out", RESUMES),
     score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
+    compare: ("checkpoint-1.eval checkpoint-2.eval",),
     plan: ("--config config.yaml --sampling 3000",),
     rehearse: ("--models llama2", "1 a stage failed, or a model decodes too slowly for a GPU run"),
     run: ("table_main --profile quick --with mine.yaml", "1 Snakemake failed"),

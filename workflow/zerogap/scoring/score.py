@@ -289,7 +289,7 @@ def _notes(
                 f"{files[name].path}: {_some(differing)} with a different document than in "
                 f"{files['clean'].path} (doc_hash); are both from the same task?"
             )
-    yield from _notes_on_origins(files)
+    yield from notes_on_origins(files)
     if not clean["n_correct"].any():
         yield (
             f"{files['clean'].path}: THE CLEAN MODEL SOLVES NONE of the questions, so a strategy "
@@ -301,7 +301,7 @@ def _notes(
         yield f"{paths}: counts without first_correct; G-AP, which needs one response, is left out"
 
 
-def _notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
+def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
     """Notes if files of this project were drawn by several engines or with other settings."""
     for what, origin in (("engines", _engine), ("sampling settings", _sampling)):
         origins: dict[str, list[str]] = {}

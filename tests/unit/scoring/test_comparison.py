@@ -1,0 +1,73 @@
+"""`zerogap compare`: the paired difference of two files, what changed, and how to see it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from helpers.response_files import json_lines
+from zerogap.cli import main
+from zerogap.scoring.comparison import compare
+from zerogap.scoring.inputs import load
+
+
+def loaded(path, n_correct, m):
+    rows = [{"id": k, "n_correct": c, "n_samples": m} for k, c in enumerate(n_correct)]
+    return load(json_lines(path, rows))
+
+
+def pair(tmp_path, first, second, m):
+    files = (loaded(tmp_path / name, c, m) for name, c in (("a", first), ("b", second)))
+    return compare(*files, 0.95)
+
+
+def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
+    result = pair(tmp_path, [0, 5, 10, 4], [10, 4, 10, 5], 10)
+    assert result.means == pytest.approx((0.475, 0.725))
+    assert result.difference[0] == pytest.approx(0.25)
+    assert result.difference[1] < 0.25 < result.difference[2]
+    assert (result.gained, result.lost) == (2, 1)
+    assert result.p_value == 1.0
+    assert pair(tmp_path, [0] * 8, [1] * 8, 1).p_value == pytest.approx(2 / 2**8)
+
+
+def test_what_is_needed_is_what_shows_a_difference(tmp_path):
+    """Power by simulation: m responses to so many questions find the difference in 80 %."""
+    rng = np.random.default_rng(0)
+    m, true_difference, n = 4, 0.1, 4000
+
+    def draw(n):
+        p = rng.uniform(0.1, 0.9, n)
+        q = np.clip(p + true_difference + rng.normal(0, 0.05, n), 0, 1)
+        return rng.binomial(m, p), rng.binomial(m, q)
+
+    result = pair(tmp_path, *(counts.tolist() for counts in draw(n)), m)
+    needed = result.n_questions_needed(true_difference, 0.8, 0.95, m)
+    found = 0
+    for _ in range(1000):
+        first, second = draw(needed)
+        differences = (second - first) / m
+        error = differences.std(ddof=1) / np.sqrt(needed)
+        found += abs(differences.mean()) > 1.96 * error
+    assert 0.76 < found / 1000 < 0.84
+    assert result.n_questions_needed(true_difference, 0.8, 0.95, 1) > 2 * needed
+
+
+def test_the_command_prints_difference_change_and_needs(tmp_path, capsys):
+    paths = [str(loaded(tmp_path / name, counts, 2).path) for name, counts in
+             (("a", [0, 1] * 20), ("b", [2, 1] * 20))]  # fmt: skip
+    assert main(["compare", *paths]) == 0
+    printed = capsys.readouterr().out
+    assert "0.500" in printed
+    assert "50.0% of the questions changed: 20 are solved by B only, 0 by A only" in printed
+    assert "To see a difference of 0.05 with 80% power: " in printed
+    assert main(["compare", *paths, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gained"] == 20
+
+
+@pytest.mark.parametrize("options", [["--difference", "0"], ["--confidence-level", "1"], ["--x"]])
+def test_invalid_options_and_other_questions_are_clear_errors(options, tmp_path, capsys):
+    paths = [str(loaded(tmp_path / name, [1] * n, 2).path) for name, n in (("a", 3), ("b", 4))]
+    for arguments in ([paths[0], paths[0], *options], paths, [paths[0], str(tmp_path / "none")]):
+        assert main(["compare", *arguments]) == 2
+        assert capsys.readouterr().err.startswith("error: ")

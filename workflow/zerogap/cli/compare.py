@@ -1,0 +1,73 @@
+"""The command `zerogap compare`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zerogap.cli.options import RULES, option
+from zerogap.cli.output import Format, print_json, print_note, print_table
+from zerogap.errors import InputError
+
+POWER = 0.8
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="Responses of one model.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Responses of the other.")],
+    difference: Annotated[float, option("D", "Say what it takes to see this difference.")] = 0.05,
+    filter_name: Annotated[
+        str | None, option("NAME", "Filter or scorer of logs; default: the first.", "--filter")
+    ] = None,
+    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = "numeric",
+    confidence_level: Annotated[float, option("LEVEL", "Of the interval.")] = 0.95,
+    output_format: Format = "table",
+) -> None:
+    """Compare two models, settings or checkpoints on the same questions, paired.
+
+    Takes the files of `zerogap score`. Prints the difference B − A with its interval, how many
+    questions changed, and what it takes to see a difference (docs/score.md#compare-two-models).
+    """
+    for name, value in (("--confidence-level", confidence_level), ("--difference", difference)):
+        if not 0 < value < 1:
+            raise InputError(f"{name} must be between 0 and 1 (got {value:g})")
+    # Imported late, as for `zerogap score`.
+    from zerogap.reporting.render import Cell, Column, Row, Table
+    from zerogap.scoring import comparison, inputs
+
+    files = [inputs.load(path, filter_name, extraction) for path in (first, second)]
+    result = comparison.compare(files[0], files[1], confidence_level)
+    for note in result.notes:
+        print_note(note)
+    needed = " or ".join(
+        f"{result.n_questions_needed(difference, POWER, confidence_level, m):,} questions with "
+        f"{m} response{'s' * (m > 1)} each"
+        for m in sorted({1, result.n_samples}, reverse=True)
+    )
+    needed = f"To see a difference of {difference:g} with {POWER:.0%} power: {needed}."
+    if output_format == "json":
+        print_json({**dataclasses.asdict(result), "needed": needed})
+        return
+    changed = (result.gained + result.lost) / result.n_questions
+    names, cells = (f"A: {first}", f"B: {second}", "B − A"), [*map(Cell, result.means)]
+    cells += [Cell(*result.difference)]
+    table = Table(
+        label="tab:comparison",
+        caption=(
+            f"Mean solve probability on {result.n_questions} questions, paired, with a "
+            f"{confidence_level * 100:g}% bootstrap interval over questions."
+        ),
+        index_label="Model",
+        columns=(Column("solve_mean", "Solved"),),
+        rows=tuple(Row(name[0], name, (cell,)) for name, cell in zip(names, cells, strict=True)),
+        notes=(
+            f"{changed:.1%} of the questions changed: {result.gained} are solved by B only, "
+            f"{result.lost} by A only (solve probability of {comparison.SOLVED} or more; McNemar's "
+            f"exact test: p = {result.p_value:.2g}).",
+            needed,
+        ),
+        decimals=3,
+        intervals=True,
+    )
+    print_table(table, output_format)

@@ -1,0 +1,97 @@
+"""Two sets of responses to the same questions: their paired difference, and how to see one."""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from zerogap.metrics import interval, plain_weights, question_weights
+from zerogap.metrics.same_questions import probabilities
+from zerogap.scoring.inputs import Loaded
+from zerogap.scoring.score import align, notes_on_origins
+
+SOLVED = 0.5  # a question counts as solved from this solve probability on
+N_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A comparison of B with A.
+
+    Attributes:
+        n_questions, n_samples: questions, and responses to each (median of the file with fewer).
+        means, difference: mean solve probabilities of A and B; B − A and the ends of its interval.
+        gained, lost, p_value: questions that only B or only A solves, and McNemar's exact test.
+        spread: variance of the difference over the questions, without the noise of sampling.
+        noise: variance of the difference of one response each, mean over the questions; part of
+            `spread` if a file has one response per question.
+        notes: what a reader should know of the files.
+    """
+
+    n_questions: int
+    n_samples: int
+    means: tuple[float, float]
+    difference: tuple[float, float, float]
+    gained: int
+    lost: int
+    p_value: float
+    spread: float
+    noise: float
+    notes: tuple[str, ...]
+
+    def n_questions_needed(
+        self, difference: float, power: float, confidence_level: float, n_samples: int
+    ) -> int:
+        """How many questions like these show a difference with the given power."""
+        normal = NormalDist()
+        quantiles = normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(power)
+        variance = self.spread + self.noise / n_samples
+        return max(2, math.ceil(variance * (quantiles / difference) ** 2))
+
+
+def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
+    """Compare two files; the interval is by bootstrap over questions.
+
+    Raises:
+        InputError: the files do not have the same questions and gold answers.
+    """
+    aligned = align(first, {"second": second})
+    tables = [aligned.clean, aligned.strategies["second"]]
+    solved = [probabilities(table) for table in tables]
+    samples = [table["n_samples"].to_numpy() for table in tables]
+    differences = solved[1] - solved[0]
+    rng = np.random.default_rng(0)
+    weights = question_weights(np.zeros(len(differences)), N_RESAMPLES, rng)
+    value = float(differences.mean())
+    ends = interval(plain_weights(weights) @ differences, value, confidence_level, (-1.0, 1.0))
+    spread, noise = float(differences.var(ddof=min(1, len(differences) - 1))), 0.0
+    if min(map(np.min, samples)) > 1:
+        # Unbiased: the observed p (1 - p) is too small by the factor (m - 1) / m.
+        per_mean = [p * (1 - p) / (m - 1) for p, m in zip(solved, samples, strict=True)]
+        spread = max(0.0, spread - float(sum(per_mean).mean()))
+        noise = float(sum(v * m for v, m in zip(per_mean, samples, strict=True)).mean())
+    is_solved = [p >= SOLVED for p in solved]
+    gained, lost = (int((a & ~b).sum()) for a, b in (is_solved[::-1], is_solved))
+    return Paired(
+        n_questions=len(differences),
+        n_samples=int(min(map(np.median, samples))),
+        means=(float(solved[0].mean()), float(solved[1].mean())),
+        difference=(value, *ends),
+        gained=gained,
+        lost=lost,
+        p_value=_sign_test(gained, lost),
+        spread=spread,
+        noise=noise,
+        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second})),
+    )
+
+
+def _sign_test(gained: int, lost: int) -> float:
+    """The two-sided p value of two counts that would be equal in the mean."""
+    n = gained + lost
+    logs = (
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+        for k in range(min(gained, lost) + 1)
+    )
+    return min(1.0, 2 * sum(map(math.exp, logs)))
