@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -96,9 +97,11 @@ def test_the_neurons_with_the_largest_summed_scores_are_selected():
 
 
 def test_of_equal_neurons_those_of_the_first_layers_are_selected_in_any_order_of_the_groups():
-    groups = neuron_groups([4, 4, 4], group_size=2)
-    shuffled = [groups[index] for index in (3, 1, 0, 2)]
-    scored = score_neurons([np.zeros(4)] * 3, dict.fromkeys(shuffled, 1.0))
-    table = select_neurons(scored, num_neurons=12, fraction=0.25)
+    groups = neuron_groups([64, 64, 64], group_size=2)
+    shards = [score_neurons([np.zeros(64)] * 3, dict.fromkeys(groups[k::2], 1.0)) for k in (1, 0)]
+    table = select_neurons(pd.concat(shards), num_neurons=192, fraction=0.45)  # 86.4 neurons
     selected = table[table.selected]
-    assert list(zip(selected.layer, selected.neuron, strict=True)) == [(0, 0), (0, 1), (0, 2)]
+    assert list(zip(selected.layer, selected.neuron, strict=True)) == [
+        *((0, neuron) for neuron in range(64)),
+        *((1, neuron) for neuron in range(22)),
+    ]

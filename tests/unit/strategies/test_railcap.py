@@ -96,6 +96,7 @@ def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppressio
         "all others are masked",
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("error")  # a strategy does not wait for the device to give one
 def test_railcap_caps_the_rail_token_at_the_runner_up(trajectory, generated, logits, capped):
     rows = Rows(torch.tensor([0]), torch.tensor([len(generated)]), torch.tensor([generated]))
     edited = edit_of(RailCap(n=2), [trajectory])(torch.tensor([logits]), rows)
@@ -108,7 +109,7 @@ def test_a_token_keeps_its_logit_if_another_processor_has_masked_all_others(supp
     processor = RailCapLogitsProcessor([[1, 2, 4]] * 2, 0, n=2, suppression=suppression)
     scores = torch.full((2, VOCABULARY), -math.inf)
     scores[:, 4], scores[1, 0] = 9, 1
-    with pytest.warns(UserWarning, match="masked, so the rail token keeps its logit"):
+    with pytest.warns(UserWarning, match=r"^RailCap: every token but the rail token is masked"):
         suppressed = processor(torch.tensor([[1, 2], [1, 2]]), scores)
     assert torch.equal(suppressed[0], scores[0])
     assert suppressed[1, 4] == (1 if suppression == "cap" else -math.inf)
@@ -117,9 +118,12 @@ def test_a_token_keeps_its_logit_if_another_processor_has_masked_all_others(supp
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"successor": "next"}, r"successor must be 'last' or 'first' \(got 'next'\)"),
-        ({"n": 0}, r"n must be a whole number of at least 1 \(got 0\)"),
-        ({"suppression": "halve"}, r"'cap' or 'ban' \(got 'halve'\)"),
+        ({"successor": "next"}, r"^RailCap: successor must be 'last' or 'first' \(got 'next'\)$"),
+        ({"n": 0}, r"^RailCap: n must be a whole number of at least 1 \(got 0\)$"),
+        (
+            {"suppression": "halve"},
+            r"^RailCap: suppression must be 'cap' or 'ban' \(got 'halve'\)$",
+        ),
     ],
 )
 def test_invalid_parameters_are_an_error(parameters, message):
@@ -128,14 +132,14 @@ def test_invalid_parameters_are_an_error(parameters, message):
 
 
 def test_the_logits_processor_edits_as_the_strategy_does():
-    prompt, trajectory = torch.tensor([[7, 8, 9, 10]]), [5, 6, 7, 8]
+    prompt, trajectory = torch.tensor([[7, 8, 9, 10]]), [5, 6, 7, 8, 9]
     scores = torch.randn(1, 300, generator=torch.Generator().manual_seed(0))
-    scores[0, trajectory[3]] = 50.0
-    generated = torch.tensor([trajectory[:3]])
-    processor = RailCapLogitsProcessor([trajectory], prompt_length=4, n=3)
+    scores[0, trajectory[4]] = 50.0
+    generated = torch.tensor([trajectory[:4]])
+    processor = RailCapLogitsProcessor([trajectory], prompt_length=4)
     capped = processor(torch.cat([prompt, generated], dim=1), scores)
-    rows = Rows(torch.tensor([0]), torch.tensor([3]), generated)
-    edit_logits = edit_of(RailCap(n=3), [trajectory])
+    rows = Rows(torch.tensor([0]), torch.tensor([4]), generated)
+    edit_logits = edit_of(RailCap(), [trajectory])
     assert scores.max() == 50  # the processor leaves its input as it is
     assert torch.equal(capped, edit_logits(scores, rows))
     assert capped.max() < 50

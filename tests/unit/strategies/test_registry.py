@@ -41,7 +41,7 @@ def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"class": "magic"}, "'magic' must be one of identity"),
+        ({"class": "magic"}, r"^strategies: class: 'magic' must be one of identity"),
         ({"class": "nowhere.at_all:thing"}, "cannot import"),
         ({"class": "zerogap.strategies.railcap:nothing"}, "cannot import"),
         ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.strategies.base import Context
-from zerogap.strategies.filtering import filter_samples
+from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.ted import TED
 
 TOKENS = st.lists(st.integers(0, 3), max_size=9)
@@ -57,8 +57,14 @@ def test_the_end_token_does_not_count_in_the_distance():
         }
     )
     ted = TED(tau=0).prepare(NO_CONTEXT).filter_responses
-    assert list(filter_samples(samples, {"q": ([1, 2, 9], "eos")}, ted).text) == ["c"]
-    assert list(filter_samples(samples, {"q": ([1, 3], "length")}, ted).text) == ["a", "b"]
+    for trajectory, finish_reason, kept in (
+        ([1, 2, 9], "eos", ["c"]),
+        ([1, 3], "length", ["a", "b"]),
+    ):
+        greedy = pd.DataFrame(
+            {"question_id": ["other", "q"], "token_ids": [[4], trajectory]}
+        ).assign(finish_reason=["eos", finish_reason])
+        assert list(filter_samples(samples, greedy_trajectories(greedy), ted).text) == kept
 
 
 def test_an_emptied_question_keeps_all_responses_only_in_the_unfiltered_variant():
@@ -69,5 +75,17 @@ def test_an_emptied_question_keeps_all_responses_only_in_the_unfiltered_variant(
     assert headline(*memorised) == [False, False]
     assert variant(*memorised) == [True, True]
     assert headline(*dispersed) == variant(*dispersed) == [False, True]
-    with pytest.raises(ValueError, match="when_empty must be 'unsolved' or 'unfiltered'"):
-        TED(when_empty="dropped")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tau": -1}, r"^TED: tau must be a whole number of at least 0 \(got -1\)$"),
+        ({"max_length": 0}, r"^TED: max_length must be a whole number of at least 1 \(got 0\)$"),
+        ({"when_empty": "dropped"}, r"^TED: when_empty must be 'unsolved' or 'unfiltered' \(got"),
+    ],
+)
+def test_invalid_parameters_are_an_error(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TED(**parameters)
+    assert TED(tau=0, max_length=1)

@@ -64,7 +64,7 @@ def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
     return ngrams.masked_fill(columns < 0, _NO_TOKEN)
 
 
-def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor = "last") -> Tensor:
+def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor) -> Tensor:
     """Return the rail token (R,) of every row, or -1 where the row is off the rail.
 
     Args:
