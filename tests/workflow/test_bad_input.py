@@ -164,7 +164,7 @@ def test_tables_of_different_questions_are_refused(tmp_path):
 def test_responses_of_two_engines_are_not_compared(tmp_path):
     strategy = write_solve_table(tmp_path / "railcap.parquet", IDS, engine="vllm 0.32.0")
     process = compute_metrics(tmp_path, strategy)
-    assert_one_error(process, "railcap.parquet by vllm", "clean.parquet by zerogap; delete those")
+    assert_one_error(process, "drawn with engine vllm, but", "clean.parquet with zerogap, so they")
     merged = {"shards": [{"engine": "zerogap"}, {"source": {"engine": "vllm 0.32.0"}}]}
     assert engines(merged) == {"zerogap", "vllm"}
 

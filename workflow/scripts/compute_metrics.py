@@ -1,12 +1,13 @@
 """Compute all metrics of one model and benchmark, with intervals, from `solve` tables."""
 
+import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from script_helpers import run_job
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.io.provenance import engines, provenance
+from zerogap.io.provenance import draws, provenance
 from zerogap.metrics.evaluate import evaluate, rows_about
 from zerogap.metrics.same_questions import with_leaked_of
 
@@ -20,7 +21,7 @@ def main(job: "Snakemake") -> None:
     clean, *tables = (
         with_leaked_of(questions, parquet.read_of_run(path, "solve")) for path in paths
     )
-    check_engines(paths)
+    check_draws(paths)
     strategies = dict(zip(job.params.strategies, tables, strict=True))
     model, benchmark = job.wildcards.model, job.wildcards.benchmark
     table = evaluate(model, benchmark, clean, strategies, **job.params.options)
@@ -30,19 +31,22 @@ def main(job: "Snakemake") -> None:
     parquet.write(job.output[0], table, "metrics", metadata)
 
 
-def check_engines(paths: Sequence[str]) -> None:
-    """Check that one engine has drawn all responses; others have other random numbers.
+def check_draws(paths: Sequence[str]) -> None:
+    """Check that one engine has drawn all responses, in the same way.
 
     Raises:
-        InputError: there are several.
+        InputError: two files differ in the engine, sampling, seed, prompt or extraction rule.
     """
-    owners = {engine: path for path in paths for engine in engines(parquet.provenance(path))}
-    if len(owners) > 1:
-        drawn = " and ".join(f"{path} by {engine}" for engine, path in sorted(owners.items()))
-        raise InputError(
-            f"responses of two engines cannot be compared: {drawn}; delete those of one of them "
-            "and run again with the other as decoding.engine"
-        )
+    first: dict[str, tuple[str, Any]] = {}
+    for path in paths:
+        drawn = itertools.chain(*(each.items() for each in draws(parquet.provenance(path))))
+        for name, value in drawn:
+            other, expected = first.setdefault(name, (path, value))
+            if value != expected:
+                raise InputError(
+                    f"{path}: was drawn with {name} {value}, but {other} with {expected}, so they "
+                    "cannot be compared; delete one of them and run again"
+                )
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ def parse_arguments(
         parser.add_argument("--batch-size", required=True, help="prompts per step, or auto")
     args = parser.parse_args(argv)
     if parameters:
-        args.parameters.pop("code", None)  # Snakemake compares it
+        for name in ("code", "base_files"):  # Snakemake compares them
+            args.parameters.pop(name, None)
     if sharded:
         args.shard = tuple(args.shard)
     if decodes:

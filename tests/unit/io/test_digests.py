@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from zerogap.io import digests
 from zerogap.io.digests import folder_digest, value_digest
 
 
@@ -27,8 +28,10 @@ def test_a_copied_folder_has_the_same_digest(folder, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("change", ["content", "name", "additional"])
-def test_a_folder_digest_changes_with_names_and_contents(folder, change) -> None:
-    before = folder_digest(folder)
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_folder_digest_changes_with_names_and_contents(folder, change, cached) -> None:
+    cache = folder.with_name("digests.json") if cached else None
+    before = folder_digest(folder, cache)
     weights = folder / "model.safetensors"
     if change == "content":
         weights.write_bytes(b"Weights")
@@ -36,4 +39,16 @@ def test_a_folder_digest_changes_with_names_and_contents(folder, change) -> None
         weights.rename(folder / "other.safetensors")
     else:
         (folder / "tokenizer.json").write_text("{}")
-    assert folder_digest(folder) != before
+    assert folder_digest(folder, cache) != before
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", "5"])
+def test_kept_digests_save_reading_and_may_be_damaged(folder, monkeypatch, damage) -> None:
+    cache = folder.with_name("digests.json")
+    before = folder_digest(folder, cache)
+    assert before == folder_digest(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(digests, "file_digest", None)
+        assert folder_digest(folder, cache) == before
+    cache.write_text(damage)
+    assert folder_digest(folder, cache) == before

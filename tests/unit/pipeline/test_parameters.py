@@ -1,6 +1,7 @@
 """The values of jobs, and the digests of their code: what reruns them."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 
 from helpers.configurations import PAPER, overlaid
 from zerogap.io import meaning
+from zerogap.pipeline import parameters as parameters_module
 from zerogap.pipeline.parameters import job_parameters
 
 CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
@@ -99,6 +101,26 @@ def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monk
     assert same == railcap
     (tmp_path / "edited_rule.py").write_text("def mine(text): return text.strip()\n")
     assert cells()[1] != railcap
+
+
+def test_weights_overwritten_in_place_change_all_jobs_on_their_base(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = tmp_path / "base/model.safetensors"
+    weights.parent.mkdir()
+    overlay = {"models.llama2.base": "base"}
+
+    def overwritten(content):
+        weights.write_bytes(content)
+        os.utime(weights, (0, 0))
+        parameters_module._base_digest.cache_clear()
+        return all_parameters(overlay)
+
+    before, same, after = map(overwritten, (b"weights", b"weights", b"Weights"))
+    assert before == same
+    changed = {job for job in JOBS if before[job] != after[job]}
+    assert changed == {job for job, place in JOBS.items() if place.get("model") == "llama2"}
+    assert len(changed) >= 8
+    assert Path(".snakemake/zerogap/digests.json").is_file()
 
 
 @pytest.mark.parametrize(

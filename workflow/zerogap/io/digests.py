@@ -3,9 +3,12 @@
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from zerogap.io import atomic
 
 
 def value_digest(value: Any) -> str:
@@ -20,20 +23,50 @@ def bytes_digest(data: bytes | memoryview) -> str:
 
 def file_digest(path: Path) -> str:
     """A digest of a file's content; the same process reads an unchanged file only once."""
-    state = path.stat()
-    return _file_digest(path.resolve(), state.st_size, state.st_mtime_ns)
+    return _file_digest(path.resolve(), *_state(path))
 
 
-def folder_digest(folder: Path) -> str:
-    """A digest of the names and contents of all files in a folder."""
+def folder_digest(folder: Path, cache: Path | None = None) -> str:
+    """A digest of the names and contents of all files in a folder.
+
+    Args:
+        folder: the folder.
+        cache: a JSON file that keeps digests between processes: only files whose size or times have
+            changed are read again.
+    """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    with ThreadPoolExecutor() as pool:
-        digests = list(pool.map(file_digest, paths))
+    digests = _cached_digests(paths, cache) if cache else _digests(paths)
     names = [path.relative_to(folder).as_posix() for path in paths]
     return value_digest(list(zip(names, digests, strict=True)))
 
 
+def _digests(paths: Sequence[Path]) -> list[str]:
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(file_digest, paths))
+
+
+def _cached_digests(paths: Sequence[Path], cache: Path) -> list[str]:
+    try:
+        known = dict(json.loads(cache.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):  # absent or damaged
+        known = {}
+    keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
+    missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}
+    if missing:
+        known |= zip(missing, _digests(list(missing.values())), strict=True)
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.replacing(cache) as temporary:
+            temporary.write_text(json.dumps(known, indent=0))
+    return [known[key] for key in keys]
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """Size and times of a file; a copy that keeps the time of its content has another of change."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
+
 @functools.cache
-def _file_digest(path: Path, _size: int, _mtime_ns: int) -> str:
+def _file_digest(path: Path, *_state: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]

@@ -1,6 +1,7 @@
 """The provenance of an artefact: versions, commit and platform, stored with every file."""
 
 import importlib.metadata
+import itertools
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ PACKAGES = (
     "reasoning-gym",
     "lm-eval",
 )
+_DRAWN = ("engine", "sampling", "seed", "extraction", "prompt", "stop")
 
 
 def provenance(**metadata: Any) -> dict[str, Any]:
@@ -69,9 +71,19 @@ def merged_provenance(shards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**shards[0], "shards": list(shards)}
 
 
-def engines(made_by: Mapping[str, Any]) -> set[str]:
-    """The engines that drew a file's responses: of all shards, and of those that it filters."""
-    own = {made_by["engine"].partition(" ")[0]} if "engine" in made_by else set[str]()
+def draws(made_by: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How a file's responses were drawn: those of all shards, and those that it filters.
+
+    Values are the engine's name, `sampling`, the seed, the extraction rule, prompt and stops.
+    """
+    own = {name: made_by[name] for name in _DRAWN if name in made_by}
+    if "engine" in own:
+        own["engine"] = own["engine"].partition(" ")[0]
     source = made_by.get("source")
     sources = [source] if isinstance(source, Mapping) else []
-    return own.union(*map(engines, [*made_by.get("shards", []), *sources]))
+    return [own, *itertools.chain(*map(draws, [*made_by.get("shards", []), *sources]))]
+
+
+def engines(made_by: Mapping[str, Any]) -> set[str]:
+    """The engines that drew a file's responses: of all shards, and of those that it filters."""
+    return {drawn["engine"] for drawn in draws(made_by) if "engine" in drawn}

@@ -5,7 +5,9 @@ both and runs the job again if one of them has changed. Such jobs cost hours: a 
 size or a number of shards reruns none of them.
 """
 
+import functools
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from zerogap.config import Config, Training
 from zerogap.config.benchmark import Benchmark
 from zerogap.data.extraction import rule_module
 from zerogap.io import meaning
-from zerogap.io.digests import value_digest
+from zerogap.io.digests import folder_digest, value_digest
 from zerogap.pipeline import jobs
 from zerogap.strategies.registry import BUILT_IN
 
@@ -27,6 +29,7 @@ SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
     "merge_preparation": "merge_lora",
 }
 OTHER_ENGINE = "zerogap.sampling.vllm_sampler"  # run by the jobs that name an engine only
+DIGESTS = Path(".snakemake/zerogap/digests.json")  # of the files of bases
 CLEAN_STRATEGY = {"class": "identity", "parameters": {}}
 GREEDY_SAMPLING = {"max_new_tokens", "dtype", "batch_invariant"}
 NOT_SAMPLING = {"num_shards", "batch_size"}  # how a job is run, not what it draws
@@ -58,6 +61,8 @@ def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> s
     parameters = values(config, rule, **place)
     strategy_class = parameters.get("strategy", {}).get("class")
     extraction = parameters.get("benchmark", parameters).get("extraction")
+    if "model" in place:
+        parameters |= base_identity(config, place["model"])
     without = () if "engine" in parameters else (OTHER_ENGINE,)
     modules = filter(None, (_module(strategy_class), rule_module(extraction or "")))
     digest = code(SHARED_SCRIPTS.get(rule, rule), *modules, without=without)
@@ -76,13 +81,31 @@ def code(script: str, *modules: str, without: tuple[str, ...] = ()) -> str:
     return meaning.digest(*files, *modules, without=without)
 
 
+def base_identity(config: Config, model: str) -> Parameters:
+    """What the files of a base in a folder say, for all jobs that start from it.
+
+    The time of a folder does not change with that of its files. A base on the hub is told from
+    others by its revision, and one from a package by the rule that converts it.
+    """
+    entry = config.models[model]
+    if entry.gguf or not os.path.isdir(entry.base):
+        return {}
+    return {"base_files": _base_digest(entry.base)}
+
+
+@functools.cache
+def _base_digest(folder: str) -> str:
+    return folder_digest(Path(folder), DIGESTS)
+
+
 def preparation_folder(config: Config, model: str) -> str:
     """The folder of a prepared base, named by the values it is made with: runs can share it."""
     entry = config.models[model]
     values = [_preparation_job(config, rule, model) for rule in jobs.PREPARATION]
     if model in jobs.screening_models(config):
         values += [_preparation_job(config, rule, model, "candidates") for rule in jobs.SCREENING]
-    digest = value_digest([entry.base, entry.revision, values])
+    identity = base_identity(config, model).values()
+    digest = value_digest([entry.base, entry.revision, values, *identity])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
 
 
