@@ -34,7 +34,7 @@ def claim(count: int = 1) -> None:
         count: how many different GPUs.
 
     Raises:
-        InputError: fewer than `count` GPUs are visible.
+        InputError: fewer than `count` GPUs are visible, or the folder of locks is another user's.
     """
     slots = _visible_slots()
     allocation = os.environ.get("SLURM_JOB_ID")
@@ -48,6 +48,10 @@ def claim(count: int = 1) -> None:
         )
     folder = Path(tempfile.gettempdir(), f"zerogap-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise InputError(
+            f"{folder}: belongs to another user, who could block the GPUs; remove it, or set TMPDIR"
+        )
     # The GPU names of an allocation are its own: another one may call a different GPU "0".
     scope = allocation or "machine"
     files = [

@@ -1,5 +1,6 @@
 """Paraphrases by a chat endpoint that misbehaves on purpose."""
 
+import gzip
 import json
 import logging
 from collections import Counter
@@ -148,6 +149,15 @@ def test_another_model_behind_the_name_stops_the_run_unless_it_is_allowed(serve,
         (200, b"<html>Bad gateway</html>"),
         (200, b"{"),
         (200, {"id": "1"}),
+        (200, b"null"),
+        (200, b"[" * 100_000),
+        (200, b'"text"'),
+        (200, completion() | {"choices": [{"index": 0}]}),
+        (200, completion() | {"choices": [{"message": None}]}),
+        (200, completion() | {"choices": {"0": "text"}}),
+        (200, completion(["New Question: a list"])),
+        (200, completion("no") | {"usage": None}),
+        (200, completion("no") | {"usage": {"prompt_tokens": None, "completion_tokens": "many"}}),
         (200, completion()),
         (200, completion(None)),
         (200, completion("New Question: one line\nand another with 20 and 3")),
@@ -161,6 +171,34 @@ def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
     paraphrases = request_valid(service, tmp_path / "journal.jsonl")
     assert set(paraphrases) == set(QUESTIONS)
     assert set(service.requests.values()) == {2}
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (
+            {"content": (b" " * 100_000 for _ in range(30))},
+            "a reply of more than 1,000,000 bytes",
+        ),
+        (
+            {
+                "content": iter([gzip.compress(b" " * 10**6)]),
+                "headers": {"Content-Encoding": "gzip"},
+            },
+            "a packed reply, which was not asked for",
+        ),
+    ],
+    ids=["endless", "packed"],
+)
+def test_a_reply_that_may_fill_the_memory_is_none(serve, tmp_path, reply, problem):
+    service = serve(lambda q, nth: None)
+    service.answer = lambda request: httpx2.Response(200, **reply)
+    one = dict([next(iter(QUESTIONS.items()))])
+    client = partial(httpx2.Client, transport=httpx2.MockTransport(service.answer))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chat, "httpx2", SimpleNamespace(Client=client))
+        found, invalid = request(service, tmp_path / "journal.jsonl", one, max_attempts=1)
+    assert (found, set(invalid.values())) == ({}, {problem})
 
 
 def test_a_model_is_told_what_was_wrong_with_its_reply(serve, tmp_path):

@@ -153,3 +153,10 @@ def test_without_the_variable_the_gpus_are_those_that_torch_sees(start, tmp_path
     (tmp_path / "torch.py").write_text("class cuda:\n    device_count = staticmethod(lambda: 2)\n")
     path = f"workflow{os.pathsep}{tmp_path}"
     assert {gpus_of(start(None, PYTHONPATH=path)) for _ in range(2)} == {"0", "1"}
+
+
+def test_a_folder_of_locks_that_another_user_could_have_made_is_refused(start, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"zerogap-gpus-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    job = start("0")
+    assert "belongs to another user" in job.communicate(timeout=60)[1]

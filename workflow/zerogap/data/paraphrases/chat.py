@@ -3,11 +3,10 @@
 The model is behind an OpenAI-compatible endpoint.
 """
 
-import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -34,6 +33,7 @@ _CORRECTION = (
 )
 _MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
+_MAX_BYTES = 1_000_000  # of a reply
 _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
 
 
@@ -160,7 +160,11 @@ def chat_endpoint(
         max_retries=_MAX_RETRIES,
         timeout=_TIMEOUT,
         # The key and the questions go to the configured host only.
-        http_client=httpx2.Client(follow_redirects=False),
+        http_client=httpx2.Client(
+            follow_redirects=False,
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [_limit]},
+        ),
     )
 
     def chat(messages: list[dict[str, str]]) -> Reply:
@@ -179,28 +183,67 @@ def chat_endpoint(
             raise NoReplyError(f"status {error.status_code} after {_MAX_RETRIES} retries") from None
         except openai.APIError as error:
             raise NoReplyError(f"{type(error).__name__} after {_MAX_RETRIES} retries") from None
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
-        # A service may answer with anything, so the attributes may be missing.
-        choices, usage, served, fingerprint = (
-            getattr(completion, name, None)
-            for name in ("choices", "usage", "model", "system_fingerprint")
+        # A service may answer with anything, so parts may be missing or of another type.
+        content, served, fingerprint, *used = (
+            _part(completion, *path)
+            for path in (
+                ("choices", 0, "message", "content"),
+                ("model",),
+                ("system_fingerprint",),
+                ("usage", "prompt_tokens"),
+                ("usage", "completion_tokens"),
+            )
         )
-        if choices and not fnmatch(str(served), served_model or model):
+        if content is not None and not fnmatch(str(served), served_model or model):
             raise InputError(
                 f"{base_url} answers requests to {model!r} with the model {served!r}; set "
                 f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
                 f"the other model with paraphrases.chat.served_model: '{served}'"
             )
-        return Reply(
-            choices[0].message.content if choices else None,
-            served,
-            fingerprint,
-            usage.prompt_tokens if usage else 0,
-            usage.completion_tokens if usage else 0,
+        text, served_text, fingerprint_text = (
+            part if isinstance(part, str) else None for part in (content, served, fingerprint)
         )
+        numbers = (number if isinstance(number, int) else 0 for number in used)
+        return Reply(text, served_text, fingerprint_text, *numbers)
 
     return chat
+
+
+class _Limited(httpx2.SyncByteStream):
+    """A reply up to a size: an endless one would fill the memory."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for chunk in self._stream:
+            size += len(chunk)
+            if size > _MAX_BYTES:
+                raise NoReplyError(f"a reply of more than {_MAX_BYTES:,} bytes")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _limit(response: httpx2.Response) -> None:
+    """Refuse a packed reply, which may unpack to a thousand times its size, and an endless one."""
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise NoReplyError("a packed reply, which was not asked for")
+    response.stream = _Limited(response.stream)
+
+
+def _part(value: Any, *path: Any) -> Any:
+    """A part of an object of the client's library, or of JSON where it has no types for it."""
+    for key in path:
+        try:
+            value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
+        except (IndexError, KeyError):
+            return None
+    return value
 
 
 def format_invalid(invalid: Mapping[str, str]) -> str:
