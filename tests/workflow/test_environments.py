@@ -11,10 +11,13 @@ from helpers import import_graph
 from helpers.paths import ROOT
 from helpers.workflow_rules import rule_texts
 
-LOCK = (ROOT / "requirements.lock").read_text()
+LOCKS = {
+    name: (ROOT / name).read_text()
+    for name in ("requirements.lock", "envs/vllm.lock", "envs/vllm-cpu.lock")
+}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-VLLM = yaml.safe_load((ROOT / "envs/vllm.yaml").read_text())  # other versions than the lock has
-PINS = dict(pin.split("==") for pin in VLLM["dependencies"][-1]["pip"])
+# Other versions than requirements.lock has.
+PINS = dict(re.findall(r"(?m)^([\w-]+)==(\S+)$", (ROOT / "envs/vllm.in").read_text()))
 COMMON = (ROOT / "workflow/rules/common.smk").read_text()
 FAMILIES = set((ROOT / "workflow/zerogap/families").glob("*.py"))
 
@@ -37,25 +40,31 @@ def test_vllms_environment_has_what_the_scripts_of_its_rules_import():
     assert {name for file in files for name in import_graph.imported(file)} <= set(PINS)
 
 
-def test_conda_and_make_install_the_same_vllm():
-    tested = re.search(r"(?m)^vllm-cpu==(\S+)$", (ROOT / "envs/vllm.txt").read_text())[1]
+def test_the_same_vllm_is_used_and_tested():
+    tested = re.search(r"(?m)^vllm-cpu==(\S+)$", (ROOT / "envs/vllm-cpu.in").read_text())[1]
     assert PINS["vllm"] == tested
     torch = (ROOT / "envs/vllm-override.txt").read_text().strip()
     assert torch == f"torch=={PINS['torch']}"
+    for name, version in PINS.items():
+        assert re.search(rf"(?m)^{name}=={version}\b", LOCKS["envs/vllm.lock"]), "run `make lock`"
 
 
-def test_every_other_conda_environment_is_the_lock_file():
+def test_every_conda_environment_is_a_lock_file():
     texts = [COMMON, *rule_texts().values()]
     named = {name for text in texts for name in re.findall(r'/(envs/[\w.]+)"', text)}
     assert named == {"envs/zerogap.yaml", "envs/vllm.yaml"}
-    script = (ROOT / "envs/zerogap.post-deploy.sh").read_text()
-    assert "pip install --no-deps --require-hashes -r requirements.lock" in script
-    assert hashlib.sha256(LOCK.encode()).hexdigest() in script, "run `make lock`"
+    for name, lock in (("zerogap", "requirements.lock"), ("vllm", "envs/vllm.lock")):
+        environment = yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())
+        assert environment["dependencies"] == ["python=3.11", "pip"]
+        script = (ROOT / f"envs/{name}.post-deploy.sh").read_text()
+        assert f"pip install --no-deps --require-hashes -r {lock}" in script
+        assert hashlib.sha256(LOCKS[lock].encode()).hexdigest() in script, "run `make lock`"
 
 
-def test_the_lock_file_has_hashes_and_names_no_index():
-    assert not re.search("--index-url|://", LOCK)
-    entries = re.split(r"(?m)^(?=\S+==)", re.sub(r"(?m)^ *#.*\n", "", LOCK))[1:]
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_a_lock_file_has_hashes_and_names_no_index(lock):
+    assert not re.search("--index-url|://", lock)
+    entries = re.split(r"(?m)^(?=\S+==)", re.sub(r"(?m)^ *#.*\n", "", lock))[1:]
     assert len(entries) > 100
     assert [e.split()[0] for e in entries if not re.search(r"--hash=sha256:[0-9a-f]{64}", e)] == []
 

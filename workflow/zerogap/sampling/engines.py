@@ -59,7 +59,7 @@ def required_vllm() -> Vllm:
     if _is_too_old(vllm):
         raise InputError(
             f"decoding.engine is vllm, but vLLM {vllm.version} is older than {OLDEST_VERSION}; "
-            "install the version of envs/vllm.yaml, or set decoding.engine: zerogap"
+            "install the version of envs/vllm.in, or set decoding.engine: zerogap"
         )
     return vllm
 
