@@ -86,6 +86,8 @@ def test_the_value_is_the_recorded_one(bins, value):
     strategy = [3, 50, 0, 20, 7, 7, 0], [50, 50, 0, 50, 9, 9, 50]
     clean = [10, 50, 5, 0, 7, 7, 49], [50] * 7
     assert metrics.sa_ppg_corrected(*strategy, *clean, bins=bins) == pytest.approx(value, abs=1e-9)
+    if bins == 1:
+        assert metrics.a_ppg_corrected(*strategy, *clean) == pytest.approx(value, abs=1e-9)
 
 
 def test_a_single_certain_question_keeps_its_gap():

@@ -10,6 +10,7 @@ from zerogap.errors import InputError
 from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.definitions import METRICS, register_metric
 from zerogap.metrics.evaluate import CHUNK_SIZES, evaluate, rows_about
+from zerogap.metrics.same_questions import probabilities, with_leaked_of
 
 SPEED = {"n_resamples": 60, "seed": 1}
 
@@ -169,6 +170,25 @@ def test_level_and_seed_change_the_intervals_and_not_the_values(tables, table):
         assert narrow.ci_high - narrow.ci_low < 0.9 * (wide.ci_high - wide.ci_low)
 
 
+@pytest.mark.parametrize(
+    ("resample", "metric", "low", "high"),
+    [
+        ("questions", "g_ap", 0.09694444444444, 0.30305555555556),
+        ("questions", "sa_ppg", 0.21380006414376, 0.31994993585624),
+        ("questions", "sa_ppg_maxt_vs_identity", -0.02086429630965, 0.06307262964298),
+        ("samples", "g_ap", 0.07361111111111, 0.32638888888889),
+        ("samples", "sa_ppg", 0.22530970204394, 0.30844029795606),
+        ("samples", "sa_ppg_maxt_vs_identity", -0.03315622960392, 0.07536456293725),
+    ],
+)
+def test_the_intervals_of_a_seed_never_change(resample, metric, low, high):
+    clean, strategies = solve_tables(n=60, m=20)
+    compared = {name: strategies[name] for name in ("identity", "ted")}
+    table = evaluate("m", "b", clean, compared, bins=20, resample=resample, **SPEED)
+    row = look_up(table, "ted", metric)
+    assert (row.ci_low, row.ci_high) == pytest.approx((low, high), abs=1e-12)
+
+
 def test_resampling_samples_leaves_out_the_variation_over_questions(tables, table):
     over_samples = evaluate("llama2", "gsm8k", *tables, bins=20, resample="samples", **SPEED)
     assert over_samples["value"].equals(table["value"])
@@ -205,6 +225,16 @@ def test_unequal_tables_and_unknown_schemes_are_rejected(tables):
         evaluate("m", "d", clean, strategies, resample="answers")
 
 
+def test_leaked_questions_and_probabilities_follow_the_rows_of_the_counts():
+    questions = pd.DataFrame({"question_id": ["a", "b", "c"], "leaked": [True, False, True]})
+    solve = pd.DataFrame(
+        {"question_id": ["c", "b", "a"], "n_correct": [1, 0, 2], "n_samples": [4, 0, 2]}
+    )
+    assert with_leaked_of(questions, solve).leaked.tolist() == [True, False, True]
+    assert with_leaked_of(questions[1:], solve).leaked.tolist() == [True, False, False]
+    assert probabilities(solve).tolist() == [0.25, 0, 1]
+
+
 def test_an_invalid_count_is_named_by_its_strategy_and_place(tables):
     clean, strategies = tables
     wrong = strategies["ted"].copy()
@@ -229,6 +259,7 @@ def test_a_registered_metric_is_in_the_table_with_intervals_and_differences(
     row = look_up(table, "ted", "mean_square")
     assert row.value == pytest.approx(np.mean(gap**2))
     assert row.ci_low < row.value < row.ci_high
+    assert mean_square.label == "MS"
     difference = look_up(table, "ted", "mean_square_vs_identity")
     assert difference.value == row.value - look_up(table, "identity", "mean_square").value
     without = table[~table["metric"].str.startswith("mean_square")].reset_index(drop=True)
