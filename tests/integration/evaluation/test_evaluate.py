@@ -1,6 +1,7 @@
 """`zerogap evaluate` and `zerogap sample` on a toy base model and toy word problems."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -226,4 +227,12 @@ def test_a_prompt_beyond_the_context_is_found_before_anything_is_decoded(tmp_pat
     capsys.readouterr()  # progress of saving
     line = rejected(capsys, tmp_path / "out", name=tmp_path / "short")
     assert "exceeds the model's context of 256 tokens" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_cannot_be_loaded_leaves_no_files(tmp_path, capsys):
+    model = shutil.copytree(BASE, tmp_path / "model")
+    weights = next(model.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    rejected(capsys, tmp_path / "out", name=str(model))
     assert not (tmp_path / "out").exists()

@@ -123,3 +123,37 @@ def test_questions_that_cannot_be_downloaded_say_where_they_are(monkeypatch):
     assert "gsm8k: the hub does not answer; or download" in error
     assert "https://github.com/openai/grade-school-math" in error
     assert "--benchmark test.jsonl" in error
+
+
+def test_own_ids_are_kept(questions):
+    entries = [entry | {"id": f"q{k}"} for k, entry in enumerate(QUESTIONS)]
+    assert list(load(questions(*entries)).questions.question_id) == ["q0", "q1", "q2"]
+    drawn = load(questions(*entries), num_questions=2).questions
+    golds = dict(zip(["q0", "q1", "q2"], ["3", "4", "5"], strict=True))
+    assert list(drawn.gold) == [golds[name] for name in drawn.question_id]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "a", "b"], "line 2: the id 'a' is used before"),
+        (["a", None, "b"], "question 2 has no id; give all or none"),
+        (["a", ["b"], "c"], r"line 2: the id is \['b'\]; give a text or a whole number"),
+        (["a", "\x1b[1m", "c"], "line 2: the id is "),
+        (["a", True, "c"], "line 2: the id is True"),
+        (["a", " ", "c"], "line 2: the id is ' '"),
+    ],
+)
+def test_own_ids_that_cannot_be_used_are_errors(ids, message, questions):
+    entries = [entry | {"id": name} for name, entry in zip(ids, QUESTIONS, strict=True)]
+    with pytest.raises(InputError, match=message):
+        load(questions(*entries))
+
+
+def test_without_network_the_hub_is_asked_once(monkeypatch):
+    constants = pytest.importorskip("huggingface_hub").constants
+    monkeypatch.setattr(pytest.importorskip("datasets").config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
+    assert "http://127.0.0.1:9 does not answer" in question_sets._use_cache_if_unreachable()
+    assert constants.HF_HUB_OFFLINE

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from helpers.evaluations import evaluated
-from zerogap.evaluation.report import answer_note, question_table, strategy_table
+from zerogap.evaluation.report import _not_a_formula, answer_note, question_table, strategy_table
 from zerogap.evaluation.summary import summarise
 from zerogap.evaluation.verdict import verdict
 from zerogap.reporting.render import to_markdown
@@ -69,6 +69,24 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named():
     assert "TED is closest to the clean model with 0.28 [0.18, 0.38]" in paragraphs[2]
     assert "Two batches of the clean model are 0.07 apart" in paragraphs[2]
     assert "in nothing else" in paragraphs[3].replace("\n", " ")
+
+
+def test_a_clean_model_that_solves_nothing_is_no_reference():
+    rows = [("clean", "solve_mean", 0.0), ("identity", "solve_mean", 0.75)]
+    rows += [("identity", "sa_ppg", 0.75), ("railcap", "sa_ppg", 0.0)]
+    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
+    metrics = metrics.assign(subset="all", ci_low=metrics.value, ci_high=metrics.value)
+    paragraph = verdict(summary(identity=[4, 2]), metrics)[2]
+    assert "THE CLEAN MODEL SOLVES NONE of these questions" in paragraph
+    assert "closest" not in paragraph
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("=1+1", "'=1+1"), (" @a", "' @a"), ("-2+3", "'-2+3"), ("-5", "-5"), ("a=b", "a=b"), (1, 1)],
+)
+def test_no_cell_of_the_csv_file_is_a_formula(text, written):
+    assert _not_a_formula(text) == written
 
 
 def test_a_closest_strategy_that_is_farther_than_identity_is_said_to_be():

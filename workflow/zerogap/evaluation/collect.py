@@ -101,7 +101,11 @@ def collect(request: Request) -> Collected:
     strategies = named_strategies(request.strategies, request.base_model, request.neurons)
     run = _model_run(request, request.model)
     clean_run = _model_run(request, request.clean) if request.clean else None
-    _keep_settings(request.output, _settings(request, run, clean_run))
+    settings = _compatible(request.output, _settings(request, run, clean_run))
+    if not (request.output / "greedy.parquet").exists():
+        run.load()  # before the first file: a model that cannot be loaded leaves none
+    with atomic.replacing(request.output / SETTINGS) as temporary:
+        temporary.write_text(json.dumps(settings, indent=1) + "\n")
 
     greedy = run.greedy(request.output / "greedy.parquet")
     context = run.inputs.context(
@@ -174,11 +178,11 @@ def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> di
     return settings
 
 
-def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Write the settings into the folder, unless its files were made with others.
+def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings together with those of the folder's files.
 
     Raises:
-        InputError: they were, or the folder is not an evaluation's.
+        InputError: its files were made with others, or the folder is not an evaluation's.
     """
     path = folder / SETTINGS
     previous: dict[str, Any] = {}
@@ -199,8 +203,7 @@ def _keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder}: contains responses made with different settings ({'; '.join(changed)}); "
             "repeat that request, or choose another --output"
         )
-    with atomic.replacing(path) as temporary:
-        temporary.write_text(json.dumps({**previous, **settings}, indent=1) + "\n")
+    return {**previous, **settings}
 
 
 def _write_counts(

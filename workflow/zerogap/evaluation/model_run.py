@@ -183,6 +183,14 @@ class ModelRun:
             )
         return True
 
+    def load(self) -> None:
+        """Load the weights, which the next step needs.
+
+        Raises:
+            InputError: they cannot be loaded.
+        """
+        self._decoder  # noqa: B018 (cached)
+
     @functools.cached_property
     def _decoder(self) -> Decoder:
         return loading.decoder(self.model.load(self.dtype))

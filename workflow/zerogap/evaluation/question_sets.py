@@ -4,6 +4,7 @@ import contextlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,8 +14,10 @@ from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, draw_test_questions
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
+from zerogap.io.text_files import json_lines, printable, read_text
 
+HUB_SECONDS = 10  # within which the hub answers
 BENCHMARKS = "workflow/benchmarks"
 # For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
 DEFAULT_EXTRACTION = "numeric"
@@ -68,9 +71,10 @@ def load(
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
         questions = gsm8k_format.load(benchmark, rule.parse_gold, rationales=False)
+        drawn = _draw(questions, num_questions, len(questions), seed)
         return QuestionSet(
             benchmark,
-            _draw(questions, num_questions, len(questions), seed),
+            _with_own_ids(drawn, Path(benchmark)),
             DEFAULT_TEMPLATE,
             exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS),
             rule,
@@ -88,6 +92,37 @@ def load(
         rule,
         list(settings.stop),
     )
+
+
+def _with_own_ids(drawn: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The drawn questions under the ids of their file, if it has any.
+
+    Raises:
+        InputError: a question has none although others do, or an id is used twice or no text or
+            whole number.
+    """
+
+    def own_id(entry: dict[str, Any]) -> str:
+        value = entry.get("question_id", entry.get("id"))
+        if value is None:
+            return ""
+        is_id = isinstance(value, str | int) and not isinstance(value, bool)
+        name = str(value).strip()
+        if not is_id or not name or printable(name, keep="") != name:
+            raise InputError(f"the id is {value!r}; give a text or a whole number")
+        if name in numbers:
+            raise InputError(f"the id {name!r} is used before; give every question its own")
+        numbers[name] = len(numbers)
+        return name
+
+    numbers: dict[str, int] = {}
+    ids = [name for _, name in json_lines(path, read_text(path), own_id)]
+    if not numbers:
+        return drawn
+    if "" in ids:
+        raise InputError(f"{path}: question {ids.index('') + 1} has no id; give all or none")
+    positions = drawn["question_id"].str.removeprefix("test-").astype(int)
+    return drawn.assign(question_id=[ids[position] for position in positions])
 
 
 def _benchmark_file(benchmark: str) -> Path:
@@ -116,7 +151,10 @@ def _test_questions(
         )
     if source["source"] == "files":
         return gsm8k_format.load(source["files"]["test"] or "", rule.parse_gold, rationales=False)
+    unreachable = ""
     try:
+        if source["source"] == "hub":
+            unreachable = _use_cache_if_unreachable()
         with contextlib.redirect_stdout(sys.stderr):
             entries = question_sources.fetch(source, seed, rule.parse_gold)["test"]
     except (InputError, ModuleNotFoundError) as error:
@@ -125,10 +163,33 @@ def _test_questions(
         repository = source["hub"]["repository"]
         place = DOWNLOADS.get(repository, f"https://huggingface.co/datasets/{repository}")
         raise InputError(
-            f"{name}: {error}; or download the questions from {place} and give the file: "
-            "--benchmark test.jsonl"
+            f"{name}: {unreachable or error}; or download the questions from {place} and give the "
+            "file: --benchmark test.jsonl"
         ) from error
     return [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
+
+
+def _use_cache_if_unreachable() -> str:
+    """Why the hub does not answer, or "".
+
+    The hub's libraries would try for half a minute before they look into their cache or fail.
+    """
+    import datasets
+    import httpx
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return ""
+    try:
+        huggingface_hub.get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
+    except httpx.TransportError as error:
+        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+        return (
+            f"{constants.ENDPOINT} does not answer ({first_line(error)}), and the questions are "
+            "not in the cache on this machine; check network and proxy"
+        )
+    return ""
 
 
 def _draw(

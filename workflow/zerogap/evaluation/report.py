@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from zerogap.scoring import score as scoring
 
 QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", "questions.png"
 DECIMALS = 2
+FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
 MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
 
 
@@ -172,7 +174,7 @@ def _write(
 ) -> None:
     """Write the questions, the summary and the page."""
     with atomic.replacing(folder / QUESTIONS) as path:
-        summary.questions.to_csv(path, index=False)
+        summary.questions.map(_not_a_formula).to_csv(path, index=False)
     values: dict[str, Any] = {
         "strategies": {name: dataclasses.asdict(row) for name, row in summary.strategies.items()},
         "num_questions": len(summary.questions),
@@ -197,6 +199,11 @@ def _write(
     ]
     with atomic.replacing(folder / PAGE) as path:
         path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+
+
+def _not_a_formula(value: Any) -> Any:
+    """A value of a CSV file, with ' before a text that a spreadsheet would take for a formula."""
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def _plot(request: Request, summary: Summary, title: str) -> None:

@@ -109,6 +109,11 @@ def _against_clean(metrics: pd.DataFrame) -> str:
         f"model {solved[IDENTITY]:.2f}. The distance per question (SA-PPG) of the model without "
         f"mitigation is {_shown(tuple(distances.loc[IDENTITY]))}."
     ]
+    if not solved[CLEAN]:
+        return (
+            f"{sentences[0]} THE CLEAN MODEL SOLVES NONE of these questions, so being close to it "
+            "is no restoration; give a clean model that solves some of them."
+        )
     others = distances.drop(index=[IDENTITY, CLEAN_BATCH2], errors="ignore")
     if len(others):
         closest = str(others.value.idxmin())
