@@ -112,7 +112,7 @@ def _against_clean(metrics: pd.DataFrame) -> str:
     if not solved[CLEAN]:
         return (
             f"{sentences[0]} THE CLEAN MODEL SOLVES NONE of these questions, so being close to it "
-            "is no restoration; give a clean model that solves some of them."
+            "does not mean restoration; give a clean model that solves some of them."
         )
     others = distances.drop(index=[IDENTITY, CLEAN_BATCH2], errors="ignore")
     if len(others):
