@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from helpers.counts import counts
 from zerogap import metrics
 
 
@@ -18,13 +15,6 @@ def clean_probabilities(rng, n):
 def drawn(rng, p, q, m):
     n = len(p)
     return rng.binomial(m, p), np.full(n, m), rng.binomial(m, q), np.full(n, m)
-
-
-@settings(max_examples=30, deadline=None)
-@given(counts(), st.integers(1, 60))
-def test_corrected_values_are_in_the_unit_interval(data, bins):
-    assert 0 <= metrics.sa_ppg_corrected(*data, bins=bins) <= 1
-    assert 0 <= metrics.a_ppg_corrected(*data) <= 1
 
 
 @pytest.mark.parametrize("bins", [1, 7, 50, 60])

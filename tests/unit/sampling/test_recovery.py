@@ -2,10 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.tiny_models import model, tokenizer
-from zerogap.engine.decoder import Prompt, Rows, SamplingParams
-from zerogap.engine.sampler import greedy, sample
-from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.decoder import Rows
 from zerogap.sampling.recovery import force_runner_up, forced_steps
 
 VOCABULARY = 5
@@ -42,24 +39,6 @@ def test_rows_follow_the_trajectory_take_the_runner_up_and_are_free_again(prompt
         assert row.isfinite().nonzero()[:, 0].tolist() == allowed
         if token is None:
             assert row.tolist() == list(before)
-
-
-def test_sampled_responses_leave_the_trajectory_at_their_step():
-    words, net, decoder = tokenizer(), model("llama"), SharedPromptDecoder(model("llama"))
-    question = Prompt("q", words("Q: how many?\nA:")["input_ids"])
-    plain = SamplingParams(temperature=0, max_new_tokens=10)
-    trajectory = greedy(decoder, [question], words, plain)[0].token_ids
-    steps = list(range(len(trajectory)))
-    prompts = [Prompt(f"q/{step}", question.token_ids) for step in steps]
-    sampling = SamplingParams(temperature=0.7, max_new_tokens=10)
-    edit_logits = force_runner_up([trajectory] * len(steps), steps)
-    for index, (response,) in sample(decoder, prompts, words, sampling, edit_logits):
-        step = steps[index]
-        assert response.token_ids[:step] == trajectory[:step]
-        with torch.no_grad():
-            ids = torch.tensor([question.token_ids + trajectory[:step]])
-            runner_up = net(ids).logits[0, -1].topk(2).indices[1]
-        assert response.token_ids[step] == runner_up
 
 
 def test_steps_are_uniform_over_the_trajectory_and_belong_to_the_question():

@@ -74,15 +74,6 @@ def test_the_causal_score_is_harm_plus_one_minus_collateral():
     assert len(set(scores.values())) > 1  # patches do change the decoded token
 
 
-def test_groups_scored_in_shards_have_the_accuracies_of_the_whole():
-    whole = accuracies(1, KeptPrefix(decoder(3)))
-    shards = {}
-    for shard in range(2):
-        groups = GROUPS[shard::2]
-        shards |= accuracies(1, KeptPrefix(decoder(3)), groups).patched
-    assert shards == whole.patched
-
-
 def test_the_neurons_with_the_largest_summed_scores_are_selected():
     """0.2 of 15 neurons are 3: the causal score picks the group, the comparative one the last."""
     causal = dict.fromkeys(neuron_groups([5, 5, 5], group_size=2), 1.0)
@@ -99,9 +90,9 @@ def test_the_neurons_with_the_largest_summed_scores_are_selected():
 def test_of_equal_neurons_those_of_the_first_layers_are_selected_in_any_order_of_the_groups():
     groups = neuron_groups([64, 64, 64], group_size=2)
     shards = [score_neurons([np.zeros(64)] * 3, dict.fromkeys(groups[k::2], 1.0)) for k in (1, 0)]
-    table = select_neurons(pd.concat(shards), num_neurons=192, fraction=0.45)  # 86.4 neurons
+    table = select_neurons(pd.concat(shards), num_neurons=192, fraction=0.451)  # 86.6 neurons
     selected = table[table.selected]
     assert list(zip(selected.layer, selected.neuron, strict=True)) == [
         *((0, neuron) for neuron in range(64)),
-        *((1, neuron) for neuron in range(22)),
+        *((1, neuron) for neuron in range(23)),
     ]
