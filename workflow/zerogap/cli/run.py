@@ -43,7 +43,9 @@ def run(
         raise InputError(f"--profile must be one of {', '.join(names)} (got {profile})")
     if any(word.startswith("--configfile") for word in targets or []):
         raise InputError("--configfile cannot be used here; pass overlays with --with")
-    if own and not any("run" in read_mapping(Path(path)) for path in own):
+    # Read before Snakemake does, which has no limits.
+    values = [read_mapping(Path(path)) for path in own]
+    if own and not any("run" in each for each in values):
         print("note: no overlay sets `run`; results replace those of the profile", file=sys.stderr)
     arguments = [*(targets or []), "--profile", f"profiles/{profile}"]
     arguments += ["--dry-run"] if dry_run else []
