@@ -168,7 +168,7 @@ INVALID: dict[str, list[Any]] = {
         "", ".", 5, b"samples.parquet", True, [], "a\0b", "x" * 300, "/dev/null", "a/" * 3_000, {},
         "/proc/samples.parquet",
     ],
-    "base_model": ["", 5, b"x", True, "nowhere", "a\0b", "x" * 5_000, []],
+    "base_model": ["", ".", 5, b"x", True, "nowhere", "a\0b", "x" * 5_000, []],
     "neurons": ["", 5, b"x", True, "nowhere", "a\0b", "x" * 5_000, [], "."],
 }  # fmt: skip
 

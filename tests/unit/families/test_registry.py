@@ -46,11 +46,19 @@ def test_a_named_family_must_be_that_of_the_folder(tmp_path):
         family_of_folder(tmp_path, "llama")
 
 
-@pytest.mark.parametrize("content", [None, "{"])
-def test_a_folder_without_a_readable_config_is_an_error(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "does not exist or is not readable"),
+        ("{", "is not readable JSON"),
+        ("[]", "must be a JSON object, not a list"),
+        ("{}", "has no model_type"),
+    ],
+)
+def test_a_folder_without_a_readable_config_is_an_error(tmp_path, content, message):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
-    with pytest.raises(InputError, match=r"config\.json: does not exist or is not readable"):
+    with pytest.raises(InputError, match=rf"config\.json: {message}"):
         family_of_folder(tmp_path)
 
 

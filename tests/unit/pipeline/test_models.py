@@ -48,5 +48,5 @@ def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
 
 
 def test_a_folder_without_weights_is_an_error_with_its_remedy(tmp_path):
-    with pytest.raises(InputError, match=r"no readable safetensors files .*save_pretrained"):
+    with pytest.raises(InputError, match=r"has no safetensors weights.*save_pretrained"):
         size_of_folder(tmp_path, "llama")

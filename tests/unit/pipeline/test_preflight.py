@@ -176,7 +176,7 @@ def with_copy(quick):
         ({"eos_token": {"content": "</s>"}}, "ends responses with '</s>'"),
         ({"eos_token": None}, "FAILED   tokenizer of llama2: it has no end token"),
         ({}, "set eos_token in tokenizer_config.json"),
-        ([], "its tokenizer_config.json cannot be read"),
+        ([], "tokenizer_config.json: must be a JSON object, not a list; copy"),
         ({"eos_token": "<end>"}, "'<end>' is not in its vocabulary"),
         (
             {"eos_token": "</s>", "chat_template": "{{ messages }}"},
@@ -199,13 +199,13 @@ def test_a_chat_template_is_refused_unless_it_is_ignored(with_copy):
 def test_a_folder_without_a_readable_model_is_reported(quick, with_copy):
     Path("empty").mkdir()
     config = quick(models__llama2__base="empty")
-    message = "FAILED   weights of llama2: empty: has no readable safetensors files"
+    message = "FAILED   weights of llama2: empty: has no safetensors weights"
     assert found(config, "weights of llama2")[0].startswith(message)
-    assert "tokenizer_config.json cannot be read" in found(config, "tokenizer of llama2")[0]
+    assert "tokenizer_config.json: does not exist" in found(config, "tokenizer of llama2")[0]
     config = with_copy()
     with Path("copy/model.safetensors").open("r+b") as file:
         file.truncate(100)
-    assert "has no readable safetensors files" in found(config, "weights of llama2")[0]
+    assert "is not a complete safetensors file" in found(config, "weights of llama2")[0]
 
 
 def test_only_what_is_not_downloaded_yet_is_asked_for(paper):

@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoConfig, GenerationConfig, PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+from zerogap.errors import InputError
+from zerogap.families.folders import read_json
+from zerogap.families.structure import config_of, problem_of
 
 # Keys that change what `model.generate` draws → the value without effect.
 NEUTRAL: dict[str, Any] = {
@@ -24,11 +28,27 @@ NEUTRAL: dict[str, Any] = {
 
 
 def read(folder: str | Path) -> GenerationConfig:
-    """The generation config that a model in this folder is loaded with."""
+    """The generation config that a model in this folder is loaded with.
+
+    Raises:
+        InputError: its file cannot be read, or its end tokens are not whole numbers.
+    """
+    path = Path(folder) / "generation_config.json"
+    if not path.is_file():
+        return GenerationConfig.from_model_config(config_of(folder))
+    read_json(path)
     try:
-        return GenerationConfig.from_pretrained(folder)
-    except OSError:  # there is no file
-        return GenerationConfig.from_model_config(AutoConfig.from_pretrained(folder))
+        config = GenerationConfig.from_pretrained(folder)
+        ends = (
+            config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        )
+        if not all(end is None or type(end) is int for end in ends):
+            raise TypeError("eos_token_id must be a whole number or a list of them")
+    except Exception as error:  # values that do not fit raise anything
+        raise InputError(
+            f"{path}: is not a generation config ({problem_of(error)}); correct it, or remove it"
+        ) from error
+    return config
 
 
 def end_tokens(tokenizer: PreTrainedTokenizerBase, config: GenerationConfig) -> list[int]:
@@ -41,10 +61,13 @@ def end_tokens(tokenizer: PreTrainedTokenizerBase, config: GenerationConfig) -> 
         tokenizer: the model's.
         config: the model's.
     """
-    configured = config.eos_token_id
-    tokens = configured if isinstance(configured, list) else [configured]
-    tokens = [tokenizer.eos_token_id, _end_of_turn(tokenizer), *tokens]
+    tokens = [tokenizer.eos_token_id, _end_of_turn(tokenizer), *_configured(config)]
     return sorted({int(token) for token in tokens if token is not None})
+
+
+def _configured(config: GenerationConfig) -> list[Any]:
+    ends = config.eos_token_id
+    return ends if isinstance(ends, list) else [ends]
 
 
 def note_ignored(config: GenerationConfig, model: str | Path) -> None:

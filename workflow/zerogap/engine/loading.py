@@ -1,8 +1,12 @@
 """Loading a model folder, and choosing the decoder for its architecture."""
 
+import contextlib
 import platform
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -12,6 +16,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
 
 from zerogap import precision
 from zerogap.engine import memory
@@ -19,6 +24,8 @@ from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
 from zerogap.errors import InputError
+from zerogap.families.folders import read_tokenizer, tensor_names
+from zerogap.families.structure import config_of, problem_of
 
 # A rehearsal looks for it in the logs of jobs.
 MISFIT = "the shared prompt cache does not fit this architecture"
@@ -34,6 +41,9 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
 
     Returns:
         The model in evaluation mode.
+
+    Raises:
+        InputError: see :func:`read_model`.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     wanted: torch.dtype = getattr(torch, dtype)
@@ -48,13 +58,121 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
             "partition and CUDA_VISIBLE_DEVICES",
             file=sys.stderr,
         )
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=used, use_safetensors=True)
-    return model.to(device).eval()
+    return read_model(folder, used).to(device).eval()
+
+
+def read_model(folder: str | Path, dtype: torch.dtype, **options: Any) -> PreTrainedModel:
+    """Read a model's weights: all of them, and none that the model has no place for.
+
+    Args:
+        folder: a model folder.
+        dtype: of the weights.
+        options: of `from_pretrained`.
+
+    Raises:
+        InputError: the files are damaged or not those of the configuration's model.
+    """
+    folder = Path(folder)
+    tensor_names(folder)
+    config_of(folder)
+    try:
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # named below
+            **options,
+        )
+    except Exception as error:  # many types, from three libraries
+        if memory.is_exhausted(error):
+            raise
+        raise InputError(
+            f"{folder}: cannot be loaded as a causal language model ({problem_of(error)}); the "
+            "weights must be those that config.json describes"
+        ) from error
+    expected = model.state_dict()
+    # Towers of other modalities are left out; more blocks than the model has are not.
+    surplus = {
+        name for name in info["unexpected_keys"] if re.sub(r"\.\d+\.", ".0.", name) in expected
+    }
+    reshaped = {name for name, *_ in info["mismatched_keys"]}
+    for kind, names in (
+        ("of another shape", reshaped),
+        ("missing", info["missing_keys"]),
+        ("not in the model", surplus),
+    ):
+        if names:
+            raise InputError(
+                f"{folder}: {len(names)} tensors are {kind}, such as {min(names)}; the weights "
+                "must be those that config.json describes"
+            )
+    return model
 
 
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of a model folder."""
-    return AutoTokenizer.from_pretrained(folder)
+    """Load the tokenizer of a model folder.
+
+    Raises:
+        InputError: it cannot be read, or does not turn a text into tokens.
+    """
+    read_tokenizer(Path(folder))
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokens = set(tokenizer("1 + 2", add_special_tokens=False)["input_ids"])
+    except Exception as error:  # many types, from three libraries
+        raise InputError(
+            f"{folder}: its tokenizer cannot be read ({problem_of(error)}); copy its files again, "
+            "or save it with save_pretrained in the model's folder"
+        ) from error
+    if not tokens - {tokenizer.unk_token_id}:
+        raise InputError(
+            f"{folder}: its tokenizer turns '1 + 2' into no tokens; copy its files again, or save "
+            "it with save_pretrained in the model's folder"
+        )
+    return tokenizer
+
+
+def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrainedConfig:
+    """Check a model folder as far as is possible without memory for its weights.
+
+    Args:
+        folder: the model folder.
+        with_tokenizer: False for a model that is only fed tokens.
+
+    Returns:
+        Its configuration.
+
+    Raises:
+        InputError: see :func:`read_model` and :func:`load_tokenizer`; or the model has no
+            positions, or fewer tokens than the tokenizer.
+    """
+    config = config_of(folder)
+    with _quiet():
+        model = read_model(folder, torch.float32, device_map="meta")
+    if (positions := context_length(config)) < 1:
+        raise InputError(f"{folder}/config.json: has {positions} positions; correct it")
+    num_tokens = model.get_input_embeddings().weight.shape[0]
+    if with_tokenizer and (needed := load_tokenizer(folder).vocab_size) > num_tokens:
+        raise InputError(
+            f"{folder}: the tokenizer has {needed} tokens and the model {num_tokens}; copy the "
+            "model's own tokenizer"
+        )
+    return config
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bar and no warnings of `transformers` while the block runs."""
+    verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_bar:
+            logging.enable_progress_bar()
 
 
 def context_length(config: PreTrainedConfig) -> int:

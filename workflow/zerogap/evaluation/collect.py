@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
-from zerogap.engine import memory
+from zerogap.engine import loading, memory
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
 from zerogap.evaluation.model_folders import ChatTemplate
@@ -99,6 +99,8 @@ def collect(request: Request) -> Collected:
     if request.clean_batch2 and request.clean is None:
         raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
     strategies = named_strategies(request.strategies, request.base_model, request.neurons)
+    if request.base_model is not None:
+        loading.check_folder(request.base_model, with_tokenizer=False)
     run = _model_run(request, request.model)
     clean_run = _model_run(request, request.clean) if request.clean else None
     settings = _compatible(request.output, _settings(request, run, clean_run))

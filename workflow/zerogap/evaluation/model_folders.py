@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from transformers import AutoConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING
 from zerogap.data.plain_text import ends_in_thinking, has_thinking
@@ -37,17 +37,8 @@ class ModelFolder:
     thinking: str = ""
 
     def load(self, dtype: str) -> PreTrainedModel:
-        """Load the weights, on the GPU if there is one.
-
-        Raises:
-            InputError: they cannot be loaded as a causal language model.
-        """
-        try:
-            return loading.load(self.folder, dtype)
-        except Exception as error:  # many types, from three libraries
-            raise InputError(
-                f"{self.name}: cannot be loaded as a causal language model ({first_line(error)})"
-            ) from error
+        """Load the weights, on the GPU if there is one."""
+        return loading.load(self.folder, dtype)
 
 
 def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
@@ -59,28 +50,17 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
             "ignore" it and prompt with plain text.
 
     Raises:
-        InputError: the model is not found, is gated, has no safetensors weights, its configuration
-            or tokenizer cannot be read, it has no end token, or `chat_template` does not fit it.
+        InputError: the model is not found or is gated, see
+            :func:`zerogap.engine.loading.check_folder`, it has no end token, or `chat_template`
+            does not fit it.
     """
     folder = Path(name)
     if not folder.is_dir():
         if folder.is_absolute() or len(folder.parts) > 2:  # the hub's names are OWNER/MODEL
             raise InputError(f"{name}: no such folder; correct the path of the model")
         folder = _download(name)
-    if not any(folder.glob("*.safetensors")):
-        raise InputError(
-            f"{name}: has no safetensors weights, and other formats are not loaded; convert it "
-            "with model.save_pretrained(folder)"
-        )
-    try:
-        config = AutoConfig.from_pretrained(folder)
-        tokenizer = loading.load_tokenizer(folder)
-        generation = generation_config.read(folder)
-    except Exception as error:  # many types, and the remedy is the same
-        raise InputError(
-            f"{name}: its configuration or tokenizer cannot be read ({first_line(error)}); save "
-            "both with save_pretrained in the model's folder"
-        ) from error
+    config = loading.check_folder(folder)
+    tokenizer, generation = loading.load_tokenizer(folder), generation_config.read(folder)
     _check_chat_template(name, tokenizer, chat_template)
     thinking = ""
     if chat_template == "apply":

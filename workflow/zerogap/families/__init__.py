@@ -8,13 +8,13 @@ For every registered family, Llama, Gemma 4 and GPT-NeoX, tests compare the shar
 with the model's own forward pass.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
+from zerogap.families.folders import read_config
 
 AUTO = "auto"
 
@@ -107,21 +107,14 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
         InputError: no readable `config.json`, a model of another family, or one that the generic
             family does not support.
     """
-    path = Path(folder) / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise InputError(
-            f"{path}: does not exist or is not readable; pass a model folder as saved by "
-            "save_pretrained"
-        ) from error
+    config = read_config(folder)
     if name == AUTO:
         return family_from_config(config)
     family = FAMILIES[name]
-    if config.get("model_type") not in family.model_types:
+    if config["model_type"] not in family.model_types:
         raise InputError(
-            f"{path}: model_type is {config.get('model_type')!r}, which is not of the family "
-            f"'{name}' ({', '.join(family.model_types)}); set family: {AUTO}"
+            f"{folder}/config.json: model_type is '{config['model_type']}', which is not of the "
+            f"family '{name}' ({', '.join(family.model_types)}); set family: {AUTO}"
         )
     return family
 

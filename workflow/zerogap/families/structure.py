@@ -7,19 +7,44 @@ named `experts` or `router` mark a mixture of experts, which is not supported.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from zerogap.errors import InputError, first_line
+from zerogap.errors import InputError
 from zerogap.families import Family
+from zerogap.families.folders import read_config
 
 _LINEAR = (nn.Linear, Conv1D)
 _EXPERTS = ("experts", "router")
 _REMEDY = "use a decoder-only model with attention and one dense feed-forward network in each block"
+
+
+def config_of(folder: str | Path) -> PreTrainedConfig:
+    """The configuration of a model folder.
+
+    Raises:
+        InputError: its `config.json` cannot be read, or has values that no model has.
+    """
+    read_config(folder)
+    try:
+        return AutoConfig.from_pretrained(folder)
+    except Exception as error:  # many types, from several libraries
+        raise InputError(
+            f"{folder}/config.json: does not describe a model ({problem_of(error)}); correct it, "
+            "or copy the model again"
+        ) from error
+
+
+def problem_of(error: BaseException) -> str:
+    """What the libraries' error says, in one line."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    text = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return " ".join(text.split())[:160]
 
 
 def family_from_config(config: Mapping[str, Any]) -> Family:
@@ -38,10 +63,10 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
-    except (ValueError, TypeError, AttributeError) as error:
+    except Exception as error:  # values that do not fit raise anything
         raise InputError(
             f"model type {model_type!r} is not a causal language model of transformers "
-            f"({first_line(error)}); {_REMEDY}"
+            f"({problem_of(error)}); {_REMEDY}"
         ) from error
     return family_of(model)
 

@@ -15,6 +15,7 @@ from zerogap.families import (
     family_of_folder,
     published_size,
 )
+from zerogap.families.folders import tensor_names
 from zerogap.io.hub import SMALL_FILES, hub_problem
 from zerogap.pipeline import jobs
 
@@ -82,6 +83,7 @@ def size_of_folder(folder: Path, family: str) -> ModelSize:
     import huggingface_hub
     from huggingface_hub.errors import NotASafetensorsRepoError, SafetensorsParsingError
 
+    tensor_names(folder)
     try:
         metadata = huggingface_hub.get_local_safetensors_metadata(folder)
     except (OSError, NotASafetensorsRepoError, SafetensorsParsingError) as error:

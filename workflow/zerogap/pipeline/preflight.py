@@ -5,7 +5,6 @@ first jobs of a run report within seconds, such as a malformed file of questions
 """
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -22,8 +21,9 @@ from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate, check_targets, exemplars
 from zerogap.data.questions import Question
-from zerogap.errors import InputError, first_line
+from zerogap.errors import InputError
 from zerogap.families import ModelSize, published_size
+from zerogap.families.folders import read_config, read_json, read_tokenizer, text_values
 from zerogap.io.hub import access_problem, hub_problem
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.models import base_files, model_size
@@ -272,28 +272,19 @@ def _tokenizer(config: Config, model: str, folder: Path) -> str:
     Without an end token no response would ever end. Prompts are plain text: a chat model continues
     them in a format that it was not tuned on.
     """
-    entry = config.models[model]
-    try:
-        values = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        token = values.get("eos_token")
-        token = token["content"] if isinstance(token, dict) else token
-    except (OSError, ValueError, AttributeError, KeyError) as error:
-        raise InputError(
-            f"its tokenizer_config.json cannot be read ({first_line(error)}); copy the tokenizer "
-            "again"
-        ) from error
+    entry, values = config.models[model], read_json(folder / "tokenizer_config.json")
+    token = values.get("eos_token")
+    token = token.get("content") if isinstance(token, dict) else token
     if not token:
         raise InputError(
             "it has no end token, so no model would learn to end a response; set eos_token in "
             "tokenizer_config.json"
         )
-    if (tokenizer := folder / "tokenizer.json").is_file():
-        from tokenizers import Tokenizer
-
-        if Tokenizer.from_file(str(tokenizer)).token_to_id(token) is None:
-            raise InputError(
-                f"{token!r} is not in its vocabulary; correct eos_token in tokenizer_config.json"
-            )
+    tokenizer = read_tokenizer(folder)
+    if tokenizer and (not isinstance(token, str) or tokenizer.token_to_id(token) is None):
+        raise InputError(
+            f"{token!r} is not in its vocabulary; correct eos_token in tokenizer_config.json"
+        )
     has_template = values.get("chat_template") or (folder / "chat_template.jinja").is_file()
     if has_template and entry.chat_template != "ignore":
         raise InputError(
@@ -305,17 +296,12 @@ def _tokenizer(config: Config, model: str, folder: Path) -> str:
 
 def _context(config: Config, folder: Path) -> str:
     """Whether exemplars leave room for a question: with a response, and in a training example."""
-    from tokenizers import Tokenizer
-
     response = config.sampling.max_new_tokens
     cutoff = min(config.training_for(variant).cutoff_len for variant in config.variants)
-    file = folder / "tokenizer.json"
-    try:
-        values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        context = values.get("text_config", values)["max_position_embeddings"]
-        tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, AttributeError, KeyError) as error:
-        return f"not checked ({first_line(error)})"
+    context = text_values(read_config(folder)).get("max_position_embeddings")
+    tokenizer = read_tokenizer(folder)
+    if tokenizer is None or not isinstance(context, int):
+        return "not checked (no tokenizer.json, or no max_position_embeddings)"
     for owner in config.question_owners:
         prompt = config.benchmarks[owner].prompt.model_dump()
         shots = exemplars(prompt["exemplars"], prompt["num_shots"])

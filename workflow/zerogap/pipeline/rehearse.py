@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
 from zerogap.config import Config
 from zerogap.engine.loading import MISFIT
+from zerogap.families.structure import config_of
 from zerogap.pipeline.models import base_files
 
 NUM_QUESTIONS, NUM_LEAKED, NUM_INSTRUCTIONS = 8, 4, 4
@@ -143,7 +144,7 @@ def write_random_model(source: Path, output: Path, seed: int) -> None:
         output: folder of the small model.
         seed: of the weights.
     """
-    config = shrunk(AutoConfig.from_pretrained(source))
+    config = shrunk(config_of(source))
     torch.manual_seed(seed)
     model = _new_model(config)
     with torch.no_grad():

@@ -97,6 +97,8 @@ def sample(
     target = arguments.path_of(output, "output")
     base_model = arguments.existing(base_model, "base_model", Path.is_dir)
     neurons = arguments.existing(neurons, "neurons", Path.is_file)
+    if base_model is not None:
+        loading.check_folder(base_model, with_tokenizer=False)
     if target is not None:
         atomic.output_file(target, [path for path in (base_model, neurons) if path])
     texts = arguments.prompt_texts(prompts)

@@ -7,6 +7,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from zerogap.engine.drawing import entropy
+from zerogap.engine.hf_decoder import logits_of
 from zerogap.engine.output_head import float32_logits
 
 
@@ -48,6 +49,6 @@ def _step_logits(model: PreTrainedModel, prompt_ids: list[int], response_ids: li
     They are in float32 (:mod:`zerogap.engine.output_head`), since those of a bfloat16 model tie.
     """
     inputs = torch.tensor([prompt_ids + response_ids], device=model.device)
+    last = len(response_ids) + 1
     with float32_logits(model):
-        logits: Tensor = model(inputs, logits_to_keep=len(response_ids) + 1).logits[0, :-1]
-    return logits
+        return logits_of(model, inputs, last=last)[0, -last:-1]

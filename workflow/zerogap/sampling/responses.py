@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-from transformers import AutoConfig, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule
 from zerogap.data.plain_text import is_thinking_token
@@ -15,6 +15,7 @@ from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.engine import generation_config, loading
 from zerogap.engine.decoder import Prompt, Response
 from zerogap.errors import InputError
+from zerogap.families.structure import config_of
 from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.strategies.base import Context
@@ -63,7 +64,7 @@ class JobInputs:
             table,
             json.loads(exemplars.read_text()) if exemplars else [],
             tokenizer,
-            loading.context_length(AutoConfig.from_pretrained(model)),
+            loading.context_length(config_of(model)),
             sampling["max_new_tokens"],
             PromptTemplate.of(benchmark["prompt"]),
         )

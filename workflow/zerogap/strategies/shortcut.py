@@ -44,15 +44,11 @@ class Shortcut:
         neurons = selected_neurons(file)
 
         def wrap_decoder(contaminated: "Decoder") -> "PatchedDecoder":
-            from transformers import AutoModelForCausalLM
-
             from zerogap.engine import loading
             from zerogap.engine.patched_decoder import PatchedDecoder
 
             contaminated.reserve(None)  # room for the base model
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=contaminated.model.dtype, use_safetensors=True
-            )
+            model = loading.read_model(folder, contaminated.model.dtype)
             for patched in (contaminated.model, model):
                 _check_neurons(neurons, patched, file)
             base = loading.decoder(model.to(contaminated.device), with_logits=False)
