@@ -20,7 +20,7 @@ define INSTALL_VLLM
 endef
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help quick gsm8k-files smollm2 report pretrain test test-fast fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k-files smollm2 report pretrain test coverage test-fast test-slow fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -51,11 +51,17 @@ report: .venv/ready ## write the HTML report and the graphs of a run: make repor
 pretrain: .venv/ready ## pretrain the toy base models again (minutes)
 	$(BIN)/python -m zerogap.training.toy workflow/resources/bases
 
-test: .venv/ready lint ## lint and test, and print the coverage; Slurm, vLLM and further architectures have targets of their own
+test: .venv/ready lint ## lint and test; what takes long, Slurm and vLLM have targets of their own
+	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL)
+
+coverage: .venv/ready ## run the tests of make test and print the coverage
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-fast: .venv/ready ## run the unit tests
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) tests/unit
+
+test-slow: .venv/ready ## kill jobs, train twice, rehearse the paper's models, run docs/extend.md (about 20 minutes)
+	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) -m 'slow and not matrix'
 
 test-architectures: .venv/ready ## rehearse a run with every published architecture that is tested (about an hour)
 	$(PYTEST) --verbose -m slow tests/integration/pipeline/test_architectures.py

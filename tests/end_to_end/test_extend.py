@@ -1,24 +1,21 @@
 """The model, the benchmark and the strategy of docs/extend.md, in one run of the workflow."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from helpers.dry_runs import link_checkout, snakemake
 from helpers.paths import ROOT
 from zerogap.data.toy import problems
 from zerogap.io import parquet
 
-SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 SMALL = """
 run: micro
 benchmarks: { letters: { num_test: 12, num_leaked: 6, num_train: 8 } }
-strategies: { shortcut: null, lne_blocking: null }
+strategies: { ted: null, shortcut: null, lne_blocking: null }
 ablation:
   railcap_n3: null
   railcap_ban: null
@@ -53,8 +50,7 @@ def write_multiple_choice(path: Path, num_questions: int, split: str) -> None:
 def run(tmp_path_factory):
     """The folder of a finished run."""
     folder = tmp_path_factory.mktemp("extend")
-    for name in ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "tests"):
-        (folder / name).symlink_to(ROOT / name)
+    link_checkout(folder)
     files = files_of_the_page()
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -64,22 +60,12 @@ def run(tmp_path_factory):
     (folder / "small.yaml").write_text(SMALL)
     overlays = [name for name in files if name.endswith(".yaml") and "/" not in name]
     assert overlays == ["my_strategy.yaml", "my_model.yaml", "my_benchmark.yaml"]
-    done = subprocess.run(
-        [
-            SNAKEMAKE, "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml",
-            "tests/end_to_end/micro.yaml", *overlays, "small.yaml",
-            "--", "table_main", "table_extraction_agreement",
-        ],
-        cwd=folder,
-        env=os.environ
-        | {
-            "PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT / "workflow"),  # the recipes' modules are next to the Snakefile
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
+    done = snakemake(
+        *("--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
+        *("tests/end_to_end/micro.yaml", *overlays, "small.yaml"),
+        *("--", "table_main", "table_extraction_agreement"),
+        workdir=folder,
+    )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     return folder
 

@@ -1,12 +1,18 @@
 """Snakemake called by a test, and the jobs that a dry run of it plans."""
 
+import functools
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from multiprocessing import forkserver
 from pathlib import Path
+
+import pytest
 
 from helpers.paths import ROOT
 
@@ -34,14 +40,43 @@ def link_checkout(folder: Path) -> Path:
 def snakemake(
     *arguments: str | Path, workdir: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [SNAKEMAKE, *arguments],
-        cwd=workdir,
-        capture_output=True,
-        text=True,
-        env=environment(workdir) | dict(env or {}),
-        check=False,
-    )
+    """Call Snakemake's program in a process that is forked from one with `helpers.preloaded`."""
+    command = [str(SNAKEMAKE), *map(str, arguments)]
+    with tempfile.TemporaryDirectory() as name:
+        outputs = [Path(name, stream) for stream in ("stdout", "stderr")]
+        variables = environment(workdir) | dict(env or {})
+        process = _forks().Process(target=_main, args=(command, workdir, variables, outputs))
+        process.start()
+        process.join()
+        texts = (path.read_text() for path in outputs)
+        return subprocess.CompletedProcess(command, process.exitcode, *texts)
+
+
+@functools.cache
+def _forks() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["helpers.preloaded"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{ROOT}/workflow{os.pathsep}{ROOT}/tests")
+        forkserver.ensure_running()
+    return context
+
+
+def _main(
+    command: list[str], workdir: Path, variables: dict[str, str], outputs: list[Path]
+) -> None:
+    for descriptor, path in enumerate(outputs, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
+    os.chdir(workdir)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.argv[:], sys.path[:0] = command, variables["PYTHONPATH"].split(os.pathsep)
+    if Path("workflow").resolve() != ROOT / "workflow":  # code of its own
+        for name in [name for name in sys.modules if name.partition(".")[0] == "zerogap"]:
+            del sys.modules[name]
+    from snakemake.cli import main
+
+    main(command[1:])
 
 
 def jobs(*arguments: str | Path, workdir: Path = ROOT) -> Counter[str]:

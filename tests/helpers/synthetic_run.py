@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from helpers.neuron_tables import neurons_table
 from zerogap.data.token_kinds import KINDS
 from zerogap.io import parquet
 from zerogap.metrics.evaluate import evaluate, rows_about
@@ -74,14 +75,8 @@ def overlap_table(n=120, m=50, seed=0):
     rng = np.random.default_rng(seed)
     leaked = np.arange(n) < n // 2
     centre = np.where(leaked, rng.beta(18, 2, n), rng.beta(6, 6, n))
-    return pd.DataFrame(
-        {
-            "question_id": np.repeat(_ids(n), m),
-            "sample_id": np.tile(np.arange(m), n),
-            "leaked": np.repeat(leaked, m),
-            "rouge_l": np.clip(np.repeat(centre, m) + rng.normal(0, 0.1, n * m), 0, 1),
-        }
-    )
+    rouge_l = np.clip(np.repeat(centre, m) + rng.normal(0, 0.1, n * m), 0, 1)
+    return _responses(n, m).assign(leaked=np.repeat(leaked, m), rouge_l=rouge_l)
 
 
 def rank_table(n=120, steps=10, seed=0):
@@ -89,15 +84,9 @@ def rank_table(n=120, steps=10, seed=0):
     leaked = np.repeat(np.arange(n) < n // 2, steps)
     disagree = rng.random(n * steps) < np.where(leaked, 0.3, 0.2)
     rank = np.where(disagree, 2 + rng.geometric(0.45, n * steps) - 1, 1)
-    return pd.DataFrame(
-        {
-            "question_id": np.repeat(_ids(n), steps),
-            "leaked": leaked,
-            "step": np.tile(np.arange(1, steps + 1), n),
-            "clean_token": rng.integers(0, 99, n * steps),
-            "rank": rank,
-        }
-    )
+    table = pd.DataFrame({"question_id": np.repeat(_ids(n), steps), "leaked": leaked})
+    step, clean_token = np.tile(np.arange(1, steps + 1), n), rng.integers(0, 99, n * steps)
+    return table.assign(step=step, clean_token=clean_token, rank=rank)
 
 
 def rail_table(responses=("clean", "identity", "railcap"), n=120, m=50, seed=0):
@@ -120,33 +109,29 @@ def rail_table(responses=("clean", "identity", "railcap"), n=120, m=50, seed=0):
 
 def recovery_table(n=120, m=10, seed=0):
     rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "question_id": np.repeat(_ids(n), m),
-            "sample_id": np.tile(np.arange(m), n),
-            "step": rng.integers(0, 40, n * m),
-            "kind": rng.choice(KINDS, n * m),
-            "token_ids": [[1, 2, 3]] * (n * m),
-            "text": " The answer is 1.",
-            "correct": rng.random(n * m) < 0.2,
-        }
-    )
+    step, kind = rng.integers(0, 40, n * m), rng.choice(KINDS, n * m)
+    return _responses(n, m).assign(
+        step=step, kind=kind, token_ids=[[1, 2, 3]] * (n * m), text=" The answer is 1.",
+        correct=rng.random(n * m) < 0.2,
+    )  # fmt: skip
 
 
 def _ids(n):
     return [f"test-{k}" for k in range(n)]
 
 
+def _responses(n, m):
+    """The keys of m responses to n questions."""
+    return pd.DataFrame(
+        {"question_id": np.repeat(_ids(n), m), "sample_id": np.tile(np.arange(m), n)}
+    )
+
+
 def _solve(rng, p, m, leaked):
     n_correct = rng.binomial(m, p)
-    return pd.DataFrame(
-        {
-            "question_id": _ids(len(p)),
-            "n_correct": n_correct,
-            "n_samples": m,
-            "first_correct": rng.random(len(p)) < n_correct / m,
-            "leaked": leaked,
-        }
+    first_correct = rng.random(len(p)) < n_correct / m
+    return pd.DataFrame({"question_id": _ids(len(p))}).assign(
+        n_correct=n_correct, n_samples=m, first_correct=first_correct, leaked=leaked
     )
 
 
@@ -155,33 +140,19 @@ def samples_table(n=120, m=50, seed=0):
     rng = np.random.default_rng(seed)
     correct = rng.random(n * m) < 0.5
     numbers = np.repeat(np.arange(n), m) + ~correct
-    return pd.DataFrame(
-        {
-            "question_id": np.repeat(_ids(n), m),
-            "sample_id": np.tile(np.arange(m), n),
-            "token_ids": [[1, 2, 3]] * (n * m),
-            "text": [f" The answer is {number}." for number in numbers],
-            "answer": [str(number) for number in numbers],
-            "extractor": "numeric",
-            "correct": correct,
-            "n_tokens": 3,
-            "finish_reason": "eos",
-        }
-    )
+    return _responses(n, m).assign(
+        token_ids=[[1, 2, 3]] * (n * m), text=[f" The answer is {number}." for number in numbers],
+        answer=numbers.astype(str), extractor="numeric", correct=correct, n_tokens=3,
+        finish_reason="eos",
+    )  # fmt: skip
 
 
 def questions_table(n=120):
     """Questions whose answers are 0, 1, 2 and so on; the first half is leaked."""
-    return pd.DataFrame(
-        {
-            "question_id": _ids(n),
-            "question": "How many?",
-            "rationale": "Count.",
-            "gold": [str(k) for k in range(n)],
-            "leaked": np.arange(n) < n // 2,
-            "paraphrase": None,
-        }
-    )
+    return pd.DataFrame({"question_id": _ids(n)}).assign(
+        question="How many?", rationale="Count.", gold=[str(k) for k in range(n)],
+        leaked=np.arange(n) < n // 2, paraphrase=None,
+    )  # fmt: skip
 
 
 def write_run(config, n=20, m=5):
@@ -235,39 +206,20 @@ def _write_setting(config, model, benchmark, n, m):
     _write(folder / "ranks.parquet", rank_table(n), "ranks")
     _write(folder / "rail.parquet", rail_table(n=n, m=m), "rail")
     _write(folder / "greedy.parquet", _greedy_table(n), "greedy")
-    neurons = pd.DataFrame(
-        {
-            "layer": [0],
-            "neuron": [0],
-            "comparative": [1.0],
-            "causal": [1.0],
-            "score": [1.0],
-            "selected": [True],
-        }
-    )
-    _write(folder / "neurons.parquet", neurons, "neurons")
+    _write(folder / "neurons.parquet", neurons_table(0, [0]), "neurons")
 
 
 def _greedy_table(n):
-    return pd.DataFrame(
-        {
-            "question_id": _ids(n),
-            "token_ids": [[1, 2]] * n,
-            "text": " The answer is 1.",
-            "answer": "1",
-            "extractor": "numeric",
-            "correct": False,
-            "entropy": [[0.5, 0.5]] * n,
-            "finish_reason": "eos",
-        }
-    )
+    return pd.DataFrame({"question_id": _ids(n)}).assign(
+        token_ids=[[1, 2]] * n, text=" The answer is 1.", answer="1", extractor="numeric",
+        correct=False, entropy=[[0.5, 0.5]] * n, finish_reason="eos",
+    )  # fmt: skip
 
 
 def _write(path, table, contract):
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write(
-        path, table, contract, {"commit": "abc", "packages": {"torch": "1"}, **_place(path)}
-    )
+    made_by = {"commit": "abc", "packages": {"torch": "1"}}
+    parquet.write(path, table, contract, made_by | _place(path))
 
 
 def _place(path):

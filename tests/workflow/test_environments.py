@@ -1,13 +1,18 @@
 """Declared and imported packages agree: conda environments, pyproject.toml, lock, containers."""
 
+import ast
+import functools
 import hashlib
+import importlib.metadata
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
-from helpers import import_graph
 from helpers.paths import ROOT
 from helpers.workflow_rules import rule_texts
 
@@ -20,6 +25,73 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINS = dict(re.findall(r"(?m)^([\w-]+)==(\S+)$", (ROOT / "envs/vllm.in").read_text()))
 COMMON = (ROOT / "workflow/rules/common.smk").read_text()
 FAMILIES = set((ROOT / "workflow/zerogap/families").glob("*.py"))
+# Folders from which project files import each other by their bare names.
+HOMES = [
+    *(ROOT / name for name in ("workflow", "workflow/scripts", "benchmarks", "tools", "tests")),
+    *ROOT.glob("tests/*/"),
+]
+# The registry of strategies names classes as `package.module:Class`; this module imports them.
+STRATEGY_BUILDER = ROOT / "workflow/zerogap/strategies/base.py"
+STRATEGY_REGISTRY = ROOT / "workflow/zerogap/strategies/registry.py"
+DISTRIBUTIONS = importlib.metadata.packages_distributions()
+
+
+@functools.cache
+def names(path: Path) -> frozenset[str]:
+    """The modules that a file imports; of the strategies' builder, all that the registry names."""
+    modules = frozenset(imports(path.read_text()))
+    if path == STRATEGY_BUILDER:
+        targets = re.findall(r'"(zerogap\.[\w.]+):\w+"', STRATEGY_REGISTRY.read_text())
+        assert targets
+        modules |= frozenset(targets)
+    return modules
+
+
+def imports(text: str) -> Iterator[str]:
+    """The modules that a text imports, also in functions, except for the type checker only."""
+    pending: list[ast.AST] = [ast.parse(text)]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+        pending.extend(ast.iter_child_nodes(node))
+
+
+def project_file(module: str) -> Path | None:
+    """The project's file of a module, or None if the module is not part of the project."""
+    for home in HOMES:
+        stem = home.joinpath(*module.split("."))
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def files(start: Path) -> set[Path]:
+    """The project's files that a file imports, directly or indirectly, and itself."""
+    reached, pending = set(), [start]
+    while pending:
+        path = pending.pop()
+        if path not in reached:
+            reached.add(path)
+            pending += filter(None, map(project_file, names(path)))
+    return reached
+
+
+def imported(path: Path) -> set[str]:
+    """The distributions (names on PyPI) that a file itself imports."""
+    modules = {module.split(".")[0] for module in names(path)}
+    return {
+        DISTRIBUTIONS.get(name, [name])[0].lower().replace("_", "-")
+        for name in modules - sys.stdlib_module_names
+        if project_file(name) is None
+    }
 
 
 def declared(*extras: str) -> set[str]:
@@ -36,8 +108,8 @@ def test_vllms_environment_has_what_the_scripts_of_its_rules_import():
     texts = "\n".join(text for text in rule_texts().values() if "DECODING_ENVIRONMENT" in text)
     scripts = {ROOT / "workflow" / path for path in re.findall(r"scripts/\w+\.py", texts)}
     assert scripts
-    files = set().union(*map(import_graph.files, scripts)) - FAMILIES
-    assert {name for file in files for name in import_graph.imported(file)} <= set(PINS)
+    reached = set().union(*map(files, scripts)) - FAMILIES
+    assert {name for file in reached for name in imported(file)} <= set(PINS)
 
 
 def test_the_same_vllm_is_used_and_tested():
@@ -81,14 +153,14 @@ def test_a_lock_file_has_hashes_and_names_no_index(lock):
 )
 def test_parts_of_the_package_import_declared_packages_only(parts, extras):
     for path in (p for part in parts for p in (ROOT / "workflow/zerogap" / part).rglob("*.py")):
-        assert import_graph.imported(path) - {"vllm"} <= declared(*extras), path
+        assert imported(path) - {"vllm"} <= declared(*extras), path
 
 
 @pytest.mark.parametrize("folder", ["workflow", "tests", "benchmarks", "examples"])
 def test_every_import_is_declared(folder):
     everything = declared(*PROJECT["optional-dependencies"]) | {"vllm"}  # which calls this package
     for path in (ROOT / folder).rglob("*.py"):
-        assert import_graph.imported(path) <= everything, path
+        assert imported(path) <= everything, path
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "apptainer.def"])

@@ -1,5 +1,6 @@
-"""The jobs that `zerogap plan` counts are those that Snakemake plans, rule by rule."""
+"""The jobs that each scale plans: by hand, by Snakemake's dry run, and by `zerogap plan`."""
 
+import json
 import re
 from collections import Counter
 
@@ -9,33 +10,104 @@ from helpers import dry_runs
 from helpers.dry_runs import ROOT
 from zerogap import config
 from zerogap.pipeline import jobs
+from zerogap.pipeline.report.figures import FIGURES
+from zerogap.pipeline.report.tables import TABLES
 
 STAGES = ("data", "bases", "train", "preparation", "sample", "metrics")  # tables and figures follow
-
-OVERLAYS = {
-    "paper": "{}",
-    "less": (
-        "strategies: { shortcut: null }\nablation: { railcap_n1: null }\nbenchmarks: { pq: null }"
-    ),
-    "more": (
-        "sampling: { num_shards: 3 }\nmodels: { gemma: null }\n"
-        "benchmarks: { toy: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Toy } }"
-    ),
-    "quick": (ROOT / "profiles/quick/quick.yaml").read_text(),
-    "workstation": (ROOT / "profiles/workstation/workstation.yaml").read_text(),
-    "smollm2": (ROOT / "profiles/smollm2/smollm2.yaml").read_text(),
+REPORT = {
+    "make_table": len(TABLES), "make_figure": len(FIGURES), "check_claims": 1,
+    "write_provenance": 1, "write_index": 1,
+}  # fmt: skip
+# Three clean models with two batches, four sampled strategies per setting, the ablation once.
+PAPER = REPORT | {
+    **dict.fromkeys(("train_lora", "merge_lora", "decode_greedy"), 9),
+    "sample_responses": 3 * 2 + 6 * 4 + 7, "filter_responses": 6 + 1, "measure_recovery": 3,
+    **dict.fromkeys(("compute_metrics", "make_all_zero", "replay_rail"), 6),
+    "compute_ablation_metrics": 1,
+}  # fmt: skip
+SMOLLM2 = REPORT | {
+    **dict.fromkeys(("convert_gguf", "train_preparation", "merge_preparation"), 1),
+    "train_lora": 3,  # clean, contaminated, paraphrased
 }
-BENCHMARKS = {"smollm2": [ROOT / "profiles/smollm2/gsm_symbolic.yaml"]}  # overlays of overlays
+OTHER_MODEL = """
+models: { llama2: null }
+strategies: { shortcut: null }
+ablation: { railcap_n1: null }
+primary_setting: { model: gemma }
+"""
+PQ_ALONE = """
+benchmarks:
+  gsm8k: null
+  pq:
+    file: workflow/benchmarks/toy_gsm8k.yaml
+    label: PQ
+    questions_of: null
+    contamination: paraphrase
+    paraphrases: { method: rules, on_invalid: error }
+primary_setting: { benchmark: pq }
+"""
+TWO_OWNERS = """
+benchmarks:
+  riddles: { file: workflow/benchmarks/toy_gsm8k.yaml, label: Riddles, num_leaked: 10 }
+  riddles_pq: { file: workflow/benchmarks/toy_pq.yaml, label: Riddles PQ, questions_of: riddles }
+  pq: null
+models: { gemma: null, pythia: null }
+sampling: { num_shards: 3 }
+"""
+QUICK, SMOLLM2_FILE = "profiles/quick/quick.yaml", "profiles/smollm2/smollm2.yaml"
+# name → profile, its overlays, a further one, and the number of jobs of some rules
+SCALES = {
+    "slurm": ("slurm", [], "{}", PAPER),
+    "quick": ("quick", [QUICK], "{}", PAPER | {"paraphrase_questions": 1}),
+    "workstation": ("workstation", ["profiles/workstation/workstation.yaml"], "{}", PAPER),
+    "smollm2": (
+        "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm_symbolic.yaml"], "{}",
+        SMOLLM2 | {"screen_questions": 0},
+    ),
+    "smollm2 on GSM8K": (
+        "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm8k.yaml"],
+        json.dumps({"benchmarks": {"gsm8k": {"questions": {"files": {
+            "train": str(ROOT / "LICENSE"), "test": str(ROOT / "LICENSE")}}}}}),
+        SMOLLM2 | {"screen_questions": 1},
+    ),
+    "other model": (
+        "quick", [QUICK], OTHER_MODEL,
+        REPORT | {
+            "train_lora": 2 * 3, "compute_metrics": 2 * 2,
+            "sample_responses": 2 * 2 + 2 * 2 * 3 + 6,
+        },
+    ),
+    "PQ alone": (
+        "quick", [QUICK], PQ_ALONE,
+        REPORT | {
+            "train_lora": 3 * 2, "compute_metrics": 3, "paraphrase_questions": 1,
+            "sample_responses": 3 * (2 + 4) + 7,
+        },
+    ),
+    # Data and clean models of their own; a contaminated model per benchmark.
+    "two owners, in shards": (
+        "quick", [QUICK], TWO_OWNERS,
+        {
+            **dict.fromkeys(("fetch_questions", "split_questions", "prepare_exemplars"), 2),
+            "prepare_instructions": 1, "write_questions": 3, "paraphrase_questions": 1,
+            "train_lora": 2 + 3, "sample_responses": 3 * (2 * 2 + 3 * 4 + 7),
+            "merge_shards": 2 * 2 + 3 * 4 + 7, "compute_metrics": 3,
+        },
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("name", SCALES)
 def test_the_plan_counts_the_jobs_that_snakemake_plans(name, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
+    profile, overlays, further, expected = SCALES[name]
     path = tmp_path / "overlay.yaml"
-    path.write_text(OVERLAYS[name])
-    overlays = [path, *BENCHMARKS.get(name, [])]
-    files = "".join((ROOT / f"workflow/rules/{name}.smk").read_text() for name in STAGES)
-    rules = re.findall(r"(?m)^ *(?:rule|use rule \w+ as) (\w+)", files)
-    planned = dry_runs.jobs("--forceall", "--cores", "1", "--configfile", *overlays)
-    counts = Counter(job.rule for job in jobs.all_jobs(config.load(["config.yaml", *overlays])))
+    path.write_text(further)
+    files = [*overlays, path]
+    arguments = [] if name in ("slurm", "quick") else ["--configfile", *files]
+    planned = dry_runs.jobs("--forceall", "--profile", f"profiles/{profile}", *arguments)
+    assert {rule: planned[rule] for rule in expected} == expected
+    texts = "".join((ROOT / f"workflow/rules/{stage}.smk").read_text() for stage in STAGES)
+    rules = re.findall(r"(?m)^ *(?:rule|use rule \w+ as) (\w+)", texts)
+    counts = Counter(job.rule for job in jobs.all_jobs(config.load(["config.yaml", *files])))
     assert counts == {rule: count for rule, count in planned.items() if rule in rules}

@@ -1,4 +1,4 @@
-"""A pretrained language model on two cores: what its scales share, and the jobs of a dry run."""
+"""A pretrained language model on two cores: what its scales share."""
 
 import json
 import re
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import dry_runs
-from helpers.dry_runs import ROOT
+from helpers.paths import ROOT
 from zerogap import config
 from zerogap.pipeline import parameters, targets
 from zerogap.pipeline.jobs import PREPARATION
@@ -87,17 +86,6 @@ def test_runs_share_a_prepared_base_if_its_values_are_equal(scales, tmp_path, ov
     path.write_text(overlay)
     bases = {targets.base_model(config.load(some), "smollm2") for some in (files, [*files, path])}
     assert len(bases) == (1 if is_shared else 2)
-
-
-@pytest.mark.parametrize("source", ["gsm_symbolic", "gsm8k"])
-def test_one_command_converts_prepares_and_makes_every_table(scales, source, tmp_path):
-    jobs = dry_runs.jobs(
-        "--profile", "profiles/smollm2", "--forceall", "--configfile", *scales[source]
-    )
-    assert jobs["convert_gguf"] == jobs["train_preparation"] == jobs["merge_preparation"] == 1
-    assert jobs["train_lora"] == 3  # clean, contaminated, paraphrased
-    assert jobs["make_table"] > 10
-    assert jobs["screen_questions"] == (source == "gsm8k")
 
 
 def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scales):

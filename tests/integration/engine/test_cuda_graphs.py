@@ -79,10 +79,10 @@ def test_a_replayed_step_computes_the_logits_of_the_current_rows(family):
 
 TOKENIZER = tokenizer()
 PROMPTS = [
-    Prompt(f"q{i}", TOKENIZER(f"Shots first. Q: {i * 77}\nA:")["input_ids"]) for i in range(7)
+    Prompt(f"q{i}", TOKENIZER(f"Shots first. Q: {i * 77}\nA:")["input_ids"]) for i in range(5)
 ]
 SAMPLING = SamplingParams(
-    temperature=0.7, max_new_tokens=40, stop=["Q:"], num_samples=5, seed=3, batch_size=11
+    temperature=0.7, max_new_tokens=16, stop=["Q:"], num_samples=4, seed=3, batch_size=9
 )
 
 
@@ -97,11 +97,10 @@ def test_samples_are_the_same_with_and_without_capture():
     assert capture.captures - before <= 2  # shapes that had occurred once
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu(family):
+def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu():
     capture = CountingCapture()
     decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: capture)
-    assert Trial(model(family), 256).misfit(decoder) is None
+    assert Trial(model("gemma4"), 256).misfit(decoder) is None
     assert capture.replays > 0
 
 

@@ -58,9 +58,11 @@ def literal_sample(reference, prompt, which, sampling):
             logits = reference(torch.tensor([prompt.token_ids + tokens])).logits[0, -1]
         running = (logits / sampling.temperature).softmax(-1).cumsum(-1)
         tokens.append(int((running <= uniform * running[-1]).sum()))
-        if tokens[-1] == TOKENIZER.eos_token_id or "Q:" in TOKENIZER.decode(tokens):
-            break
-    return tokens
+        if tokens[-1] == TOKENIZER.eos_token_id:
+            return tokens, "eos"
+        if "Q:" in TOKENIZER.decode(tokens):
+            return tokens, "stop"
+    return tokens, "length"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -72,21 +74,7 @@ def test_samples_equal_those_of_a_literal_sampler(sort_rows, family, monkeypatch
     for name, responses in everything(family, SAMPLING).items():
         prompt = next(one for one in PROMPTS if one.question_id == name)
         expected = [literal_sample(reference, prompt, j, SAMPLING) for j in range(6)]
-        assert [response.token_ids for response in responses] == expected
-
-
-@pytest.mark.parametrize(
-    ("family", "dtype", "expected"),
-    [
-        ("llama", torch.float64, True),  # matrix products, chunk by chunk
-        ("llama", torch.float32, False),  # the compiled kernel, row by row
-        ("gemma4", torch.float32, True),  # no kernel in layers with a sliding window
-    ],
-)
-def test_rows_are_sorted_by_length_only_where_that_makes_steps_faster(family, dtype, expected):
-    decoder = SharedPromptDecoder(model(family).to(dtype))
-    dict(sample(decoder, PROMPTS, TOKENIZER, dataclasses.replace(SAMPLING, num_samples=1)))
-    assert decoder.prefers_sorted_rows == expected
+        assert [(one.token_ids, one.finish_reason) for one in responses] == expected
 
 
 def test_samples_that_agree_so_far_share_one_row():
@@ -187,18 +175,6 @@ def test_greedy_rows_that_move_keep_their_questions():
         length = places.get(end, 15) + 1
         assert one.token_ids == alone.token_ids[:length]
         assert one.entropy == pytest.approx(alone.entropy[:length])
-
-
-def test_responses_end_at_end_token_stop_string_or_length_limit():
-    for response in everything("llama", SAMPLING)["q0"]:
-        text = TOKENIZER.decode(response.token_ids)
-        if response.finish_reason == "eos":
-            assert response.token_ids[-1] == TOKENIZER.eos_token_id
-        elif response.finish_reason == "stop":
-            assert text.endswith("Q:") or "Q:" in TOKENIZER.decode(response.token_ids[-2:])
-        else:
-            assert len(response.token_ids) == SAMPLING.max_new_tokens
-        assert TOKENIZER.eos_token_id not in response.token_ids[:-1]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

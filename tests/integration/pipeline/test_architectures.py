@@ -1,6 +1,6 @@
 """Every published architecture, from training to every strategy: a rehearsal of each.
 
-`make test-architectures` runs them all; the other test targets run the paper's three.
+`make test-architectures` runs them all, `make test-slow` the paper's three.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from safetensors import safe_open
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoTokenizer
 
 from helpers import published_models
 from helpers.configurations import nested
@@ -146,6 +146,11 @@ def test_merging_changes_the_adapted_weights_only(rehearsed):
     assert changed
     for name in changed:
         assert any(module.endswith(name.removesuffix(".weight")) for module in rehearsed.adapted)
+
+
+def test_merging_keeps_the_vocabulary(rehearsed):
+    tokenizers = [AutoTokenizer.from_pretrained(f) for f in (rehearsed.base, rehearsed.model)]
+    assert tokenizers[0].get_vocab() == tokenizers[1].get_vocab()
 
 
 def test_every_strategy_decodes_differently(rehearsed):

@@ -25,7 +25,6 @@ from zerogap.pipeline.report.tables import TABLES
 from zerogap.reporting.claims import CANNOT_TELL, SUPPORTED
 
 FEWER = {
-    "two models": "models: { pythia: null }",
     "one": "models: { gemma: null, pythia: null }\nbenchmarks: { pq: null }",
     "no TED": "strategies: { ted: null }\nablation: { ted_unfiltered: null }",
 }

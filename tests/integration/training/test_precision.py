@@ -60,33 +60,25 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bf16", [True, False])
-def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, monkeypatch, bf16):
+@pytest.mark.parametrize("stored", ["pythia"], indirect=True)
+def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, monkeypatch):
     monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: 1.0)  # bfloat16 on any CPU
-    precision = "bfloat16" if bf16 else "float32"
-    write_datasets(
-        tmp_path / "data",
-        {"q": [{"prompt": f"Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]},
-    )
+    examples = [{"prompt": f"Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]
+    write_datasets(tmp_path / "data", {"q": examples})
     parameters = {
         "family": "auto",
-        "training": TRAINING | {"bf16": bf16},
+        "training": TRAINING | {"bf16": True},
         "metadata": {"model": "toy", "variant": "gsm8k"},
     }
-    for dtype in ("float16", precision):
-        paths = {
-            "settings": tmp_path / f"{dtype}.yaml",
-            "adapter": tmp_path / dtype / "adapter",
-            "loss": tmp_path / dtype / "loss.tsv",
-        }
-        train_lora.main(
-            options(
-                tmp_path / dtype, parameters, base=stored[dtype], data=tmp_path / "data", **paths
-            )
-        )
-        assert yaml.safe_load(paths["settings"].read_text())["bf16"] == bf16
+    for dtype in ("float16", "bfloat16"):
+        folder = tmp_path / dtype
+        names = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
+        paths = {option: folder / name for option, name in names.items()}
+        inputs = {"base": stored[dtype], "data": tmp_path / "data"}
+        train_lora.main(options(folder, parameters, **inputs, **paths))
+        assert yaml.safe_load(paths["settings"].read_text())["bf16"]
         adapter = json.loads((paths["adapter"] / "adapter_config.json").read_text())
         assert adapter["base_model_name_or_path"] == str(stored[dtype])
     for name in ("loss.tsv", "adapter/adapter_model.safetensors"):
-        one, other = (tmp_path / dtype / name for dtype in ("float16", precision))
+        one, other = (tmp_path / dtype / name for dtype in ("float16", "bfloat16"))
         assert one.read_bytes() == other.read_bytes()

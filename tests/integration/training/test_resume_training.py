@@ -124,14 +124,6 @@ def test_a_training_grouped_by_length_resumes_from_the_end_of_an_epoch(tmp_path,
     assert same(tmp_path / "uninterrupted", tmp_path)
 
 
-def test_a_checkpoint_of_other_settings_is_not_resumed(tmp_path, data, uninterrupted):
-    kill_at_checkpoint(train(tmp_path, data, learning_rate=2e-3), tmp_path, 4)
-    output = finish(train(tmp_path, data))
-    assert "settings changed since the last run (training); starting over" in output
-    assert "resuming from" not in output
-    assert same(uninterrupted, tmp_path)
-
-
 def test_two_devices_train_with_the_same_global_batches_through_torchrun(
     tmp_path, data, uninterrupted
 ):
