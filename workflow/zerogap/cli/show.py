@@ -60,7 +60,7 @@ def _heading(shown: "OneQuestion") -> "Text":
     leaked = "leaked" if question["leaked"] else "not leaked"
     where = f"{question['question_id']} of {shown.benchmark}, model {shown.model}, {leaked}\n\n"
     text = Text.assemble((where, "bold"), printable(question["question"]), "\n")
-    if question["paraphrase"]:
+    if isinstance(question["paraphrase"], str):
         text.append(f"leaked as: {printable(question['paraphrase'])}\n")
     verdict = _verdict(shown.greedy_correct)
     text.append(f"gold answer: {printable(question['gold'])}\n")
