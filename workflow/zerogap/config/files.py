@@ -88,14 +88,17 @@ def read_mapping(path: Path) -> Values:
 
 
 class _Loader(yaml.SafeLoader):
-    """Stops at nesting that Python's stack may not hold."""
+    """Stops at nesting that Python's stack may not hold, and at more values than a run needs."""
 
-    _depth = 0
+    _depth = _number = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._depth += 1
+        self._number += 1
         if self._depth > MAX_DEPTH:
             raise yaml.YAMLError(f"more than {MAX_DEPTH} values inside each other")
+        if self._number > MAX_VALUES:
+            raise yaml.YAMLError(f"more than {MAX_VALUES:,} values")
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
