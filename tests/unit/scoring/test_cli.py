@@ -448,3 +448,13 @@ def test_other_engines_and_sampling_settings_are_noted(clean, other, note, tmp_p
     _, _, err = score(capsys, "--clean", files[0], f"x={files[1]}")
     assert ("drawn with different" in err) == (note is not None)
     assert (note or "") in err
+
+
+@pytest.mark.parametrize(
+    "words", [["--clean", ""], ["--clean="], ["x="], ["x", "--output", ""], [" "]]
+)
+def test_an_empty_name_is_not_the_working_directory(words, tmp_path, monkeypatch, capsys):
+    """The folder has one log, which a name of the folder stands for."""
+    monkeypatch.chdir(tmp_path)
+    log = json_lines(tmp_path / "only.jsonl", [{"id": k, "correct": True} for k in range(3)])
+    assert "has no value; give one" in rejected(capsys, "--clean", log, f"x={log}", *words)

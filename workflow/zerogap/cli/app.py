@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        _check_printable(arguments)
+        _check_words(arguments)
         status = app(repeat_options(arguments), prog_name="zerogap", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
@@ -97,14 +97,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
-def _check_printable(arguments: Sequence[str]) -> None:
-    """Reject names that a terminal would obey or not show; other programs' arguments are theirs.
+def _check_words(arguments: Sequence[str]) -> None:
+    """Reject names that are empty, or that a terminal would obey or not show.
+
+    Other programs' arguments are theirs.
 
     Raises:
-        InputError: an argument has such a character.
+        InputError: an argument is such a name.
     """
     if arguments[:1] not in ([lm_eval.__name__.replace("_", "-")], [run.__name__]):
         for argument in arguments:
+            if not argument.strip() or argument.endswith("="):  # would be the working directory
+                raise InputError(f"{argument or repr(argument)}: has no value; give one")
             if (shown := printable(argument, keep="")) != argument:
                 raise InputError(f"{shown}: has a control or invisible character; rename it")
 

@@ -1,6 +1,7 @@
 """The command `zerogap plan`."""
 
 import math
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,9 @@ from typing import Annotated
 from zerogap.cli.options import Config, option
 from zerogap.cli.output import Format
 from zerogap.errors import InputError, needed_packages
+
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?")
+MIN_RATE = 0.001  # tokens per second
 
 
 @needed_packages("data,workflow")
@@ -71,10 +75,7 @@ def _rates(
             raise InputError(f"--rate: '{model[0]}' is not a model of the configuration ({known})")
         if kind not in kinds:
             raise InputError(f"--rate {argument}: the kind must be one of {', '.join(kinds)}")
-        try:
-            rates[name] = float(number)
-        except ValueError:
-            rates[name] = math.nan
-        if not 0 < rates[name] < math.inf:
-            raise InputError(f"--rate {argument}: must be a positive number")
+        rates[name] = float(number) if NUMBER.fullmatch(number) else 0.0
+        if not MIN_RATE <= rates[name] < math.inf:
+            raise InputError(f"--rate {argument}: must be a positive number, such as 3000")
     return rates
