@@ -185,30 +185,31 @@ def chat_endpoint(
             raise NoReplyError(f"{type(error).__name__} after {_MAX_RETRIES} retries") from None
         except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
-        # A service may answer with anything, so parts may be missing or of another type.
-        content, served, fingerprint, *used = (
-            _part(completion, *path)
-            for path in (
-                ("choices", 0, "message", "content"),
-                ("model",),
-                ("system_fingerprint",),
-                ("usage", "prompt_tokens"),
-                ("usage", "completion_tokens"),
-            )
-        )
-        if content is not None and not fnmatch(str(served), served_model or model):
+        reply = _reply_of(completion)
+        if reply.text is not None and not fnmatch(str(reply.model), served_model or model):
             raise InputError(
-                f"{base_url} answers requests to {model!r} with the model {served!r}; set "
+                f"{base_url} answers requests to {model!r} with the model {reply.model!r}; set "
                 f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
-                f"the other model with paraphrases.chat.served_model: '{served}'"
+                f"the other model with paraphrases.chat.served_model: '{reply.model}'"
             )
-        text, served_text, fingerprint_text = (
-            part if isinstance(part, str) else None for part in (content, served, fingerprint)
-        )
-        numbers = (number if isinstance(number, int) else 0 for number in used)
-        return Reply(text, served_text, fingerprint_text, *numbers)
+        return reply
 
     return chat
+
+
+def _reply_of(completion: object) -> Reply:
+    """The parts of a completion; a service may leave any out, or send another type."""
+    text, model, fingerprint = (
+        part if isinstance(part, str) else None
+        for part in (
+            _part(completion, "choices", 0, "message", "content"),
+            _part(completion, "model"),
+            _part(completion, "system_fingerprint"),
+        )
+    )
+    used = (_part(completion, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
+    numbers = (number if isinstance(number, int) else 0 for number in used)
+    return Reply(text, model, fingerprint, *numbers)
 
 
 class _Limited(httpx2.SyncByteStream):
