@@ -14,6 +14,7 @@ import pytest
 
 import compute_metrics
 from helpers.disks import small_disk
+from helpers.job_inputs import BENCHMARK
 from helpers.scripts import run_job, run_script
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -31,7 +32,7 @@ def assert_one_error(process: subprocess.CompletedProcess[str], *phrases: str) -
 
 def fetch(folder: Path, questions: dict[str, Any], **options: Any) -> Any:
     """Run fetch_questions; its outputs are in `folder`."""
-    parameters = {"questions": questions, "seed": 0, "extraction": "numeric"}
+    parameters = {"questions": questions, "seed": 0, **BENCHMARK}
     outputs = {"train": folder / "train.jsonl", "test": folder / "test.jsonl"}
     return run_script("fetch_questions", folder.parent, parameters, **outputs, **options)
 

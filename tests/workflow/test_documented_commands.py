@@ -1,5 +1,6 @@
 """The shell commands of the documentation: run, dry-run or parsed by the program that they call."""
 
+import json
 import os
 import re
 import shlex
@@ -62,7 +63,9 @@ def folder(tmp_path_factory):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
     for split in ("train", "test"):
-        (folder / f"my_benchmark/{split}.jsonl").write_text("")
+        entries = ({"question": f"{split} {n}?", "answer": "It is A.\n#### A"} for n in range(200))
+        lines = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+        (folder / f"my_benchmark/{split}.jsonl").write_text(lines)
     return folder
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -67,7 +68,7 @@ SCALES = {
     "smollm2 on GSM8K": (
         "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm8k.yaml"],
         json.dumps({"benchmarks": {"gsm8k": {"questions": {"files": {
-            "train": str(ROOT / "LICENSE"), "test": str(ROOT / "LICENSE")}}}}}),
+            "train": "FOLDER/train.jsonl", "test": "FOLDER/test.jsonl"}}}}}),
         SMOLLM2 | {"screen_questions": 1},
     ),
     "other model": (
@@ -97,12 +98,21 @@ SCALES = {
 }  # fmt: skip
 
 
+def write_questions(path: Path, split: str, number: int) -> None:
+    entries = (
+        {"question": f"{split} {n}?", "answer": f"It is {n}.\n#### {n}"} for n in range(number)
+    )
+    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+
+
 @pytest.mark.parametrize("name", SCALES)
 def test_the_plan_counts_the_jobs_that_snakemake_plans(name, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     profile, overlays, further, expected = SCALES[name]
     path = tmp_path / "overlay.yaml"
-    path.write_text(further)
+    path.write_text(further.replace("FOLDER", str(tmp_path)))
+    for split in ("train", "test"):
+        write_questions(tmp_path / f"{split}.jsonl", split, 3000)
     files = [*overlays, path]
     arguments = [] if name in ("slurm", "quick") else ["--configfile", *files]
     planned = dry_runs.jobs("--forceall", "--profile", f"profiles/{profile}", *arguments)

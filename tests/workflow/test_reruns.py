@@ -239,14 +239,15 @@ def test_an_edit_of_a_filter_reruns_its_cells_and_no_model_job(run):
 def test_an_edit_of_a_strategy_from_outside_reruns_its_cells(run):
     module = run / "outside/halve.py"
     module.parent.mkdir()
-    module.write_text("class Halve: factor = 2\n")
+    code = "class Halve:\n    factor = 2\n    def prepare(self, context): ...\n"
+    module.write_text(code)
     overlay = "ablation: { halve: { label: Halve, class: 'outside.halve:Halve' } }"
     (run / "changed.yaml").write_text(overlay)
     complete(run)
     assert not planned(run, "all", overlay=overlay)
-    module.write_text("# A comment.\nclass Halve: factor = 2\n")
+    module.write_text(f"# A comment.\n{code}")
     assert not planned(run, "all", overlay=overlay)
-    module.write_text("class Halve: factor = 3\n")
+    module.write_text(code.replace("2", "3"))
     assert model_jobs(planned(run, "all", overlay=overlay)) == {"sample_responses": 1}
 
 
