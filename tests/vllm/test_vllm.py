@@ -189,7 +189,10 @@ class TestServer:
             yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none")
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
     def complete(self, client, prompt, railcap=None):
         extra_body = {"return_token_ids": True}

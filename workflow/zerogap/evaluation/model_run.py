@@ -184,11 +184,7 @@ class ModelRun:
         return True
 
     def load(self) -> None:
-        """Load the weights, which the next step needs.
-
-        Raises:
-            InputError: they cannot be loaded.
-        """
+        """Load the weights, which the next step needs, or raise InputError."""
         self._decoder  # noqa: B018 (cached)
 
     @functools.cached_property
