@@ -15,7 +15,7 @@ smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 # have no hashes.
 define INSTALL_VLLM
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/vllm
-	$(BIN)/uv pip install --no-config --quiet --python .venv/vllm/bin/python --no-deps --require-hashes --requirement $(1)
+	$(BIN)/uv pip install --no-config --quiet --compile-bytecode --python .venv/vllm/bin/python --no-deps --require-hashes --requirement $(1)
 	$(BIN)/uv pip install --quiet --python .venv/vllm/bin/python --no-deps --editable .
 endef
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --custom-compile-command "make lock" pyproject.toml
