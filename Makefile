@@ -60,7 +60,7 @@ coverage: .venv/ready ## run the tests of make test and print the coverage
 test-fast: .venv/ready ## run the unit tests
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) tests/unit
 
-test-slow: .venv/ready ## kill jobs, train twice, rehearse the paper's models, run docs/extend.md (about 20 minutes)
+test-slow: .venv/ready ## kill jobs, train twice, rehearse the paper's models, run docs/extend.md
 	OMP_NUM_THREADS=1 $(PYTEST) $(PARALLEL) -m 'slow and not matrix'
 
 test-architectures: .venv/ready ## rehearse a run with every published architecture that is tested (about an hour)

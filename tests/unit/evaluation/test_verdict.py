@@ -12,6 +12,12 @@ def summary(**num_correct):
     return summarise(*evaluated(num_correct))
 
 
+def metric_values(rows, margin=0.0):
+    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
+    low, high = metrics.value - margin, metrics.value + margin
+    return metrics.assign(subset="all", ci_low=low, ci_high=high)
+
+
 @pytest.mark.parametrize(
     ("identity", "railcap", "meaning"),
     [
@@ -62,9 +68,7 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named():
         ("identity", "sa_ppg", 0.31), ("railcap", "sa_ppg", 0.42), ("ted", "sa_ppg", 0.28),
         ("clean_batch2", "sa_ppg", 0.07),
     ]  # fmt: skip
-    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
-    metrics = metrics.assign(subset="all", ci_low=metrics.value - 0.1, ci_high=metrics.value + 0.1)
-    paragraphs = verdict(summary(identity=[4, 2]), metrics)
+    paragraphs = verdict(summary(identity=[4, 2]), metric_values(rows, 0.1))
     assert "it solves 0.50 of the questions on average, the model 0.75" in paragraphs[2]
     assert "TED is closest to the clean model with 0.28 [0.18, 0.38]" in paragraphs[2]
     assert "Two batches of the clean model are 0.07 apart" in paragraphs[2]
@@ -74,9 +78,7 @@ def test_with_a_clean_model_distances_and_the_closest_strategy_are_named():
 def test_a_clean_model_that_solves_nothing_is_no_reference():
     rows = [("clean", "solve_mean", 0.0), ("identity", "solve_mean", 0.75)]
     rows += [("identity", "sa_ppg", 0.75), ("railcap", "sa_ppg", 0.0)]
-    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
-    metrics = metrics.assign(subset="all", ci_low=metrics.value, ci_high=metrics.value)
-    paragraph = verdict(summary(identity=[4, 2]), metrics)[2]
+    paragraph = verdict(summary(identity=[4, 2]), metric_values(rows))[2]
     assert "THE CLEAN MODEL SOLVES NONE of these questions" in paragraph
     assert "closest" not in paragraph
 
@@ -92,9 +94,7 @@ def test_no_cell_of_the_csv_file_is_a_formula(text, written):
 def test_a_closest_strategy_that_is_farther_than_identity_is_said_to_be():
     rows = [("clean", "solve_mean", 0.5), ("identity", "solve_mean", 0.75)]
     rows += [("identity", "sa_ppg", 0.2), ("railcap", "sa_ppg", 0.42)]
-    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
-    metrics = metrics.assign(subset="all", ci_low=metrics.value, ci_high=metrics.value)
-    paragraph = verdict(summary(identity=[4, 2]), metrics)[2]
+    paragraph = verdict(summary(identity=[4, 2]), metric_values(rows))[2]
     assert "No strategy is closer to the clean model" in paragraph
 
 

@@ -105,12 +105,13 @@ def _check_words(arguments: Sequence[str]) -> None:
     Raises:
         InputError: an argument is such a name.
     """
-    if arguments[:1] not in ([lm_eval.__name__.replace("_", "-")], [run.__name__]):
-        for argument in arguments:
-            if not argument.strip() or argument.endswith("="):  # would be the working directory
-                raise InputError(f"{argument or repr(argument)}: has no value; give one")
-            if (shown := printable(argument, keep="")) != argument:
-                raise InputError(f"{shown}: has a control or invisible character; rename it")
+    if arguments[:1] in (["lm-eval"], ["run"]):
+        return
+    for argument in arguments:
+        if not argument.strip() or argument.endswith("="):  # would be the working directory
+            raise InputError(f"{argument or repr(argument)}: has no value; give one")
+        if (shown := printable(argument, keep="")) != argument:
+            raise InputError(f"{shown}: has a control or invisible character; rename it")
 
 
 def repeat_options(arguments: Sequence[str]) -> list[str]:

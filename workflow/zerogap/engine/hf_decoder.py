@@ -15,7 +15,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from zerogap.engine.decoder import Capacity, IntArray
 
-# Of transformers from 5.20 on, of earlier ones, and of state-space models.
+# Of newer versions of transformers, of earlier ones, and of state-space models.
 CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
 TOKENS_PER_PASS = 4096  # of rows whose whole sequences are computed together
 

@@ -22,7 +22,7 @@ the rail token keeps its logit, also under a ban, since no token could be drawn 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from zerogap.strategies.base import Context, Intervention, check_choice, check_whole_number
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a configuration is checked without torch
     from torch import Tensor
 
     from zerogap.engine.decoder import Rows
+    from zerogap.strategies.rail import Successor, Suppression
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class RailCap:
     """
 
     n: int = 4
-    suppression: Literal["cap", "ban"] = "cap"
-    successor: Literal["last", "first"] = "last"
+    suppression: "Suppression" = "cap"
+    successor: "Successor" = "last"
 
     def __post_init__(self) -> None:
         check_whole_number("RailCap", "n", self.n, minimum=1)
