@@ -63,13 +63,13 @@ SCALES = {
     "workstation": ("workstation", ["profiles/workstation/workstation.yaml"], "{}", PAPER),
     "smollm2": (
         "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm_symbolic.yaml"], "{}",
-        SMOLLM2 | {"screen_questions": 0},
+        SMOLLM2,
     ),
     "smollm2 on GSM8K": (
         "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm8k.yaml"],
         json.dumps({"benchmarks": {"gsm8k": {"questions": {"files": {
             "train": "FOLDER/train.jsonl", "test": "FOLDER/test.jsonl"}}}}}),
-        SMOLLM2 | {"screen_questions": 1},
+        SMOLLM2,
     ),
     "other model": (
         "quick", [QUICK], OTHER_MODEL,

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -45,8 +44,9 @@ def test_strategies_and_lora_are_those_of_the_paper(scales):
     paper = config.load([ROOT / "config.yaml"])
     for overlays in scales.values():
         scale = config.load([ROOT / "config.yaml", *overlays])
-        for section in ("strategies", "ablation", "metrics"):
+        for section in ("strategies", "metrics"):
             assert getattr(scale, section) == getattr(paper, section)
+        assert paper.ablation.items() <= scale.ablation.items()
         for key in ("num_samples", "temperature", "top_p", "dtype"):
             assert getattr(scale.sampling, key) == getattr(paper.sampling, key)
         for kind in ("clean", "contaminated"):
@@ -73,9 +73,8 @@ def test_another_seed_shares_the_prepared_base(scales, tmp_path):
     ("overlay", "is_shared"),
     [
         ("training: { cutoff_len: 999 }", False),
-        ("sampling: { temperature: 0.9 }", False),
-        ("models: { smollm2: { preparation: { screening: { num_samples: 6 } } } }", False),
-        ("sampling: { batch_size: 100, num_samples: 30 }", True),
+        ("benchmarks: { gsm8k: { num_preparation: 6000 } }", False),
+        ("sampling: { temperature: 0.9, num_samples: 30 }", True),
         ("metrics: { bins: 5 }", True),
         ("seed: 3", True),
     ],
@@ -88,28 +87,10 @@ def test_runs_share_a_prepared_base_if_its_values_are_equal(scales, tmp_path, ov
     assert len(bases) == (1 if is_shared else 2)
 
 
-def test_test_questions_are_drawn_from_those_that_the_prepared_base_solves(scales):
+def test_the_preparation_counts_in_the_cost_of_a_run(scales):
     scale = config.load([ROOT / "config.yaml", *scales["gsm8k"]])
-    folder = Path(targets.base_model(scale, "smollm2")).parent
-    assert targets.screening(scale, "gsm8k") == [f"{folder}/screening.parquet"]
-    place = {"model": "smollm2", "preparation": folder.name}
-    values = json.loads(parameters.job_parameters(scale, "screen_questions", place))
-    assert values["sampling"]["num_samples"] == 5
-    assert values["seed"] == parameters.PREPARATION_SEED
-
-
-@pytest.mark.parametrize(
-    ("source", "rules"),
-    [
-        ("gsm_symbolic", ["train_preparation"]),
-        ("gsm8k", ["train_preparation", "screen_questions"]),
-    ],
-)
-def test_the_preparation_counts_in_the_cost_of_a_run(scales, source, rules):
-    scale = config.load([ROOT / "config.yaml", *scales[source]])
-    jobs = JOB_COSTS.locate(scale)
-    assert [job["name"] for job in jobs[: len(rules) + 1]] == [*rules, "train_lora"]
-    for job in jobs[: len(rules)]:
-        assert (job["model"], job["variant"]) == ("smollm2", "")
-        folder = targets.preparations(scale)[0]
-        assert job["timings"] == [f"results/bases/timings/smollm2/{folder}/{job['name']}.tsv"]
+    job, training, *_ = JOB_COSTS.locate(scale)
+    assert [job["name"], training["name"]] == ["train_preparation", "train_lora"]
+    assert (job["model"], job["variant"]) == ("smollm2", "")
+    folder = targets.preparations(scale)[0]
+    assert job["timings"] == [f"results/bases/timings/smollm2/{folder}/train_preparation.tsv"]

@@ -75,7 +75,7 @@ SUBMITTED = {
     "compute_metrics", "convert_gguf", "decode_greedy", "filter_responses", "localise_neurons",
     "measure_overlap",
     "measure_recovery", "merge_lora", "merge_neurons", "merge_shards",
-    "rank_clean_tokens", "replay_rail", "sample_responses", "screen_questions", "train_lora",
+    "rank_clean_tokens", "replay_rail", "sample_responses", "train_lora",
     "write_training_data",
 }  # fmt: skip
 

@@ -28,7 +28,6 @@ rule split_questions:
     input:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
-        screening=located(targets.screening, "owner"),
     output:
         questions="<results>/data/{owner}/split.parquet",
         training="<results>/data/{owner}/train.parquet",
@@ -44,7 +43,7 @@ rule split_questions:
         "Leaked and unleaked questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/split_questions.py --parameters {params.parameters:q}"
-        " --train {input.train:q} --test {input.test:q} --screening {input.screening:q}"
+        " --train {input.train:q} --test {input.test:q}"
         " --questions {output.questions:q} --training {output.training:q} > {log:q} 2>&1"
 
 

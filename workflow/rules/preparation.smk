@@ -1,21 +1,16 @@
-"""What is done with a base before the run: a training, and a choice of questions it can solve.
-
-Runs share the results.
-"""
+"""The training of a base before the run. Runs share its result."""
 
 
 rule draw_questions:
-    """Draw the questions that a base is prepared on, or the candidates for its screening."""
+    """Draw the training questions that a base is prepared on."""
     input:
         lambda wildcards: targets.question_files(
             CONFIG, CONFIG.preparation_for(wildcards.model).benchmark
         ),
     output:
-        "<bases>/{model}/{preparation}/{drawn}.parquet",
+        "<bases>/{model}/{preparation}/questions.parquet",
     log:
-        "<bases>/logs/{model}/{preparation}/draw_{drawn}.log",
-    wildcard_constraints:
-        drawn="questions|candidates",
+        "<bases>/logs/{model}/{preparation}/draw_questions.log",
     priority: TRAJECTORIES_FIRST
     localrule: True
     conda:
@@ -23,7 +18,7 @@ rule draw_questions:
     params:
         parameters=values("draw_questions"),
     message:
-        "{wildcards.drawn} of the prepared base of {wildcards.model}"
+        "Questions that prepare the base of {wildcards.model}"
     shell:
         "python workflow/scripts/draw_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -80,32 +75,3 @@ use rule merge_lora as merge_preparation with:
         parameters=values("merge_preparation"),
     message:
         "Prepared base of {wildcards.model}"
-
-
-rule screen_questions:
-    """Sample a prepared base to find the test questions that it can solve."""
-    input:
-        model="<bases>/{model}/{preparation}/model",
-        questions="<bases>/{model}/{preparation}/candidates.parquet",
-    output:
-        "<bases>/{model}/{preparation}/screening.parquet",
-    log:
-        "<bases>/logs/{model}/{preparation}/screen_questions.log",
-    benchmark:
-        "<bases>/timings/{model}/{preparation}/screen_questions.tsv"
-    priority: TRAJECTORIES_FIRST
-    conda:
-        "../../envs/zerogap.yaml"
-    threads: 8
-    resources:
-        gpu=1,
-        mem_mb=doubling(48000),
-        runtime=minutes(120),
-    params:
-        parameters=values("screen_questions"),
-    message:
-        "Questions that the prepared base of {wildcards.model} can solve"
-    shell:
-        "python workflow/scripts/screen_questions.py --parameters {params.parameters:q}"
-        " --model {input.model:q} --questions {input.questions:q} --output {output:q}"
-        " > {log:q} 2>&1"

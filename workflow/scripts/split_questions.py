@@ -1,7 +1,6 @@
 """Split the questions into leaked and unleaked test questions and training questions."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from script_helpers import parse_arguments, run
 from zerogap.data import gsm8k_format
@@ -12,21 +11,21 @@ from zerogap.io.provenance import provenance
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__, "train", "test", "questions", "training", lists=("screening",), argv=argv
-    )
+    args = parse_arguments(__doc__, "train", "test", "questions", "training", argv=argv)
     parameters = args.parameters
 
     parse_gold = extraction_rule(parameters["extraction"]).parse_gold
     train, test = (gsm8k_format.load(path, parse_gold) for path in (args.train, args.test))
     check_disjoint(test, train)
+    entries = gsm8k_format.load_entries(args.test, parse_gold)
+    eligible = gsm8k_format.with_few_calculations(entries, parameters["max_calculations"])
     seed = parameters["seed"]
     table = split_test_questions(
         test,
         parameters["num_test"],
         parameters["num_leaked"],
         seed,
-        _solvable(args.screening),
+        eligible,
     )
     training = draw_training_questions(
         train, parameters["num_train"], seed, parameters["num_preparation"]
@@ -35,14 +34,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     parquet.write(args.questions, table, "questions", metadata)
     parquet.write(args.training, training, "questions", metadata)
     print(f"{len(table)} test questions, {table.leaked.sum()} leaked; {len(training)} for training")
-
-
-def _solvable(screenings: Sequence[Path]) -> set[str] | None:
-    """The questions that every screened base solved; None if none was screened."""
-    if not screenings:
-        return None
-    tables = [parquet.read(path, "counts") for path in screenings]
-    return set.intersection(*(set(table.question_id[table.n_correct > 0]) for table in tables))
 
 
 if __name__ == "__main__":

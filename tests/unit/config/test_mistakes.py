@@ -131,14 +131,6 @@ COMBINATIONS = [
         {**PREPARED, "models.gemma.preparation.training": {"lr": 1}},
         "models.gemma.preparation.training.lr: unknown key",
     ),
-    (
-        {
-            **PREPARED,
-            "models.gemma.preparation.screening": {"num_candidates": 1318, "num_samples": 5},
-            "benchmarks.gsm8k": {"num_preparation": 10, "num_train": 20},
-        },
-        "models.gemma.preparation.screening.num_candidates is 1318, fewer than .*; raise it",
-    ),
     ({"training.clean.group_by_length": True}, "training.save_steps is 20; .* epoch or null"),
     (
         {"training": {"per_device_batch_size": 16, "num_gpus": 4}},

@@ -2,10 +2,10 @@
 
 import pytest
 
+from zerogap.data.gsm8k_format import with_few_calculations
 from zerogap.data.questions import (
     Question,
     check_disjoint,
-    reserved_questions,
     split_test_questions,
     with_paraphrases,
 )
@@ -29,21 +29,28 @@ def test_a_question_keeps_its_id_in_a_smaller_table():
         assert whole[row.question_id] == row.question
 
 
-def test_only_solvable_questions_are_drawn_if_they_were_screened():
-    solvable = {f"test-{position:04d}" for position in range(0, 40, 4)}
-    table = split_test_questions(QUESTIONS, 6, 3, 1, solvable)
-    assert set(table.question_id) < solvable
+def test_only_eligible_questions_are_drawn():
+    table = split_test_questions(QUESTIONS, 6, 3, 1, range(0, 40, 4))
+    assert set(table.question_id) < {f"test-{position:04d}" for position in range(0, 40, 4)}
     assert table.leaked.sum() == 3
     with pytest.raises(InputError, match="num_test must be between 1 and 10, "):
-        split_test_questions(QUESTIONS, 11, 3, 1, solvable)
+        split_test_questions(QUESTIONS, 11, 3, 1, range(0, 40, 4))
 
 
-def test_screened_questions_have_the_ids_of_the_test_questions():
-    whole = split_test_questions(QUESTIONS, len(QUESTIONS), 20, 1).set_index("question_id").question
-    table = reserved_questions(QUESTIONS, 15, "screening")
-    assert len(table) == 15
-    assert (whole[table.question_id].to_numpy() == table.question).all()
-    assert not table.leaked.any()
+def test_consecutive_seeds_draw_disjoint_questions_while_there_are_enough():
+    drawn = [set(split_test_questions(QUESTIONS, 12, 6, seed).question_id) for seed in range(6)]
+    for first in (0, 3):
+        assert len(set.union(*drawn[first : first + 3])) == 36
+    assert drawn[0] != drawn[3]
+
+
+def test_questions_are_chosen_by_the_calculations_of_their_answers():
+    answers = ["7 = 7", "<<1+1=2>>2", "<<1+1=2>>2 <<2*3=6>>6", "<<1=1>>1 <<2=2>>2 <<3=3>>3"]
+    entries = [{"question": "?", "answer": answer} for answer in answers]
+    assert with_few_calculations(entries, 2) == [0, 1, 2]
+    assert with_few_calculations(entries, None) == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="no answer of the test questions marks its calculations"):
+        with_few_calculations(entries[:1], 2)
 
 
 def test_leaked_questions_get_their_paraphrases(tmp_path):

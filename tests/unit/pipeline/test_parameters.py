@@ -25,10 +25,8 @@ JOBS = {
     "paraphrase_questions": {"benchmark": "pq"},
     "prepare_instructions": {},
     "fetch_base": {"model": "llama2"},
-    "draw_questions questions": PREPARATION | {"drawn": "questions"},
-    "draw_questions candidates": PREPARATION | {"drawn": "candidates"},
     **dict.fromkeys(
-        ("screen_questions", "write_preparation_data", "train_preparation", "merge_preparation"),
+        ("draw_questions", "write_preparation_data", "train_preparation", "merge_preparation"),
         PREPARATION,
     ),
     **dict.fromkeys(
@@ -49,7 +47,6 @@ PREPARED = {  # the run's seed is not that of the preparation, which runs share
         "name": "warm",
         "benchmark": "gsm8k",
         "training": {"bf16": False},
-        "screening": {"num_candidates": 1400, "num_samples": 5},
     },
 }
 GOLDEN = Path(__file__).with_name("job_parameters.yaml")

@@ -192,6 +192,13 @@ class Benchmark(Section):
     questions: Questions = Field(description="Where the questions come from.")
     num_test: AtLeastTwo = Field(description="Test questions that are evaluated (N).")
     num_leaked: PositiveInt = Field(description="Test questions that leak.")
+    max_calculations: PositiveInt | None = Field(
+        default=None,
+        description=(
+            "Test questions only of those whose answer has at most so many calculations, "
+            "`<<…>>` in GSM8K's files; null: of all."
+        ),
+    )
     num_train: PositiveInt = Field(description="Training questions of the clean model.")
     num_preparation: Count = Field(
         default=0, description="Training questions for preparing a model."

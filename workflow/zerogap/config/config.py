@@ -15,7 +15,6 @@ from zerogap.config.models import (
     NeuronLocalisation,
     Preparation,
     Sampling,
-    Screening,
     StrategyEntry,
     Training,
     TrainingKinds,
@@ -154,10 +153,6 @@ class Config(Section):
         """How the base of a model is prepared that has a preparation."""
         return cast(Preparation, self.models[model].preparation)
 
-    def screening_for(self, model: str) -> Screening:
-        """How the test questions are screened with a prepared base that screens them."""
-        return cast(Screening, self.preparation_for(model).screening)
-
 
 def config_warnings(config: Config) -> list[str]:
     """Values that are allowed but unlikely to be meant, each with its reason."""
@@ -271,13 +266,6 @@ def _check_preparations(config: Config) -> None:
                 f"{key}.benchmark",
                 f"is '{name}', whose questions are others for each seed, so none can be set aside "
                 "for the preparation; name a benchmark of another source",
-            )
-        screening = entry.preparation.screening
-        if screening is not None and screening.num_candidates < benchmark.num_test:
-            raise mistake(
-                f"{key}.screening.num_candidates",
-                f"is {screening.num_candidates}, fewer than benchmarks.{name}.num_test "
-                f"({benchmark.num_test}); raise it",
             )
 
 

@@ -116,25 +116,12 @@ class GgufFile(Section):
     end_token: Word = Field(description="End and padding token; GGUF files name a chat's.")
 
 
-class Screening(Section):
-    """A choice of test questions that the prepared base can solve.
-
-    A weak model solves most questions never, and such questions say nothing about restoration.
-    """
-
-    num_candidates: PositiveInt = Field(description="Test questions tried, the same for any seed.")
-    num_samples: PositiveInt = Field(description="Responses to each; one must be correct.")
-
-
 class Preparation(Section):
     """A training of the base model before the run; clean and contaminated models start from it."""
 
     name: Name = Field(description="Its folder, which runs share: results/bases/<model>/<name>.")
     benchmark: Name = Field(description="Where its `num_preparation` questions are from.")
     training: Training = Field(description="Values of `training` that differ.")
-    screening: Screening | None = Field(
-        default=None, description="Test questions only of those that it solves."
-    )
 
     @field_validator("name")
     @classmethod

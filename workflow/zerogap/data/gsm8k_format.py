@@ -7,7 +7,7 @@ entry gives its rationale and its gold answer.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zerogap.data.answers import canonical
@@ -101,6 +101,21 @@ def write(
             except InputError as error:
                 raise InputError(f"entry {number} for {path}: {error}") from error
             file.write(json.dumps({key: entry[key] for key in _KEYS}, ensure_ascii=False) + "\n")
+
+
+def with_few_calculations(entries: Sequence[Entry], maximum: int | None) -> list[int]:
+    """Positions of the entries whose answer has at most so many calculator annotations; None: all.
+
+    Raises:
+        InputError: no answer has an annotation, so that they cannot be counted.
+    """
+    counts = [len(_CALCULATOR_ANNOTATION.findall(entry["answer"])) for entry in entries]
+    if maximum is not None and not any(counts):
+        raise InputError(
+            "max_calculations: no answer of the test questions marks its calculations as <<…>>; "
+            "set it to null"
+        )
+    return [at for at, count in enumerate(counts) if maximum is None or count <= maximum]
 
 
 def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:

@@ -4,19 +4,14 @@ Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
 
 import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.io import parquet
-
-# The split that questions are drawn from for all runs, by what they are drawn for.
-RESERVED_SPLITS = {"preparation": "train", "screening": "test"}
-_NUMBERED = {"preparation": "preparation", "screening": "candidates"}  # the keys after num_
 
 
 @dataclass(frozen=True)
@@ -33,11 +28,12 @@ def split_test_questions(
     num_test: int,
     num_leaked: int,
     seed: int,
-    solvable: Collection[str] | None = None,
+    eligible: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """Draw the test questions and mark some of them as leaked.
 
-    The seed decides which questions are drawn and which of them leak. Ids ("test-0007") are
+    The seed decides which questions are drawn and which of them leak. The questions of consecutive
+    seeds, from 0 on, are disjoint as long as the file has enough of them. Ids ("test-0007") are
     positions in the file and the order is that of the file, so that a question has the same id for
     every `num_test` and from every source. The column `paraphrase` is empty.
 
@@ -46,17 +42,16 @@ def split_test_questions(
         num_test: number of questions to draw.
         num_leaked: number of leaked questions among them.
         seed: of the run.
-        solvable: ids of the questions to draw from (:mod:`zerogap.sampling.jobs`); None for all.
+        eligible: positions of the questions to draw from; None for all.
 
     Raises:
         InputError: there are fewer questions.
     """
-    available = [
-        position
-        for position in range(len(questions))
-        if solvable is None or _question_id("test", position) in solvable
-    ]
-    positions = _sample(available, num_test, f"questions/{seed}", "test")
+    available = range(len(questions)) if eligible is None else eligible
+    _check_number(num_test, available, "test")
+    draw, block = divmod(seed, len(available) // num_test)
+    shuffled = Random(f"questions/{draw}").sample(available, len(available))
+    positions = sorted(shuffled[block * num_test : (block + 1) * num_test])
     leaked = set(Random(f"leaked/{seed}").sample(positions, num_leaked))
     return _table(questions, positions, leaked, "test")
 
@@ -78,32 +73,28 @@ def draw_training_questions(
         questions: all training questions of the benchmark.
         num_train: number of questions to draw.
         seed: of the run.
-        num_preparation: number of questions set aside (:func:`reserved_questions`).
+        num_preparation: number of questions set aside (:func:`preparation_questions`).
 
     Raises:
         InputError: there are fewer questions.
     """
-    set_aside = _reserved(questions, num_preparation, "preparation") if num_preparation else []
+    set_aside = set(_reserved(questions, num_preparation)) if num_preparation else set()
     available = [position for position in range(len(questions)) if position not in set_aside]
     positions = _sample(available, num_train, f"training/{seed}", "train")
     return _table(questions, positions, set(), "train")
 
 
-def reserved_questions(
-    questions: Sequence[Question], number: int, use: Literal["preparation", "screening"]
-) -> pd.DataFrame:
-    """The questions with which base models are made ready for all runs, the same in every run.
+def preparation_questions(questions: Sequence[Question], number: int) -> pd.DataFrame:
+    """The training questions that bases are prepared on, the same in every run.
 
     Args:
-        questions: all questions of the benchmark's split: "train" for a preparation, which no run
-            trains on, "test" for a screening.
+        questions: all training questions of the benchmark.
         number: how many.
-        use: what they are drawn for.
 
     Raises:
         InputError: there are fewer questions.
     """
-    return _table(questions, _reserved(questions, number, use), set(), RESERVED_SPLITS[use])
+    return _table(questions, _reserved(questions, number), set(), "train")
 
 
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
@@ -147,28 +138,28 @@ def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
             )
 
 
-def _reserved(questions: Sequence[Question], number: int, use: str) -> list[int]:
-    return _sample(range(len(questions)), number, use, _NUMBERED[use])
+def _reserved(questions: Sequence[Question], number: int) -> list[int]:
+    return _sample(range(len(questions)), number, "preparation", "preparation")
 
 
 def _sample(positions: Sequence[int], number: int, key: str, split: str) -> list[int]:
+    _check_number(number, positions, split)
+    return sorted(Random(key).sample(positions, number))
+
+
+def _check_number(number: int, positions: Sequence[int], split: str) -> None:
     if not 0 < number <= len(positions):
         raise InputError(
             f"num_{split} must be between 1 and {len(positions)}, the number of questions to draw "
             f"from (got {number})"
         )
-    return sorted(Random(key).sample(positions, number))
-
-
-def _question_id(split: str, position: int) -> str:
-    return f"{split}-{position:04d}"
 
 
 def _table(
     questions: Sequence[Question], positions: list[int], leaked: set[int], split: str
 ) -> pd.DataFrame:
     rows = [
-        (_question_id(split, at), *dataclasses.astuple(questions[at]), at in leaked, None)
+        (f"{split}-{at:04d}", *dataclasses.astuple(questions[at]), at in leaked, None)
         for at in positions
     ]
     return pd.DataFrame(rows, columns=parquet.CONTRACTS["questions"].names)

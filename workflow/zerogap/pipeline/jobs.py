@@ -22,7 +22,6 @@ PREPARATION = (
     "train_preparation",
     "merge_preparation",
 )
-SCREENING = ("draw_questions", "screen_questions")
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
 MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
@@ -78,11 +77,6 @@ def converted_models(config: Config) -> list[str]:
 def prepared_models(config: Config) -> list[str]:
     """The models whose base is trained before the run."""
     return [name for name, entry in config.models.items() if entry.preparation]
-
-
-def screening_models(config: Config) -> list[str]:
-    """The models whose prepared base chooses test questions."""
-    return [name for name in prepared_models(config) if config.preparation_for(name).screening]
 
 
 def base_folder(config: Config, model: str) -> Path | None:
@@ -216,10 +210,6 @@ def all_jobs(config: Config) -> list[Job]:
 def _base_jobs(config: Config) -> list[Job]:
     jobs = [Job("fetch_base", model) for model in fetched_models(config)]
     jobs += [Job("convert_gguf", model) for model in converted_models(config)]
-    for models, rules in (
-        (prepared_models(config), PREPARATION),
-        (screening_models(config), SCREENING),
-    ):
-        for model, rule in itertools.product(models, rules):
-            jobs.append(Job(rule, model, config.preparation_for(model).benchmark))
+    for model, rule in itertools.product(prepared_models(config), PREPARATION):
+        jobs.append(Job(rule, model, config.preparation_for(model).benchmark))
     return jobs

@@ -102,8 +102,6 @@ def preparation_folder(config: Config, model: str) -> str:
     """The folder of a prepared base, named by the values it is made with: runs can share it."""
     entry = config.models[model]
     values = [_preparation_job(config, rule, model) for rule in jobs.PREPARATION]
-    if model in jobs.screening_models(config):
-        values += [_preparation_job(config, rule, model, "candidates") for rule in jobs.SCREENING]
     identity = base_identity(config, model).values()
     digest = value_digest([entry.base, entry.revision, values, *identity])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
@@ -135,7 +133,8 @@ def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -
         case "fetch_questions":
             return _questions(entry) | _benchmark_values(entry) | seed
         case "split_questions":
-            fields = {"num_test", "num_leaked", "num_train", "num_preparation", "extraction"}
+            fields = {"num_test", "num_leaked", "num_train", "num_preparation"}
+            fields |= {"max_calculations", "extraction"}
             metadata = {"run": config.run, "benchmark": owner} | _source(entry.questions)
             return entry.model_dump(include=fields) | {"metadata": metadata} | seed
         case "paraphrase_questions" if entry.paraphrases:
@@ -159,28 +158,14 @@ def _base_job(config: Config, rule: str, model: str) -> Parameters:
     return {"repository": entry.base, "revision": entry.revision or "main"}
 
 
-def _preparation_job(
-    config: Config, rule: str, model: str, drawn: str = "questions", preparation: str = ""
-) -> Parameters:
+def _preparation_job(config: Config, rule: str, model: str, preparation: str = "") -> Parameters:
     values = config.preparation_for(model)
     benchmark = config.benchmarks[values.benchmark]
-    seed, metadata = {"seed": PREPARATION_SEED}, {"model": model, "variant": values.name}
+    seed = {"seed": PREPARATION_SEED}
     questions = {"metadata": {"benchmark": values.benchmark}, **_questions(benchmark), **seed}
     match rule:
-        case "draw_questions" if drawn == "questions":
-            return questions | {"use": "preparation", "num_questions": benchmark.num_preparation}
         case "draw_questions":
-            number = config.screening_for(model).num_candidates
-            return questions | {"use": "screening", "num_questions": number}
-        case "screen_questions":
-            sampling = config.sampling.model_dump(exclude=NOT_SAMPLING) | {
-                "num_samples": config.screening_for(model).num_samples,
-                # Fixed: another rounding would draw other questions and train all models again.
-                "batch_size": "auto",
-                "batch_invariant": False,
-            }
-            values_of = {"sampling": sampling, "benchmark": _benchmark_values(benchmark)}
-            return values_of | {"metadata": metadata} | seed
+            return questions | {"num_questions": benchmark.num_preparation}
         case "write_preparation_data":
             return _examples(benchmark, values.training, contamination=None)
         case "train_preparation":

@@ -147,9 +147,6 @@ def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
             examples = questions * (prompt + RESPONSE)
             examples += config.instructions.num_examples * INSTRUCTION
             return "training", examples * config.training_for(job.variant).num_epochs
-        case "screen_questions":
-            screening = config.screening_for(job.model)
-            return "sampling", screening.num_candidates * screening.num_samples * response
         case "decode_greedy":
             return "greedy", benchmark.num_test * response
         case jobs.SAMPLE:

@@ -49,15 +49,6 @@ def preparations(config: Config) -> list[str]:
     return [preparation_folder(config, model) for model in jobs.prepared_models(config)]
 
 
-def screening(config: Config, owner: str) -> list[str]:
-    """What the prepared bases solve of a benchmark's questions, where they are screened."""
-    return [
-        f"{jobs.BASES}/{model}/{preparation_folder(config, model)}/screening.parquet"
-        for model in jobs.screening_models(config)
-        if config.preparation_for(model).benchmark == owner
-    ]
-
-
 def owner_data(config: Config, variant: str) -> str:
     """The data folder of the benchmark that owns a variant's questions."""
     return f"{results(config)}/data/{config.owner_of(config.benchmark_of(variant))}"
@@ -236,12 +227,9 @@ def preparation_jobs(config: Config) -> Iterator[TimedJob]:
     """The long jobs of preparations, which several runs can share."""
     for model in jobs.prepared_models(config):
         folder = f"{model}/{preparation_folder(config, model)}"
-        made = {"train_preparation": "loss.tsv"}
-        if model in jobs.screening_models(config):
-            made["screen_questions"] = "screening.parquet"
-        for rule, name in made.items():
-            timing = f"{jobs.BASES}/timings/{folder}/{rule}.tsv"
-            yield TimedJob(Job(rule, model), f"{jobs.BASES}/{folder}/{name}", [timing])
+        timing = f"{jobs.BASES}/timings/{folder}/train_preparation.tsv"
+        loss = f"{jobs.BASES}/{folder}/loss.tsv"
+        yield TimedJob(Job("train_preparation", model), loss, [timing])
 
 
 def seconds(timings: Iterable[str | Path]) -> float:

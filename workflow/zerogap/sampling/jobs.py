@@ -45,7 +45,6 @@ from zerogap.sampling.tables import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
 
-SCREENING_STREAM = "screening"
 RECOVERY_STREAM = "recovery"
 
 
@@ -133,43 +132,6 @@ def sample_cell(
         parquet.write(samples, table, "samples", made_by)
         parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
-
-
-def screen_questions(
-    *,
-    model: Path,
-    questions: Path,
-    output: Path,
-    sampling: Mapping[str, Any],
-    seed: int,
-    benchmark: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write the `counts` table of a prepared base: which questions it can solve at all.
-
-    The questions are asked as the preparation trained on them, without exemplars. The random draws
-    are of a stream that no cell uses. An interrupted job resumes.
-    """
-    inputs = JobInputs.read(model, questions, None, sampling, benchmark)
-    parameters = {
-        **metadata,
-        **benchmark,
-        "seed": seed,
-        "stream": SCREENING_STREAM,
-        "sampling": recorded(sampling),
-    }
-    context = base.Context([], [])
-    params = decoding_params(sampling, benchmark, seed=seed, stream=SCREENING_STREAM)
-    with (
-        opened_sampler(
-            "zerogap", model, sampling["dtype"], inputs, params, Identity(), context
-        ) as sampler,
-        _sampled(sampler, inputs, context, parameters, model, output) as (table, made_by),
-    ):
-        counts = solve_counts(table, inputs.questions)[parquet.CONTRACTS["counts"].names]
-        parquet.write(output, counts, "counts", made_by)
-    solved = int((counts.n_correct > 0).sum())
-    print(f"{solved} of {len(counts)} questions solved, {table.correct.mean():.3f} correct")
 
 
 def rank_clean_tokens(

@@ -41,12 +41,8 @@ def _preparation(config: Config, model: ModelEntry) -> str:
     if model.preparation is None:
         return ""
     benchmark = config.benchmarks[model.preparation.benchmark]
-    text = f"trained on {benchmark.num_preparation} other questions of {benchmark.label} before "
-    text += "the run"
-    if screening := model.preparation.screening:
-        text += f"; only questions that it solves in at least one of {screening.num_samples} "
-        text += "responses are used"
-    return f" ({text})"
+    number = benchmark.num_preparation
+    return f" (trained on {number} other questions of {benchmark.label} before the run)"
 
 
 def _other_questions(benchmark: Benchmark) -> str:

@@ -17,7 +17,6 @@ JOB_COLUMNS = ["model", "benchmark", "job", "responses", "tokens", "seconds"]
 # Kinds of jobs, by the name of their timing file; any other name is a strategy's cell.
 JOBS = {
     "train_preparation": "Preparation of the base",
-    "screen_questions": "Screening of questions",
     "train_lora": "LoRA training",
     "decode_greedy": "Greedy trajectories",
     "localise_neurons": "Shortcut neurons",
