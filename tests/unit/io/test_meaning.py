@@ -1,6 +1,7 @@
 """The digest of what code means."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,7 @@ def digest(tmp_path, monkeypatch):
         assert old in text
         (package / name).write_text(text.replace(old, new, 1))
         monkeypatch.chdir(package.parent)
-        for cached in (meaning.digest, meaning._home):
+        for cached in (meaning.digest, meaning._home, meaning._file):
             cached.cache_clear()
         return meaning.digest("outside.mine", **options)
 
@@ -93,6 +94,20 @@ def test_what_a_module_does_and_imports_counts(digest, name, old, new):
     assert digest(name, old, new) != digest()
 
 
+@pytest.mark.parametrize("damage", [False, True])
+def test_kept_meanings_are_those_of_the_same_content(digest, tmp_path, monkeypatch, damage):
+    plain, edited = digest(), digest("helper.py", "/ 2", "/ 3")
+    cache = tmp_path / "meanings.json"
+    monkeypatch.setattr(meaning, "CACHE", cache)
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)  # also .snakemake
+    for _ in range(2):
+        meaning._known.cache_clear()
+        assert (digest(), digest("helper.py", "/ 2", "/ 3")) == (plain, edited)
+        assert cache.is_file()
+        if damage:
+            cache.write_text("{")
+
+
 def test_a_module_that_is_not_run_can_be_left_out(digest):
     without = ("outside.helper",)
     assert digest("helper.py", "/ 2", "/ 3", without=without) == digest(without=without)
@@ -103,7 +118,7 @@ def test_a_script_counts_with_what_it_imports_of_the_package(tmp_path):
     digests = set()
     for text in ("", "import zerogap.strategies.ted", "import torch"):
         script.write_text(text)
-        for cached in (meaning.digest, meaning._read):
+        for cached in (meaning.digest, meaning._file):
             cached.cache_clear()
         digests.add(meaning.digest(script))
     assert len(digests) == 3

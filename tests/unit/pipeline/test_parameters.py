@@ -84,7 +84,7 @@ def test_an_edit_of_a_users_own_code_changes_the_jobs_that_run_it(tmp_path, monk
     }
 
     def cells():
-        for cached in (meaning.digest, meaning._read):
+        for cached in (meaning.digest, meaning._file):
             cached.cache_clear()
         return [
             parameters("sample_responses", cell(name), overlay)["code"]

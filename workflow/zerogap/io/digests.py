@@ -1,13 +1,15 @@
 """Digests of values, files and folders: what tells the inputs of one job from those of another."""
 
+import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from zerogap.errors import InputError
 from zerogap.io import atomic
 
 
@@ -46,18 +48,27 @@ def _digests(paths: Sequence[Path]) -> list[str]:
 
 
 def _cached_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    try:
-        known = dict(json.loads(cache.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):  # absent or damaged
-        known = {}
+    known = read_cache(cache)
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}
     if missing:
         known |= zip(missing, _digests(list(missing.values())), strict=True)
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(cache) as temporary:
-            temporary.write_text(json.dumps(known, indent=0))
+        write_cache(cache, known)
     return [known[key] for key in keys]
+
+
+def read_cache(path: Path) -> dict[str, Any]:
+    """What :func:`write_cache` wrote; empty if the file is absent or damaged."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def write_cache(path: Path, known: Mapping[str, Any]) -> None:
+    """Keep values between processes, unless the disk is full or cannot be written."""
+    with contextlib.suppress(InputError), atomic.replacing(path) as temporary:
+        temporary.write_text(json.dumps(known, indent=0))
 
 
 def _state(path: Path) -> tuple[int, int, int]:

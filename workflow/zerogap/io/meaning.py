@@ -4,7 +4,7 @@ It covers modules and what they import of zerogap, of their own package and, unl
 installed, of the modules next to it; also within functions. Of each file the syntax tree counts,
 without comments, docstrings, layout and imports for the type checker only. A YAML file with the
 name of a module counts as its part. What a module loads by a name in a string is not seen: name it
-as a start.
+as a start. Where Snakemake runs, what files mean is kept by their content between processes.
 """
 
 import ast
@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import sys
 import sysconfig
 from collections.abc import Collection
 from importlib.machinery import PathFinder
@@ -19,8 +20,12 @@ from pathlib import Path
 
 import yaml
 
+from zerogap.io.digests import bytes_digest, read_cache, write_cache
+
 # Folders of modules that are nobody's own, and of those that have none.
 _INSTALLED = {None, *map(Path, sysconfig.get_paths().values())}
+CACHE = Path(".snakemake/zerogap/meanings.json")
+_FORM = Path(__file__).read_bytes() + sys.version.encode()  # another one reads files otherwise
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -37,20 +42,20 @@ def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
     """
     packages = {"zerogap", *(_top(start) for start in starts if isinstance(start, str))}
     folders = {_home(package) for package in packages - {"zerogap"}} - _INSTALLED
+    num_known, pending = len(_known()), list(starts)
     meanings: dict[str, str] = {}
-    pending = list(starts)
     while pending:
         start = pending.pop()
-        path = _module_file(start) if isinstance(start, str) else start
-        if path is None or str(start) in meanings:
+        if str(start) in meanings or (found := _file(start)) is None:
             continue
-        package = str(start) if path.name == "__init__.py" else str(start).rpartition(".")[0]
-        meanings[str(start)], imported = _read(path, package)
+        meanings[str(start)], imported = found
         pending += [
             name
             for name in imported - set(without)
             if _top(name) in packages or (folders and _home(_top(name)) in folders)
         ]
+    if len(_known()) > num_known and Path(".snakemake").is_dir():
+        write_cache(CACHE, _known())
     named = sorted((Path(name).name, meaning) for name, meaning in meanings.items())
     return hashlib.sha256(repr(named).encode()).hexdigest()
 
@@ -60,9 +65,30 @@ def _top(module: str) -> str:
 
 
 @functools.cache
-def _read(path: Path, package: str) -> tuple[str, frozenset[str]]:
-    """A file of a package as text without comments and docstrings, and the modules it imports."""
-    tree = ast.parse(path.read_bytes())
+def _known() -> dict[str, tuple[str, list[str]]]:
+    """Digest of a file's content → what :func:`_meaning` says of it."""
+    return read_cache(CACHE)
+
+
+@functools.cache
+def _file(start: str | Path) -> tuple[str, frozenset[str]] | None:
+    """What a module or script means, and the modules that it imports; None if it has no file."""
+    path = _module_file(start) if isinstance(start, str) else start
+    if path is None:
+        return None
+    data = path.with_suffix(".yaml")
+    content = path.read_bytes(), data.read_bytes() if data.is_file() else b""
+    key = bytes_digest(repr((_FORM, *content)).encode())
+    if key not in _known():
+        _known()[key] = _meaning(*content)
+    meaning, names = _known()[key]
+    package = str(start) if path.name == "__init__.py" else str(start).rpartition(".")[0]
+    return meaning, frozenset(part for name in names for part in _modules(name, package))
+
+
+def _meaning(code: bytes, data: bytes) -> tuple[str, list[str]]:
+    """A digest of code without comments and docstrings and of its YAML, and what it imports."""
+    tree = ast.parse(code)
     names: set[str] = set()
     pending: list[ast.AST] = [tree]
     while pending:
@@ -75,10 +101,8 @@ def _read(path: Path, package: str) -> tuple[str, frozenset[str]]:
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
         pending.extend(ast.iter_child_nodes(node))
-    data = path.with_suffix(".yaml")
-    values = yaml.safe_load(data.read_text(encoding="utf-8")) if data.is_file() else None
-    imported = frozenset(part for name in names for part in _modules(name, package))
-    return ast.unparse(tree) + repr(values or ""), imported
+    text = ast.unparse(tree) + repr(yaml.safe_load(data) or "")
+    return bytes_digest(text.encode()), sorted(names)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
