@@ -1,7 +1,6 @@
 """The digest of what code means."""
 
 import itertools
-from pathlib import Path
 
 import pytest
 
@@ -97,9 +96,8 @@ def test_what_a_module_does_and_imports_counts(digest, name, old, new):
 @pytest.mark.parametrize("damage", [False, True])
 def test_kept_meanings_are_those_of_the_same_content(digest, tmp_path, monkeypatch, damage):
     plain, edited = digest(), digest("helper.py", "/ 2", "/ 3")
-    cache = tmp_path / "meanings.json"
+    cache = tmp_path / "zerogap/meanings.json"
     monkeypatch.setattr(meaning, "CACHE", cache)
-    monkeypatch.setattr(Path, "is_dir", lambda path: True)  # also .snakemake
     for _ in range(2):
         meaning._known.cache_clear()
         assert (digest(), digest("helper.py", "/ 2", "/ 3")) == (plain, edited)

@@ -54,7 +54,7 @@ def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
             for name in imported - set(without)
             if _top(name) in packages or (folders and _home(_top(name)) in folders)
         ]
-    if len(_known()) > num_known and Path(".snakemake").is_dir():
+    if len(_known()) > num_known and CACHE.parents[1].is_dir():
         write_cache(CACHE, _known())
     named = sorted((Path(name).name, meaning) for name, meaning in meanings.items())
     return hashlib.sha256(repr(named).encode()).hexdigest()
