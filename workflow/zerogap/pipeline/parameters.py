@@ -20,7 +20,7 @@ from zerogap.data.extraction import rule_module
 from zerogap.io import meaning
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.pipeline import jobs
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.strategies.registry import target_of
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
@@ -119,8 +119,7 @@ def strategy_module(config: Config, name: str) -> str:
 
 
 def _module(class_name: str | None) -> str:
-    target = BUILT_IN[class_name].target if class_name in BUILT_IN else class_name
-    return (target or "").partition(":")[0]
+    return target_of(class_name or "").partition(":")[0]
 
 
 def _data_job(config: Config, rule: str, owner: str = "", benchmark: str = "") -> Parameters:

@@ -23,7 +23,7 @@ from zerogap.io import meaning
 from zerogap.io.digests import bytes_digest, file_digest, folder_digest, value_digest
 from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.base import Context
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.strategies.registry import target_of
 
 _DRAWING = ("zerogap.sampling.responses", "zerogap.engine.sampler", "zerogap.engine.loading")
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
@@ -70,7 +70,7 @@ def job_settings(
 def _loaded_code(parameters: Mapping[str, Any]) -> list[str]:
     """Digests of the modules of the strategy and of a user's own extraction rule."""
     names = [parameters.get("strategy_parameters", {}).get("class"), parameters.get("extraction")]
-    targets = [BUILT_IN[name].target if name in BUILT_IN else str(name) for name in names]
+    targets = [target_of(str(name)) for name in names]
     return [meaning.digest(target.partition(":")[0]) for target in targets if ":" in target]
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zerogap.errors import InputError
 from zerogap.plugins import import_object
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.strategies.registry import BUILT_IN, target_of
 
 if TYPE_CHECKING:  # building a strategy that only filters loads no torch
     from transformers import PreTrainedTokenizerBase
@@ -122,8 +122,9 @@ def strategy_class(name: str) -> Callable[..., Strategy]:
     Raises:
         InputError: the name is unknown, or the class cannot be imported or is not a strategy.
     """
-    target = BUILT_IN[name].target if name in BUILT_IN else name
-    cls: Callable[..., Strategy] = import_object(target, "strategies: class", tuple(BUILT_IN))
+    cls: Callable[..., Strategy] = import_object(
+        target_of(name), "strategies: class", tuple(BUILT_IN)
+    )
     if not isinstance(cls, type) or not callable(getattr(cls, "prepare", None)):
         raise InputError(
             f"strategies: class '{name}' is not a class with a method prepare(context); name a "

@@ -42,6 +42,12 @@ BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
     ),
 }
 
+
+def target_of(name: str) -> str:
+    """Where the class of a strategy is defined: a built-in name's target, or the name itself."""
+    return BUILT_IN[name].target if name in BUILT_IN else name
+
+
 RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)
 ALL_ZERO = "all_zero"  # a `solve` table made from the clean model's, with no response correct
 # Names and labels of what the tables show next to strategies.
