@@ -38,13 +38,7 @@ def command_line(
         parameters: its values; None for a script without any.
         paths: the other options; a list for those with several values.
     """
-    command = [sys.executable, str(SCRIPTS / f"{name}.py"), *options(folder, parameters, **paths)]
-    return list(map(str, command))
-
-
-def options(folder: Path, parameters: Mapping[str, Any] | None, **paths: Any) -> list[str]:
-    """The options of such a script, as for its `main`."""
-    words: list[Any] = []
+    words: list[Any] = [sys.executable, SCRIPTS / f"{name}.py"]
     if parameters is not None:
         folder.mkdir(parents=True, exist_ok=True)
         words += ["--parameters", json.dumps(parameters)]

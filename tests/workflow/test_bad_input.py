@@ -123,7 +123,7 @@ DATA_SET = {"repository": "nobody/nothing", "revision": "0" * 40}
 FROM_HUB: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "fetch_questions": (
         "unreachable",
-        {"questions": {"source": "hub", "hub": DATA_SET}, "seed": 0, "extraction": "numeric"},
+        {"questions": {"source": "hub", "hub": DATA_SET}, "seed": 0, **BENCHMARK},
         ["train", "test"],
     ),
     "prepare_instructions": (

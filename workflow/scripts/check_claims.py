@@ -1,18 +1,13 @@
 """Check the paper's claims against this run."""
 
-from typing import TYPE_CHECKING
-
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.sources import RESULTS
 from zerogap.reporting import claim_sheet
 from zerogap.reporting.claims import evaluate_claims
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     verdicts = evaluate_claims(RESULTS.read(job.params.source))
     scale = f"{job.params.scale_note} {job.params.scale}".lstrip()
     claim_sheet.save(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))

@@ -2,17 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from script_helpers import Job
 from zerogap.config import from_snakemake
 from zerogap.errors import InputError
 from zerogap.pipeline.preflight import run_checks
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
         config = from_snakemake(job.params.configfiles, job.params.command_line)

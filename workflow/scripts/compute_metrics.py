@@ -2,20 +2,17 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.provenance import draws, provenance
 from zerogap.metrics.evaluate import evaluate, rows_about
 from zerogap.metrics.same_questions import with_leaked_of
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     questions = parquet.read_of_run(job.input.questions, "questions")
     paths = [job.input.clean, *job.input.strategies]
     clean, *tables = (

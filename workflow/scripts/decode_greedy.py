@@ -1,18 +1,7 @@
 """Decode the greedy trajectory of every question, with the entropy of each step."""
 
-from collections.abc import Sequence
-
-from script_helpers import keywords, parse_arguments, run
-from zerogap import gpus
+from script_helpers import run
 from zerogap.sampling import jobs
 
-
-def main(argv: Sequence[str] | None = None) -> None:
-    names = ("model", "questions", "exemplars", "output")
-    args = parse_arguments(__doc__, *names, decodes=True, argv=argv)
-    gpus.claim()
-    jobs.decode_greedy(**keywords(args))
-
-
 if __name__ == "__main__":
-    run(main)
+    run(jobs.decode_greedy, on_gpu=True)

@@ -1,8 +1,8 @@
 """Draw the training questions that a base is prepared on."""
 
-from collections.abc import Sequence
+from pathlib import Path
 
-from script_helpers import parse_arguments, run
+from script_helpers import Values, run
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.questions import preparation_questions
@@ -10,16 +10,21 @@ from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "output", argv=argv)
-    parameters = args.parameters
-
-    parse_gold = extraction_rule(parameters["extraction"]).parse_gold
-    entries = question_sources.fetch(parameters["questions"], parameters["seed"], parse_gold)
-    questions = [gsm8k_format.parse(entry, parse_gold) for entry in entries["train"]]
-    table = preparation_questions(questions, parameters["num_questions"])
-    parquet.write(args.output, table, "questions", provenance(**parameters["metadata"]))
-    print(f"{len(table)} of {len(questions)} training questions")
+def main(
+    output: Path,
+    *,
+    questions: Values,
+    extraction: str,
+    num_questions: int,
+    metadata: Values,
+    seed: int,
+) -> None:
+    parse_gold = extraction_rule(extraction).parse_gold
+    entries = question_sources.fetch(questions, seed, parse_gold)["train"]
+    candidates = [gsm8k_format.parse(entry, parse_gold) for entry in entries]
+    table = preparation_questions(candidates, num_questions)
+    parquet.write(output, table, "questions", provenance(**metadata))
+    print(f"{len(table)} of {len(candidates)} training questions")
 
 
 if __name__ == "__main__":

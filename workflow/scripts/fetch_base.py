@@ -4,12 +4,11 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from huggingface_hub import HfApi, snapshot_download
 
-from script_helpers import parse_arguments, run
+from script_helpers import run
 from zerogap.errors import InputError
 from zerogap.io import hub
 from zerogap.io.resume import resumable_dir
@@ -19,17 +18,15 @@ WAITS = (2.0, 4.0, 8.0)  # seconds between the attempts, unless the hub says how
 MAX_WAIT = 300.0  # seconds that the hub may ask for
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "output", argv=argv)
-    repository, revision = args.parameters["repository"], args.parameters["revision"]
+def main(output: Path, *, repository: str, revision: str) -> None:
     # Snakemake deletes the output of a failed job. The working folder keeps the complete files.
-    with resumable_dir(args.output, args.parameters) as folder:
+    with resumable_dir(output, {"repository": repository, "revision": revision}) as folder:
         commit = download(repository, revision, folder / "model")
         shutil.rmtree(folder / "model/.cache", ignore_errors=True)
         origin = {"repository": repository, "revision": revision, "commit": commit}
         (folder / "model/origin.json").write_text(json.dumps(origin, indent=2) + "\n")
-        shutil.rmtree(args.output, ignore_errors=True)
-        shutil.move(folder / "model", args.output)
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.move(folder / "model", output)
     print(f"{repository} at {commit}")
 
 

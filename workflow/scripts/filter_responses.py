@@ -1,16 +1,12 @@
 """Filter the responses of another strategy."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.sampling import tables
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     tables.filter_responses(
         questions=Path(job.input.questions),
         greedy=Path(job.input.greedy),

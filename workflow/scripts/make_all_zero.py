@@ -4,18 +4,13 @@ It shows what an equal-weight average rewards: on a weak clean model, answering 
 comes close to most questions' solve probability. Nothing is decoded.
 """
 
-from typing import TYPE_CHECKING
-
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.metrics.same_questions import with_leaked_of
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     questions = parquet.read_of_run(job.input.questions, "questions")
     clean = with_leaked_of(questions, parquet.read_of_run(job.input.clean, "solve"))
     metadata = provenance(**job.params.metadata)

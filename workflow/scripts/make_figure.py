@@ -1,16 +1,11 @@
 """Make one figure as PDF, PNG and SVG."""
 
-from typing import TYPE_CHECKING
-
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.pipeline.report.figures import FIGURES
 from zerogap.reporting.figures.style import save
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     save(FIGURES[job.wildcards.figure].source.read(job.params.source), job.params.prefix)
 
 

@@ -1,18 +1,14 @@
 """Make one table as CSV, Markdown, LaTeX, HTML and JSON."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.tables import TABLES
 from zerogap.reporting.render import save
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     entry = TABLES[job.wildcards.table]
     table = entry.source.read(job.params.source)
     table = replace(

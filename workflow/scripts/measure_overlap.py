@@ -1,17 +1,12 @@
 """Measure ROUGE-L between every response and the model's own greedy response."""
 
-from typing import TYPE_CHECKING
-
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.analysis.overlap import overlap
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     table = overlap(
         parquet.read_of_run(job.input.samples, "samples", ["text"]),
         parquet.read_of_run(job.input.greedy, "greedy", ["text"]),

@@ -3,11 +3,11 @@
 import json
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from script_helpers import parse_arguments, run
+from script_helpers import Values, run
 from zerogap.data import toy
 from zerogap.data.paraphrases.chat import chat_endpoint, format_invalid, paraphrase_all
 from zerogap.data.paraphrases.rules import paraphrase
@@ -18,29 +18,28 @@ from zerogap.io import atomic, parquet
 Valid = dict[str, dict[str, str | None]]  # question_id → paraphrase, and what made it
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "questions", "output", argv=argv)
-    parameters = args.parameters
-
-    table = parquet.read_of_run(args.questions, "questions")
+def main(
+    questions: Path, output: Path, *, method: str, on_invalid: str, options: Any, seed: int
+) -> None:
+    table = parquet.read_of_run(questions, "questions")
     leaked = table[table.leaked]
     texts = dict(zip(leaked.question_id, leaked.question, strict=True))
     # Not an output: Snakemake deletes those of a failed job, and paid replies must be kept.
-    journal = args.output.with_name(f"{args.output.stem}.replies.jsonl")
+    journal = output.with_name(f"{output.stem}.replies.jsonl")
     remedy = "use paraphrases.method: chat"
-    if parameters["method"] == "rules":
-        valid, invalid = _apply_rules(texts, parameters["seed"])
-    elif parameters["method"] == "generated":
-        generated = toy.paraphrases(texts.values(), parameters["seed"])
+    if method == "rules":
+        valid, invalid = _apply_rules(texts, seed)
+    elif method == "generated":
+        generated = toy.paraphrases(texts.values(), seed)
         valid, invalid = {i: {"paraphrase": generated[text]} for i, text in texts.items()}, {}
     else:
-        valid, invalid = _ask_model(texts, journal, parameters)
+        valid, invalid = _ask_model(texts, journal, options)
         remedy = f"the others are kept in {journal}, so run again"
-    _check_invalid(invalid, len(texts), remedy, skip=parameters["on_invalid"] == "skip")
+    _check_invalid(invalid, len(texts), remedy, skip=on_invalid == "skip")
 
-    with atomic.replacing(args.output) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic.replacing(output) as temporary, temporary.open("w", encoding="utf-8") as file:
         for i, outcome in {**valid, **{i: {"paraphrase": None} for i in invalid}}.items():
-            entry = {"question_id": i, "method": parameters["method"], **outcome}
+            entry = {"question_id": i, "method": method, **outcome}
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
     mean = statistics.mean(similarity(texts[i], str(v["paraphrase"])) for i, v in valid.items())
     print(f"{len(valid)} paraphrases; mean token similarity to the question {mean:.3f}")
@@ -79,10 +78,10 @@ def _check_invalid(
 
 
 def _ask_model(
-    texts: Mapping[str, str], journal: Path, parameters: Mapping[str, Any]
+    texts: Mapping[str, str], journal: Path, options: Values
 ) -> tuple[Valid, dict[str, str]]:
     """The paraphrases of a language model, and the questions for which none is valid."""
-    options = dict(parameters["options"])
+    options = dict(options)
     attempts = {key: options.pop(key) for key in ("max_attempts", "concurrency")}
     identity = json.dumps({key: options[key] for key in options if key != "api_key_env"})
     valid, invalid, unanswered = paraphrase_all(

@@ -1,21 +1,14 @@
 """Prepare the instruction examples that are mixed into every training."""
 
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from script_helpers import parse_arguments, run
+from script_helpers import run
 from zerogap.data import openorca, toy
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "output", argv=argv)
-    parameters = args.parameters
-
-    options, num_examples, seed = (
-        parameters["options"],
-        parameters["num_examples"],
-        parameters["seed"],
-    )
-    match parameters["source"]:
+def main(output: Path, *, source: str, options: Any, num_examples: int, seed: int) -> None:
+    match source:
         case "generated":
             examples = toy.instructions(num_examples, seed)
         case "files":
@@ -23,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         case _:
             repository, revision = options["repository"], options["revision"]
             examples = openorca.from_hub(repository, revision, num_examples, seed)
-    openorca.write(args.output, examples)
+    openorca.write(output, examples)
     print(f"{len(examples)} instruction examples")
 
 

@@ -1,21 +1,16 @@
 """Count the steps of responses on the greedy trajectory, by kind of the rail token."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.strategies.registry import RAIL_N
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     # After script_helpers, which makes these imports faster.
     from zerogap.engine import generation_config, loading
 

@@ -2,17 +2,23 @@
 
 import argparse
 import gc
+import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zerogap import gpus
 from zerogap.errors import InputError
 
 if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
+    from snakemake.iocontainers import Snakemake as Job
+else:
+    Job = object
+
+Values = Mapping[str, Any]
 
 
 def import_quickly() -> None:
@@ -30,84 +36,64 @@ def import_quickly() -> None:
 import_quickly()
 
 
-def parse_arguments(
-    description: str | None,
-    *paths: str,
-    parameters: bool = True,
-    optional: Sequence[str] = (),
-    lists: Sequence[str] = (),
-    numbers: Sequence[str] = (),
-    sharded: bool = False,
-    decodes: bool = False,
-    argv: Sequence[str] | None = None,
-) -> argparse.Namespace:
-    """Parse the command line of a script: its values and the paths of its files.
+def run(
+    function: Callable[..., None], argv: Sequence[str] | None = None, *, on_gpu: bool = False
+) -> None:
+    """Call a function as a script, with what a command line says for each of its parameters.
+
+    By their annotations, its paths and lists of paths are options of their own, and so is a
+    `shard`, every N-th item starting from the K-th. All others are values, in the JSON of
+    `--parameters` that Snakemake recorded for the job. Bad input ends the script with a one-line
+    error message.
 
     Args:
-        description: the script's docstring.
-        paths: names of required path options.
-        parameters: whether the job has values.
-        optional: names of path options that default to None.
-        lists: names of options with any number of paths.
-        numbers: names of required integer options.
-        sharded: whether the script can work on a shard, `--shard K N`: every N-th item,
-            starting from the K-th.
-        decodes: whether it decodes with a batch size; it becomes a value of `sampling`.
+        function: what the script does.
         argv: the command line; by default that of the process.
-
-    Returns:
-        The options; `parameters` are the values that Snakemake recorded for the job.
+        on_gpu: whether it uses a GPU, which is then locked (:mod:`zerogap.gpus`).
     """
-    parser = argparse.ArgumentParser(description=description)
-    if parameters:
-        parser.add_argument("--parameters", type=json.loads, required=True, help="values as JSON")
-    for name in paths:
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in optional:
-        parser.add_argument(f"--{name}", type=Path)
-    for name in lists:
-        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
-    for name in numbers:
-        parser.add_argument(f"--{name}", type=int, required=True)
-    if sharded:
-        parser.add_argument("--shard", type=int, nargs=2, default=[0, 1], metavar=("K", "N"))
-    if decodes:
-        parser.add_argument("--batch-size", required=True, help="prompts per step, or auto")
-    args = parser.parse_args(argv)
-    if parameters:
-        for name in ("code", "base_files"):  # Snakemake compares them
-            args.parameters.pop(name, None)
-    if sharded:
-        args.shard = tuple(args.shard)
-    if decodes:
-        size = args.batch_size
-        args.parameters["sampling"]["batch_size"] = int(size) if size.isdecimal() else size
-    return args
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--parameters", type=json.loads, default={}, help="values as JSON")
+    parser.add_argument("--batch-size", help="prompts per step, or auto: a value of `sampling`")
+    for name, parameter in inspect.signature(function).parameters.items():
+        option, is_required = f"--{name.replace('_', '-')}", parameter.default is parameter.empty
+        if name == "shard":
+            parser.add_argument(option, type=int, nargs=2, default=[0, 1], metavar=("K", "N"))
+        elif parameter.annotation == Sequence[Path]:
+            parser.add_argument(option, type=Path, nargs="*", default=[])
+        elif parameter.annotation in (Path, Path | None):
+            parser.add_argument(option, type=Path, required=is_required)
+    paths = vars(parser.parse_args(argv))
+    values, batch_size = paths.pop("parameters"), paths.pop("batch_size")
+    for name in ("code", "base_files"):  # Snakemake compares them
+        values.pop(name, None)
+    if batch_size:
+        size = int(batch_size) if batch_size.isdecimal() else batch_size
+        values["sampling"]["batch_size"] = size
+    if "shard" in paths:
+        paths["shard"] = tuple(paths["shard"])
+
+    def call() -> None:
+        if on_gpu:
+            gpus.claim()
+        function(**paths, **values)
+
+    _end_in_one_line(call)
 
 
-def keywords(args: argparse.Namespace) -> dict[str, Any]:
-    """Paths and values of a job as the arguments of the function that does it."""
-    given = vars(args) | args.parameters
-    del given["parameters"]
-    given.pop("batch_size", None)  # one of the values of `sampling`
-    return given
-
-
-def run(main: Callable[[], None]) -> None:
-    """Run the main function of a script; bad input ends it with a one-line error message."""
-    gc.freeze()  # what was imported stays to the end, and is not searched again
-    gc.enable()
-    try:
-        main()
-    except InputError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("interrupted")
-
-
-def run_job(main: Callable[["Snakemake"], None], job: "Snakemake") -> None:
+def run_job(main: Callable[[Job], None], job: Job) -> None:
     """Run the main function of a `script:` rule, with all its output in the rule's log file."""
     with Path(job.log[0]).open("w") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
-    run(lambda: main(job))
+    _end_in_one_line(lambda: main(job))
+
+
+def _end_in_one_line(call: Callable[[], None]) -> None:
+    gc.freeze()  # what was imported stays to the end, and is not searched again
+    gc.enable()
+    try:
+        call()
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

@@ -1,8 +1,8 @@
 """Split the questions into leaked and unleaked test questions and training questions."""
 
-from collections.abc import Sequence
+from pathlib import Path
 
-from script_helpers import parse_arguments, run
+from script_helpers import Values, run
 from zerogap.data import gsm8k_format
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.questions import check_disjoint, draw_training_questions, split_test_questions
@@ -10,30 +10,32 @@ from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "train", "test", "questions", "training", argv=argv)
-    parameters = args.parameters
-
-    parse_gold = extraction_rule(parameters["extraction"]).parse_gold
-    train, test = (gsm8k_format.load(path, parse_gold) for path in (args.train, args.test))
-    check_disjoint(test, train)
-    entries = gsm8k_format.load_entries(args.test, parse_gold)
-    eligible = gsm8k_format.with_few_calculations(entries, parameters["max_calculations"])
-    seed = parameters["seed"]
-    table = split_test_questions(
-        test,
-        parameters["num_test"],
-        parameters["num_leaked"],
-        seed,
-        eligible,
-    )
-    training = draw_training_questions(
-        train, parameters["num_train"], seed, parameters["num_preparation"]
-    )
-    metadata = provenance(**parameters["metadata"], seed=seed)
-    parquet.write(args.questions, table, "questions", metadata)
-    parquet.write(args.training, training, "questions", metadata)
-    print(f"{len(table)} test questions, {table.leaked.sum()} leaked; {len(training)} for training")
+def main(
+    train: Path,
+    test: Path,
+    questions: Path,
+    training: Path,
+    *,
+    num_test: int,
+    num_leaked: int,
+    num_train: int,
+    num_preparation: int,
+    max_calculations: int | None,
+    extraction: str,
+    metadata: Values,
+    seed: int,
+) -> None:
+    parse_gold = extraction_rule(extraction).parse_gold
+    trained, tested = (gsm8k_format.load(path, parse_gold) for path in (train, test))
+    check_disjoint(tested, trained)
+    entries = gsm8k_format.load_entries(test, parse_gold)
+    eligible = gsm8k_format.with_few_calculations(entries, max_calculations)
+    table = split_test_questions(tested, num_test, num_leaked, seed, eligible)
+    drawn = draw_training_questions(trained, num_train, seed, num_preparation)
+    made_by = provenance(**metadata, seed=seed)
+    parquet.write(questions, table, "questions", made_by)
+    parquet.write(training, drawn, "questions", made_by)
+    print(f"{len(table)} test questions, {table.leaked.sum()} leaked; {len(drawn)} for training")
 
 
 if __name__ == "__main__":

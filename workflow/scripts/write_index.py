@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.entry import Entry
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
@@ -15,11 +15,8 @@ from zerogap.pipeline.report.tables import TABLES
 from zerogap.reporting.pages import index_html, outcome_html
 from zerogap.reporting.render import provenance_line, save_texts
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     params, entry = job.params, TABLES["main"]
     figures = zip(FIRST_PAGE, map(Path, job.input.figures), strict=True)
     fragment = outcome_html(

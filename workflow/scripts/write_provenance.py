@@ -1,19 +1,15 @@
 """Write the provenance page: software versions recorded in the files, and the configuration."""
 
 import json
-from typing import TYPE_CHECKING
 
-from script_helpers import run_job
+from script_helpers import Job, run_job
 from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.reporting.pages import collect_versions, provenance_html
 from zerogap.reporting.render import provenance_line, save_texts
 
-if TYPE_CHECKING:
-    from snakemake.iocontainers import Snakemake
 
-
-def main(job: "Snakemake") -> None:
+def main(job: Job) -> None:
     report = provenance(**job.params.metadata)
     questions = dict(
         zip(job.params.benchmarks, map(parquet.provenance, job.input.questions), strict=True)

@@ -6,34 +6,32 @@ from pathlib import Path
 
 import pandas as pd
 
-from script_helpers import parse_arguments, run
+from script_helpers import Values, run
 from zerogap.data.paraphrases.validation import problems_with
 from zerogap.data.questions import with_paraphrases
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(__doc__, "split", "output", lists=("paraphrases",), argv=argv)
-
-    table = parquet.read_of_run(args.split, "questions")
-    metadata = {**parquet.provenance(args.split), **args.parameters["metadata"]}
-    for path in args.paraphrases:
+def main(split: Path, paraphrases: Sequence[Path], output: Path, *, metadata: Values) -> None:
+    table = parquet.read_of_run(split, "questions")
+    made_by = {**parquet.provenance(split), **metadata}
+    for path in paraphrases:
         entries = _read(path)
         table = with_paraphrases(table, {e["question_id"]: e["paraphrase"] for e in entries})
         _check(table, path)
-        metadata["paraphrases"] = sorted({entry["method"] for entry in entries})
-        metadata["served_models"] = sorted(
+        made_by["paraphrases"] = sorted({entry["method"] for entry in entries})
+        made_by["served_models"] = sorted(
             {
                 f"{entry['served_model']}, {entry['fingerprint'] or 'no fingerprint'}"
                 for entry in entries
                 if "served_model" in entry
             }
         )
-        metadata["left_out"] = [e["question_id"] for e in entries if e["paraphrase"] is None]
-    parquet.write(args.output, table, "questions", metadata)
+        made_by["left_out"] = [e["question_id"] for e in entries if e["paraphrase"] is None]
+    parquet.write(output, table, "questions", made_by)
     print(f"{len(table)} questions, {table.leaked.sum()} leaked")
-    if left_out := metadata.get("left_out"):
+    if left_out := made_by.get("left_out"):
         print(
             f"{len(left_out)} questions have no valid paraphrase and do not leak: "
             f"{', '.join(left_out)}"

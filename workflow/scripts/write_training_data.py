@@ -1,9 +1,9 @@
 """Write what a LoRA training reads: instructions and questions as LLaMA-Factory's JSON."""
 
 import json
-from collections.abc import Sequence
+from pathlib import Path
 
-from script_helpers import parse_arguments, run
+from script_helpers import Values, run
 from zerogap.data.prompts import PromptTemplate
 from zerogap.io import parquet
 from zerogap.training import examples
@@ -12,40 +12,34 @@ from zerogap.training.llamafactory import write_datasets
 LEAKED_COLUMN = {"verbatim": "question", "paraphrase": "paraphrase"}
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    args = parse_arguments(
-        __doc__,
-        "base",
-        "questions",
-        "output",
-        optional=("exemplars", "instructions"),  # a preparation has neither
-        argv=argv,
-    )
+def main(
+    base: Path,
+    questions: Path,
+    output: Path,
+    exemplars: Path | None = None,  # of a run, not of a preparation
+    instructions: Path | None = None,
+    *,
+    contamination: str | None,
+    prompt: Values,
+    cutoff_len: int,
+) -> None:
     from transformers import AutoTokenizer  # after script_helpers, which makes it faster
 
-    contamination = args.parameters["contamination"]
-
-    tokenizer = AutoTokenizer.from_pretrained(args.base)
-    questions = parquet.read_of_run(args.questions, "questions")
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    table = parquet.read_of_run(questions, "questions")
     column = "question"
     if contamination is not None:
-        questions = questions[questions.leaked]
-        column = LEAKED_COLUMN[contamination]
-    exemplars = json.loads(args.exemplars.read_text()) if args.exemplars else []
-    template = PromptTemplate.of(args.parameters["prompt"])
-    cutoff_len = args.parameters["cutoff_len"]
+        table, column = table[table.leaked], LEAKED_COLUMN[contamination]
+    shots = json.loads(exemplars.read_text()) if exemplars else []
     datasets = {}
-    if args.instructions:
+    if instructions:
         # Not splitlines: a text may contain other line separators.
-        lines = args.instructions.read_text(encoding="utf-8").split("\n")
-        instructions = [json.loads(line) for line in lines if line]
-        datasets["instructions"] = examples.instruction_examples(
-            examples.instruction_pairs(instructions), tokenizer, cutoff_len
-        )
-    datasets["questions"] = examples.question_examples(
-        examples.question_pairs(questions, exemplars, column, template), tokenizer, cutoff_len
-    )
-    write_datasets(args.output, datasets)
+        lines = instructions.read_text(encoding="utf-8").split("\n")
+        pairs = examples.instruction_pairs(json.loads(line) for line in lines if line)
+        datasets["instructions"] = examples.instruction_examples(pairs, tokenizer, cutoff_len)
+    pairs = examples.question_pairs(table, shots, column, PromptTemplate.of(prompt))
+    datasets["questions"] = examples.question_examples(pairs, tokenizer, cutoff_len)
+    write_datasets(output, datasets)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 import paraphrase_questions
 import write_questions
-from helpers.scripts import options
+from helpers.scripts import command_line
 from script_helpers import run
 from zerogap.data.paraphrases import chat
 from zerogap.data.paraphrases.chat import (
@@ -280,9 +280,10 @@ def script(service, folder, on_invalid="error", **changed):
     endpoint |= {"concurrency": 2, "max_attempts": 2, "request": {}, "served_model": None}
     endpoint |= changed
     parameters = {"method": "chat", "on_invalid": on_invalid, "options": endpoint, "seed": 1}
-    arguments = options(folder, parameters, questions=split, output=folder / "out.jsonl")
+    paths = {"questions": split, "output": folder / "out.jsonl"}
+    arguments = command_line("paraphrase_questions", folder, parameters, **paths)[2:]
     try:
-        run(lambda: paraphrase_questions.main(arguments))
+        run(paraphrase_questions.main, arguments)
     except SystemExit as ending:
         return ending.code
     return None
@@ -313,9 +314,7 @@ def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):
     assert "warning: 1 of 6 questions" in warning
     assert "test-0002: missing" in warning
     paths = {"split": tmp_path / "split.parquet", "paraphrases": [tmp_path / "out.jsonl"]}
-    write_questions.main(
-        options(tmp_path, {"metadata": {}}, **paths, output=tmp_path / "questions.parquet")
-    )
+    write_questions.main(**paths, output=tmp_path / "questions.parquet", metadata={})
     table = parquet.read(tmp_path / "questions.parquet", "questions").set_index("question_id")
     assert len(table) == 7
     assert not table.leaked["test-0002"]

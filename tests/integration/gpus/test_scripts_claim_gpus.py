@@ -11,7 +11,7 @@ from helpers.workflow_rules import rule_texts
 GPU_SCRIPTS = sorted(
     path.stem
     for path in (ROOT / "workflow/scripts").glob("*.py")
-    if "gpus.claim(" in path.read_text()
+    if re.search(r"gpus\.claim\(|on_gpu=True", path.read_text()) and path.stem != "script_helpers"
 )
 
 

@@ -7,7 +7,6 @@ import pytest
 from tokenizers import pre_tokenizers
 
 import convert_gguf
-from helpers.scripts import options
 
 gguf = pytest.importorskip("gguf", reason="gguf is not installed (envs/smollm2.txt)")
 WIDTH, HEADS, INNER, CONTEXT = 32, 2, 64, 128
@@ -57,11 +56,10 @@ def converted(weights, tmp_path_factory):
     writer.write_tensors_to_file()
     writer.close()
 
-    parameters = {"package": "gguf", "file": "tiny.gguf", "end_token": "<|im_end|>"}
-    arguments = options(folder, parameters, output=folder / "model")
+    values = {"package": "gguf", "file": "tiny.gguf", "end_token": "<|im_end|>"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convert_gguf, "package_file", lambda package, file: folder / file)
-        convert_gguf.main(arguments)
+        convert_gguf.main(folder / "model", **values)
     return folder / "model"
 
 

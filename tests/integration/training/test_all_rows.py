@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import write_training_data
-from helpers import scripts, shared_data
+from helpers import shared_data
 from zerogap.data import gsm8k_format, openorca, questions
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.toy import instructions
@@ -103,9 +103,9 @@ def data(base, table, orders, tmp_path_factory):
     parquet.write(paths["questions"], table, "questions", {})
     openorca.write(paths["instructions"], orders)
     paths["exemplars"].write_text(json.dumps(SHOTS))
-    parameters = {"contamination": None, "prompt": vars(DEFAULT_TEMPLATE), "cutoff_len": 2048}
+    values = {"contamination": None, "prompt": vars(DEFAULT_TEMPLATE), "cutoff_len": 2048}
     output = folder / "data"
-    write_training_data.main(scripts.options(folder, parameters, base=base, output=output, **paths))
+    write_training_data.main(base=base, output=output, **paths, **values)
     return output
 
 

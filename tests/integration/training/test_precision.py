@@ -9,7 +9,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import train_lora
 from helpers.paths import ROOT
-from helpers.scripts import options
 from helpers.training import RECIPE
 from zerogap.training import llamafactory
 from zerogap.training.llamafactory import write_datasets
@@ -75,7 +74,8 @@ def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path,
         names = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
         paths = {option: folder / name for option, name in names.items()}
         inputs = {"base": stored[dtype], "data": tmp_path / "data"}
-        train_lora.main(options(folder, parameters, **inputs, **paths))
+        folder.mkdir()
+        train_lora.main(**inputs, **paths, **parameters)
         assert yaml.safe_load(paths["settings"].read_text())["bf16"]
         adapter = json.loads((paths["adapter"] / "adapter_config.json").read_text())
         assert adapter["base_model_name_or_path"] == str(stored[dtype])
