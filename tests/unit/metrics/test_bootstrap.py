@@ -27,6 +27,8 @@ def test_question_weights_keep_the_size_of_each_group():
     assert (weights[:, groups].sum(axis=1) == 2).all()
     assert (weights[:, ~groups].sum(axis=1) == 3).all()
     assert len(np.unique(weights, axis=0)) > 10
+    at_once = np.random.default_rng(0).multinomial(3, [1 / 3] * 3, size=200)
+    assert (weights[:, ~groups] == at_once).all()
 
 
 def test_the_observed_questions_come_before_the_resamples():

@@ -131,6 +131,11 @@ def test_g_ap_over_choices_equals_enumeration(pairs):
     assert moments == pytest.approx((float(mean), math.sqrt(variance)), abs=1e-9)
 
 
+def test_g_ap_over_choices_of_many_questions_is_the_difference_of_two_means():
+    moments = metrics.g_ap_over_choices([45] * 5000, [50] * 5000, [5] * 5000, [50] * 5000)
+    assert moments == pytest.approx((0.8, math.sqrt(2 * 0.9 * 0.1 / 5000)), abs=1e-9)
+
+
 def test_pandas_columns_are_accepted_whatever_their_index():
     table = pd.DataFrame({"c": [1, 2], "m": [2, 2]}, index=[7, 9])
     other = pd.DataFrame({"c": [2, 1], "m": [2, 2]})

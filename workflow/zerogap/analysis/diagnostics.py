@@ -123,7 +123,7 @@ def _recovery_ratios(recovery: pd.DataFrame, clean: pd.DataFrame) -> Ratios:
 
 
 def _estimate(
-    draws: NDArray[np.int64],
+    draws: NDArray[np.uint8],
     numerator: Values,
     denominator: Values,
     confidence_level: float,

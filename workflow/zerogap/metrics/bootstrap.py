@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from zerogap.errors import InputError
 from zerogap.metrics.gaps import Values, solve_probability
 
+RESAMPLES_AT_ONCE = 100  # drawn as int64, which would fill the memory for all of them
 UNBOUNDED = (-np.inf, np.inf)
 SHARE = (0.0, 1.0)  # the bounds of probabilities, shares and the paper's metrics
 N_CELLS = 2**16  # equally likely counts per distinct question, one for each uint16
@@ -36,8 +37,10 @@ N_CELLS = 2**16  # equally likely counts per distinct question, one for each uin
 
 def question_weights(
     groups: ArrayLike, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> NDArray[np.uint8]:
     """How often each resample drew each question: shape (resamples, questions).
+
+    Counts above 255 have a probability below 1e-500.
 
     Args:
         groups: One label per question; each group is resampled separately, so that its weights
@@ -52,17 +55,20 @@ def question_weights(
     if groups.ndim != 1 or groups.size == 0:
         raise InputError(f"groups: expected one label per question, got shape {groups.shape}")
     _check_resamples(n_resamples)
-    weights = np.empty((n_resamples, len(groups)), dtype=np.int64)
+    weights = np.empty((n_resamples, len(groups)), dtype=np.uint8)
     for label in np.unique(groups):
         members = np.flatnonzero(groups == label)
         uniform = np.full(len(members), 1 / len(members))
-        weights[:, members] = rng.multinomial(len(members), uniform, size=n_resamples)
+        for start in range(0, n_resamples, RESAMPLES_AT_ONCE):
+            size = min(RESAMPLES_AT_ONCE, n_resamples - start)
+            drawn = rng.multinomial(len(members), uniform, size=size)
+            weights[start : start + size, members] = drawn
     return weights
 
 
 def observed_and_resampled(
     groups: ArrayLike, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> NDArray[np.uint8]:
     """`question_weights`, after a first row in which every question is drawn once.
 
     What is computed with these weights has the point estimate first: shape (1 + resamples,
@@ -104,13 +110,18 @@ def counts_by_cell(correct: int, samples: int) -> NDArray[np.int64]:
     """65,536 counts, each as often as its binomial probability with p = correct / samples."""
     if correct in (0, samples):
         return np.full(N_CELLS, correct)
+    cumulative = np.cumsum(binomial(samples, correct / samples))
+    ends = np.rint(cumulative / cumulative[-1] * N_CELLS).astype(np.int64)
+    return np.repeat(np.arange(samples + 1), np.diff(ends, prepend=0))
+
+
+def binomial(samples: int, chance: float) -> Values:
+    """Binomial probabilities of 0 … samples, the largest scaled to 1; 0 < chance < 1."""
     counts = np.arange(samples + 1)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
-    logs = counts * np.log(correct / samples) + counts[::-1] * np.log1p(-correct / samples)
+    logs = counts * np.log(chance) + counts[::-1] * np.log1p(-chance)
     logs -= log_factorials + log_factorials[::-1]
-    cumulative = np.cumsum(np.exp(logs - logs.max()))
-    ends = np.rint(cumulative / cumulative[-1] * N_CELLS).astype(np.int64)
-    return np.repeat(counts, np.diff(ends, prepend=0))
+    return np.asarray(np.exp(logs - logs.max()))
 
 
 def plain_weights(weights: ArrayLike) -> Values:
@@ -150,7 +161,7 @@ def stratified_means(
     _, stratum = np.unique(np.asarray(strata), return_inverse=True)
     sizes = np.bincount(stratum).astype(np.int64)
     several = sizes > 1
-    stratum_means = values @ (np.eye(len(sizes))[stratum] / sizes)
+    stratum_means = values @ (np.eye(len(sizes)) / sizes)[stratum]
     mean = stratum_means.mean(axis=-1, keepdims=True)
     centres = np.where(several, stratum_means, mean)
     scales = _t_widening(sizes, confidence_level) * np.sqrt(sizes / np.where(several, sizes - 1, 1))

@@ -12,6 +12,8 @@ from zerogap.errors import InputError
 from zerogap.metrics import bootstrap, gaps
 from zerogap.metrics.gaps import Array, Values
 
+NEGLIGIBLE = 1e-25  # probability
+
 
 @dataclass(frozen=True)
 class SolveCounts:
@@ -102,18 +104,21 @@ class Comparison:
         """Probability of each difference of correct readouts, -N … N, of a point estimate.
 
         Each question's readout is that of one response drawn at random, independently for both
-        models. Exact: a sum of independent Bernoulli variables, built question by question in
-        O(N²).
+        models. A sum of independent Bernoulli variables: a convolution of binomial distributions,
+        one per solve probability, without the ends that are `NEGLIGIBLE`.
         """
-        n_questions = len(self.strategy.probability)
         # X - Y has the distribution of X + Y' - N, where Y' counts the clean model's failures.
         probabilities = np.concatenate([self.strategy.probability, 1 - self.clean.probability])
-        mass = np.zeros(2 * n_questions + 1)
-        mass[0] = 1.0
-        for k, probability in enumerate(probabilities):
-            mass[1 : k + 2] = mass[1 : k + 2] * (1 - probability) + mass[: k + 1] * probability
-            mass[0] *= 1 - probability
-        return mass
+        mass, first = np.ones(1), 0
+        for chance, repeats in zip(*np.unique(probabilities, return_counts=True), strict=True):
+            if chance in (0, 1):
+                first += int(chance * repeats)
+                continue
+            counts = bootstrap.binomial(repeats, chance)
+            mass = np.convolve(mass, counts / counts.sum())
+            kept = np.flatnonzero(mass > NEGLIGIBLE)
+            mass, first = mass[kept[0] : kept[-1] + 1], first + int(kept[0])
+        return np.pad(mass, (first, len(probabilities) + 1 - first - len(mass)))
 
     @cached_property
     def strata(self) -> Array:

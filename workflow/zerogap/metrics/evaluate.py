@@ -19,6 +19,7 @@ REFERENCES = ("identity", "railcap", "all_zero")
 SCHEMES = ("questions", "samples")
 # Resamples computed at once, by scheme: their arrays should fit into a processor's cache.
 CHUNK_SIZES = {"questions": 256, "samples": 32}
+MAX_DRAWS = 12_000_000  # of questions, in the resamples computed at once: 96 MB
 
 COLUMNS = ["model", "benchmark", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
 
@@ -183,8 +184,8 @@ def _redrawn(observed: SolveCounts, n_resamples: int, rng: np.random.Generator) 
     n_correct = bootstrap.redraw(observed.n_correct, observed.n_samples, n_resamples, rng)
     n_samples = np.broadcast_to(observed.n_samples, n_correct.shape)
     probability = observed.probability.astype(np.float32)
-    first_correct = rng.random(n_correct.shape, dtype=np.float32) < probability
-    return SolveCounts(n_correct, n_samples, first_correct)
+    drawn = (rng.random(len(probability), dtype=np.float32) for _ in range(n_resamples))
+    return SolveCounts(n_correct, n_samples, np.stack([each < probability for each in drawn]))
 
 
 def _estimates(
@@ -192,18 +193,18 @@ def _estimates(
 ) -> Estimates:
     """Every metric of every strategy; the clean model comes last, and has some of them."""
     clean = counts["clean"]
-    names = [*(name for name in counts if name != "clean"), "clean"]
-    return {
-        name: {
+    estimates: Estimates = {}
+    for name in (*(name for name in counts if name != "clean"), "clean"):
+        comparison = Comparison(counts[name], clean, bins)
+        estimates[name] = {
             metric.name: Estimate(
-                float(metric.definition(Comparison(counts[name], clean, bins))),
+                float(metric.definition(comparison)),
                 resamples.get((name, metric.name), np.empty(0)),
             )
             for metric in METRICS.values()
             if name != "clean" or metric.of_clean_model
         }
-        for name in names
-    }
+    return estimates
 
 
 def _resampled(
@@ -216,12 +217,13 @@ def _resampled(
         draws: How often each resample drew each question, (resamples, questions).
         bins: Number of strata.
         confidence_level: Of the intervals.
-        chunk_size: Resamples computed at once.
+        chunk_size: Resamples computed at once, fewer if there are many questions.
 
     Returns:
         Strategy and metric → (resamples,).
     """
     metrics = [metric for metric in METRICS.values() if metric.has_interval]
+    chunk_size = max(1, min(chunk_size, MAX_DRAWS // draws.shape[1]))
     keys = [(name, metric.name) for name in counts for metric in metrics]
     values: dict[tuple[str, str], list[Values]] = {key: [] for key in keys}
     for start in range(0, len(draws), chunk_size):
