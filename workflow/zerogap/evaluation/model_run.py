@@ -15,16 +15,16 @@ from zerogap.errors import InputError
 from zerogap.evaluation.model_folders import ModelFolder
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
-from zerogap.io.digests import file_digest, folder_digest, value_digest
+from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import (
     drawing_code,
-    extraction_identity,
+    job_settings,
     strategy_identity,
-    versions,
+    task_identity,
 )
 from zerogap.sampling.responses import JobInputs, few_shot_prompts
 from zerogap.sampling.samplers import EngineSampler, engine_identity
@@ -83,7 +83,7 @@ class ModelRun:
         sampling = SamplingParams(
             temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
         )
-        return self._table(path, "greedy", sampling, Intervention(), {}, {})
+        return self._table(path, "greedy", sampling, Context([], []), Intervention(), {})
 
     def responses(
         self,
@@ -111,13 +111,9 @@ class ModelRun:
             "strategy": strategy_identity(strategy),
             "greedy": value_digest([context.trajectories, context.entropies]),
         }
-        files = {
-            "base_model": context.base_model and folder_digest(context.base_model),
-            "neurons": context.neurons and file_digest(context.neurons),
-        }
         sampling = dataclasses.replace(self._sampling, stream=stream)
         return self._table(
-            path, "samples", sampling, intervention, draws, files, strategy=repr(strategy)
+            path, "samples", sampling, context, intervention, draws, strategy=repr(strategy)
         )
 
     def _table(
@@ -125,9 +121,9 @@ class ModelRun:
         path: Path,
         contract: Literal["greedy", "samples"],
         sampling: SamplingParams,
+        context: Context,
         intervention: Intervention,
         draws: Mapping[str, Any],
-        files: Mapping[str, Any],
         **metadata: Any,
     ) -> pd.DataFrame:
         """Return the table of a file; sample what the file does not hold yet."""
@@ -135,7 +131,15 @@ class ModelRun:
         if self._is_made(path, draws):
             return parquet.read(path, contract)
         decoder, rule = self._decoder, self.question_set.rule
-        settings = {**self._settings(draws), **files}
+        settings = job_settings(
+            self.inputs,
+            rule,
+            context,
+            **draws,
+            model=self.digest,
+            precision=used_precision(self.dtype),
+            device="cuda" if torch.cuda.is_available() else "cpu",
+        )
         with (
             resumable_parts(path, settings) as journal,
             intervention.applied_to(decoder) as changed,
@@ -191,24 +195,7 @@ class ModelRun:
     def _decoder(self) -> Decoder:
         return loading.decoder(self.model.load(self.dtype))
 
-    def _settings(self, draws: Mapping[str, Any]) -> dict[str, Any]:
-        """What a step depends on: an interrupted one is only resumed with the same settings."""
-        return {
-            **self._decisive(draws),
-            "precision": used_precision(self.dtype),
-            "device": "cuda" if torch.cuda.is_available() else "cpu",
-            "versions": versions(),
-        }
-
     def _made_from(self, draws: Mapping[str, Any]) -> str:
         """A digest of what decides a finished file, up to rounding; any machine may read it."""
-        return value_digest({**self._decisive(draws), "code": drawing_code()})
-
-    def _decisive(self, draws: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **draws,
-            "model": self.digest,
-            "prompts": self.inputs.digest(),
-            "end_tokens": self.inputs.end_tokens,
-            "extraction": extraction_identity(self.question_set.rule),
-        }
+        task = task_identity(self.inputs, self.question_set.rule)
+        return value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})

@@ -9,24 +9,22 @@ from typing import Any, Literal
 import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import generation_config, loading, memory
-from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
+from zerogap.engine.decoder import Decoder, Response, SamplingParams
 from zerogap.io import atomic, parquet
-from zerogap.io.digests import file_digest, folder_digest, value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import Journal, resumable_parts
+from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import (
-    extraction_identity,
+    job_settings,
     model_identity,
     strategy_identity,
     tokenizer_identity,
-    versions,
 )
+from zerogap.sampling.responses import JobInputs
 from zerogap.sampling.samplers import EngineSampler, decode_greedily
-from zerogap.strategies.base import Context, Intervention, Strategy, prepared
+from zerogap.strategies.base import Context, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
 
@@ -114,102 +112,67 @@ def sample(
         batch_size=batch_size,
         batch_invariant=batch_invariant,
     )
-    tokenized = arguments.tokenized_prompts(texts, model, tokenizer, sampling.max_new_tokens)
-    generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
-    identity = None if target is None else model_identity(model)
-    call = _Call(
-        model, tokenizer, tokenized, golds, rule, sampling, strategy or Identity(), identity
+    inputs = JobInputs(
+        tokenizer,
+        pd.DataFrame({"question_id": list(texts), "gold": pd.Series(golds, dtype=object)}),
+        arguments.tokenized_prompts(texts, model, tokenizer, sampling.max_new_tokens),
+        generation_config.end_tokens(tokenizer, model.generation_config),
     )
+    generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
+    strategy = strategy or Identity()
+    fixed = _identity(model, tokenizer, strategy, sampling) if target else {}
     with _decoder_of(model) as decoder:
-        trajectories = [] if strategy is None else call.decode_trajectories(decoder)
+        trajectories: list[Response] = []
+        if not isinstance(strategy, Identity):
+            greedily = dataclasses.replace(sampling, temperature=0, num_samples=1)
+            trajectories, _ = decode_greedily(decoder, inputs.prompts, tokenizer, greedily)
         context = Context(
             trajectories=[trajectory.token_ids for trajectory in trajectories],
             entropies=[trajectory.entropy for trajectory in trajectories],
             tokenizer=tokenizer,
-            end_tokens=call.end_tokens,
+            end_tokens=inputs.end_tokens,
             base_model=base_model,
             neurons=neurons,
         )
-        intervention = prepared(call.strategy, context)
-        with intervention.applied_to(decoder) as changed:
-            if target is None:
-                table = call.sample(changed, intervention, trajectories)
-            else:
-                with resumable_parts(target, call.settings(context)) as journal:
-                    table = call.sample(changed, intervention, trajectories, journal)
-                    parquet.write(target, table, "samples", call.provenance())
+        intervention = prepared(strategy, context)
+        with intervention.applied_to(decoder) as changed, contextlib.ExitStack() as stack:
+            journal = None
+            if target:
+                settings = job_settings(inputs, rule, context, **fixed)
+                journal = stack.enter_context(resumable_parts(target, settings))
+            sampler = EngineSampler(
+                changed, inputs.prompts, tokenizer, sampling, intervention.edit_logits
+            )
+            table = sample_questions(sampler, golds, rule, journal=journal)
+            if intervention.filter_responses:
+                by_prompt = {
+                    prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
+                    for prompt, trajectory in zip(inputs.prompts, trajectories, strict=True)
+                }
+                table = filter_samples(table, by_prompt, intervention.filter_responses)
+            if target:
+                made_by = provenance(
+                    strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
+                )
+                parquet.write(target, table, "samples", made_by)
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves
     return table
 
 
-@dataclasses.dataclass(frozen=True)
-class _Call:
-    """What one call samples, and how."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    prompts: list[Prompt]
-    golds: list[str | None]
-    rule: ExtractionRule
-    sampling: SamplingParams
-    strategy: Strategy
-    identity: Mapping[str, Any] | None  # of the model as it was given; needed for a file only
-
-    @property
-    def end_tokens(self) -> list[int]:
-        """Ids of the tokens that end a response."""
-        return generation_config.end_tokens(self.tokenizer, self.model.generation_config)
-
-    def decode_trajectories(self, decoder: Decoder) -> list[Response]:
-        """Decode every prompt's greedy trajectory as the samples are decoded."""
-        params = dataclasses.replace(self.sampling, temperature=0, num_samples=1)
-        return decode_greedily(decoder, self.prompts, self.tokenizer, params)[0]
-
-    def sample(
-        self,
-        decoder: Decoder,
-        intervention: Intervention,
-        trajectories: list[Response],
-        journal: Journal | None = None,
-    ) -> pd.DataFrame:
-        """Sample, and drop the responses that the strategy filters out."""
-        sampler = EngineSampler(
-            decoder, self.prompts, self.tokenizer, self.sampling, intervention.edit_logits
-        )
-        table = sample_questions(sampler, self.golds, self.rule, journal=journal)
-        if intervention.filter_responses is None:
-            return table
-        by_prompt = {
-            prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
-            for prompt, trajectory in zip(self.prompts, trajectories, strict=True)
-        }
-        return filter_samples(table, by_prompt, intervention.filter_responses)
-
-    def provenance(self) -> dict[str, Any]:
-        """How the samples were made."""
-        return provenance(
-            strategy=repr(self.strategy),
-            sampling=vars(self.sampling),
-            model=self.model.name_or_path,
-        )
-
-    def settings(self, context: Context) -> dict[str, Any]:
-        """Everything the samples depend on: a call with other settings does not resume this one."""
-        prompts = [(prompt.question_id, prompt.token_ids) for prompt in self.prompts]
-        return {
-            "strategy": strategy_identity(self.strategy),
-            "base_model": context.base_model and folder_digest(context.base_model),
-            "neurons": context.neurons and file_digest(context.neurons),
-            "sampling": {**vars(self.sampling), "batch_size": None},
-            "extraction": extraction_identity(self.rule),
-            "versions": versions(),
-            "prompts": value_digest([prompts, self.golds]),
-            "trajectories": value_digest(context.trajectories),
-            "tokenizer": tokenizer_identity(self.tokenizer),
-            "end_tokens": self.end_tokens,
-            "model": self.identity,
-        }
+def _identity(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    strategy: Strategy,
+    sampling: SamplingParams,
+) -> dict[str, Any]:
+    """What decides the draws of a call, besides its prompts and files."""
+    return {
+        "strategy": strategy_identity(strategy),
+        "sampling": {**vars(sampling), "batch_size": None},
+        "tokenizer": tokenizer_identity(tokenizer),
+        "model": model_identity(model),
+    }
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import functools
 import importlib.metadata
 import inspect
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from zerogap.io import meaning
 from zerogap.io.digests import bytes_digest, file_digest, folder_digest, value_digest
 from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.base import Context
-from zerogap.strategies.registry import target_of
 
 _DRAWING = ("zerogap.sampling.responses", "zerogap.engine.sampler", "zerogap.engine.loading")
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
@@ -43,35 +42,34 @@ def versions() -> dict[str, str]:
     return {"zerogap": zerogap.__version__} | packages | {"sampling": drawing_code()}
 
 
+def task_identity(inputs: JobInputs, rule: ExtractionRule) -> dict[str, Any]:
+    """What a model is asked, and how its responses are graded."""
+    return {
+        "prompts": inputs.digest(),
+        "end_tokens": inputs.end_tokens,
+        "extraction": extraction_identity(rule),
+    }
+
+
 def job_settings(
-    parameters: Mapping[str, Any], inputs: JobInputs, context: Context, *models: Path
+    inputs: JobInputs, rule: ExtractionRule, context: Context, **others: Any
 ) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
     Args:
-        parameters: the values that its tables record.
         inputs: the prompts and gold answers.
+        rule: grades the responses.
         context: what the strategy may know.
-        models: model folders.
+        **others: the model, the strategy, and the values that the tables record.
     """
-    folders = [*models, context.base_model] if context.base_model else models
     return {
-        **parameters,
+        **others,
+        **task_identity(inputs, rule),
         "versions": versions(),
-        "code": _loaded_code(parameters),
-        "models": [folder_digest(folder) for folder in folders],
-        "prompts": inputs.digest(),
-        "end_tokens": inputs.end_tokens,
         "greedy": value_digest([context.trajectories, context.entropies]),
+        "base_model": context.base_model and folder_digest(context.base_model),
         "neurons": context.neurons and file_digest(context.neurons),
     }
-
-
-def _loaded_code(parameters: Mapping[str, Any]) -> list[str]:
-    """Digests of the modules of the strategy and of a user's own extraction rule."""
-    names = [parameters.get("strategy_parameters", {}).get("class"), parameters.get("extraction")]
-    targets = [target_of(str(name)) for name in names]
-    return [meaning.digest(target.partition(":")[0]) for target in targets if ":" in target]
 
 
 def model_identity(model: PreTrainedModel) -> dict[str, Any]:

@@ -33,10 +33,11 @@ from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.io import parquet
+from zerogap.io.digests import folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling.cell import sample_questions
-from zerogap.sampling.identity import job_settings
+from zerogap.sampling.identity import job_settings, source_digest
 from zerogap.sampling.ranks import step_entropies, token_ranks
 from zerogap.sampling.recovery import force_runner_up, forced_steps
 from zerogap.sampling.responses import JobInputs
@@ -122,11 +123,14 @@ def sample_cell(
     start, step = shard
     indices = range(start, len(inputs.questions), step)
     params = decoding_params(sampling, benchmark, seed=seed, stream=stream)
+    built = base.build(strategy)
+    unrecorded = {"models": [folder_digest(model)], "code": source_digest(type(built))}
     with (
-        opened_sampler(
-            engine, model, sampling["dtype"], inputs, params, base.build(strategy), context
-        ) as sampler,
-        _sampled(sampler, inputs, context, parameters, model, samples, indices) as (table, made_by),
+        opened_sampler(engine, model, sampling["dtype"], inputs, params, built, context) as sampler,
+        _sampled(sampler, inputs, context, parameters, unrecorded, samples, indices) as (
+            table,
+            made_by,
+        ),
     ):
         counts = solve_counts(table, inputs.questions.iloc[list(indices)])
         parquet.write(samples, table, "samples", made_by)
@@ -218,7 +222,8 @@ def measure_recovery(
         "seed": seed,
         "stream": RECOVERY_STREAM,
     }
-    with _sampled(sampler, inputs, context, parameters, model, output, golds=golds) as (
+    unrecorded = {"models": [folder_digest(model)]}
+    with _sampled(sampler, inputs, context, parameters, unrecorded, output, golds=golds) as (
         responses,
         made_by,
     ):
@@ -234,7 +239,7 @@ def _sampled(
     inputs: JobInputs,
     context: base.Context,
     parameters: Mapping[str, Any],
-    model: Path,
+    unrecorded: Mapping[str, Any],
     output: Path,
     indices: Sequence[int] | None = None,
     golds: Sequence[str] | None = None,
@@ -248,7 +253,7 @@ def _sampled(
         inputs: what it reads.
         context: what the strategy may know.
         parameters: what the tables record, besides the sampler's identity.
-        model: the model folder.
+        unrecorded: what else the responses depend on: digests of the model and of code.
         output: the job's first table.
         indices: of the questions to sample; None for all.
         golds: the gold answer of each of the sampler's prompts; None for those of the inputs.
@@ -256,7 +261,8 @@ def _sampled(
     parameters = {**parameters, **sampler.identity}
     golds = list(inputs.questions.gold) if golds is None else golds
     rule = extraction_rule(parameters["extraction"])
-    with resumable_parts(output, job_settings(parameters, inputs, context, model)) as journal:
+    settings = job_settings(inputs, rule, context, **parameters, **unrecorded)
+    with resumable_parts(output, settings) as journal:
         table = sample_questions(sampler, golds, rule, journal=journal, indices=indices)
         yield table, provenance(**parameters)
 

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from zerogap.data.extraction import extraction_rule
+from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.engine import loading, memory
-from zerogap.engine.decoder import Decoder
+from zerogap.engine.decoder import Decoder, SamplingParams
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.patched_decoder import KeptPrefix
 from zerogap.io import parquet
+from zerogap.io.digests import folder_digest
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
@@ -85,20 +86,28 @@ def localise_neurons(
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
     context = inputs.context(greedy, None, None)
-    settings = job_settings({**parameters, "shard": shard}, inputs, context, *models.values())
+    rule = extraction_rule(benchmark["extraction"])
+    digests = [folder_digest(folder) for folder in models.values()]
+    settings = job_settings(inputs, rule, context, **parameters, shard=shard, models=digests)
     responses = [
         GreedyResponse(prompt.token_ids, trajectory)
         for prompt, trajectory in zip(inputs.prompts, context.trajectories, strict=True)
     ]
     with resumable_parts(output, settings) as journal:
-        comparative = _compare(contaminated, clean, sampling["dtype"], responses)
+        comparative = comparative_scores(
+            loading.load(contaminated, sampling["dtype"]),
+            loading.load(clean, sampling["dtype"]),
+            responses,
+        )
+        memory.release()  # both models are dropped
         all_groups = neuron_groups(
             [len(scores) for scores in comparative], neuron_localisation["group_size"]
         )
         groups = all_groups[shard[0] :: shard[1]]
-        passes = GreedyPasses(
-            inputs, sampling, benchmark, neuron_localisation["num_questions"], seed
+        asked = inputs.questions.sample(
+            n=min(neuron_localisation["num_questions"], len(inputs.questions)), random_state=seed
         )
+        passes = GreedyPasses(inputs, asked, rule, decoding_params(sampling, benchmark))
         accuracies = _measure(models, sampling["dtype"], groups, passes, journal)
         table = score_neurons(comparative, causal_scores(**accuracies))
         num_neurons = sum(len(scores) for scores in comparative)
@@ -124,11 +133,10 @@ class GreedyPasses:
     """Greedy passes over the questions of the causal scores.
 
     Args:
-        inputs: the leaked questions.
-        sampling: see :mod:`zerogap.sampling.jobs`.
-        benchmark: see there.
-        num_questions: how many of the questions are decoded, at most.
-        seed: draws them.
+        inputs: what the job reads.
+        questions: those rows of its `questions` that are decoded.
+        rule: grades the responses.
+        params: how they are decoded, greedily.
 
     Attributes:
         batch_size: of the latest pass; None for as many questions as fit into memory. Later passes
@@ -138,19 +146,14 @@ class GreedyPasses:
     def __init__(
         self,
         inputs: JobInputs,
-        sampling: Mapping[str, Any],
-        benchmark: Mapping[str, Any],
-        num_questions: int,
-        seed: int,
+        questions: pd.DataFrame,
+        rule: ExtractionRule,
+        params: SamplingParams,
     ) -> None:
-        questions = inputs.questions.sample(
-            n=min(num_questions, len(inputs.questions)), random_state=seed
-        )
         self._golds = list(questions.gold)
         self._prompts = [inputs.prompts[index] for index in questions.index]
         self._tokenizer = inputs.tokenizer
-        self._params = decoding_params(sampling, benchmark)
-        self._rule = extraction_rule(benchmark["extraction"])
+        self._params, self._rule = params, rule
         self.batch_size: int | None = None
 
     def resume(self, batch_size: int | None) -> None:
@@ -168,17 +171,6 @@ class GreedyPasses:
         texts = response_texts(responses, self._tokenizer, params.stop)
         grades = map(self._rule.grade, texts, self._golds)
         return float(np.mean([grade.correct is True for grade in grades]))
-
-
-def _compare(
-    contaminated: Path, clean: Path, dtype: str, responses: list[GreedyResponse]
-) -> list[np.ndarray]:
-    """Return the comparative scores; both models are dropped afterwards."""
-    scores = comparative_scores(
-        loading.load(contaminated, dtype), loading.load(clean, dtype), responses
-    )
-    memory.release()
-    return scores
 
 
 def _measure(
