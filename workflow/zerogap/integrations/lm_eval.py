@@ -21,12 +21,7 @@ from lm_eval.api.model import CacheHook
 from lm_eval.api.registry import register_model
 from lm_eval.models.huggingface import HFLM
 from torch import Tensor
-from transformers import (
-    GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
-    PreTrainedTokenizerBase,
-)
+from transformers import GenerationConfig, LogitsProcessorList, PreTrainedTokenizerBase
 
 from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
@@ -35,6 +30,7 @@ from zerogap.errors import InputError
 from zerogap.strategies.base import Context, Intervention, Strategy, build, prepared, strategy_class
 from zerogap.strategies.filtering import DROPPED, ResponseFilter
 from zerogap.strategies.identity import Identity
+from zerogap.strategies.logits_processor import EditLogits
 from zerogap.strategies.registry import BUILT_IN
 
 # What a greedy trajectory keeps of a request's generation arguments: where it ends.
@@ -235,28 +231,6 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             )
         likelihoods: list[tuple[float, bool]] = super()._loglikelihood_tokens(*arguments, **options)
         return likelihoods
-
-
-class EditLogits(LogitsProcessor):  # type: ignore[misc]
-    """A strategy's change to the logits, for `model.generate`.
-
-    Args:
-        edit: the strategy's function.
-        questions: (R,) index of each prompt's question.
-        prompt_length: number of prompt tokens in `input_ids`, left padding included.
-    """
-
-    def __init__(self, edit: Edit, questions: Tensor, prompt_length: int) -> None:
-        self._edit = edit
-        self._questions = questions
-        self._prompt_length = prompt_length
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return the edited logits (R, V); with beams, a prompt has several rows in a row."""
-        tokens = input_ids[:, self._prompt_length :].cpu()
-        questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
-        steps = torch.full_like(questions, tokens.shape[1])
-        return self._edit(scores, Rows(questions, steps, tokens))
 
 
 def _replace_dropped(

@@ -25,18 +25,17 @@ from zerogap.engine.stop_strings import check_stops
 from zerogap.errors import InputError
 from zerogap.sampling.responses import check_lengths
 
-_MAX_COUNT = 2**31 - 1  # sample ids are stored in 32 bits
-_MAX_SEED = 2**63 - 1
+_COUNTS = range(1, 2**31)  # sample ids are stored in 32 bits
+_SEEDS = range(2**63)
 _MIN_TEMPERATURE = 1e-6  # below, quotients of logits overflow
 _BYTES_PER_TOKEN = 32  # of a sample: its uniform number and copies of it, and its token
 _UNORDERED_OR_SINGLE = (str, bytes, bytearray, Set, Mapping, pd.DataFrame)
 
 
-def _whole_number(value: Any, minimum: int = 1, maximum: int = _MAX_COUNT) -> int:
-    number = operator.index(value)
-    if isinstance(value, bool) or not minimum <= number <= maximum:
-        raise ValueError
-    return number
+def _whole_number(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
 
 
 def _number(value: Any) -> float:
@@ -45,26 +44,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _temperature(value: Any) -> float:
-    temperature = _number(value)
-    if temperature != 0 and temperature < _MIN_TEMPERATURE:
-        raise ValueError
-    return temperature
-
-
-def _top_p(value: Any) -> float:
-    top_p = _number(value)
-    if not 0 < top_p <= 1:
-        raise ValueError
-    return top_p
-
-
 def _batch_size(value: Any) -> int | str:
     return value if isinstance(value, str) and value == "auto" else _whole_number(value)
-
-
-def _seed(value: Any) -> int:
-    return _whole_number(value, 0, _MAX_SEED)
 
 
 def _flag(value: Any) -> bool:
@@ -73,16 +54,24 @@ def _flag(value: Any) -> bool:
     return bool(value)
 
 
-_A_COUNT = f"a whole number from 1 to {_MAX_COUNT}"
-# Argument → what makes a plain value of it or raises, and which values are allowed.
-_PARSERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "temperature": (_temperature, f"0, or finite and at least {_MIN_TEMPERATURE}"),
-    "top_p": (_top_p, "above 0 and at most 1"),
-    "num_samples": (_whole_number, _A_COUNT),
-    "max_new_tokens": (_whole_number, _A_COUNT),
-    "batch_size": (_batch_size, f'"auto" or {_A_COUNT}'),
-    "seed": (_seed, f"a whole number from 0 to {_MAX_SEED}"),
-    "batch_invariant": (_flag, "True or False"),
+_A_COUNT = f"a whole number from 1 to {_COUNTS[-1]}"
+# Argument → what makes a plain value of it or raises, whether that is allowed, and which ones are.
+_PARSERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], bool], str]] = {
+    "temperature": (
+        _number,
+        lambda value: value == 0 or value >= _MIN_TEMPERATURE,
+        f"0, or finite and at least {_MIN_TEMPERATURE}",
+    ),
+    "top_p": (_number, lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    "num_samples": (_whole_number, _COUNTS.__contains__, _A_COUNT),
+    "max_new_tokens": (_whole_number, _COUNTS.__contains__, _A_COUNT),
+    "batch_size": (
+        _batch_size,
+        lambda size: size == "auto" or size in _COUNTS,
+        f'"auto" or {_A_COUNT}',
+    ),
+    "seed": (_whole_number, _SEEDS.__contains__, f"a whole number from 0 to {_SEEDS[-1]}"),
+    "batch_invariant": (_flag, lambda _: True, "True or False"),
 }
 
 
@@ -94,11 +83,11 @@ def sampling_params(*, stop: Any, **values: Any) -> SamplingParams:
             do not fit into memory.
     """
     parsed = {}
-    for name, (parse, allowed) in _PARSERS.items():
-        try:
+    for name, (parse, is_allowed, allowed) in _PARSERS.items():
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             parsed[name] = parse(values[name])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{name}: must be {allowed} (got {_shown(values[name])})") from error
+        if name not in parsed or not is_allowed(parsed[name]):
+            raise InputError(f"{name}: must be {allowed} (got {_shown(values[name])})")
     num_samples, max_new_tokens = parsed["num_samples"], parsed["max_new_tokens"]
     free = memory.free_bytes(torch.device("cpu"))
     if num_samples * max_new_tokens * _BYTES_PER_TOKEN > free:

@@ -1,18 +1,40 @@
-"""RailCap (:mod:`zerogap.strategies.railcap`) as a logits processor of transformers."""
+"""Strategies that edit logits as logits processors of transformers."""
 
 import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from zerogap.engine.decoder import Edit, Rows
 from zerogap.strategies.rail import (
     Successor,
     Suppression,
-    find_rail_tokens,
-    last_ngrams,
     pad_trajectories,
+    rail_tokens,
     suppress,
 )
 from zerogap.strategies.railcap import RailCap
+
+
+class EditLogits(LogitsProcessor):  # type: ignore[misc]
+    """A strategy's change to the logits, for `model.generate`.
+
+    Args:
+        edit: the strategy's function.
+        questions: (Q,) index of each prompt's question.
+        prompt_length: number of prompt tokens in `input_ids`, left padding included.
+    """
+
+    def __init__(self, edit: Edit, questions: Tensor, prompt_length: int) -> None:
+        self._edit = edit
+        self._questions = questions
+        self._prompt_length = prompt_length
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Return the edited logits (R, V); the R / Q rows of a prompt are next to each other."""
+        tokens = input_ids[:, self._prompt_length :].cpu()
+        questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
+        steps = torch.full_like(questions, tokens.shape[1])
+        return self._edit(scores, Rows(questions, steps, tokens))
 
 
 class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
@@ -38,11 +60,17 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         suppression: Suppression = "cap",
         successor: Successor = "last",
     ) -> None:
-        self._railcap = RailCap(n, suppression, successor)
+        RailCap(n, suppression, successor)  # raises if a parameter is invalid
         if not trajectories:
             raise ValueError("RailCap: no trajectories; pass one per prompt or one per row")
-        self._trajectories = pad_trajectories(trajectories, n)
-        self._prompt_length = prompt_length
+        padded = pad_trajectories(trajectories, n)
+
+        def edit_logits(logits: Tensor, rows: Rows) -> Tensor:
+            rail = rail_tokens(padded, rows, n, successor)
+            return suppress(logits.clone(), rail, suppression, warns=True)
+
+        self._num_trajectories = len(trajectories)
+        self._edit = EditLogits(edit_logits, torch.arange(len(trajectories)), prompt_length)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Return a copy of `scores` (R, V) with the rail token of each row suppressed.
@@ -54,16 +82,9 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         Raises:
             ValueError: the number of rows is not a multiple of the number of trajectories.
         """
-        generated = input_ids[:, self._prompt_length :].cpu()
-        num_rows, num_trajectories = len(generated), len(self._trajectories)
-        if num_rows % num_trajectories:
+        if len(input_ids) % self._num_trajectories:
             raise ValueError(
-                f"RailCap: {num_trajectories} trajectories for a batch of {num_rows} rows; "
-                "pass one per prompt or one per row"
+                f"RailCap: {self._num_trajectories} trajectories for a batch of {len(input_ids)} "
+                "rows; pass one per prompt or one per row"
             )
-        # `generate` keeps the sequences of a prompt next to each other.
-        trajectories = self._trajectories.repeat_interleave(num_rows // num_trajectories, dim=0)
-        steps = torch.full((num_rows,), generated.shape[1])
-        ngrams = last_ngrams(generated, steps, self._railcap.n)
-        rail = find_rail_tokens(trajectories, ngrams, self._railcap.successor)
-        return suppress(scores.clone(), rail, self._railcap.suppression, warns=True)
+        return self._edit(input_ids, scores)

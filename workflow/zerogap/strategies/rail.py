@@ -32,47 +32,8 @@ def rail_tokens(trajectories: Tensor, rows: Rows, n: int, successor: Successor =
         n: how many tokens must match.
         successor: which occurrence counts, "last" or "first".
     """
-    return find_rail_tokens(trajectories[rows.question], last_tokens(rows, n), successor)
-
-
-def last_tokens(rows: Rows, n: int) -> Tensor:
-    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer."""
-    return last_ngrams(rows.tokens, rows.step, n)
-
-
-def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
-    """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
-    length = max([n + 1, *(len(tokens) for tokens in trajectories)])
-    padded = torch.full((len(trajectories), length), _PADDING)
-    for row, tokens in zip(padded, trajectories, strict=True):
-        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-    return padded
-
-
-def last_ngrams(tokens: Tensor, steps: Tensor, n: int) -> Tensor:
-    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer.
-
-    Args:
-        tokens: (R, T) the generated tokens, padded on the right.
-        steps: (R,) how many tokens each row has generated.
-        n: the n-gram threshold.
-    """
-    columns = steps[:, None] - n + torch.arange(n, device=tokens.device)
-    if tokens.shape[1] == 0:
-        return torch.full_like(columns, _NO_TOKEN)
-    ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
-    return ngrams.masked_fill(columns < 0, _NO_TOKEN)
-
-
-def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor) -> Tensor:
-    """Return the rail token (R,) of every row, or -1 where the row is off the rail.
-
-    Args:
-        trajectories: (R, T) the trajectory of each row's question, from :func:`pad_trajectories`.
-        ngrams: (R, n) the last n generated tokens, from :func:`last_ngrams`.
-        successor: which of several occurrences counts, "last" or "first".
-    """
-    n, length = ngrams.shape[1], trajectories.shape[1]
+    ngrams, trajectories = last_tokens(rows, n), trajectories[rows.question]
+    length = trajectories.shape[1]
     # A window's last token matches at few positions; only there are the other tokens compared.
     row, start = (trajectories[:, n - 1 : -1] == ngrams[:, -1:]).nonzero(as_tuple=True)
     position = start + n  # of the successor
@@ -86,6 +47,24 @@ def find_rail_tokens(trajectories: Tensor, ngrams: Tensor, successor: Successor)
     found = largest if successor == "last" else (length - largest) % length
     rail = trajectories.gather(1, found[:, None])[:, 0]
     return rail.masked_fill(found == 0, _NO_TOKEN)
+
+
+def last_tokens(rows: Rows, n: int) -> Tensor:
+    """Return the last n generated tokens (R, n) of every row; -1 where a row has fewer."""
+    tokens, columns = rows.tokens, rows.step[:, None] - n + torch.arange(n)
+    if tokens.shape[1] == 0:
+        return torch.full_like(columns, _NO_TOKEN)
+    ngrams = tokens.gather(1, columns.clamp(0, tokens.shape[1] - 1))
+    return ngrams.masked_fill(columns < 0, _NO_TOKEN)
+
+
+def pad_trajectories(trajectories: list[list[int]], n: int) -> Tensor:
+    """Return trajectories of different lengths as one tensor (Q, T) with T > n."""
+    length = max([n + 1, *(len(tokens) for tokens in trajectories)])
+    padded = torch.full((len(trajectories), length), _PADDING)
+    for row, tokens in zip(padded, trajectories, strict=True):
+        row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+    return padded
 
 
 def suppress(
