@@ -20,6 +20,7 @@ def jobs(*arguments: str) -> Counter[str]:
     return dry_runs.jobs("--forceall", *map(str, arguments))
 
 
+REPORT = ROOT / "workflow/zerogap/pipeline/report"
 CHECKS = ("check_claims", "write_provenance", "write_index")
 COLLECTIONS = ("tables", "figures", "write_report")
 
@@ -128,8 +129,10 @@ def test_every_caption_has_text():
     captions = re.findall(r'caption="\.\./report/(\w+\.rst)"', text)
     for caption in captions:
         assert (ROOT / "workflow/report" / caption).read_text().strip()
-    for entry in (*TABLES.values(), *FIGURES.values()):
-        assert entry.text
+    for kind, entries in (("tables", TABLES), ("figures", FIGURES)):
+        words = yaml.safe_load((REPORT / f"{kind}.yaml").read_text())
+        assert words.keys() == entries.keys()
+        assert all(entry.caption for entry in entries.values())
 
 
 def test_no_profile_is_called_default():

@@ -15,7 +15,7 @@ def main(job: Job) -> None:
         table,
         label=f"tab:{job.wildcards.table}",
         title=entry.title("Table"),
-        caption=f"{entry.text} {job.params.scale_note}".rstrip(),
+        caption=f"{entry.caption} {job.params.scale_note}".rstrip(),
         notes=(*table.notes, job.params.scale),
     )
     save(table, job.params.prefix, provenance(**job.params.metadata))

@@ -23,7 +23,7 @@ def main(job: Job) -> None:
         scale_note=params.scale_note,
         scale=params.scale,
         table=replace(
-            entry.source.read(params.source), title=entry.title("Table"), caption=entry.text
+            entry.source.read(params.source), title=entry.title("Table"), caption=entry.caption
         ),
         claims=pd.read_csv(job.input.claims),
         figures={FIGURES[name].title("Figure"): path for name, path in figures},

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar, overload
 
 import pandas as pd
+import yaml
 
 from zerogap.config import Config
 from zerogap.io import parquet
 from zerogap.metrics.same_questions import with_leaked_of
-
-# Sections of the report, numbered because Snakemake sorts them by name.
-PAPER, VS_PAPER = "1. The paper's", "2. Compared with the paper"
-BEYOND, CHECKS = "3. Beyond the paper", "4. Checks"
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -89,29 +87,30 @@ class Entry(Generic[T]):
         source: What builds it from the files of a run.
         shows: What it shows, in the report's overview.
         caption: What it shows and how to read it, plain text with the paper's symbols.
+        section: Heading in the report's overview; Snakemake sorts them by name.
         number: Its number in the paper, if it has one.
-        section: Heading in the report's overview.
     """
 
     source: Source[T]
     shows: str
     caption: str
+    section: str
     number: str = ""
-    section: str = BEYOND
 
     def title(self, kind: str) -> str:
         """Heading: "Table 3: SA-PPG in every setting", without a number what it shows."""
         shows = self.shows[0].upper() + self.shows[1:]
         return f"{kind} {self.number}: {shows}" if self.number else shows
 
-    @property
-    def text(self) -> str:
-        """The caption in one line."""
-        return " ".join(self.caption.split())
-
     def rst(self, kind: str) -> str:
         """Title and caption in reStructuredText."""
-        return f"**{self.title(kind)}.** {self.text}".replace("|", r"\|")
+        return f"**{self.title(kind)}.** {self.caption}".replace("|", r"\|")
+
+
+def entries(words: Path, sources: Mapping[str, Source[T]]) -> dict[str, Entry[T]]:
+    """The entries of sources by name, with what a YAML file says of each."""
+    values = yaml.safe_load(words.read_text(encoding="utf-8"))
+    return {name: Entry(source, **values[name]) for name, source in sources.items()}
 
 
 def value(locate: Callable[[Config], T]) -> Source[T]:
