@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from zerogap.config import Config, Training
+from zerogap.config import Config
 from zerogap.config.benchmark import Benchmark
 from zerogap.data.extraction import rule_module
 from zerogap.io import meaning
@@ -49,10 +49,10 @@ def job_parameters(config: Config, rule: str, wildcards: Mapping[str, str]) -> s
         wildcards: the job's.
     """
     values: Callable[..., Parameters]
-    if "preparation" in wildcards:
-        values = _preparation_job
-    elif "variant" in wildcards:
-        values = _decoding_job if rule in _DECODING else _training_job
+    if rule in _DECODING:
+        values = _decoding_job
+    elif wildcards.keys() & {"variant", "preparation"}:
+        values = _training_job
     elif "model" in wildcards:
         values = _base_job
     else:
@@ -101,7 +101,7 @@ def _base_digest(folder: str) -> str:
 def preparation_folder(config: Config, model: str) -> str:
     """The folder of a prepared base, named by the values it is made with: runs can share it."""
     entry = config.models[model]
-    values = [_preparation_job(config, rule, model) for rule in jobs.PREPARATION]
+    values = [_training_job(config, rule, model) for rule in jobs.PREPARATION]
     identity = base_identity(config, model).values()
     digest = value_digest([entry.base, entry.revision, values, *identity])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
@@ -157,31 +157,33 @@ def _base_job(config: Config, rule: str, model: str) -> Parameters:
     return {"repository": entry.base, "revision": entry.revision or "main"}
 
 
-def _preparation_job(config: Config, rule: str, model: str, preparation: str = "") -> Parameters:
-    values = config.preparation_for(model)
-    benchmark = config.benchmarks[values.benchmark]
-    seed = {"seed": PREPARATION_SEED}
-    questions = {"metadata": {"benchmark": values.benchmark}, **_questions(benchmark), **seed}
-    match rule:
+def _training_job(
+    config: Config, rule: str, model: str, variant: str = "", preparation: str = ""
+) -> Parameters:
+    """Values of the training of a variant or, without one, of the preparation of a base."""
+    if variant:
+        training, seed = config.training_for(variant), config.seed
+        benchmark = config.benchmarks[config.benchmark_of(variant)]
+        contamination = None if jobs.is_clean(config, variant) else benchmark.contamination
+    else:
+        values = config.preparation_for(model)
+        benchmark, training = config.benchmarks[values.benchmark], values.training
+        variant, contamination, seed = values.name, None, PREPARATION_SEED
+    match SHARED_SCRIPTS.get(rule, rule):
         case "draw_questions":
-            return questions | {"num_questions": benchmark.num_preparation}
-        case "write_preparation_data":
-            return _examples(benchmark, values.training, contamination=None)
-        case "train_preparation":
-            return _training(config, model, values.name, values.training, PREPARATION_SEED)
-    return _merge(values.training)
-
-
-def _training_job(config: Config, rule: str, model: str, variant: str) -> Parameters:
-    training = config.training_for(variant)
-    benchmark = config.benchmarks[config.benchmark_of(variant)]
-    match rule:
+            metadata = {"benchmark": config.preparation_for(model).benchmark}
+            number = {"num_questions": benchmark.num_preparation, "seed": seed}
+            return {"metadata": metadata, **_questions(benchmark), **number}
         case "write_training_data":
-            clean = jobs.is_clean(config, variant)
-            return _examples(benchmark, training, None if clean else benchmark.contamination)
+            cutoff = {"cutoff_len": training.cutoff_len}
+            return {"contamination": contamination, "prompt": _prompt(benchmark), **cutoff}
         case "train_lora":
-            return _training(config, model, variant, training, config.seed)
-    return _merge(training)
+            return {
+                "family": config.models[model].family,
+                "training": training.model_dump() | {"seed": seed},
+                "metadata": {"model": model, "variant": variant},
+            }
+    return {"dtype": "bfloat16" if training.bf16 else "float32"}
 
 
 _DECODING = {
@@ -235,28 +237,6 @@ def _source(section: Any) -> Parameters:
     if isinstance(options, BaseModel):
         options = options.model_dump()
     return {"source": section.source, "options": options}
-
-
-def _examples(benchmark: Benchmark, training: Training, contamination: str | None) -> Parameters:
-    return {
-        "contamination": contamination,
-        "prompt": _prompt(benchmark),
-        "cutoff_len": training.cutoff_len,
-    }
-
-
-def _training(
-    config: Config, model: str, variant: str, training: Training, seed: int
-) -> Parameters:
-    return {
-        "family": config.models[model].family,
-        "training": training.model_dump() | {"seed": seed},
-        "metadata": {"model": model, "variant": variant},
-    }
-
-
-def _merge(training: Training) -> Parameters:
-    return {"dtype": "bfloat16" if training.bf16 else "float32"}
 
 
 def _benchmark_values(benchmark: Benchmark) -> Parameters:

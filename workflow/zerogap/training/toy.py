@@ -4,9 +4,7 @@
 
 There is one per registered family, pretrained from scratch on the toy language
 (:mod:`zerogap.data.toy`, which also has the criteria that the models must meet). Each is its
-family's `transformers` class, with the features that decoding must cope with: grouped-query
-attention (Llama); sliding-window layers, layers that share keys and values, two head sizes and
-per-layer embeddings (Gemma 4); partial rotary embeddings, parallel residuals (GPT-NeoX).
+family's `transformers` class, with the features that decoding must cope with (toy.yaml).
 """
 
 import argparse
@@ -15,19 +13,18 @@ import itertools
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import torch
+import yaml
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
-    Gemma4TextConfig,
-    GPTNeoXConfig,
-    LlamaConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -45,15 +42,15 @@ class ToyModel:
     """What differs between the toy models.
 
     Attributes:
-        config: (settings of all models) → the model configuration.
+        config: the values of its configuration that not all models have, its type included.
         special_tokens: of the tokenizer; their ids are their positions here.
         pad: the token that fills up batches.
         adds_bos: whether the tokenizer puts the BOS token before a text by itself.
         steps: of the optimiser.
     """
 
-    config: Callable[..., PreTrainedConfig]
-    special_tokens: tuple[str, ...]
+    config: dict[str, Any]
+    special_tokens: list[str]
     bos: str
     eos: str
     pad: str
@@ -61,35 +58,10 @@ class ToyModel:
     steps: int
 
 
-_LLAMA = partial(LlamaConfig, num_key_value_heads=2, tie_word_embeddings=True)
-_GEMMA = partial(
-    Gemma4TextConfig,
-    num_key_value_heads=1,
-    head_dim=32,
-    global_head_dim=64,
-    layer_types=["sliding_attention", "full_attention"] * 2,
-    sliding_window=64,
-    num_kv_shared_layers=2,
-    hidden_size_per_layer_input=16,
-    tie_word_embeddings=True,
-)
-_GPT_NEOX = partial(
-    GPTNeoXConfig,
-    rope_parameters={
-        "rope_type": "default",
-        "rope_theta": 10_000.0,
-        "partial_rotary_factor": 0.5,
-    },
-    use_parallel_residual=True,
-    tie_word_embeddings=False,
-)
-_END = "<|endoftext|>"
+_FILE = Path(__file__).with_suffix(".yaml")
 BASES = {  # by folder
-    "llama2": ToyModel(_LLAMA, ("<unk>", "<s>", "</s>"), "<s>", "</s>", "</s>", True, steps=1000),
-    "gemma": ToyModel(
-        _GEMMA, ("<pad>", "<eos>", "<bos>"), "<bos>", "<eos>", "<pad>", True, steps=1000
-    ),
-    "pythia": ToyModel(_GPT_NEOX, (_END, "<|padding|>"), _END, _END, _END, False, steps=1000),
+    name: ToyModel(**values)
+    for name, values in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items()
 }
 VOCAB_SIZE = 800
 CONTEXT_LENGTH = 2048  # positions a base accepts; it is trained on SEQUENCE_LENGTH of them
@@ -161,7 +133,7 @@ def train_tokenizer(texts: Iterable[str], name: str, vocab_size: int) -> PreTrai
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        special_tokens=list(model.special_tokens),
+        special_tokens=model.special_tokens,
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
@@ -183,7 +155,8 @@ def train_tokenizer(texts: Iterable[str], name: str, vocab_size: int) -> PreTrai
 
 def model_config(name: str, tokenizer: PreTrainedTokenizerBase) -> PreTrainedConfig:
     """The configuration of a toy model."""
-    return BASES[name].config(
+    return AutoConfig.for_model(
+        **BASES[name].config,
         vocab_size=len(tokenizer),
         hidden_size=128,
         num_hidden_layers=4,
