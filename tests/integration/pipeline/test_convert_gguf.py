@@ -90,3 +90,31 @@ def test_the_provenance_names_package_and_file(converted):
     origin = json.loads((converted / "provenance.json").read_text())
     assert (origin["package"], origin["file"]) == ("gguf", "tiny.gguf")
     assert len(origin["sha256"]) == 64
+
+
+def test_texts_become_gemmas_tokens_by_the_merges_that_its_scores_order(tmp_path):
+    words = ["an", "na", "ana", "ban", "▁ban", "▁b"]  # in the order of their merges
+    characters = ["▁", "a", "b", "n"]
+    tokens = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<0xC3>", "<0xA9>", "\n\n"]
+    kinds = [3] * 5 + [6] * 2 + [4] + [1] * (len(words) + len(characters))
+    scores = [-1000.0] * len(tokens) + [-float(at) for at in range(len(words) + len(characters))]
+    writer = gguf.GGUFWriter(tmp_path / "whole", "gemma3")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens + words + characters)
+    writer.add_token_scores(scores)
+    writer.add_token_types(kinds)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    content = (tmp_path / "whole").read_bytes()
+    parts = [tmp_path / "part0", tmp_path / "part1"]
+    parts[0].write_bytes(content[:100])
+    parts[1].write_bytes(content[100:])
+
+    tokenizer = convert_gguf.read_tokenizer(convert_gguf.joined(parts, tmp_path))
+    text = "banana ban\n\né"
+    ids = tokenizer(text).input_ids
+    assert tokenizer.convert_ids_to_tokens(ids) == [
+        "<bos>", "ban", "ana", "▁ban", "\n\n", "<0xC3>", "<0xA9>",
+    ]  # fmt: skip
+    assert tokenizer.decode(ids, skip_special_tokens=True) == text

@@ -1,6 +1,6 @@
 """What is done to models: preparation, LoRA training, sampling under strategies."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -112,7 +112,9 @@ class GgufFile(Section):
     """A model's GGUF file in an installed Python package."""
 
     package: Word = Field(description="Package, by the name that it is installed by.")
-    file: Word = Field(description="Path of the file next to the package's own folder.")
+    file: Word | Annotated[tuple[Word, ...], Field(strict=False, min_length=1)] = Field(
+        description="Path of the file next to the package's own folder, or those of its parts."
+    )
     end_token: Word = Field(description="End and padding token; GGUF files name a chat's.")
 
 
