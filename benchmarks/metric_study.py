@@ -122,8 +122,7 @@ def measure_bias(repeats: int, questions: int) -> pd.DataFrame:
 def measure_dependence(repeats: int) -> pd.DataFrame:
     """The mean SA-PPG of halved probabilities at m = 50, for every N and B.
 
-    Behind each value stand the mean number of strata with a question and the share of these that
-    have one question.
+    In brackets: the mean number of strata with a question, and the share of these that have one.
     """
     rows = []
     for (clean, draw), bins in product(CLEAN.items(), STRATA):
