@@ -46,10 +46,13 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
     """
     summary = summary_sentence([v.verdict for v in verdicts])
     lines = [f"# {TITLE}", "", scale, "", RULE, "", summary, ""]
-    lines += ["| Claim | Source | Verdict |", "| --- | --- | --- |"]
-    lines += [f"| {v.claim.text} | {v.claim.place} | **{v.verdict}** |" for v in verdicts]
-    for v in verdicts:
-        lines += ["", f"## {v.claim.place}: {v.verdict}", "", v.claim.text, ""]
+    lines += ["| | Claim | Source | Verdict |", "| ---: | --- | --- | --- |"]
+    lines += [
+        f"| {number} | {v.claim.text} | {v.claim.place} | **{v.verdict}** |"
+        for number, v in enumerate(verdicts, start=1)
+    ]
+    for number, v in enumerate(verdicts, start=1):
+        lines += ["", f"## Claim {number}: {v.verdict}", ""]
         lines += [f"Criterion: {v.claim.criterion}", ""]
         lines += [f"- {e.sentence} → {e.verdict}" for e in v.evidence] or [f"- {NO_EVIDENCE}"]
     return "\n".join(lines) + "\n"
