@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zerogap.metrics import gaps
+from zerogap.metrics import gaps, ppg
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Ranges:
         """
         solve = solve.set_index("question_id").loc[self.clean.index]
         clean_counts = self.clean["n_correct"], self.clean["n_samples"]
-        gap = np.abs(gaps.ppg(solve["n_correct"], solve["n_samples"], *clean_counts))
+        gap = np.abs(ppg(solve["n_correct"], solve["n_samples"], *clean_counts))
         by_stratum = pd.Series(gap).groupby(self.stratum).mean()
         group = self._group(by_stratum.index.to_numpy())
         means = by_stratum.groupby(group).mean().reindex(range(self.n_groups))

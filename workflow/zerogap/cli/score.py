@@ -9,13 +9,18 @@ import typer
 
 import zerogap
 from zerogap.cli.options import RULES, option
-from zerogap.cli.output import Format, OutputFormat, print_note
+from zerogap.cli.output import (
+    Format,
+    OutputFormat,
+    print_json,
+    print_note,
+    print_table,
+    records,
+)
 from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from zerogap.scoring import inputs
     from zerogap.scoring.score import Aligned
 
@@ -90,7 +95,9 @@ def score(
     outputs = {
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html
     }  # fmt: skip
-    _check_suffixes(outputs)
+    for name, path in outputs.items():
+        if path and path.suffix not in SUFFIXES[name]:
+            raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
     from zerogap.scoring.log_files import one_log  # imported late, as pandas below
 
     paths = {name: one_log(path) for name, path in paths.items()}
@@ -102,42 +109,8 @@ def score(
         "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
         "seed": seed, "resample": resample,
     }  # fmt: skip
-    _score(paths, leaked, filter_name, extraction, settings, outputs, output_format)
-
-
-def _score(
-    paths: dict[str, Path],
-    leaked: Path | None,
-    filter_name: str | None,
-    extraction: str,
-    settings: dict[str, Any],
-    outputs: dict[str, Path | None],
-    output_format: OutputFormat,
-) -> None:
-    # Imported late: pandas takes half a second, which --help does not need.
-    from zerogap.scoring import inputs
-    from zerogap.scoring import score as scoring
-
-    files = _load(paths, filter_name, extraction, outputs["--disagreements"])
-    ids = inputs.leaked_questions(leaked) if leaked else None
-    aligned = scoring.align(files["clean"], {name: files[name] for name in list(paths)[1:]}, ids)
-    metrics = scoring.score(aligned, paths["clean"].name, **settings)
-    provenance = {
-        "zerogap": zerogap.__version__,
-        "files": {name: str(path) for name, path in paths.items()},
-        "extraction": extraction,
-        **settings,
-        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, settings["bins"])],
-    }
-    if output := outputs["--output"]:
-        _write(output, metrics, provenance)
-    if plot := outputs["--plot"]:
-        _plot(plot, aligned, settings["bins"])
-    if html := outputs["--html"]:
-        from zerogap.reporting import score as score_page
-
-        score_page.write(html, metrics, aligned, paths, provenance)
-    _print(metrics, aligned, provenance, output_format)
+    files = _load(paths, filter_name, extraction, disagreements)
+    _score(files, leaked, {"extraction": extraction, **settings}, outputs, output_format)
 
 
 def _load(
@@ -148,6 +121,7 @@ def _load(
     Raises:
         InputError: A file is not valid, or an option applies to none of them.
     """
+    # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
 
     listed = disagreements is not None
@@ -173,35 +147,47 @@ def _load(
     return files
 
 
-def _print(
-    metrics: "pd.DataFrame",
-    aligned: "Aligned",
-    provenance: dict[str, Any],
+def _score(
+    files: dict[str, "inputs.Loaded"],
+    leaked: Path | None,
+    settings: dict[str, Any],
+    outputs: dict[str, Path | None],
     output_format: OutputFormat,
 ) -> None:
-    from zerogap.cli import output
-    from zerogap.reporting.score import score_table
-    from zerogap.scoring.score import summary
+    """Write the outputs that are asked for, and print the table."""
+    from zerogap.io import parquet
+    from zerogap.reporting import score as report
+    from zerogap.scoring import inputs
+    from zerogap.scoring import score as scoring
 
+    paths = {name: file.path for name, file in files.items()}
+    clean, *strategies = files
+    ids = inputs.leaked_questions(leaked) if leaked else None
+    aligned = scoring.align(files[clean], {name: files[name] for name in strategies}, ids)
+    options = {name: value for name, value in settings.items() if name != "extraction"}
+    metrics = scoring.score(aligned, paths[clean].name, **options)
+    provenance = {
+        "zerogap": zerogap.__version__,
+        "files": {name: str(path) for name, path in paths.items()},
+        **settings,
+        "notes": [*aligned.notes, *scoring.strata_notes(aligned.clean, settings["bins"])],
+    }
+    if (path := outputs["--output"]) and path.suffix == ".parquet":
+        parquet.write(path, metrics, "metrics", provenance)
+    elif path:
+        with atomic.replacing(path) as temporary:
+            metrics.to_csv(temporary, index=False)
+    if path := outputs["--plot"]:
+        _plot(path, aligned, settings["bins"])
+    if path := outputs["--html"]:
+        report.write(path, metrics, aligned, paths, provenance)
     for note in provenance["notes"]:
         print_note(note)
     if output_format == "json":
-        output.print_json({**provenance, "metrics": output.records(metrics)})
+        print_json({**provenance, "metrics": records(metrics)})
         return
-    table = score_table(
-        summary(metrics, aligned),
-        bins=provenance["bins"],
-        confidence_level=provenance["confidence_level"],
-        resample=provenance["resample"],
-    )
-    output.print_table(table, output_format)
-
-
-def _check_suffixes(outputs: dict[str, Path | None]) -> None:
-    """Reject a file to write whose name does not say its format."""
-    for name, path in outputs.items():
-        if path and path.suffix not in SUFFIXES[name]:
-            raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
+    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
+    print_table(report.score_table(scoring.summary(metrics, aligned), **shown), output_format)
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:
@@ -233,16 +219,6 @@ def _named_paths(arguments: list[str]) -> dict[str, Path]:
             )
         paths[name] = Path(file)
     return paths
-
-
-def _write(path: Path, metrics: "pd.DataFrame", provenance: dict[str, Any]) -> None:
-    from zerogap.io import parquet
-
-    if path.suffix == ".parquet":
-        parquet.write(path, metrics, "metrics", provenance)
-    else:
-        with atomic.replacing(path) as temporary:
-            metrics.to_csv(temporary, index=False)
 
 
 def _plot(path: Path, aligned: "Aligned", bins: int) -> None:

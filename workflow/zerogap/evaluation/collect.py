@@ -38,23 +38,10 @@ CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is evaluated and how.
+    """What is evaluated and how: the options of `zerogap evaluate`, described by its help.
 
-    Attributes:
-        model: a folder, or a model on the hub.
-        question_set: what is asked; see :func:`zerogap.evaluation.question_sets.load`.
-        strategies: see :func:`zerogap.evaluation.strategies.named_strategies`.
-        output: the folder of all files.
-        num_samples: responses per question.
-        clean: the clean model, if there is one.
-        clean_batch2: whether it is sampled twice.
-        base_model: folder of the base model, for Shortcut.
-        neurons: the model's `neurons` file, for Shortcut.
-        chat_template: see :func:`zerogap.evaluation.model_folders.find`.
-        temperature: sampling temperature.
-        max_new_tokens: the longest response, in tokens.
-        dtype: "auto" is bfloat16 on a GPU and float32 on a CPU.
-        seed: of the questions and of the draws.
+    `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`), and
+    `max_new_tokens` the longest response, in tokens.
     """
 
     model: str

@@ -12,7 +12,7 @@ import pandas as pd
 
 from zerogap.evaluation.collect import SETTINGS, Collected, Request
 from zerogap.evaluation.strategies import CLEAN, IDENTITY, RAILCAP
-from zerogap.evaluation.summary import COLLAPSE, Interval, Summary, summarise
+from zerogap.evaluation.summary import COLLAPSE, Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
 from zerogap.io import atomic
 from zerogap.io.provenance import provenance
@@ -105,11 +105,11 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
     for name, row in summary.strategies.items():
         collapsed = "" if row.drop is None else f"{row.num_collapsed} of {summary.num_solvable}"
         cells = (
-            _cell(row.solve_mean),
-            _cell(row.drop),
+            Cell(*row.solve_mean),
+            Cell(*(row.drop or ())),
             Cell(text=collapsed),
             Cell(row.rouge_l),
-            _cell(row.peakedness),
+            Cell(*row.peakedness),
         )
         rows.append(Row(name, LABELS.strategy(name), cells))
     return Table(
@@ -165,23 +165,17 @@ def question_table(summary: Summary) -> Table:
     )
 
 
-def _cell(interval: Interval | None) -> Cell:
-    return Cell() if interval is None else Cell(*interval)
-
-
 def _write(
     folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report, title: str
 ) -> None:
     """Write the questions, the summary and the page."""
     with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.map(_not_a_formula).to_csv(path, index=False)
+    numbers = dataclasses.asdict(summary)
     values: dict[str, Any] = {
-        "strategies": {name: dataclasses.asdict(row) for name, row in summary.strategies.items()},
-        "num_questions": len(summary.questions),
-        "num_solvable": summary.num_solvable,
-        "num_peaked": summary.num_peaked,
-        "num_both": summary.num_both,
-        "num_cut_off": summary.num_cut_off,
+        "strategies": numbers.pop("strategies"),
+        "num_questions": len(numbers.pop("questions")),
+        **numbers,
         "verdict": report.verdict,
         "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),
     }

@@ -10,6 +10,7 @@ from zerogap.metrics.bootstrap import (
     stratified_means,
     weighted_means,
 )
+from zerogap.metrics.comparison import ppg
 from zerogap.metrics.definitions import (
     a_ppg,
     a_ppg_corrected,
@@ -23,7 +24,7 @@ from zerogap.metrics.definitions import (
     sa_ppg,
     sa_ppg_corrected,
 )
-from zerogap.metrics.gaps import ppg, solve_probability, strata, stratum_weights
+from zerogap.metrics.gaps import solve_probability, strata, stratum_weights
 
 __all__ = [
     "a_ppg",

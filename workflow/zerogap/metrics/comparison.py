@@ -171,5 +171,23 @@ def compare(
     return Comparison(strategy, clean, bins)
 
 
+def ppg(
+    n_correct: ArrayLike,
+    n_samples: ArrayLike,
+    clean_n_correct: ArrayLike,
+    clean_n_samples: ArrayLike,
+) -> Values:
+    """Per-question probability gap: the strategy's solve probability minus the clean model's.
+
+    Positive where contamination remains (under-suppression), negative where the strategy did
+    damage (over-suppression).
+
+    Raises:
+        InputError: As `zerogap.metrics.solve_probability`; also if the numbers of questions differ
+            or the clean model has no samples for a question.
+    """
+    return compare(n_correct, n_samples, clean_n_correct, clean_n_samples).gap
+
+
 def _positive_part(values: Values) -> Values:
     return np.maximum(values, 0.0) + 0.0  # + 0.0: no negative zero

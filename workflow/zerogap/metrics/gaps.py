@@ -34,36 +34,13 @@ def solve_probability(n_correct: ArrayLike, n_samples: ArrayLike) -> Values:
     return fractions(*checked_counts(n_correct, n_samples))
 
 
-def ppg(
-    n_correct: ArrayLike,
-    n_samples: ArrayLike,
-    clean_n_correct: ArrayLike,
-    clean_n_samples: ArrayLike,
-) -> Values:
-    """Per-question probability gap: the strategy's solve probability minus the clean model's.
-
-    Positive where contamination remains (under-suppression), negative where the strategy did
-    damage (over-suppression).
-
-    Raises:
-        InputError: As `solve_probability`; also if the numbers of questions differ or the clean
-            model has no samples for a question.
-    """
-    correct, samples = checked_counts(n_correct, n_samples)
-    clean_correct, clean_samples = checked_counts(
-        clean_n_correct, clean_n_samples, "clean_", of_clean_model=True
-    )
-    check_same_length("n_correct", correct, "clean_n_correct", clean_correct)
-    return fractions(correct, samples) - fractions(clean_correct, clean_samples)
-
-
 def strata(clean_n_correct: ArrayLike, clean_n_samples: ArrayLike, bins: int = 50) -> Counts:
     """Stratum of each question, 0 … bins-1, by the clean model's solve probability.
 
     Stratum b holds [b/bins, (b+1)/bins), the last one also 1.
 
     Raises:
-        InputError: As `ppg`; also if `bins` is not a positive integer.
+        InputError: As `zerogap.metrics.ppg`; also if `bins` is not a positive integer.
     """
     check_bins(bins)
     counts = checked_counts(clean_n_correct, clean_n_samples, "clean_", of_clean_model=True)
