@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from zerogap.errors import InputError
@@ -11,31 +13,24 @@ def named(*names, base_model=None, neurons=None):
     return named_strategies(names, base_model, neurons)
 
 
-def test_identity_comes_first_even_if_it_is_not_named():
+def test_names_are_listed_or_separated_by_commas_and_identity_comes_first():
     assert named("railcap") == {"identity": Identity(), "railcap": RailCap()}
     assert list(named("ted", "identity")) == ["identity", "ted"]
-
-
-def test_names_may_be_separated_by_commas():
     assert named("identity,railcap, ted") == named("identity", "railcap", "ted")
+    outside = named("zerogap.strategies.ted:TED")  # is called after its class
+    assert outside["TED"] == TED()
 
 
-def test_a_class_from_outside_is_called_after_its_class():
-    assert named("zerogap.strategies.ted:TED")["TED"] == TED()
-
-
-def test_an_unknown_strategy_lists_the_known_ones():
-    with pytest.raises(InputError, match="'railcapp' must be one of identity, ted, shortcut"):
-        named("railcapp")
-
-
-def test_two_classes_of_one_name_are_an_error():
-    with pytest.raises(InputError, match="the name 'TED' is taken"):
-        named("zerogap.strategies.ted:TED", "zerogap.other:TED")
-
-
-def test_shortcut_without_base_model_and_neurons_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="shortcut needs the base model"):
-        named("shortcut")
-    with pytest.raises(InputError, match=r"--neurons: .*neurons\.parquet does not exist"):
-        named("shortcut", base_model=tmp_path, neurons=tmp_path / "neurons.parquet")
+@pytest.mark.parametrize(
+    ("names", "folder", "message"),
+    [
+        (["railcapp"], None, "'railcapp' must be one of identity, ted, shortcut"),
+        (["zerogap.strategies.ted:TED", "zerogap.other:TED"], None, "the name 'TED' is taken"),
+        (["shortcut"], None, "shortcut needs the base model"),
+        (["shortcut"], ".", r"--neurons: .*neurons\.parquet does not exist"),
+    ],
+)
+def test_strategies_that_cannot_be_built_are_errors(names, folder, message):
+    base_model = folder and Path(folder)
+    with pytest.raises(InputError, match=message):
+        named(*names, base_model=base_model, neurons=base_model and base_model / "neurons.parquet")

@@ -15,24 +15,19 @@ def summary():
     return summarise(*evaluated({"identity": [4, 2, 0], "railcap": [1, 1, 0], "ted": [None, 1, 0]}))
 
 
-def test_solve_probabilities_are_shares_of_right_responses(summary):
+def test_solve_probabilities_drops_and_collapses_are_those_of_the_counts(summary):
     table = summary.questions.set_index("question_id")
-    assert list(table.identity) == [1, 0.5, 0]
-    assert list(table.railcap) == [0.25, 0.25, 0]
-    assert summary.strategies["identity"].solve_mean[0] == 0.5
-
-
-def test_drops_are_differences_from_identity(summary):
-    assert list(summary.questions.drop_railcap) == [0.75, 0.25, 0]
-    value, low, high = summary.strategies["railcap"].drop
+    assert table[["identity", "railcap"]].T.values.tolist() == [[1, 0.5, 0], [0.25, 0.25, 0]]
+    assert list(table.drop_railcap) == [0.75, 0.25, 0]
+    identity, railcap, ted = summary.strategies.values()
+    assert (identity.solve_mean[0], identity.drop) == (0.5, None)
+    value, low, high = railcap.drop
     assert value == pytest.approx(1 / 3)
     assert low < value < high
-    assert summary.strategies["identity"].drop is None
-
-
-def test_a_question_collapses_if_it_drops_by_half_or_more(summary):
-    assert summary.num_solvable == 2
-    assert summary.strategies["railcap"].num_collapsed == 1
+    assert (summary.num_solvable, railcap.num_collapsed) == (2, 1)
+    # A question without responses is not solved and has no overlap.
+    assert (table.ted["a"], ted.num_collapsed) == (0, 1)
+    assert not math.isnan(ted.rouge_l)
 
 
 def test_a_drop_of_exactly_half_counts_although_its_floats_are_less():
@@ -40,13 +35,6 @@ def test_a_drop_of_exactly_half_counts_although_its_floats_are_less():
     exact = summarise(*evaluated({"identity": [29, 29], "railcap": [4, 5]}, num_samples=50))
     assert exact.strategies["railcap"].num_collapsed == 1
     assert exact.num_both == 1
-
-
-def test_a_question_without_responses_is_not_solved_and_has_no_overlap(summary):
-    table = summary.questions.set_index("question_id")
-    assert table.ted["a"] == 0
-    assert summary.strategies["ted"].num_collapsed == 1
-    assert not math.isnan(summary.strategies["ted"].rouge_l)
 
 
 def test_peakedness_counts_responses_that_repeat_the_greedy_trajectory():

@@ -1,5 +1,8 @@
 """Texts of files of responses, for the page of `zerogap score --html`."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from helpers.response_files import json_lines, record
@@ -31,6 +34,9 @@ def test_samples_of_a_run_have_the_questions_of_their_benchmark(samples, tmp_pat
 
 def test_samples_elsewhere_have_no_questions(samples):
     assert read_texts(samples).questions == {}
+    with tempfile.NamedTemporaryFile(dir="/tmp") as file:  # no folder of a run is above it
+        path = json_lines(Path(file.name), [{"id": 1, "n_correct": 1, "n_samples": 2}])
+        assert read_texts(path).questions == {}
 
 
 def test_the_texts_of_an_lm_eval_log_are_those_of_one_filter(tmp_path):

@@ -54,7 +54,7 @@ def read_texts(path: str | Path) -> Texts:
 
 def _run_questions(samples: Path) -> dict[str, str]:
     """The questions of a file <run>/<model>/<benchmark>/cells/<strategy>/samples.parquet."""
-    benchmark = samples.resolve().parents[2]
+    benchmark = samples.resolve().parent.parent.parent  # the root is its own parent
     path = benchmark / "../../data" / benchmark.name / "questions.parquet"
     if not path.is_file():
         return {}
