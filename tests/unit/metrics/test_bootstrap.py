@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from zerogap import metrics
 from zerogap.errors import InputError
-from zerogap.metrics.bootstrap import counts_by_cell, redrawn_stratum_weights
+from zerogap.metrics.bootstrap import counts_by_cell
 
 
 def simulated(rng, n=120, m=50):
@@ -124,7 +124,7 @@ def test_redrawn_counts_move_questions_between_strata(seed):
     correct, samples, clean_correct, clean_samples = simulated(rng, n=12, m=9)
     redrawn = metrics.redraw(clean_correct, clean_samples, 6, rng)
     strata = np.array([metrics.strata(row, clean_samples, 10) for row in redrawn])
-    weights = redrawn_stratum_weights(strata)
+    weights = metrics.stratum_weights(strata)
     gap = np.abs(correct / samples - redrawn / clean_samples)
     means = metrics.weighted_means(weights, gap)
     for r in range(6):

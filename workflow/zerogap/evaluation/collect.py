@@ -27,7 +27,7 @@ from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.tables import solve_counts
-from zerogap.strategies.base import Context, Intervention, Strategy, prepared
+from zerogap.strategies.base import Context, Intervention, prepared
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
 
@@ -106,7 +106,11 @@ def collect(request: Request) -> Collected:
         intervention = prepared(strategy, context)
         if keep := intervention.filter_responses:
             samples[name] = filter_samples(samples[IDENTITY], greedy_trajectories(greedy), keep)
-            _write_counts(files[name], samples[name], request.question_set, strategy)
+            # A question may have no responses left, but it has a row.
+            questions = request.question_set.questions.assign(leaked=False)
+            made_by = provenance(strategy=repr(strategy), source=IDENTITY)
+            counts = solve_counts(samples[name], questions)
+            parquet.write(files[name], counts, "counts", made_by)
         else:
             samples[name] = run.responses(files[name], strategy, context, intervention)
             memory.release()  # a base model, whose captured steps refer to themselves
@@ -193,11 +197,3 @@ def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             "repeat that request, or choose another --output"
         )
     return {**previous, **settings}
-
-
-def _write_counts(
-    path: Path, kept: pd.DataFrame, question_set: QuestionSet, strategy: Strategy
-) -> None:
-    """Write the counts of a filter: a question may have no responses left, but it has a row."""
-    counts = solve_counts(kept, question_set.questions.assign(leaked=False))
-    parquet.write(path, counts, "counts", provenance(strategy=repr(strategy), source=IDENTITY))

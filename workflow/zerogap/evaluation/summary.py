@@ -11,6 +11,7 @@ collapses under RailCap. The two bounds are conventions; they are not calibrated
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,25 +131,16 @@ def summarise(
 
 def _overlaps(samples: pd.DataFrame, trajectories: pd.DataFrame) -> pd.DataFrame:
     """Mean ROUGE-L and peakedness of each question; NaN where no response is left."""
-    references = {
-        question_id: (without_end_token(token_ids, reason), text)
-        for question_id, token_ids, reason, text in zip(
-            trajectories.index,
-            trajectories.token_ids,
-            trajectories.finish_reason,
-            trajectories.text,
-            strict=True,
-        )
-    }
     rows = {}
     for question_id, responses in samples.groupby("question_id", sort=False):
-        trajectory, text = references[question_id]
+        greedy: Any = trajectories.loc[str(question_id)]
         tokens = [
             without_end_token(token_ids, reason)
             for token_ids, reason in zip(responses.token_ids, responses.finish_reason, strict=True)
         ]
+        trajectory = without_end_token(greedy.token_ids, greedy.finish_reason)
         rows[question_id] = {
-            "rouge_l": rouge_l(responses.text, text).mean(),
+            "rouge_l": rouge_l(responses.text, greedy.text).mean(),
             "peakedness": peakedness(tokens, trajectory),
         }
     overlaps = pd.DataFrame.from_dict(rows, orient="index", columns=["rouge_l", "peakedness"])

@@ -186,18 +186,6 @@ def _t_widening(sizes: NDArray[np.int64], confidence_level: float) -> float:
     return float(1 + (quantile**2 + 1) / 4 / degrees_of_freedom)
 
 
-def redrawn_stratum_weights(strata: ArrayLike) -> Values:
-    """`zerogap.metrics.stratum_weights` of each row of (resamples, questions)."""
-    strata = np.asarray(strata)
-    n_strata = int(strata.max()) + 1
-    n_resamples = len(strata)
-    cells = strata + n_strata * np.arange(n_resamples)[:, None]
-    sizes = np.bincount(cells.ravel(), minlength=n_resamples * n_strata)
-    n_in_use = (sizes.reshape(n_resamples, n_strata) > 0).sum(axis=1, keepdims=True)
-    weights: Values = 1 / (sizes[cells] * n_in_use)
-    return weights
-
-
 def weighted_means(weights: Values, values: ArrayLike) -> Values:
     """The mean of `values` in each resample: shape (…, resamples).
 

@@ -134,21 +134,21 @@ class Comparison:
     def stratified_mean(self, values: Array) -> Values:
         """Mean over the non-empty strata of the mean within each: every stratum counts the same."""
         if self.draws is None:
-            return np.asarray(gaps.stratum_weights(self.strata) @ values)
+            return np.asarray(self._stratum_weights @ values)
         if len(self.strata) == 1:
             return bootstrap.stratified_means(
                 self.draws, self.strata[0], values[..., 0, :], self.confidence_level
             )
         # Every question is drawn once; its counts, and so its stratum, are redrawn.
-        return bootstrap.weighted_means(self._redrawn_stratum_weights, values)
+        return bootstrap.weighted_means(self._stratum_weights, values)
 
     @cached_property
     def _question_weights(self) -> Values | None:
         return None if self.draws is None else bootstrap.plain_weights(self.draws)
 
     @cached_property
-    def _redrawn_stratum_weights(self) -> Values:
-        return bootstrap.redrawn_stratum_weights(self.strata)
+    def _stratum_weights(self) -> Values:
+        return gaps.stratum_weights(self.strata)
 
 
 def compare(

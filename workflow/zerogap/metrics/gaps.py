@@ -47,13 +47,22 @@ def strata(clean_n_correct: ArrayLike, clean_n_samples: ArrayLike, bins: int = 5
     return strata_of_counts(*counts, bins)
 
 
-def stratum_weights(stratum: ArrayLike) -> Values:
+def stratum_weights(strata: ArrayLike) -> Values:
     """Weight of each question when strata count equally: 1 / (non-empty strata · stratum size).
 
     The weights sum to 1; a stratified mean is a sum weighted by them.
+
+    Args:
+        strata: (questions,), or (resamples, questions), where each row has its own weights.
     """
-    _, index, sizes = np.unique(np.asarray(stratum), return_inverse=True, return_counts=True)
-    return 1.0 / (len(sizes) * sizes[index])
+    strata = np.asarray(strata)
+    labels, stratum = np.unique(strata, return_inverse=True)
+    rows = stratum.reshape(-1, strata.shape[-1])
+    cells = rows + len(labels) * np.arange(len(rows))[:, None]
+    sizes = np.bincount(cells.ravel(), minlength=len(rows) * len(labels))
+    n_in_use = (sizes.reshape(len(rows), -1) > 0).sum(axis=1, keepdims=True)
+    weights: Values = 1 / (sizes[cells] * n_in_use)
+    return weights.reshape(strata.shape)
 
 
 def fractions(correct: Array, samples: Array) -> Values:

@@ -32,7 +32,6 @@ class Aligned:
         strategies: Name → table.
         leaked_known: Whether the leaked questions are known; if not, the column is False.
         without_first: Tables whose first responses are not known; their column is False.
-        one_response: Whether a file has at most one response to every question.
         notes: What a reader of the results should know.
     """
 
@@ -40,7 +39,6 @@ class Aligned:
     strategies: dict[str, pd.DataFrame]
     leaked_known: bool
     without_first: frozenset[str]
-    one_response: bool
     notes: tuple[str, ...]
 
 
@@ -87,9 +85,8 @@ def align(
             table["first_correct"] = False
         solve[name] = table.reset_index()
     notes = tuple(_notes(files, tables, without_first, _subset_sizes(solve["clean"])))
-    one_response = any(file.counts["n_samples"].max() <= 1 for file in files.values())
     clean_table = solve.pop("clean")
-    return Aligned(clean_table, solve, flags is not None, without_first, one_response, notes)
+    return Aligned(clean_table, solve, flags is not None, without_first, notes)
 
 
 def score(
@@ -162,7 +159,9 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     excludes_zero = (simultaneous["ci_low"] > 0) | (simultaneous["ci_high"] < 0)
     sizes = _subset_sizes(aligned.clean)
     n_questions = table["subset"].map(sizes)
-    enough = (n_questions >= MIN_QUESTIONS) & (not aligned.one_response)
+    tables = (aligned.clean, *aligned.strategies.values())
+    one_response = any(table["n_samples"].max() <= 1 for table in tables)
+    enough = (n_questions >= MIN_QUESTIONS) & (not one_response)
     return table.assign(
         n_questions=n_questions,
         label=table["metric"].map(labels),
