@@ -79,7 +79,11 @@ def test_every_block_says_what_it_is(page):
     assert not UNMARKED.search(page.read_text())
 
 
-@pytest.mark.parametrize("words", calls("snakemake"))
+# One of those that differ in a number only, or in being a dry run anyway.
+ALIKE = {re.sub(r"\d+| -n$", "", call.id): call for call in calls("snakemake")}
+
+
+@pytest.mark.parametrize("words", ALIKE.values())
 def test_documented_calls_of_snakemake_plan_jobs(words, folder):
     process = snakemake(*words, "--dry-run", workdir=folder)
     assert process.returncode == 0, process.stdout + process.stderr

@@ -7,8 +7,7 @@ import pytest
 
 from helpers.paths import ROOT
 from zerogap import config
-from zerogap.pipeline import parameters, targets
-from zerogap.pipeline.jobs import PREPARATION
+from zerogap.pipeline import targets
 from zerogap.pipeline.report.sources import JOB_COSTS
 
 PROFILE = ROOT / "profiles/smollm2"
@@ -53,20 +52,6 @@ def test_strategies_and_lora_are_those_of_the_paper(scales):
             training, published = (getattr(c.training, kind) for c in (scale, paper))
             for key in ("lora", "learning_rate", "lr_scheduler", "warmup_ratio", "bf16"):
                 assert getattr(training, key) == getattr(published, key)
-
-
-def test_another_seed_shares_the_prepared_base(scales, tmp_path):
-    seed = tmp_path / "seed.yaml"
-    seed.write_text("run: smollm2_seed1\nseed: 1")
-    files = [ROOT / "config.yaml", *scales["gsm_symbolic"]]
-    first, second = config.load(files), config.load([*files, seed])
-    place = {"model": "smollm2", "preparation": "gsm_symbolic"}
-    for rule in PREPARATION:
-        values = [parameters.job_parameters(scale, rule, place) for scale in (first, second)]
-        assert values[0] == values[1]
-    place = {"owner": "gsm_symbolic"}
-    splits = [parameters.job_parameters(c, "split_questions", place) for c in (first, second)]
-    assert splits[0] != splits[1]
 
 
 @pytest.mark.parametrize(

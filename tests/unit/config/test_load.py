@@ -7,9 +7,7 @@ import yaml
 from snakemake.cli import parse_config
 
 from helpers.configurations import PAPER, QUICK, overlaid
-from helpers.paths import ROOT
 from zerogap.config import from_snakemake, load
-from zerogap.errors import InputError
 
 
 def on_command_line(*entries):
@@ -31,18 +29,6 @@ def test_the_default_configuration_is_the_papers_protocol():
         assert re.fullmatch("[0-9a-f]{40}", entry.revision)
     lora = config.training_for("gsm8k").lora
     assert (lora.rank, lora.alpha, lora.dropout) == (64, 128, 0.0)
-
-
-def test_smollm2_on_real_gsm8k_needs_its_files(tmp_path):
-    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
-    profile = ROOT / "profiles/smollm2"
-    base = [*PAPER, profile / "smollm2.yaml", profile / "gsm8k.yaml"]
-    with pytest.raises(InputError, match=r"benchmarks.gsm8k.questions.files is missing"):
-        load(base)
-    for path in files.values():
-        (tmp_path / path).touch()
-    gsm8k = overlaid(base, {"benchmarks.gsm8k.questions.files": files}).benchmarks["gsm8k"]
-    assert gsm8k.questions.files.model_dump() == files
 
 
 def test_a_kind_of_training_overrides_what_differs():

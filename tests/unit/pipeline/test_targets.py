@@ -118,15 +118,6 @@ def test_a_localisation_in_shards_is_that_many_jobs_and_a_merge(paper):
     assert whole["sample_responses"] == sharded["sample_responses"]
 
 
-def test_the_time_of_a_localisation_is_that_of_its_shards(paper):
-    config = paper(neuron_localisation__num_shards=2)
-    timed = next(timed for timed in targets.timed_jobs(config) if timed.job.rule == jobs.LOCALISE)
-    assert timed.timings == [
-        f"results/paper/timings/llama2/gsm8k/localise_neurons.shard-{shard}-of-2.tsv"
-        for shard in range(2)
-    ]
-
-
 def test_a_time_limit_doubles_with_every_attempt_up_to_max_runtime(paper):
     limits = [jobs.time_limit(paper(), 480, attempt) for attempt in (1, 2, 3, 4)]
     assert limits == [480, 960, 1440, 1440]
