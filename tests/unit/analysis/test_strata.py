@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from zerogap.analysis.strata import Ranges
+from zerogap.analysis.strata import Ranges, values_by_bins
 from zerogap.metrics import sa_ppg
 
 
@@ -33,3 +33,16 @@ def test_the_mean_over_the_ranges_weighted_by_their_strata_is_sa_ppg(bins):
     counts = [table[column] for table in (strategy, clean) for column in ("n_correct", "n_samples")]
     assert value == pytest.approx(sa_ppg(*counts, bins=bins))
     assert np.nansum(weights * means) / weights.sum() == pytest.approx(value)
+
+
+def test_readings_have_sa_ppg_for_several_numbers_of_strata_and_how_they_are_filled():
+    clean, halved = solve_table([0, 0, 4, 25, 26]), solve_table([0, 0, 2, 12, 13])
+    table = values_by_bins("m", "b", clean, {"identity": clean, "halved": halved[::-1]})
+    identity, other = table.to_dict("records")
+    assert identity["sa_ppg_50"] == identity["a_ppg"] == 0
+    # With B = 5, 0 and 4 of 50 share a stratum, and 25 and 26 another one.
+    assert (other["filled_50"], other["single_50"]) == (4, 3)
+    assert (other["filled_5"], other["single_5"]) == (2, 0)
+    assert other["sa_ppg_50"] == pytest.approx((0 + 2 + 13 + 13) / 50 / 4)
+    assert other["sa_ppg_5"] == pytest.approx((2 / 3 + 13) / 50 / 2)
+    assert other["a_ppg"] == pytest.approx((2 + 13 + 13) / 50 / 5)

@@ -15,6 +15,7 @@ from helpers.synthetic_run import (
 from zerogap.analysis import diagnostics as analysis_diagnostics
 from zerogap.analysis import inline_numbers as analysis_inline_numbers
 from zerogap.analysis.memorisation import memorisation as check_memorisation
+from zerogap.analysis.strata import values_by_bins
 from zerogap.reporting import render
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.paper import inline_numbers
@@ -26,7 +27,7 @@ from zerogap.reporting.tables.run import (
     extraction_agreement,
     memorisation,
 )
-from zerogap.reporting.tables.supplementary import intervals, pairs, subsets
+from zerogap.reporting.tables.supplementary import intervals, pairs, strata, subsets
 
 SETTING = ("llama2", "gsm8k")
 
@@ -86,6 +87,15 @@ def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metr
     assert [cell.value for cell in ted.cells] == wanted[[c.key for c in table.columns]].tolist()
     keys = [key for section, key in rows if section == "Llama2 × PQ"]
     assert keys[0::2] == [key.replace("@unleaked", "@leaked") for key in keys[1::2]]
+
+
+def test_strata_has_sa_ppg_for_several_numbers_of_strata():
+    clean, solve = solve_tables()
+    compared = {name: solve[name] for name in ("identity", "railcap")}
+    table = strata(values_by_bins(*SETTING, clean, compared), LABELS)
+    assert [row.name for row in table.rows] == ["Identity", "RailCap"]
+    assert [column.full_title for column in table.columns[-2:]] == ["SA-PPG B = 50", "A-PPG"]
+    assert re.search(r"of 5 strata, \d have a question, of which \d have one", table.notes[0])
 
 
 def test_inline_numbers_shows_the_published_text_and_its_place():

@@ -1,12 +1,17 @@
 """Mean gaps by the clean model's solve probability: which questions SA-PPG comes from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zerogap.metrics import gaps, ppg
+from zerogap import metrics
+from zerogap.metrics import gaps
+from zerogap.metrics.same_questions import by_question, in_order
+
+BINS_SHOWN = (5, 10, 50)  # numbers of strata
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Ranges:
         """
         solve = solve.set_index("question_id").loc[self.clean.index]
         clean_counts = self.clean["n_correct"], self.clean["n_samples"]
-        gap = np.abs(ppg(solve["n_correct"], solve["n_samples"], *clean_counts))
+        gap = np.abs(metrics.ppg(solve["n_correct"], solve["n_samples"], *clean_counts))
         by_stratum = pd.Series(gap).groupby(self.stratum).mean()
         group = self._group(by_stratum.index.to_numpy())
         means = by_stratum.groupby(group).mean().reindex(range(self.n_groups))
@@ -66,3 +71,40 @@ class Ranges:
 
     def _group(self, stratum: NDArray[np.int64]) -> NDArray[np.int64]:
         return stratum * self.n_groups // self.bins
+
+
+def values_by_bins(
+    model: str,
+    benchmark: str,
+    clean: pd.DataFrame,
+    strategies: Mapping[str, pd.DataFrame],
+) -> pd.DataFrame:
+    """SA-PPG of the same responses with several numbers of strata.
+
+    Args:
+        model: For the first column.
+        benchmark: For the second column.
+        clean: `solve` table of the reference.
+        strategies: Name → `solve` table.
+
+    Returns:
+        One row per strategy: model, benchmark, strategy, `a_ppg`, and for each B of `BINS_SHOWN`
+        `sa_ppg_<B>`, the number `filled_<B>` of strata that have a question, and the number
+        `single_<B>` of those that have one.
+    """
+    reference = clean["n_correct"], clean["n_samples"]
+    sizes = {
+        bins: np.unique(gaps.strata(*reference, bins), return_counts=True)[1] for bins in BINS_SHOWN
+    }
+    rows = []
+    for name, solve in strategies.items():
+        solve = in_order(by_question(solve, name), clean.set_index("question_id").index, name)
+        counts = (solve["n_correct"], solve["n_samples"], *reference)
+        row: dict[str, object] = {"model": model, "benchmark": benchmark, "strategy": name}
+        row["a_ppg"] = metrics.a_ppg(*counts)
+        for bins, size in sizes.items():
+            row[f"sa_ppg_{bins}"] = metrics.sa_ppg(*counts, bins=bins)
+            row[f"filled_{bins}"] = len(size)
+            row[f"single_{bins}"] = int((size == 1).sum())
+        rows.append(row)
+    return pd.DataFrame(rows)

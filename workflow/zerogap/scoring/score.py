@@ -170,7 +170,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
 
 
 def strata_notes(clean: pd.DataFrame, bins: int = 50) -> list[str]:
-    """A note if most strata are nearly empty, so that a few questions decide SA-PPG.
+    """A note if most strata are nearly empty, or a third have one question (docs/metric.md).
 
     Args:
         clean: The clean model's table.
@@ -178,12 +178,13 @@ def strata_notes(clean: pd.DataFrame, bins: int = 50) -> list[str]:
     """
     _, sizes = np.unique(strata(clean["n_correct"], clean["n_samples"], bins), return_counts=True)
     nearly_empty = int((sizes < FEW_QUESTIONS).sum())
-    if bins == 1 or 2 * nearly_empty <= len(sizes):
+    single = int((sizes == 1).sum())
+    if bins == 1 or (nearly_empty <= len(sizes) / 2 and single < len(sizes) / 3):
         return []
     return [
         f"{nearly_empty} of the {len(sizes)} strata with questions have fewer than "
-        f"{FEW_QUESTIONS}; each weighs as much as a full one, so few questions decide SA-PPG: use "
-        "more questions or fewer bins"
+        f"{FEW_QUESTIONS}, {single} of them one; each weighs as much as a full one, so few "
+        "questions decide SA-PPG, and it depends on their number: use more questions or fewer bins"
     ]
 
 

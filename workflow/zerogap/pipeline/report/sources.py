@@ -9,6 +9,7 @@ from zerogap.analysis.diagnostics import diagnostics
 from zerogap.analysis.extraction_agreement import COLUMNS, agreement
 from zerogap.analysis.inline_numbers import inline_numbers
 from zerogap.analysis.memorisation import memorisation
+from zerogap.analysis.strata import values_by_bins
 from zerogap.config import Config
 from zerogap.data.extraction import extraction_rule
 from zerogap.pipeline import jobs, targets
@@ -195,6 +196,22 @@ MEMORISATION = Source(
         for model, benchmark in _settings(config)
     ],
     _of_each(memorisation),
+)
+VALUES_BY_BINS = Source(
+    lambda config: [
+        {
+            "model": model,
+            "benchmark": benchmark,
+            "clean": _clean_solve(config, model, benchmark, "batch1"),
+            "strategies": {
+                name: _file(config, model, benchmark, f"cells/{name}/solve")
+                for name in (*config.strategies, ALL_ZERO)
+            }
+            | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")},
+        }
+        for model, benchmark in _settings(config)
+    ],
+    _of_each(values_by_bins),
 )
 DIAGNOSTICS = Source(
     lambda config: [

@@ -30,6 +30,7 @@ _SOURCES: dict[str, Source[Table]] = {
     "inline_numbers": made_of(paper.inline_numbers, sources.INLINE_NUMBERS),
     "intervals": made_of(supplementary.intervals, METRICS_AND_ABLATION, LABELS),
     "pairs": made_of(supplementary.pairs, METRICS, LABELS),
+    "strata": made_of(supplementary.strata, sources.VALUES_BY_BINS, LABELS),
     "subsets": made_of(supplementary.subsets, METRICS_AND_ABLATION, LABELS),
     "diagnostics": made_of(diagnostics, sources.DIAGNOSTICS, LABELS),
     "extraction_agreement": made_of(run.extraction_agreement, sources.EXTRACTION, LABELS),

@@ -1,14 +1,18 @@
-"""Tables of metrics that the paper does not have: intervals, all pairs and subsets."""
+"""Tables of metrics that the paper does not have: intervals, pairs, strata and subsets."""
 
 from itertools import combinations
 
+import pandas as pd
+
+from zerogap.analysis.strata import BINS_SHOWN
 from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable, ordered
-from zerogap.reporting.render import Table
+from zerogap.reporting.render import Column, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     columns_of,
     difference_notes,
     metric_rows,
+    record_rows,
 )
 
 
@@ -69,6 +73,33 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
         decimals=3,
         intervals=True,
     )
+
+
+def strata(values: pd.DataFrame, labels: Labels) -> Table:
+    """SA-PPG with several numbers of strata, and how many of these have questions.
+
+    Args:
+        values: Rows of `zerogap.analysis.strata.values_by_bins`.
+        labels: Names to show.
+    """
+    columns = (
+        *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in BINS_SHOWN),
+        Column("a_ppg", "A-PPG"),
+    )
+    setting = list(map(labels.setting, values["model"], values["benchmark"]))
+    records = values.assign(
+        key=values["strategy"],
+        name=list(map(labels.strategy, values["strategy"])),
+        section=setting,
+    )
+    notes = [
+        f"{name}: of {bins} strata, {row[f'filled_{bins}']} have a question, of which "
+        f"{row[f'single_{bins}']} have one."
+        for name, row in zip(setting, values.to_dict("records"), strict=True)
+        if row["strategy"] == "identity"
+        for bins in BINS_SHOWN
+    ]
+    return Table(columns, record_rows(records.to_dict("records"), columns), notes=tuple(notes))
 
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
