@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig, Olmo2Config, Qwen2Config
 
-from zerogap.families import published_size
+from zerogap.families import HUB_SIZES
 
 
 def neox(vocab_size, hidden_size, num_layers, num_heads):
@@ -34,7 +34,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize("repository", CONFIGS)
 def test_a_size_in_the_table_is_that_of_the_architecture(repository):
-    size, config = published_size(repository), CONFIGS[repository]
+    size, config = HUB_SIZES[repository], CONFIGS[repository]
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
     assert size.parameters == sum(parameter.numel() for parameter in model.parameters())

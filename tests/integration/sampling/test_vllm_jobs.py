@@ -1,8 +1,6 @@
 """Jobs that decode with vLLM, with a module in its place: part files, resuming, shards."""
 
-import os
 import re
-import subprocess
 import sys
 
 import pandas as pd
@@ -146,18 +144,3 @@ def test_rules_that_decode_with_vllm_run_in_its_environment():
     assert in_environment == {"decode_greedy", "sample_responses"}
     assert "train_lora" in plain
     assert not plain & in_environment
-
-
-def test_the_environment_is_found_before_others(tmp_path):
-    """As the command of a rule does it; `VLLM_PATH` is empty with `--sdm conda`."""
-    (tmp_path / "python").write_text("#!/bin/sh\necho inner\n")
-    (tmp_path / "python").chmod(0o755)
-    for path, expected in ((f"{tmp_path}:", "inner\n"), ("", "")):
-        output = subprocess.run(
-            ["bash", "-c", 'PATH="${VLLM_PATH-}$PATH" python -c ""'],
-            env=os.environ | {"VLLM_PATH": path},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert output.stdout == expected

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from zerogap import RailCap
-from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
 MODEL = SimpleNamespace(max_model_len=3, get_vocab_size=lambda: 10)
 
@@ -25,7 +25,7 @@ def test_an_object_and_its_json_text_are_the_same():
 
 def test_a_request_without_the_strategy_has_no_arguments():
     assert RailCapArguments.parse(params()) is None
-    assert LNEBlockingArguments.parse(params(railcap={"trajectory": [1]})) is None
+    assert num_lne_blocks(params(railcap={"trajectory": [1]})) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_invalid_railcap_arguments_are_one_line(value, message):
 )
 def test_invalid_lne_blocking_arguments_are_one_line(value, message):
     with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
-        LNEBlockingArguments.parse(params(lne_blocking=value))
+        num_lne_blocks(params(lne_blocking=value))
 
 
 @pytest.mark.parametrize(

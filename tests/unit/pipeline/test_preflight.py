@@ -11,7 +11,7 @@ import pytest
 
 from helpers.paths import ROOT
 from zerogap.errors import InputError
-from zerogap.families import published_size
+from zerogap.families import HUB_SIZES
 from zerogap.pipeline import preflight, targets
 from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, hub_resources, run_checks
 from zerogap.sampling import engines
@@ -103,7 +103,7 @@ def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, tmp_path, 
 
 
 def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
-    config, size = paper(), published_size(LLAMA2)
+    config, size = paper(), HUB_SIZES[LLAMA2]
     sizes = dict.fromkeys(config.models, size)
     disk(150 * GB)
     assert preflight.check_disk_space(config, sizes).status == FAILED
@@ -135,7 +135,7 @@ def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
     ],
 )
 def test_gpu_memory_is_compared_with_the_largest_job(paper, gigabytes, overlay, status):
-    sizes, memories = {"llama2": published_size(LLAMA2)}, [100 * GB, gigabytes * GB]
+    sizes, memories = {"llama2": HUB_SIZES[LLAMA2]}, [100 * GB, gigabytes * GB]
     assert preflight.check_gpu_memory(paper(**overlay), sizes, memories)[0].status == status
 
 

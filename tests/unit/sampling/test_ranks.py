@@ -18,13 +18,6 @@ def test_a_rank_counts_the_tokens_with_larger_logits_given_those_before():
     assert token_ranks(net, prompt, response) == expected
 
 
-def test_greedy_tokens_have_rank_one():
-    net = model("llama")
-    prompt = [5, 6, 7]
-    ids = net.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=5, pad_token_id=0)
-    assert token_ranks(net, prompt, ids[0, 3:].tolist()) == [1] * 5
-
-
 def test_an_entropy_is_that_of_the_distribution_that_the_token_is_drawn_from():
     net = model("llama")
     prompt, response = [5, 6, 7], [40, 41, 42]

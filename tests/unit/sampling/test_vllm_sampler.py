@@ -9,7 +9,7 @@ import pytest
 from helpers import fake_vllm
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
-from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 from zerogap.sampling.vllm_sampler import (
     VLLMSampler,
     request_arguments,
@@ -44,9 +44,9 @@ def sampler(llm, arguments=(), sampling=SAMPLING):
     return VLLMSampler(llm, PROMPTS, None, sampling, [8, END], arguments)
 
 
-def parsed(strategy, arguments):
+def parsed(parse, arguments):
     """What the logits processors read from the requests."""
-    return [strategy.parse(SimpleNamespace(extra_args=values)) for values in arguments]
+    return [parse(SimpleNamespace(extra_args=values)) for values in arguments]
 
 
 def test_a_question_is_one_request_with_all_of_its_samples(vllm):
@@ -127,7 +127,7 @@ def test_identity_asks_for_nothing():
 
 def test_railcap_gives_every_request_its_trajectory():
     arguments = request_arguments(RailCap(n=3, suppression="ban"), CONTEXT)
-    assert parsed(RailCapArguments, arguments) == [
+    assert parsed(RailCapArguments.parse, arguments) == [
         RailCapArguments(trajectory, RailCap(n=3, suppression="ban"))
         for trajectory in CONTEXT.trajectories
     ]
@@ -136,8 +136,7 @@ def test_railcap_gives_every_request_its_trajectory():
 @pytest.mark.parametrize("rounding", ["floor", "nearest"])
 def test_lne_blocking_blocks_as_many_steps_as_in_our_engine(rounding):
     strategy = LNEBlocking(threshold=5, beta=1.5, rounding=rounding)
-    arguments = parsed(LNEBlockingArguments, request_arguments(strategy, CONTEXT))
-    assert [entry.num_blocks for entry in arguments] == [
+    assert parsed(num_lne_blocks, request_arguments(strategy, CONTEXT)) == [
         strategy.num_blocking_operations(entropy) for entropy in CONTEXT.entropies
     ]
 

@@ -60,18 +60,3 @@ def test_rounding_decides_about_the_last_blocked_step(threshold, entropy, floor,
             Rows(torch.zeros(10).long(), torch.arange(10), torch.zeros(10, 10).long()),
         )
         assert logits.isneginf().tolist() == [[False, step < expected] for step in range(10)]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rounding": "up"}, r"^LNE-blocking: rounding must be 'floor' or 'nearest' \(got 'up'\)$"),
-        ({"threshold": -1}, r"^LNE-blocking: threshold must be .* at least 0 \(got -1\)$"),
-        ({"beta": 0}, r"^LNE-blocking: beta must be a positive number \(got 0\)$"),
-        ({"beta": math.inf}, r"positive number \(got inf\)$"),
-        ({"beta": True}, r"positive number \(got True\)$"),
-    ],
-)
-def test_invalid_parameters_are_an_error(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        LNEBlocking(**parameters)

@@ -115,22 +115,6 @@ def test_a_token_keeps_its_logit_if_another_processor_has_masked_all_others(supp
     assert suppressed[1, 4] == (1 if suppression == "cap" else -math.inf)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"successor": "next"}, r"^RailCap: successor must be 'last' or 'first' \(got 'next'\)$"),
-        ({"n": 0}, r"^RailCap: n must be a whole number of at least 1 \(got 0\)$"),
-        (
-            {"suppression": "halve"},
-            r"^RailCap: suppression must be 'cap' or 'ban' \(got 'halve'\)$",
-        ),
-    ],
-)
-def test_invalid_parameters_are_an_error(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RailCap(**parameters)
-
-
 def test_the_logits_processor_edits_as_the_strategy_does():
     prompt, trajectory = torch.tensor([[7, 8, 9, 10]]), [5, 6, 7, 8, 9]
     scores = torch.randn(1, 300, generator=torch.Generator().manual_seed(0))

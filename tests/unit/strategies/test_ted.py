@@ -1,5 +1,4 @@
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,17 +74,3 @@ def test_an_emptied_question_keeps_all_responses_only_in_the_unfiltered_variant(
     assert headline(*memorised) == [False, False]
     assert variant(*memorised) == [True, True]
     assert headline(*dispersed) == variant(*dispersed) == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"tau": -1}, r"^TED: tau must be a whole number of at least 0 \(got -1\)$"),
-        ({"max_length": 0}, r"^TED: max_length must be a whole number of at least 1 \(got 0\)$"),
-        ({"when_empty": "dropped"}, r"^TED: when_empty must be 'unsolved' or 'unfiltered' \(got"),
-    ],
-)
-def test_invalid_parameters_are_an_error(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        TED(**parameters)
-    assert TED(tau=0, max_length=1)

@@ -80,7 +80,8 @@ _FAMILIES = (
 )
 FAMILIES = {family.name: family for family in _FAMILIES}
 
-# Repository → size, so that planning needs no network; counted on the published configurations.
+# Repository → size of the paper's models and those of shipped overlays, so that planning needs no
+# network; counted on the published configurations.
 HUB_SIZES = {
     "meta-llama/Llama-2-7b-hf": ModelSize(6_738_415_616, 13_476_831_232, (11_008,) * 32),
     "google/gemma-4-E2B": ModelSize(  # as far as it is public
@@ -125,17 +126,9 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     Raises:
         InputError: a model that the generic family does not support.
     """
-    if family := _registered(config.get("model_type")):
-        return family
+    for family in FAMILIES.values():
+        if config.get("model_type") in family.model_types:
+            return family
     from zerogap.families import structure  # loads torch
 
     return structure.family_from_config(config)
-
-
-def _registered(model_type: str | None) -> Family | None:
-    return next((f for f in FAMILIES.values() if model_type in f.model_types), None)
-
-
-def published_size(repository: str) -> ModelSize | None:
-    """The size of a model of the paper or of a shipped overlay, without asking the hub."""
-    return HUB_SIZES.get(repository)

@@ -9,11 +9,11 @@ from zerogap.errors import InputError, first_line
 from zerogap.families import (
     AUTO,
     FAMILIES,
+    HUB_SIZES,
     Family,
     ModelSize,
     family_from_config,
     family_of_folder,
-    published_size,
 )
 from zerogap.families.folders import tensor_names
 from zerogap.io.hub import SMALL_FILES, hub_problem
@@ -101,8 +101,8 @@ def size_on_hub(repository: str, revision: str | None, family: str) -> ModelSize
     Raises:
         InputError: the hub cannot be asked.
     """
-    if size := published_size(repository):
-        return size
+    if repository in HUB_SIZES:
+        return HUB_SIZES[repository]
     import huggingface_hub
 
     try:

@@ -22,7 +22,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate, check_targets, exemplars
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
-from zerogap.families import ModelSize, published_size
+from zerogap.families import HUB_SIZES, ModelSize
 from zerogap.families.folders import read_config, read_json, read_tokenizer, text_values
 from zerogap.io.hub import access_problem, hub_problem
 from zerogap.pipeline import jobs, targets
@@ -86,7 +86,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         is_readable = is_local or failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
         if is_readable and (is_local or entry.gguf is None):
             results += check_tokenizer(config, model)
-        if is_readable or published_size(entry.base):
+        if is_readable or entry.base in HUB_SIZES:
             try:
                 sizes[model] = model_size(config, model)
             except InputError as error:

@@ -77,34 +77,23 @@ class RailCapArguments:
         return tokens[:unknown]
 
 
-@dataclass(frozen=True)
-class LNEBlockingArguments:
-    """LNE-blocking of one request.
+def num_lne_blocks(sampling_params: Any) -> int | None:
+    """In how many first steps LNE-blocking blocks; None if the request does not ask for it.
 
-    Attributes:
-        num_blocks: in how many first steps the most probable token is excluded.
+    Raises:
+        ValueError: the request's arguments are not valid.
     """
-
-    num_blocks: int
-
-    @classmethod
-    def parse(cls, sampling_params: Any) -> "LNEBlockingArguments | None":
-        """Return a request's arguments, or None if it does not ask for LNE-blocking.
-
-        Raises:
-            ValueError: they are not valid.
-        """
-        values = _values(sampling_params, "lne_blocking", ("entropy", *LNE_BLOCKING))
-        if values is None:
-            return None
-        entropy = values.pop("entropy", None)
-        is_number = isinstance(entropy, int | float) and not isinstance(entropy, bool)
-        if not is_number or not 0 <= entropy < math.inf:
-            raise ValueError(
-                "lne_blocking: entropy must be the mean entropy (nats) of the greedy steps, a "
-                f"number of at least 0 (got {entropy!r})"
-            )
-        return cls(LNEBlocking(**values).num_blocking_operations([entropy]))
+    values = _values(sampling_params, "lne_blocking", ("entropy", *LNE_BLOCKING))
+    if values is None:
+        return None
+    entropy = values.pop("entropy", None)
+    is_number = isinstance(entropy, int | float) and not isinstance(entropy, bool)
+    if not is_number or not 0 <= entropy < math.inf:
+        raise ValueError(
+            "lne_blocking: entropy must be the mean entropy (nats) of the greedy steps, a "
+            f"number of at least 0 (got {entropy!r})"
+        )
+    return LNEBlocking(**values).num_blocking_operations([entropy])
 
 
 def _values(sampling_params: Any, key: str, names: tuple[str, ...]) -> dict[str, Any] | None:

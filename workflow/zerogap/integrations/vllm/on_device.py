@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from zerogap.engine.decoder import to_device
-from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
 NO_TOKEN = -1  # before the first generated token; where there is no rail token
 PADDING = -2  # after the end of a trajectory; differs from every token and from NO_TOKEN
@@ -98,8 +98,7 @@ class LNEBlockingProcessor:
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         """Note a request that enters the batch; returns whether it asks for LNE-blocking."""
-        arguments = LNEBlockingArguments.parse(sampling_params)
-        num_blocks = 0 if arguments is None else arguments.num_blocks
+        num_blocks = num_lne_blocks(sampling_params) or 0
         self._has_changed |= int(self._host_blocks[req_idx]) != num_blocks
         self._host_blocks[req_idx] = num_blocks
         return num_blocks > 0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from zerogap.engine.decoder import to_device
-from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 from zerogap.strategies.rail import Suppression, suppress_tokens
 
 PLACEHOLDER = -1  # vLLM's, for a token that the host does not know yet
@@ -119,5 +119,5 @@ class LNEBlockingProcessor:
 
     @staticmethod
     def _new_request(sampling_params: Any, output: list[int]) -> tuple[int, list[int]] | None:
-        arguments = LNEBlockingArguments.parse(sampling_params)
-        return None if arguments is None else (arguments.num_blocks, output)
+        num_blocks = num_lne_blocks(sampling_params)
+        return None if num_blocks is None else (num_blocks, output)

@@ -7,7 +7,7 @@ asks for them in `SamplingParams(extra_args=...)`; other requests are left alone
 from typing import Any
 
 from zerogap.integrations.vllm import on_device, on_host
-from zerogap.integrations.vllm.arguments import LNEBlockingArguments, RailCapArguments
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
 try:  # the model runner that GPUs use by default
     from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor
@@ -48,4 +48,4 @@ class LNEBlockingProcessor(LogitsProcessor):  # type: ignore[misc]
         Raises:
             ValueError: they are not valid; the client gets the message.
         """
-        LNEBlockingArguments.parse(sampling_params)
+        num_lne_blocks(sampling_params)
