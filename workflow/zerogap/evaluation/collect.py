@@ -97,9 +97,9 @@ def collect(request: Request) -> Collected:
         temporary.write_text(json.dumps(settings, indent=1) + "\n")
 
     greedy = run.greedy(request.output / "greedy.parquet")
-    context = run.inputs.context(
-        request.output / "greedy.parquet", request.base_model, request.neurons
-    )
+    if request.neurons:
+        parquet.check_place(request.neurons)
+    context = run.inputs.context(greedy, request.base_model, request.neurons)
     files = {name: request.output / f"{name}.parquet" for name in strategies}
     samples: dict[str, pd.DataFrame] = {}
     for name, strategy in strategies.items():

@@ -10,7 +10,7 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine import generation_config, loading, memory
-from zerogap.engine.decoder import Decoder, Response, SamplingParams
+from zerogap.engine.decoder import Decoder, SamplingParams
 from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
@@ -23,9 +23,9 @@ from zerogap.sampling.identity import (
     tokenizer_identity,
 )
 from zerogap.sampling.responses import JobInputs
-from zerogap.sampling.samplers import EngineSampler, decode_greedily
+from zerogap.sampling.samplers import EngineSampler
 from zerogap.strategies.base import Context, Strategy, prepared
-from zerogap.strategies.filtering import filter_samples
+from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
 
 
@@ -122,18 +122,14 @@ def sample(
     strategy = strategy or Identity()
     fixed = _identity(model, tokenizer, strategy, sampling) if target else {}
     with _decoder_of(model) as decoder:
-        trajectories: list[Response] = []
-        if not isinstance(strategy, Identity):
+        context = Context([], [])
+        if type(strategy) is not Identity:
             greedily = dataclasses.replace(sampling, temperature=0, num_samples=1)
-            trajectories, _ = decode_greedily(decoder, inputs.prompts, tokenizer, greedily)
-        context = Context(
-            trajectories=[trajectory.token_ids for trajectory in trajectories],
-            entropies=[trajectory.entropy for trajectory in trajectories],
-            tokenizer=tokenizer,
-            end_tokens=inputs.end_tokens,
-            base_model=base_model,
-            neurons=neurons,
-        )
+            plain = EngineSampler(decoder, inputs.prompts, tokenizer, greedily)
+            greedy = sample_questions(
+                plain, golds, rule, contract="greedy", label="greedy trajectories"
+            )
+            context = inputs.context(greedy, base_model, neurons)
         intervention = prepared(strategy, context)
         with intervention.applied_to(decoder) as changed, contextlib.ExitStack() as stack:
             journal = None
@@ -145,11 +141,9 @@ def sample(
             )
             table = sample_questions(sampler, golds, rule, journal=journal)
             if intervention.filter_responses:
-                by_prompt = {
-                    prompt.question_id: (trajectory.token_ids, trajectory.finish_reason)
-                    for prompt, trajectory in zip(inputs.prompts, trajectories, strict=True)
-                }
-                table = filter_samples(table, by_prompt, intervention.filter_responses)
+                table = filter_samples(
+                    table, greedy_trajectories(greedy), intervention.filter_responses
+                )
             if target:
                 made_by = provenance(
                     strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path

@@ -111,7 +111,9 @@ def sample_cell(
             writing the same output.
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    context = inputs.context(greedy, base_model, neurons)
+    if neurons:
+        parquet.check_place(neurons)
+    context = inputs.context(parquet.read_of_run(greedy, "greedy"), base_model, neurons)
     parameters = {
         **metadata,
         **benchmark,
@@ -194,7 +196,7 @@ def measure_recovery(
     interrupted job resumes.
     """
     inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    context = inputs.context(greedy, None, None)
+    context = inputs.context(parquet.read_of_run(greedy, "greedy"))
     kind = token_kinds(inputs.tokenizer.decode, inputs.end_tokens)
     rows, prompts, golds = [], [], []
     for prompt, gold, trajectory in zip(

@@ -85,7 +85,7 @@ def localise_neurons(
         "precision": used_precision(sampling["dtype"]),
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
-    context = inputs.context(greedy, None, None)
+    context = inputs.context(parquet.read_of_run(greedy, "greedy"))
     rule = extraction_rule(benchmark["extraction"])
     digests = [folder_digest(folder) for folder in models.values()]
     settings = job_settings(inputs, rule, context, **parameters, shard=shard, models=digests)

@@ -72,12 +72,11 @@ class JobInputs:
         generation_config.note_ignored(config, model)
         return cls(tokenizer, table, prompts, generation_config.end_tokens(tokenizer, config))
 
-    def context(self, greedy: Path, base_model: Path | None, neurons: Path | None) -> Context:
-        """Return what a strategy may know of the model."""
-        if neurons:
-            parquet.check_place(neurons)
-        table = parquet.read_of_run(greedy, "greedy").set_index("question_id")
-        table = table.loc[self.questions.question_id]
+    def context(
+        self, greedy: pd.DataFrame, base_model: Path | None = None, neurons: Path | None = None
+    ) -> Context:
+        """Return what a strategy may know of the model, whose `greedy` table this is."""
+        table = greedy.set_index("question_id").loc[self.questions.question_id]
         return Context(
             trajectories=[list(map(int, tokens)) for tokens in table.token_ids],
             entropies=[list(map(float, entropy)) for entropy in table.entropy],
