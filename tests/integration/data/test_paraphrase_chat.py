@@ -15,11 +15,7 @@ import write_questions
 from helpers.scripts import command_line
 from script_helpers import run
 from zerogap.data.paraphrases import chat
-from zerogap.data.paraphrases.chat import (
-    SYSTEM_PROMPT,
-    format_invalid,
-    paraphrase_all,
-)
+from zerogap.data.paraphrases.chat import SYSTEM_PROMPT, format_invalid, paraphrase_all
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -37,7 +33,7 @@ def good(question):
 
 
 class Service:
-    """A chat endpoint: `behave(question, nth)` gives a status and a reply, or an exception."""
+    """A chat endpoint: `behave(question, nth)` gives status and reply, a response or an error."""
 
     url = "http://chat.test"
 
@@ -52,6 +48,8 @@ class Service:
         reply = self.behave(question, self.requests[question])
         if isinstance(reply, Exception):
             raise reply
+        if isinstance(reply, httpx2.Response):
+            return reply
         status, content = reply
         if status != 200:
             content = {"error": {"message": f"{KEY} is over its limit"}}
@@ -81,7 +79,7 @@ def completion(*contents, model="m"):
 def serve(monkeypatch):
     """behaviour → the endpoint that every client reaches from now on."""
     monkeypatch.setenv("ZEROGAP_TEST_KEY", KEY)
-    monkeypatch.setattr(chat, "_MAX_RETRIES", 1)
+    monkeypatch.setattr(chat, "MAX_RETRIES", 1)
 
     def start(behave):
         service = Service(behave)
@@ -174,30 +172,17 @@ def test_an_invalid_reply_is_requested_again(serve, tmp_path, bad):
 
 
 @pytest.mark.parametrize(
-    ("reply", "problem"),
+    ("content", "encoding", "problem"),
     [
-        (
-            {"content": (b" " * 100_000 for _ in range(30))},
-            "a reply of more than 1,000,000 bytes",
-        ),
-        (
-            {
-                "content": iter([gzip.compress(b" " * 10**6)]),
-                "headers": {"Content-Encoding": "gzip"},
-            },
-            "a packed reply, which was not asked for",
-        ),
+        ([b" " * 100_000] * 30, "identity", "a reply of more than 1,000,000 bytes"),
+        ([gzip.compress(b" " * 10**6)], "gzip", "a packed reply, which was not asked for"),
     ],
     ids=["endless", "packed"],
 )
-def test_a_reply_that_may_fill_the_memory_is_none(serve, tmp_path, reply, problem):
-    service = serve(lambda q, nth: None)
-    service.answer = lambda request: httpx2.Response(200, **reply)
-    one = dict([next(iter(QUESTIONS.items()))])
-    client = partial(httpx2.Client, transport=httpx2.MockTransport(service.answer))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chat, "httpx2", SimpleNamespace(Client=client))
-        found, invalid = request(service, tmp_path / "journal.jsonl", one, max_attempts=1)
+def test_a_reply_that_may_fill_the_memory_is_none(serve, tmp_path, content, encoding, problem):
+    headers = {"Content-Encoding": encoding}
+    service = serve(lambda q, nth: httpx2.Response(200, content=iter(content), headers=headers))
+    found, invalid = request(service, tmp_path / "journal.jsonl", max_attempts=1)
     assert (found, set(invalid.values())) == ({}, {problem})
 
 
@@ -246,18 +231,6 @@ def test_a_second_run_requests_only_the_questions_without_a_paraphrase(serve, tm
     assert list(good_service.requests) == [QUESTIONS["test-0022"]]
 
 
-def test_a_resumed_run_requests_nothing_twice(serve, tmp_path):
-    journal = tmp_path / "journal.jsonl"
-    service = serve(lambda q, nth: (200, completion(good(q))))
-    request_valid(service, journal)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:3]) + lines[3][:20])  # killed while writing the fourth line
-    resumed = serve(lambda q, nth: (200, completion(good(q))))
-    assert len(request_valid(resumed, journal)) == 6
-    assert resumed.requests.total() == 3
-    assert len(journal.read_text().splitlines()) == 6
-
-
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404])
 def test_a_refusal_and_a_redirect_are_errors(serve, tmp_path, status):
     service = serve(lambda q, nth: (status, None))
@@ -293,6 +266,10 @@ def refusing(question, nth):
     return 200, completion("New Question: no" if " 22 " in question else good(question))
 
 
+def failing(question, nth):
+    return (500, None) if " 22 " in question else (200, completion(good(question)))
+
+
 def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(serve, tmp_path):
     service = serve(lambda q, nth: (200, completion(good(q))))
     for option in ({}, {}, {"base_url": "http://other.test"}, {"request": {"temperature": 0.1}}):
@@ -300,12 +277,34 @@ def test_another_endpoint_or_option_of_a_model_is_requested_for_every_question(s
     assert service.requests.total() == 3 * 6
 
 
-def test_a_question_without_a_paraphrase_can_be_an_error(serve, tmp_path):
-    message = script(serve(refusing), tmp_path)
-    assert message.startswith("error: 1 of 6 questions have no valid paraphrase")
-    assert "on_invalid to skip:\n  test-0002: missing numbers: 22" in message
+@pytest.mark.parametrize(
+    ("behave", "on_invalid", "problem", "remedy", "num_kept"),
+    [
+        (
+            refusing, "error", "1 of 6 questions have no valid paraphrase",
+            "on_invalid to skip:\n  test-0002: missing numbers: 22", 5,
+        ),
+        # A service that fails must not decide which questions leak.
+        (
+            failing, "skip", "1 of 6 questions got no reply from m",
+            "run again\n  test-0002: status 500", 5,
+        ),
+        (
+            lambda question, nth: (200, completion("no")), "skip",
+            "none of 6 questions has a valid paraphrase", "set another paraphrases.method", 0,
+        ),
+    ],
+)  # fmt: skip
+def test_a_question_without_a_paraphrase_can_be_an_error(
+    serve, tmp_path, behave, on_invalid, problem, remedy, num_kept
+):
+    message = script(serve(behave), tmp_path, on_invalid)
+    assert message.startswith(f"error: {problem}")
+    assert remedy in message
     assert not (tmp_path / "out.jsonl").exists()
-    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == 5
+    kept = tmp_path / "out.replies.jsonl"
+    assert kept.exists() == (num_kept > 0)
+    assert not num_kept or len(kept.read_text().splitlines()) == num_kept
 
 
 def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):
@@ -324,22 +323,6 @@ def test_a_skipped_question_does_not_leak(serve, tmp_path, capsys):
     provenance = parquet.provenance(tmp_path / "questions.parquet")
     assert provenance["left_out"] == ["test-0002"]
     assert provenance["served_models"] == ["m, fp-7"]
-
-
-def test_a_question_without_any_reply_is_not_skipped(serve, tmp_path):
-    """A service that fails must not decide which questions leak."""
-    service = serve(lambda q, nth: (500, None) if " 22 " in q else (200, completion(good(q))))
-    message = script(service, tmp_path, on_invalid="skip")
-    assert message.startswith("error: 1 of 6 questions got no reply from m")
-    assert "run again\n  test-0002: status 500" in message
-    assert not (tmp_path / "out.jsonl").exists()
-    assert len((tmp_path / "out.replies.jsonl").read_text().splitlines()) == 5
-
-
-def test_skipping_all_questions_is_an_error(serve, tmp_path):
-    service = serve(lambda q, nth: (200, completion("no")))
-    message = script(service, tmp_path, on_invalid="skip")
-    assert message.startswith("error: none of 6 questions has a valid paraphrase; set another")
 
 
 @pytest.mark.parametrize("status", [200, 401, 500])

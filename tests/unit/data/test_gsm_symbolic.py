@@ -1,4 +1,4 @@
-"""GSM-Symbolic: templates made up for the tests, and the package's own if it is installed."""
+"""GSM-Symbolic: a package made up for the tests, and the real one if it is installed."""
 
 import ast
 import importlib.metadata
@@ -8,28 +8,31 @@ import pytest
 from zerogap.data import gsm8k_format, gsm_symbolic
 from zerogap.errors import InputError
 
-NUMBERS = range(10, 40)
-
-
+UTILS = '''
 def template(subject, num_words):
-    """Questions that differ in a name and one of `NUMBERS`; rationales of so many words."""
-
+    """Questions that differ in a name and one of 30 numbers; rationales of so many words."""
     def generate(rng, difficulty):
-        name, number = rng.choice(["Ann", "Bob", "Eve"]), rng.choice(NUMBERS)
-        rationale = " ".join(["word"] * num_words)
-        return {
-            "question": f"{name} has {number} {subject}. How many has {name}?",
-            "metadata": {"answer_cot": f"{rationale}\n#### {number}"},
-        }
-
+        name, number = rng.choice(["Ann", "Bob", "Eve"]), rng.choice(range(10, 40))
+        question = f"{name} has {number} {subject}. How many has {name}?"
+        return {"question": question, "metadata": {"answer_cot": f"{'word ' * num_words}#### 1"}}
     return generate
+'''
+GENERATORS = """
+from reasoning_gym.utils import template
+for index in range(10):
+    globals()[f"generate_{FIRST + index}"] = template(f"things{FIRST + index}", 5 + index)
+"""
 
 
 @pytest.fixture
-def templates(monkeypatch):
-    found = {index: template(f"things{index}", 5 + index) for index in range(8)}
-    monkeypatch.setattr(gsm_symbolic, "_templates", lambda: found)
-    return found
+def templates(monkeypatch, tmp_path):
+    """A package of the templates 30 to 39, of which 32, 35 and 37 are broken."""
+    folder = tmp_path / "arithmetic/gsm_symbolic"
+    folder.mkdir(parents=True)
+    (tmp_path / "utils.py").write_text(UTILS)
+    (folder / "generators_00_49.py").write_text(GENERATORS.replace("FIRST", "30"))
+    (folder / "generators_50_99.py").touch()
+    monkeypatch.setattr(gsm_symbolic, "package_file", lambda package, path: tmp_path)
 
 
 def number_and_subject(entry):
@@ -48,9 +51,10 @@ def test_no_two_questions_share_template_and_numbers():
 
 @pytest.mark.usefixtures("templates")
 def test_a_split_goes_through_all_templates_in_turn():
-    test = gsm_symbolic.entries(8, 16, None)["test"]
-    for turn in (test[:8], test[8:]):
-        assert len({number_and_subject(entry)[1] for entry in turn}) == 8
+    test = gsm_symbolic.entries(7, 14, None)["test"]
+    sound = {f"things{number}." for number in (30, 31, 33, 34, 36, 38, 39)}
+    for turn in (test[:7], test[7:]):
+        assert {number_and_subject(entry)[1] for entry in turn} == sound
 
 
 @pytest.mark.usefixtures("templates")
@@ -62,9 +66,9 @@ def test_the_number_of_training_questions_does_not_change_the_test_questions():
 
 @pytest.mark.usefixtures("templates")
 def test_templates_with_longer_rationales_are_left_out():
-    splits = gsm_symbolic.entries(20, 20, max_words=7)
+    splits = gsm_symbolic.entries(20, 20, max_words=8)
     subjects = {number_and_subject(entry)[1] for entries in splits.values() for entry in entries}
-    assert subjects == {"things0.", "things1.", "things2."}
+    assert subjects == {"things30.", "things31.", "things33."}
 
 
 @pytest.mark.usefixtures("templates")
@@ -77,7 +81,6 @@ def test_a_missing_package_is_named(monkeypatch):
     def missing(package):
         raise importlib.metadata.PackageNotFoundError(package)
 
-    gsm_symbolic._templates.cache_clear()
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(InputError, match=r"reasoning-gym is not installed; install it \("):
         gsm_symbolic.entries(10, 10, None)
@@ -90,7 +93,6 @@ class TestThePackage:
             distribution = importlib.metadata.distribution("reasoning-gym")
         except importlib.metadata.PackageNotFoundError:
             pytest.skip("reasoning-gym is not installed (envs/smollm2.txt)")
-        gsm_symbolic._templates.cache_clear()
         return distribution.locate_file("reasoning_gym/arithmetic/gsm_symbolic")
 
     def test_only_the_templates_that_it_calls_sound_are_used(self, folder):
@@ -101,7 +103,7 @@ class TestThePackage:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.List)
         }
         assert set(lists["tasks_need_fix"]) == gsm_symbolic.BROKEN
-        assert list(gsm_symbolic._templates()) == lists["tasks_ok"]
+        assert set(range(100)) - gsm_symbolic.BROKEN == set(lists["tasks_ok"])
 
     def test_its_questions_are_entries_with_a_number_as_answer(self):
         splits = gsm_symbolic.entries(300, 200, 40)

@@ -83,7 +83,7 @@ def hub(monkeypatch):
         return datasets.IterableDataset.from_generator(rows, gen_kwargs={"files": [0, 1]})
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(openorca, "_SHUFFLE_BUFFER", 200)
+    monkeypatch.setattr(openorca, "SHUFFLE_BUFFER", 200)
     return read, requests
 
 

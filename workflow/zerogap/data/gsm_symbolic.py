@@ -5,7 +5,6 @@ set of a training and a test split; no two of its questions share template and n
 test question differs from every training question in more than a name.
 """
 
-import functools
 import re
 import sys
 from collections.abc import Callable
@@ -40,38 +39,37 @@ def entries(num_train: int, num_test: int, max_words: int | None) -> dict[str, l
     Raises:
         InputError: reasoning-gym is not installed, or its templates have too few questions.
     """
+    templates = _templates()
     used: set[tuple[str, ...]] = set()
-    sizes = {"test": num_test, "train": num_train}
-    return {split: _draw(split, size, max_words, used) for split, size in sizes.items()}
-
-
-def _draw(split: str, size: int, max_words: int | None, used: set[tuple[str, ...]]) -> list[Entry]:
-    rng = Random(f"gsm_symbolic/{split}")
-    open_templates, drawn = list(_templates()), list[Entry]()
-    while open_templates and len(drawn) < size:
-        rng.shuffle(open_templates)
-        for number in list(open_templates):
-            entry = _new_entry(number, rng, max_words, used)
-            if entry is None:
-                open_templates.remove(number)
-            else:
-                drawn.append(entry)
-    if len(drawn) < size:
-        raise InputError(
-            f"GSM-Symbolic's templates have only {len(drawn)} {split} questions with these "
-            f"settings; lower questions.gsm_symbolic.num_{split} (got {size})"
-        )
-    return drawn[:size]
+    splits = {}
+    for split, size in (("test", num_test), ("train", num_train)):
+        rng = Random(f"gsm_symbolic/{split}")
+        open_templates, drawn = list(templates), list[Entry]()
+        while open_templates and len(drawn) < size:
+            rng.shuffle(open_templates)
+            for name in list(open_templates):
+                entry = _new_entry(name, templates[name], rng, max_words, used)
+                if entry is None:
+                    open_templates.remove(name)
+                else:
+                    drawn.append(entry)
+        if len(drawn) < size:
+            raise InputError(
+                f"GSM-Symbolic's templates have only {len(drawn)} {split} questions with these "
+                f"settings; lower questions.gsm_symbolic.num_{split} (got {size})"
+            )
+        splits[split] = drawn[:size]
+    return splits
 
 
 def _new_entry(
-    number: int, rng: Random, max_words: int | None, used: set[tuple[str, ...]]
+    name: str, template: Template, rng: Random, max_words: int | None, used: set[tuple[str, ...]]
 ) -> Entry | None:
     """A question of a template with numbers that no earlier one has; None if no draw has any."""
     for _ in range(_MAX_DRAWS):
-        example = _templates()[number](rng, 1.0)
+        example = template(rng, 1.0)
         question, answer = example["question"], example["metadata"]["answer_cot"]
-        key = (str(number), *_NUMBER.findall(question))
+        key = (name, *_NUMBER.findall(question))
         num_words = len(answer.rpartition("####")[0].split())
         if key not in used and (max_words is None or num_words <= max_words):
             used.add(key)
@@ -79,26 +77,20 @@ def _new_entry(
     return None
 
 
-@functools.cache
-def _templates() -> dict[int, Template]:
-    """Number → generator, in the order of the numbers, without the broken ones.
+def _templates() -> dict[str, Template]:
+    """Name → generator, in the order of their numbers, without the broken ones.
 
     Only the files needed are loaded: importing the package would import all of its tasks, with
     dependencies that are not installed.
     """
     folder = package_file("reasoning-gym", "reasoning_gym")
     _load("reasoning_gym.utils", folder / "utils.py")  # the generators import it by this name
-    modules = [
-        _load(f"reasoning_gym.{name}", folder / f"arithmetic/gsm_symbolic/{name}.py")
-        for name in ("generators_00_49", "generators_50_99")
-    ]
-    found = {
-        int(name.removeprefix("generate_")): template
-        for module in modules
-        for name, template in vars(module).items()
-        if name.startswith("generate_")
-    }
-    return {number: found[number] for number in sorted(found) if number not in BROKEN}
+    found: dict[str, Template] = {}
+    for name in ("generators_00_49", "generators_50_99"):
+        path = folder / f"arithmetic/gsm_symbolic/{name}.py"
+        found |= vars(_load(f"reasoning_gym.{name}", path))
+    names = [f"generate_{number}" for number in range(100) if number not in BROKEN]
+    return {name: found[name] for name in names if name in found}
 
 
 def _load(name: str, path: Path) -> ModuleType:

@@ -11,7 +11,7 @@ from zerogap.io.hub import hub_problem
 from zerogap.io.text_files import json_lines, read_text
 
 KEYS = ("system", "question", "response")
-_SHUFFLE_BUFFER = 20_000  # rows of the stream among which the seed chooses
+SHUFFLE_BUFFER = 20_000  # rows of the stream among which the seed chooses
 _SPARE_ROWS = 100  # Parquet rows drawn in addition, to replace incomplete ones
 
 
@@ -60,7 +60,7 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
     name = f"{repository}@{revision}"
     try:
         stream = datasets.load_dataset(repository, revision=revision, split="train", streaming=True)
-        for row in stream.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER):
+        for row in stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER):
             if _is_complete(row):
                 examples.append(_example(row))
             if len(examples) == num_examples:

@@ -31,7 +31,7 @@ _PREFIX = "New Question:"
 _CORRECTION = (
     "This reply is not valid: {reason}. Rephrase the original question again, in the same format."
 )
-_MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
+MAX_RETRIES = 5  # of one request, by the library, with exponential back-off or Retry-After
 _TIMEOUT = 120.0  # seconds
 _MAX_BYTES = 1_000_000  # of a reply
 _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
@@ -157,7 +157,7 @@ def chat_endpoint(
     client = openai.OpenAI(
         base_url=base_url,
         api_key=key,
-        max_retries=_MAX_RETRIES,
+        max_retries=MAX_RETRIES,
         timeout=_TIMEOUT,
         # The key and the questions go to the configured host only.
         http_client=httpx2.Client(
@@ -180,9 +180,9 @@ def chat_endpoint(
                     f"{base_url} refuses requests to {model!r} with status {error.status_code}; "
                     "check base_url, model, request, the key and the account"
                 ) from None
-            raise NoReplyError(f"status {error.status_code} after {_MAX_RETRIES} retries") from None
+            raise NoReplyError(f"status {error.status_code} after {MAX_RETRIES} retries") from None
         except openai.APIError as error:
-            raise NoReplyError(f"{type(error).__name__} after {_MAX_RETRIES} retries") from None
+            raise NoReplyError(f"{type(error).__name__} after {MAX_RETRIES} retries") from None
         except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
         reply = _reply_of(completion)
@@ -199,17 +199,13 @@ def chat_endpoint(
 
 def _reply_of(completion: object) -> Reply:
     """The parts of a completion; a service may leave any out, or send another type."""
-    text, model, fingerprint = (
-        part if isinstance(part, str) else None
-        for part in (
-            _part(completion, "choices", 0, "message", "content"),
-            _part(completion, "model"),
-            _part(completion, "system_fingerprint"),
-        )
+    return Reply(
+        text=_part(str, completion, "choices", 0, "message", "content"),
+        model=_part(str, completion, "model"),
+        fingerprint=_part(str, completion, "system_fingerprint"),
+        input_tokens=_part(int, completion, "usage", "prompt_tokens") or 0,
+        output_tokens=_part(int, completion, "usage", "completion_tokens") or 0,
     )
-    used = (_part(completion, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
-    numbers = (number if isinstance(number, int) else 0 for number in used)
-    return Reply(text, model, fingerprint, *numbers)
 
 
 class _Limited(httpx2.SyncByteStream):
@@ -237,14 +233,17 @@ def _limit(response: httpx2.Response) -> None:
     response.stream = _Limited(response.stream)
 
 
-def _part(value: Any, *path: Any) -> Any:
-    """A part of an object of the client's library, or of JSON where it has no types for it."""
+def _part(kind: type, value: Any, *path: Any) -> Any:
+    """A part of an object of the client's library, or of JSON where it has no types for it.
+
+    None if there is no such part, or it is of another kind.
+    """
     for key in path:
         try:
             value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
         except (IndexError, KeyError):
             return None
-    return value
+    return value if isinstance(value, kind) else None
 
 
 def format_invalid(invalid: Mapping[str, str]) -> str:
