@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from zerogap.analysis.overlap import overlap, peakedness, rouge_l, tokens
+from zerogap.analysis.overlap import overlap, peakedness, rouge_l
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
@@ -19,15 +19,6 @@ texts = st.one_of(st.lists(words, max_size=12).map(" ".join), st.text(max_size=3
 def test_rouge_l_equals_the_package_rouge_score(text, reference):
     expected = SCORER.score(reference, text)["rougeL"].fmeasure
     assert rouge_l([text], reference)[0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_tokens_are_lower_case_without_signs():
-    assert tokens("She has $3.50 + 2 = 5.50!") == ["she", "has", "3", "50", "2", "5", "50"]
-
-
-def test_rouge_l_of_an_empty_text_is_zero():
-    assert rouge_l(["", "+ ="], "a b").tolist() == [0.0, 0.0]
-    assert rouge_l(["a b"], "").tolist() == [0.0]
 
 
 @pytest.fixture
@@ -51,12 +42,7 @@ def test_each_sample_is_compared_with_the_trajectory_of_its_question(tmp_path, t
     assert rows["rouge_l"].to_dict() == pytest.approx(
         {("b", 0): 0.5, ("b", 1): 2 / 3, ("a", 0): 1.0, ("a", 1): 0.0}
     )
-    assert rows["leaked"].to_dict() == {
-        ("b", 0): False,
-        ("b", 1): False,
-        ("a", 0): True,
-        ("a", 1): True,
-    }
+    assert all(leaked == (key[0] == "a") for key, leaked in rows["leaked"].items())
 
 
 def test_a_question_missing_from_greedy_or_questions_is_rejected(tables):
@@ -80,11 +66,8 @@ TRAJECTORY = list(range(40))  # two edits are 5 % of it
         # Tokens after the hundredth are not compared.
         ([[*range(100), 7, 7, 7, 7, 7, 7, 7]], list(range(100)), 1.0),
         ([[], []], [], 1.0),
+        ([], TRAJECTORY, math.nan),
     ],
 )
 def test_peakedness_is_the_share_of_responses_within_five_per_cent(responses, trajectory, share):
-    assert peakedness(responses, trajectory) == share
-
-
-def test_without_responses_there_is_no_peakedness():
-    assert math.isnan(peakedness([], TRAJECTORY))
+    assert peakedness(responses, trajectory) == pytest.approx(share, abs=0, nan_ok=True)

@@ -19,17 +19,11 @@ MAX_LENGTH = 100  # tokens
 _SEPARATOR = re.compile(r"[^a-z0-9]+")
 
 
-def tokens(text: str) -> list[str]:
-    """The tokens that ROUGE compares."""
-    return _SEPARATOR.sub(" ", text.lower()).split()
-
-
 def rouge_l(texts: Iterable[str], reference: str) -> NDArray[np.float64]:
     """ROUGE-L F1 of each text with the reference; 0 where either has no tokens."""
-    reference_tokens = tokens(reference)
     # Sampled responses of a memorised question repeat: compute each distinct text once.
     texts = list(texts)
-    scores = {text: _f1(tokens(text), reference_tokens) for text in set(texts)}
+    scores = {text: _f1(text, reference) for text in set(texts)}
     return np.array([scores[text] for text in texts])
 
 
@@ -78,8 +72,6 @@ def peakedness(responses: Sequence[Sequence[int]], trajectory: Sequence[int]) ->
     return float((distances <= ALPHA * longest).mean())
 
 
-def _f1(text_tokens: list[str], reference_tokens: list[str]) -> float:
-    if not text_tokens or not reference_tokens:
-        return 0.0
-    common = LCSseq.similarity(text_tokens, reference_tokens)
-    return float(2 * common / (len(text_tokens) + len(reference_tokens)))
+def _f1(text: str, reference: str) -> float:
+    tokens = [_SEPARATOR.sub(" ", each.lower()).split() for each in (text, reference)]
+    return 2 * LCSseq.similarity(*tokens) / max(sum(map(len, tokens)), 1)

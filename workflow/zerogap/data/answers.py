@@ -18,11 +18,11 @@ statement, a space does not say that two numbers are one.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from zerogap.data.plain_text import plain, without_thinking
 from zerogap.errors import InputError
@@ -141,8 +141,7 @@ _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
 _WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
 
-@dataclass(frozen=True)
-class Extraction:
+class Extraction(NamedTuple):
     """A response's answer and what found it.
 
     `answer` is a canonical number, `NO_SOLUTION` or None; `extractor` is "the_answer_is", "hash",

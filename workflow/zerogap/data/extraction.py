@@ -107,11 +107,6 @@ def _after_thinking(name: str, rule: ExtractionRule) -> ExtractionRule:
     return replace(rule, name=name, extract=extract)
 
 
-def _numeric(text: str) -> tuple[str | None, str]:
-    extraction = answers.extract(text)
-    return extraction.answer, extraction.extractor
-
-
 def _lm_eval(name: str, pattern: str, *, reverse: bool = False) -> ExtractionRule:
     """A filter of lm_eval: the group of the first match, or the last one by the reversed text."""
     step, regex = -1 if reverse else 1, re.compile(pattern)
@@ -190,7 +185,7 @@ def _user_rule(name: str) -> ExtractionRule:
 RULES = {
     rule.name: rule
     for rule in (
-        ExtractionRule("numeric", _numeric, answers.same, answers.canonical),
+        ExtractionRule("numeric", answers.extract, answers.same, answers.canonical),
         _lm_eval("gsm8k/strict-match", r"#### (-?[0-9.,]+)"),
         _lm_eval("gsm8k_cot/strict-match", r"The answer is (-?[0-9.,]+)."),
         # The last match of `-?[$0-9.,]{2,}|-?[0-9]+`.

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,8 +121,8 @@ def paraphrase_all(
     valid |= {i: outcome.paraphrase for i, outcome in outcomes.items()}
     return Paraphrases(
         {i: paraphrase for i, paraphrase in valid.items() if paraphrase},
-        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and o.answered},
-        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and not o.answered},
+        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and o.replies},
+        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and not o.replies},
     )
 
 
@@ -257,9 +257,7 @@ class _Outcome:
 
     paraphrase: dict[str, str | None] | None = None
     problem: str = ""
-    answered: bool = False  # whether a reply ever came
-    input_tokens: int = 0
-    output_tokens: int = 0
+    replies: list[Reply] = field(default_factory=list)
 
 
 def _request_all(
@@ -281,9 +279,10 @@ def _request_all(
         try:
             for future in as_completed(futures):
                 outcomes[futures[future]] = future.result()
+                replies = [reply for o in outcomes.values() for reply in o.replies]
                 used = (
-                    f"{sum(o.input_tokens for o in outcomes.values()):,} input and "
-                    f"{sum(o.output_tokens for o in outcomes.values()):,} output tokens"
+                    f"{sum(reply.input_tokens for reply in replies):,} input and "
+                    f"{sum(reply.output_tokens for reply in replies):,} output tokens"
                 )
                 failed = sum(not o.paraphrase for o in outcomes.values())
                 bar.set_postfix_str(f"{used}, {failed} without a paraphrase", refresh=False)
@@ -307,12 +306,10 @@ def _request_until_valid(chat: ChatModel, question: str, max_attempts: int) -> _
         try:
             reply = chat(messages)
         except NoReplyError as error:
-            if not outcome.answered:
+            if not outcome.replies:
                 outcome.problem = str(error)
             continue
-        outcome.answered = True
-        outcome.input_tokens += reply.input_tokens
-        outcome.output_tokens += reply.output_tokens
+        outcome.replies.append(reply)
         text = (reply.text or "").strip()
         paraphrase = text.removeprefix(_PREFIX).strip()
         if not text:
