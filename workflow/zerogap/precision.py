@@ -6,13 +6,13 @@ product is timed instead of looking for names of instructions. docs/engine.md ha
 says what float32 changes.
 """
 
-import time
+import timeit
 from functools import cache
 
 import torch
 
 _SHAPE = (64, 512)
-_REPEATS = 20  # the fastest counts, so that the choice does not depend on what else is running
+_REPEATS = 21  # the fastest counts, whatever else is running; the first one prepares the kernel
 
 
 def usable_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
@@ -43,9 +43,4 @@ def slowdown(dtype: torch.dtype) -> float:
 def _seconds(dtype: torch.dtype) -> float:
     rows, size = _SHAPE
     factors = torch.ones(rows, size, dtype=dtype), torch.ones(size, size, dtype=dtype)
-    times = []
-    for _ in range(_REPEATS + 1):  # the first call also prepares the kernel
-        start = time.perf_counter()
-        torch.mm(*factors)
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return min(timeit.repeat(lambda: torch.mm(*factors), number=1, repeat=_REPEATS))

@@ -51,26 +51,22 @@ def attention_case(rows, heads, groups, prefix, dtype, size=40):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(("rows", "heads", "groups"), [(1, 3, 1), (70, 2, 3)])
-@pytest.mark.parametrize("prefix", [True, False])
-def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, prefix, dtype):
-    arguments, expected = attention_case(rows, heads, groups, prefix, dtype)
+@pytest.mark.parametrize(
+    ("rows", "heads", "groups", "size", "prefix"),
+    [
+        (1, 3, 1, 40, False), (1, 3, 1, 40, True), (70, 2, 3, 40, False), (70, 2, 3, 40, True),
+        (3, 2, 7, 64, True), (3, 2, 8, 80, True), (3, 2, 8, 128, True), (3, 2, 1, 256, True),
+        (3, 2, 2, 512, True), (3, 2, 3, 2, True), (3, 2, 2, 7, True),
+    ],
+)  # fmt: skip
+def test_attention_is_one_softmax_over_all_keys(rows, heads, groups, size, prefix, dtype):
+    arguments, expected = attention_case(rows, heads, groups, prefix, dtype, size)
     out = cpu_own_tokens.attend(*arguments)
     assert out.dtype == dtype
     # Sums are float32 in both, and rounded once.
+    error = 2e-6 if size == 40 else 1e-5
     rounding = 2**-8 if dtype == torch.bfloat16 else 0
-    torch.testing.assert_close(out.double(), expected, rtol=2e-6 + rounding, atol=2e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(
-    ("groups", "size"), [(7, 64), (8, 80), (8, 128), (1, 256), (2, 512), (3, 2), (2, 7)]
-)
-def test_heads_may_have_any_size_and_share_keys_in_groups_of_any_size(groups, size, dtype):
-    arguments, expected = attention_case(3, 2, groups, True, dtype, size)
-    out = cpu_own_tokens.attend(*arguments).double()
-    rounding = 2**-8 if dtype == torch.bfloat16 else 0
-    torch.testing.assert_close(out, expected, rtol=1e-5 + rounding, atol=1e-5)
+    torch.testing.assert_close(out.double(), expected, rtol=error + rounding, atol=error)
 
 
 @pytest.mark.parametrize("nan", [float("nan"), -float("nan")])
@@ -82,7 +78,7 @@ def test_a_nan_among_a_rows_own_keys_reaches_its_result_alone(nan):
     assert out.isnan().all(-1).all(-1).tolist() == [False, True, False]
 
 
-def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeypatch):
+def test_a_rows_result_is_independent_of_threads_and_other_rows(threads):
     arguments, _ = attention_case(100, 2, 2, True, torch.bfloat16)
     logits, uniform = torch.randn(100, 300).bfloat16(), torch.rand(100, dtype=torch.float64)
     row = torch.randperm(100)
@@ -99,8 +95,6 @@ def test_a_rows_result_is_independent_of_threads_and_other_rows(threads, monkeyp
     prefix = tuple(part[:, (2 * some[:, None] + torch.arange(2)).flatten()] for part in prefix)
     few = cpu_own_tokens.attend(query[some], own, num_generated[some], prefix, question, cell[some])
     assert few.equal(whole[some])
-    monkeypatch.setattr(row_kernels, "_openmp_parallel", lambda: None)  # not GNU OpenMP
-    assert cpu_own_tokens.attend(*arguments).equal(whole)
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,25 +134,6 @@ def test_heads_are_rotated_up_to_one_rounding_and_the_others_stay(size):
     )
     torch.testing.assert_close(rotated[:, :, :3].double(), query, rtol=2**-8, atol=1e-6)
     assert rotated[:, :, 3].equal(heads[:, :, 3])
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.integers(2, 400), st.floats(0.2, 30), st.floats(0.3, 2))
-def test_drawn_tokens_equal_those_of_plain_pytorch(seed, size, spread, temperature):
-    generator = torch.Generator().manual_seed(seed)
-    logits = (torch.randn(9, size, generator=generator) * spread).bfloat16()
-    logits[torch.rand(9, size, generator=generator) < 0.2] = float("-inf")
-    logits[:, 0] = 0
-    uniform = torch.rand(40, generator=generator, dtype=torch.float64)
-    row = torch.randint(9, (40,), generator=generator)
-    tokens = draw(logits, uniform, temperature, row=row)
-    expected = draw(logits.float(), uniform, temperature, row=row)
-    # A uniform falls between the two roundings of a boundary once in a hundred thousand draws.
-    assert (tokens != expected).sum() <= 1
-    for one, other, at, number in zip(tokens, expected, row, uniform, strict=True):
-        if one != other:
-            reached = (logits[at].double() / temperature).softmax(-1).cumsum(-1)
-            assert (reached - number).abs().min() < 1e-5
 
 
 def test_nan_logits_draw_no_token():

@@ -166,13 +166,9 @@ def test_a_failed_capture_frees_its_tensors_before_the_step_runs_again():
         raise RuntimeError("operation not permitted when stream is capturing")
 
     decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: refuse)
-    forward = decoder._forward_step
-
-    def watched(*arguments):
-        alive.extend(tensor() is not None for tensor in tensors)
-        return forward(*arguments)
-
-    decoder._forward_step = watched
+    decoder.model.register_forward_pre_hook(
+        lambda *_: alive.extend(tensor() is not None for tensor in tensors)
+    )
     list(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
     assert tensors
     assert not any(alive)

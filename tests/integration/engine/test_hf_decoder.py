@@ -11,7 +11,7 @@ from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.sampler import greedy, sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.engine.trial import Trial
+from zerogap.engine.trial import InFloat32, Trial
 
 TOKENIZER = tokenizer()
 PROMPTS = [
@@ -175,13 +175,14 @@ def test_a_decoder_may_be_off_by_a_thousandth_where_nothing_is_rounded(error, fi
     assert misfit is None if fits else misfit.startswith("logits differ by 0.00")
 
 
-def test_the_reference_is_computed_in_float32_whatever_the_weights_are_stored_in():
-    low = model("llama").bfloat16()
+def test_a_model_in_bfloat16_computes_in_float32_what_one_of_the_same_weights_would():
+    low, high, ids = model("llama").bfloat16(), model("llama"), torch.arange(20)[None]
     stored = {name: tensor.clone() for name, tensor in low.state_dict().items()}
-    high = model("llama")
     high.load_state_dict(stored)
-    expected = Trial(high.float(), 256)._expected
-    assert torch.allclose(Trial(low, 256)._expected, expected, atol=1e-4)
+    with torch.inference_mode():
+        expected = high.float()(ids).logits
+        with InFloat32():
+            torch.testing.assert_close(low(ids).logits, expected, rtol=1e-4, atol=1e-4)
     assert all(tensor.equal(stored[name]) for name, tensor in low.state_dict().items())
 
 

@@ -12,6 +12,7 @@ from zerogap.engine import memory
 from zerogap.errors import InputError
 
 MIB = 2**20
+GROUPS = "job", "job/step"
 VERSION_2 = {"memory.max": 600 * MIB, "memory.current": 500 * MIB}
 VERSION_1 = {
     "memory/memory.limit_in_bytes": 600 * MIB,
@@ -39,41 +40,28 @@ def control_group(tmp_path, monkeypatch):
     return write
 
 
-def free_mib():
-    return memory.free_bytes(torch.device("cpu")) / MIB
-
-
-def test_without_a_control_group_all_available_memory_is_free(control_group):
-    assert free_mib() == 1000
+def inside(group, files):
+    """The files of a control group below the root."""
+    names = {name: name.rpartition("/") for name in files}
+    return {f"{a}/{group}/{b}".lstrip("/"): files[name] for name, (a, _, b) in names.items()}
 
 
 @pytest.mark.parametrize(
-    ("files", "cached"), [(VERSION_2, "inactive_file"), (VERSION_1, "total_inactive_file")]
+    ("files", "statistics", "free"),
+    [
+        ({}, {}, 1000),
+        (VERSION_2, {"anon": 400 * MIB, "inactive_file": 30 * MIB}, 130),  # cached files can go
+        (VERSION_1, {"anon": 400 * MIB, "total_inactive_file": 30 * MIB}, 130),
+        *((inside(group, files), {}, 100) for group in GROUPS for files in (VERSION_2, VERSION_1)),
+        (VERSION_2 | {"memory.max": "max"}, {}, 1000),
+        (VERSION_1 | {next(iter(VERSION_1)): 2**63 - 4096}, {}, 1000),
+    ],
 )
-def test_a_control_group_limits_memory_but_its_cached_files_count_as_free(
-    files, cached, control_group
+def test_memory_is_limited_by_every_control_group_above_the_process(
+    files, statistics, free, control_group
 ):
-    control_group(files, anon=400 * MIB, **{cached: 30 * MIB})
-    assert free_mib() == 130
-
-
-@pytest.mark.parametrize("group", ["job", "job/step"])
-@pytest.mark.parametrize("files", [VERSION_2, VERSION_1])
-def test_the_group_of_the_process_and_those_above_it_limit_memory(files, group, control_group):
-    def inside(name):
-        controller, _, file = name.rpartition("/")
-        return f"{controller}/{group}/{file}".lstrip("/")
-
-    control_group({inside(name): value for name, value in files.items()})
-    assert free_mib() == 100
-
-
-@pytest.mark.parametrize(
-    "files", [VERSION_2 | {"memory.max": "max"}, VERSION_1 | {next(iter(VERSION_1)): 2**63 - 4096}]
-)
-def test_a_control_group_without_a_limit_is_ignored(files, control_group):
-    control_group(files)
-    assert free_mib() == 1000
+    control_group(files, **statistics)
+    assert memory.free_bytes(torch.device("cpu")) / MIB == free
 
 
 @pytest.mark.parametrize(

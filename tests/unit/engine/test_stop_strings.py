@@ -12,6 +12,19 @@ from zerogap.errors import InputError
 TOKENIZER = tokenizer()
 
 
+class Words:
+    """A tokenizer of which every token is one of some texts."""
+
+    def __init__(self, *texts):
+        self.texts = texts
+
+    def __len__(self):
+        return len(self.texts)
+
+    def decode(self, ids, **_):
+        return "".join(self.texts[i] for i in ids)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     text=st.text("aQ:b", max_size=12),
@@ -28,15 +41,7 @@ def test_a_row_stops_where_its_text_first_contains_a_stop_string(text, stops):
 
 
 def test_a_token_may_contain_the_whole_stop_string_or_a_part_of_it():
-    class Words:
-        def __len__(self):
-            return 4
-
-        def decode(self, ids, **_):
-            words = ["x", "yQ", ":z", "aQ:b"]
-            return "".join(words[i] for i in ids)
-
-    automata = StopStrings(Words(), ["Q:"])
+    automata = StopStrings(Words("x", "yQ", ":z", "aQ:b"), ["Q:"])
     states = automata.advance(automata.start(3), np.array([1, 3, 1]))
     assert automata.reached(states).tolist() == [False, True, False]
     states = automata.advance(states, np.array([2, 0, 0]))
@@ -78,17 +83,10 @@ def test_a_space_that_the_decoder_drops_at_the_start_of_a_text_counts_within_it(
 
 
 def test_a_stop_string_that_no_token_can_spell_is_an_error():
-    class Digits:
-        def __len__(self):
-            return 10
-
-        def decode(self, ids, **_):
-            return "".join(map(str, ids))
-
     with pytest.raises(
         InputError, match=r"'Q:' cannot be used, because no token.* contains ':', 'Q'"
     ):
-        StopStrings(Digits(), ["12", "Q:"])
+        StopStrings(Words(*"0123456789"), ["12", "Q:"])
 
 
 @pytest.mark.parametrize(

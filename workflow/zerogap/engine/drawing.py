@@ -35,14 +35,8 @@ def uniforms(
     """
     digest = hashlib.blake2b(f"{seed}/{stream}/{question_id}".encode(), digest_size=16).digest()
     key = np.frombuffer(digest, dtype="<u8")
-    return np.stack(
-        [
-            np.random.Generator(np.random.Philox(key=key, counter=[0, sample, 0, 0])).random(
-                n_steps
-            )
-            for sample in samples
-        ]
-    )
+    philox = (np.random.Philox(key=key, counter=[0, sample, 0, 0]) for sample in samples)
+    return np.stack([np.random.Generator(bits).random(n_steps) for bits in philox])
 
 
 def draw(

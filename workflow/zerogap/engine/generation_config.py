@@ -39,10 +39,7 @@ def read(folder: str | Path) -> GenerationConfig:
     read_json(path)
     try:
         config = GenerationConfig.from_pretrained(folder)
-        ends = (
-            config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
-        )
-        if not all(end is None or type(end) is int for end in ends):
+        if not all(end is None or type(end) is int for end in _configured(config)):
             raise TypeError("eos_token_id must be a whole number or a list of them")
     except Exception as error:  # values that do not fit raise anything
         raise InputError(

@@ -8,7 +8,7 @@ import math
 import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import psutil
 import torch
@@ -28,19 +28,9 @@ CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")
 OWN_CONTROL_GROUPS = Path("/proc/self/cgroup")
 
 
-class _ControlGroupFiles(NamedTuple):
-    """The files of a control group that say how much memory it has, and a key of the last one."""
-
-    limit: str
-    used: str
-    statistics: str
-    cached_key: str
-
-
-_VERSION_2 = _ControlGroupFiles("memory.max", "memory.current", "memory.stat", "inactive_file")
-_VERSION_1 = _ControlGroupFiles(
-    "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", "total_inactive_file"
-)
+# A control group's files of the largest and the used memory, and the key of cached files in a third
+_VERSION_2 = "memory.max", "memory.current", "inactive_file"
+_VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 
 
 def free_bytes(device: torch.device) -> float:
@@ -51,12 +41,11 @@ def free_bytes(device: torch.device) -> float:
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + unused
-    left = [_control_group_free_bytes(folder, files) for folder, files in _control_groups()]
-    return min([psutil.virtual_memory().available, *left])
+    return min([psutil.virtual_memory().available, *_control_groups_free_bytes()])
 
 
-def _control_groups() -> Iterator[tuple[Path, _ControlGroupFiles]]:
-    """The folders of this process's control groups and of all those above them."""
+def _control_groups_free_bytes() -> Iterator[float]:
+    """What this process's control groups leave, and all those above them."""
     lines = OWN_CONTROL_GROUPS.read_text().splitlines() if OWN_CONTROL_GROUPS.is_file() else []
     for line in lines:
         _, controllers, name = line.split(":", 2)
@@ -70,17 +59,16 @@ def _control_groups() -> Iterator[tuple[Path, _ControlGroupFiles]]:
         folder = root / name.lstrip("/")
         for group in (folder, *folder.parents):
             if group.is_relative_to(root):
-                yield group, files
+                yield _left_by(group, *files)
 
 
-def _control_group_free_bytes(folder: Path, files: _ControlGroupFiles) -> float:
+def _left_by(group: Path, limit: str, used: str, cached: str) -> float:
     """What a control group leaves; cached files count as free, since they can go."""
-    limit = folder / files.limit
-    if not limit.is_file() or limit.read_text().strip() == "max":
+    if not (group / limit).is_file() or (most := (group / limit).read_text().strip()) == "max":
         return math.inf
-    lines = (folder / files.statistics).read_text().splitlines()
-    cached = dict(line.split() for line in lines).get(files.cached_key, 0)
-    return int(limit.read_text()) - (int((folder / files.used).read_text()) - int(cached))
+    lines = (group / "memory.stat").read_text().splitlines()
+    cached_bytes = dict(line.split() for line in lines).get(cached, 0)
+    return int(most) - int((group / used).read_text()) + int(cached_bytes)
 
 
 def keep_freed_memory() -> None:

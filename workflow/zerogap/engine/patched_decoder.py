@@ -202,7 +202,8 @@ class PatchedDecoder:
             self._remember(layer, inputs[0][..., indices])
 
         def overwrite(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-            activations = self._activations_of(layer, *inputs[0].shape[:2])
+            num_rows, num_tokens = inputs[0].shape[:2]
+            activations = self._kept(num_tokens)[layer][:num_rows]
             return (inputs[0].index_copy(-1, indices, activations),)
 
         self._handles += [
@@ -212,19 +213,16 @@ class PatchedDecoder:
 
     def _remember(self, layer: int, activations: Tensor) -> None:
         """Keep the base model's neurons (B, L, n) for the same pass of the patched model."""
-        if self._stays_in_place(activations.shape[1]):
-            self._step_activations[layer][: len(activations)] = activations
+        kept = self._kept(activations.shape[1])
+        if kept is self._activations:
+            kept[layer] = activations
         else:
-            self._activations[layer] = activations
+            kept[layer][: len(activations)] = activations
 
-    def _activations_of(self, layer: int, num_rows: int, num_tokens: int) -> Tensor:
-        """The base model's neurons (B, L, n) in this pass."""
-        if self._stays_in_place(num_tokens):
-            return self._step_activations[layer][:num_rows]
-        return self._activations[layer]
-
-    def _stays_in_place(self, num_tokens: int) -> bool:
-        return num_tokens == 1 and bool(self._step_activations)
+    def _kept(self, num_tokens: int) -> Neurons:
+        """Where the base model's neurons (≥B, L, n) in a pass over so many tokens are kept."""
+        is_in_place = num_tokens == 1 and self._step_activations
+        return self._step_activations if is_in_place else self._activations
 
 
 def _sizes(neurons: Neurons) -> dict[int, int]:

@@ -42,7 +42,7 @@ class LayerCache:
             reads them token by token (≥R, ≥T, Hkv, D) instead of head by head.
     """
 
-    prefix: KeyValue | None = None
+    prefix: KeyValue
     question: KeyValue | None = None
     generated: KeyValue | None = None
     step_kernel: Literal["cpu", "gpu"] | None = None
@@ -56,8 +56,6 @@ class LayerCache:
 
     def make_room(self, num_rows: int, width: int) -> None:
         """Ensure storage for generated tokens, see :meth:`PromptCache.make_room_for_step`."""
-        if self.question is None:
-            return  # reads another layer's keys
         old = self.generated
         current_rows, _, current_width, _ = old[0].shape if old else (0, 0, 0, 0)
         if num_rows <= current_rows and width <= current_width:
@@ -68,37 +66,7 @@ class LayerCache:
         if width > current_width:
             new_width = padded_columns(width)
         by_token = self.step_kernel == "cpu"
-        self.generated = _enlarged(old, self.question, new_rows, new_width, by_token=by_token)
-
-
-@dataclass(frozen=True)
-class RowGrid:
-    """Rows arranged as a grid with one line per question, for products batched over questions.
-
-    Attributes:
-        row_of_cell: (Q, W) the row in each cell; unused cells repeat row 0.
-        cell_of_row: (R,) index of each row's cell in the flattened grid.
-        num_rows: (Q,) rows of each question, which are in its first cells.
-    """
-
-    row_of_cell: IntArray
-    cell_of_row: IntArray
-    num_rows: IntArray
-
-    @classmethod
-    def of(cls, row_question: IntArray, num_slots: int, width: int | None) -> "RowGrid":
-        """The grid of rows (R,) of these question slots; its width is that of the fullest line."""
-        num_rows = len(row_question)
-        order = row_question.argsort(kind="stable")
-        count = np.bincount(row_question, minlength=num_slots)
-        # Number of each row among the rows of its question, in sorted order.
-        rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
-        width = int(count.max()) if width is None else width
-        row_of_cell = np.zeros((num_slots, width), dtype=np.int64)
-        row_of_cell[row_question[order], rank] = order
-        cell_of_row = np.empty(num_rows, dtype=np.int64)
-        cell_of_row[order] = row_question[order] * width + rank
-        return cls(row_of_cell, cell_of_row, count)
+        self.generated = _enlarged(old, self.prefix, new_rows, new_width, by_token=by_token)
 
 
 class PromptCache:
@@ -134,7 +102,6 @@ class PromptCache:
         self.question_length: IntArray = np.zeros(num_slots, dtype=np.int64)
         self.row_question: IntArray = np.zeros(0, dtype=np.int64)
         self.num_generated: IntArray = np.zeros(0, dtype=np.int64)
-        self._row_grid: RowGrid | None = None  # until rows change
 
     # -- prefix -------------------------------------------------------------------------------
 
@@ -153,12 +120,12 @@ class PromptCache:
 
     def store_prefix(self, layer_index: int, key: Tensor, value: Tensor) -> None:
         """Store a layer's prefix keys and values (Hkv, P, D)."""
-        layer = self.layers.setdefault(layer_index, LayerCache())
-        if layer.prefix is None:
-            layer.prefix = key.contiguous(), value.contiguous()
-        else:  # a cache used again: CUDA graphs read from this address
-            for store, new in zip(layer.prefix, (key, value), strict=True):
-                store.copy_(new)
+        if layer_index not in self.layers:
+            self.layers[layer_index] = LayerCache((key.contiguous(), value.contiguous()))
+            return
+        # A cache used again: CUDA graphs read from this address.
+        for store, new in zip(self.layers[layer_index].prefix, (key, value), strict=True):
+            store.copy_(new)
 
     def drop_rows(self) -> None:
         """Drop all questions and rows; the prefix stays, and so does storage with a capacity."""
@@ -196,7 +163,6 @@ class PromptCache:
             self.question_length[slots] = lengths
         self.row_question = np.concatenate([self.row_question, slots[rows]])
         self.num_generated = np.concatenate([self.num_generated, np.zeros_like(rows)])
-        self._row_grid = None
 
     def _free_slots(self, count: int) -> IntArray:
         """Slots (count,) without rows; if there are too few, the number of slots grows by half."""
@@ -223,7 +189,6 @@ class PromptCache:
         moves = rows != np.arange(len(rows))
         if not moves.any() and len(rows) == len(self.row_question):
             return
-        self._row_grid = None
         self.row_question, self.num_generated = self.row_question[rows], self.num_generated[rows]
         # A row that has no tokens yet may have no storage either.
         target = (moves & (self.num_generated > 0)).nonzero()[0]
@@ -273,13 +238,23 @@ class PromptCache:
         for layer in self.layers.values():
             layer.make_room(num_rows, width)
 
-    def row_grid(self) -> RowGrid:
-        """The rows of each question next to each other; computed again when rows have changed."""
-        if self._row_grid is None:
-            num_slots, capacity = len(self.question_length), self.capacity
-            width = capacity.samples_per_prompt if capacity else None
-            self._row_grid = RowGrid.of(self.row_question, num_slots, width)
-        return self._row_grid
+    def row_grid(self) -> tuple[IntArray, IntArray]:
+        """A grid with a line of rows per question, for products batched over questions.
+
+        Returns:
+            The row in each cell (Q, W), where unused cells repeat row 0, and the index of each
+            row's cell in the flattened grid (R,). A question's rows are in its first cells.
+        """
+        num_rows, num_slots = len(self.row_question), len(self.question_length)
+        order = self.row_question.argsort(kind="stable")
+        count = np.bincount(self.row_question, minlength=num_slots)
+        rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
+        width = self.capacity.samples_per_prompt if self.capacity else int(count.max())
+        cell_of_row = np.empty(num_rows, dtype=np.int64)
+        cell_of_row[order] = self.row_question[order] * width + rank
+        row_of_cell = np.zeros(num_slots * width, dtype=np.int64)
+        row_of_cell[cell_of_row] = np.arange(num_rows)
+        return row_of_cell.reshape(num_slots, width), cell_of_row
 
 
 def stored(part: KeyValue | None) -> KeyValue:
@@ -315,7 +290,7 @@ def _enlarged(
     """
     enlarged = []
     for part in like:
-        _, heads, _, size = part.shape
+        heads, _, size = part.shape[-3:]
         zeros = memory.mapped_zeros if part.device.type == "cpu" else part.new_zeros
         if by_token:
             enlarged.append(zeros((count, width, heads, size), dtype=part.dtype).transpose(1, 2))
@@ -330,11 +305,7 @@ def _concatenated(current: KeyValue, new: KeyValue) -> KeyValue:
     """Questions (Q, Hkv, S, D) and (q, Hkv, s, D) as one right-padded (Q+q, Hkv, max(S, s), D)."""
     longest = max(current[0].shape[2], new[0].shape[2])
     key, value = (
-        torch.cat([_padded(part, longest) for part in parts])
+        torch.cat([nn.functional.pad(part, (0, 0, 0, longest - part.shape[2])) for part in parts])
         for parts in zip(current, new, strict=True)
     )
     return key, value
-
-
-def _padded(part: Tensor, columns: int) -> Tensor:
-    return nn.functional.pad(part, (0, 0, 0, columns - part.shape[2]))

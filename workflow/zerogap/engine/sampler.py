@@ -183,7 +183,7 @@ def _decode(
     one_at_a_time = sampling.batch_invariant or decoder.single_prompt_only
     # A reserved step is padded, and what it is padded to changes its rounding: batch-invariant
     # decoding reserves nothing.
-    capacity = _capacity(prompts, prefix_length, sampling, batch_size, num_samples)
+    capacity = _capacity(prompts, prefix_length, sampling, batch_size)
     decoder.reserve(None if one_at_a_time else capacity)
     decoder.prefill_prefix(prompts[0].token_ids[:prefix_length])
 
@@ -191,10 +191,8 @@ def _decode(
     step_logits: list[Tensor] = []  # of the rows in the batch, then of the entering ones
     while waiting or batch.num_samples:
         room = (batch_size - batch.num_samples) // num_samples
-        if not batch.num_samples:
-            room = 1 if one_at_a_time else room
-        elif one_at_a_time:
-            room = 0
+        if one_at_a_time:
+            room = 0 if batch.num_samples else 1
         if entering := waiting[: min(room, MAX_PREFILL_PROMPTS)]:
             del waiting[: len(entering)]
             suffixes = [prompts[index].token_ids[prefix_length:] for index in entering]
@@ -214,17 +212,14 @@ def _decode(
 
 
 def _capacity(
-    prompts: list[Prompt],
-    prefix_length: int,
-    sampling: SamplingParams,
-    batch_size: int,
-    num_samples: int,
+    prompts: list[Prompt], prefix_length: int, sampling: SamplingParams, batch_size: int
 ) -> Capacity:
+    most_prompts = MAX_PROMPTS_FACTOR * batch_size // sampling.num_samples
     return Capacity(
         max_rows=batch_size,
-        samples_per_prompt=num_samples,
+        samples_per_prompt=sampling.num_samples,
         max_new_tokens=sampling.max_new_tokens,
-        max_prompts=max(1, min(batch_size, MAX_PROMPTS_FACTOR * batch_size // num_samples)),
+        max_prompts=max(1, min(batch_size, most_prompts)),
         max_prompt_len=max(len(prompt.token_ids) for prompt in prompts) - prefix_length,
     )
 
@@ -236,15 +231,11 @@ def _edited(edit: Edit, logits: Tensor, rows: Rows) -> Tensor:
         InputError: it returns something else.
     """
     edited = edit(logits, rows)
-    if not isinstance(edited, Tensor):
-        shown = type(edited).__name__
-    elif (
-        edited.shape == logits.shape
-        and edited.device == logits.device
-        and edited.is_floating_point()
-    ):
-        return edited
-    else:
+    shown = type(edited).__name__
+    if isinstance(edited, Tensor):
+        is_in_place = edited.shape == logits.shape and edited.device == logits.device
+        if is_in_place and edited.is_floating_point():
+            return edited
         shown = f"{tuple(edited.shape)} of {edited.dtype} on {edited.device}"
     raise InputError(
         f"strategies: edit_logits must return logits {tuple(logits.shape)} on {logits.device}, not "
@@ -269,7 +260,7 @@ def _draw_and_append(
     entropies = None
     if sampling.temperature == 0:
         drawn = most_likely(logits)[row]
-        entropies = entropy(logits)[row]
+        entropies = entropy(logits)[row].cpu().numpy()
     else:
         drawn = draw(logits, uniform, sampling.temperature, sampling.top_p, row)
     tokens = drawn.cpu().numpy()  # the only time that a step waits for the device
@@ -279,5 +270,4 @@ def _draw_and_append(
             f"question {prompts[index].question_id}: the model's logits are NaN at step {step}; "
             "check that the model is loaded in the dtype it was trained in"
         )
-    host_entropies = None if entropies is None else entropies.cpu().numpy()
-    return batch.append(tokens, host_entropies, sort_rows=sort_rows)
+    return batch.append(tokens, entropies, sort_rows=sort_rows)

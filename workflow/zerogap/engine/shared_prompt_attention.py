@@ -18,7 +18,6 @@ r rows of a chunk.
 """
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -108,7 +107,7 @@ class PromptPass:
         if self._is_prefix:
             return _causal_attention(query, key, value, scaling, window, softcap)
         layer = self._cache.layers[layer_index]
-        prefix = stored(layer.prefix)
+        prefix = layer.prefix
         # Decided here, before generated tokens are stored: this is where the window is known.
         is_plain = window is None and softcap is None
         layer.step_kernel = kernels.step_kernel(query, prefix[0]) if is_plain else None
@@ -121,63 +120,36 @@ class PromptPass:
         return _causal_attention(query, key, value, scaling, window, softcap)
 
 
-@dataclass(frozen=True)
-class StepPlan:
-    """What a decoding step needs to know besides its tokens, computed on the host.
+def step_plan(cache: PromptCache) -> tuple[int, list[IntArray]]:
+    """Make room for a cache's next step; its width and arrays, as :class:`StepPass` takes them.
 
     Steps with the same width and array shapes run the same kernels, which is what makes a captured
     CUDA graph reusable. With a capacity the width and R are therefore rounded up; padding rows
     write to storage that no row uses, and their logits are ignored.
-
-    Attributes:
-        width: generated tokens of the longest row after this step.
-        start: (R,) position of each row's first generated token.
-        length: (R,) generated tokens of each row so far, which is the column of the new one.
-        cell_of_row: (R,) see :class:`~zerogap.engine.prompt_cache.RowGrid`.
-        row_of_cell: (Q, W) see there.
     """
-
-    width: int
-    start: IntArray
-    length: IntArray
-    cell_of_row: IntArray
-    row_of_cell: IntArray
-
-    @classmethod
-    def of(cls, cache: PromptCache) -> "StepPlan":
-        """The next step of a cache, in which room for it is made."""
-        width = cache.make_room_for_step()
-        grid = cache.row_grid()
-        start = cache.prefix_length + cache.question_length[cache.row_question]
-        padding = 0
-        if cache.capacity is not None:
-            padding = padded_rows(len(start)) - len(start)
-            # A kernel that reads no padding needs no shape of its own for every width.
-            any_width = all(layer.step_kernel == "gpu" for layer in cache.layers.values())
-            width = padded_columns(cache.capacity.max_new_tokens if any_width else width)
-        return cls(
-            width,
-            np.pad(start, (0, padding)),
-            np.pad(cache.num_generated, (0, padding)),
-            np.pad(grid.cell_of_row, (0, padding)),
-            grid.row_of_cell,
-        )
-
-    def arrays(self) -> tuple[IntArray, ...]:
-        """The arrays, in the order in which :class:`StepPass` takes them."""
-        return self.start, self.length, self.cell_of_row, self.row_of_cell
+    width = cache.make_room_for_step()
+    row_of_cell, cell_of_row = cache.row_grid()
+    start = cache.prefix_length + cache.question_length[cache.row_question]
+    padding = 0
+    if cache.capacity is not None:
+        padding = padded_rows(len(start)) - len(start)
+        # A kernel that reads no padding needs no shape of its own for every width.
+        any_width = all(layer.step_kernel == "gpu" for layer in cache.layers.values())
+        width = padded_columns(cache.capacity.max_new_tokens if any_width else width)
+    by_row = [np.pad(array, (0, padding)) for array in (start, cache.num_generated, cell_of_row)]
+    return width, [*by_row, row_of_cell]
 
 
 class StepPass:
     """The forward pass over one token per row.
 
     Args:
-        cache: with room for the tokens, see :meth:`StepPlan.of`.
-        width: see :class:`StepPlan`, as are the tensors, which are on the device.
-        start: (R,).
-        length: (R,).
-        cell_of_row: (R,).
-        row_of_cell: (Q, W).
+        cache: with room for the tokens, see :func:`step_plan`.
+        width: generated tokens of the longest row after this step, or more.
+        start: (R,) position of each row's first generated token.
+        length: (R,) generated tokens of each row so far, which is the column of the new one.
+        cell_of_row: (R,) see :meth:`~zerogap.engine.prompt_cache.PromptCache.row_grid`.
+        row_of_cell: (Q, W) see there.
     """
 
     def __init__(
@@ -193,6 +165,8 @@ class StepPass:
         self._start, self._length = start, length
         self._cell_of_row, self._row_of_cell = cell_of_row, row_of_cell
         self._row_index = torch.arange(len(start), device=cache.device)
+        # (Q,) rows of each question.
+        self._num_rows = np.bincount(cache.row_question, minlength=len(cache.question_length))
         self._chunks = _row_chunks(cache, len(start), width)
         self._masks: dict[int | None, Tensor] = {}  # window → mask; layers share them
         self.positions = (start + length)[:, None]
@@ -233,16 +207,13 @@ class StepPass:
             out = self._attend_by_products(layer, grouped, key, value, window, softcap)
         else:
             out = attend_step(
-                layer.step_kernel,
+                layer,
                 grouped,
-                stored(layer.prefix),
-                stored(layer.question),
-                stored(layer.generated),
                 num_question=self._start - self._cache.prefix_length,
                 num_generated=self._length + 1,
                 row_of_cell=self._row_of_cell,
                 cell_of_row=self._cell_of_row,
-                num_rows=torch.from_numpy(self._cache.row_grid().num_rows),
+                num_rows=torch.from_numpy(self._num_rows),
                 question_length=torch.from_numpy(self._cache.question_length),
             )
         return out.view(num_rows, 1, query_heads, size)
@@ -264,7 +235,7 @@ class StepPass:
         and the weights are split again. Rows are taken in chunks, each as wide as its longest row.
         """
         group = query.shape[2]
-        prefix_key, prefix_value = stored(layer.prefix)
+        prefix_key, prefix_value = layer.prefix
         question_key, question_value = stored(layer.question)
         num_prefix, num_shared = prefix_key.shape[1], prefix_key.shape[1] + question_key.shape[2]
         mask = self._mask(window)[:, None, None]

@@ -15,12 +15,7 @@ from zerogap.engine.hf_decoder import cache_argument
 from zerogap.engine.kernels.cuda_graphs import Capture, CudaGraphCapture, CudaGraphRunner
 from zerogap.engine.kernels.fused_layers import FusedLayers
 from zerogap.engine.prompt_cache import PromptCache, padded_rows
-from zerogap.engine.shared_prompt_attention import (
-    ATTENTION,
-    PromptPass,
-    StepPass,
-    StepPlan,
-)
+from zerogap.engine.shared_prompt_attention import ATTENTION, PromptPass, StepPass, step_plan
 
 
 class _PassEnds(Exception):  # noqa: N818, a way to end a pass and not an error
@@ -147,12 +142,10 @@ class SharedPromptDecoder:
 
         The next step may overwrite them.
         """
-        plan = StepPlan.of(self._cache)
-        inputs = [
-            nn.functional.pad(tokens, (0, len(plan.start) - len(tokens))),
-            *(to_device(array, self.device) for array in plan.arrays()),
-        ]
-        logits = (self._graphs or self._forward_step)(plan.width, *inputs)
+        width, arrays = step_plan(self._cache)
+        padded = nn.functional.pad(tokens, (0, len(arrays[0]) - len(tokens)))
+        plan = [to_device(array, self.device) for array in arrays]
+        logits = (self._graphs or self._forward_step)(width, padded, *plan)
         self._cache.end_step()
         return logits[: len(tokens)]
 
@@ -171,7 +164,7 @@ class SharedPromptDecoder:
     def kv_bytes(self) -> int:
         """Bytes of the prefix's keys and values."""
         layers = self._cache.layers.values()
-        return sum(part.nbytes for layer in layers for part in layer.prefix or ())
+        return sum(part.nbytes for layer in layers for part in layer.prefix)
 
     def _forward(
         self,

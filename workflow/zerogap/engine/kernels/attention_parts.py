@@ -14,17 +14,14 @@ import torch
 from torch import Tensor
 
 from zerogap.engine import kernels
-from zerogap.engine.prompt_cache import KeyValue
+from zerogap.engine.prompt_cache import KeyValue, LayerCache, stored
 
 Part = tuple[Tensor, Tensor]  # the output, and the logarithm of the summed weights
 
 
 def attend_step(
-    kernel: str,
+    layer: LayerCache,
     query: Tensor,
-    prefix: KeyValue,
-    question: KeyValue,
-    generated: KeyValue,
     *,
     num_question: Tensor,
     num_generated: Tensor,
@@ -38,11 +35,8 @@ def attend_step(
     The two last arguments are on the host and used on a CPU only.
 
     Args:
-        kernel: "cpu" or "gpu", as :func:`zerogap.engine.kernels.step_kernel` returns it.
+        layer: its keys and values, and the kernel that attends to them.
         query: (R, Hkv, G, D), scaled.
-        prefix: keys and values (Hkv, P, D); P may be 0.
-        question: keys and values (Q, Hkv, S, D).
-        generated: keys and values (≥R, Hkv, ≥T, D) of each row's generated tokens.
         num_question: (R,) tokens of each row's question; the others are padding.
         num_generated: (R,) generated tokens of each row, at least one.
         row_of_cell: (Q, W) the rows of each question.
@@ -54,8 +48,9 @@ def attend_step(
         (R, Hkv, G, D) in the dtype of the queries. Sums are taken in float32.
     """
     rows, heads, group, size = query.shape
-    to_prefix = prefix_part(prefix, query) if prefix[0].shape[1] else None
-    if kernel == "gpu":
+    question, generated = stored(layer.question), stored(layer.generated)
+    to_prefix = prefix_part(layer.prefix, query) if layer.prefix[0].shape[1] else None
+    if layer.step_kernel == "gpu":
         from zerogap.engine.kernels import gpu_triton
 
         slot = cell_of_row // row_of_cell.shape[1]

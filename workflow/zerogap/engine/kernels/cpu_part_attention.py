@@ -33,19 +33,7 @@ def part_attention(
     value: Tensor,
     num_keys: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Attention to some keys, and the logarithm of each query's summed weights.
-
-    Args:
-        query: (R, H, G, D) in bfloat16, scaled; D is even.
-        row_of_cell: (B, W) the rows that read each entry of keys.
-        num_rows: (B,) the results of only the first so many rows are computed.
-        key: (B, H, K, D) in bfloat16.
-        value: (B, H, K, D) in bfloat16.
-        num_keys: (B,) only the first so many keys are visible, at least one.
-
-    Returns:
-        The output (B, H, W·G, D) in bfloat16 and the logarithms (B, H, W·G) in float32.
-    """
+    """:func:`zerogap.engine.kernels.attention_parts.part_attention` in bfloat16, for an even D."""
     batch, heads, most_keys, size = key.shape
     group, batch_heads = query.shape[2], batch * heads
     blocks, parts = -(-most_keys // COLUMNS), -(-size // COLUMNS)

@@ -9,7 +9,6 @@ addresses. That is why steps are padded and storage stays in place when the deco
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -21,12 +20,6 @@ StepFunction = Callable[..., Tensor]  # (width, *inputs) → logits (R, V)
 Capture = Callable[[Callable[[], Tensor]], Callable[[], object]]
 
 CAPTURE_AT_OCCURRENCE = 2  # many shapes occur only once
-
-
-@dataclass(frozen=True)
-class _CapturedStep:
-    inputs: list[Tensor]  # where the captured kernels read
-    replay: Callable[[], object]
 
 
 class CudaGraphRunner:
@@ -47,49 +40,45 @@ class CudaGraphRunner:
         self._step, self._max_rows = step, max_rows
         self._capture: Capture | None = capture
         self._occurrences: Counter[tuple[object, ...]] = Counter()
-        self._captured: dict[tuple[object, ...], _CapturedStep] = {}
-        self._logits: Tensor | None = None  # shared by all shapes, because it is large
+        # Of each shape, where the captured kernels read, and their replay.
+        self._captured: dict[tuple[object, ...], tuple[list[Tensor], Callable[[], object]]] = {}
+        self._logits = torch.empty(0)  # shared by all shapes, because it is large
 
     def __call__(self, width: int, *values: Tensor) -> Tensor:
         """The step's logits (R, V), in a tensor that the next step overwrites."""
         shape = (width, *(value.shape for value in values))
         if shape in self._captured:
-            captured = self._captured[shape]
-            for target, value in zip(captured.inputs, values, strict=True):
+            targets, replay = self._captured[shape]
+            for target, value in zip(targets, values, strict=True):
                 target.copy_(value)
-            captured.replay()
-            return self._output(len(values[0]))
+            replay()
+            return self._logits[: len(values[0])]
 
         inputs = [value.clone() for value in values]
 
         def run_eagerly() -> Tensor:
             logits = self._step(width, *inputs)
-            if self._logits is None:
+            if not len(self._logits):
                 self._logits = logits.new_empty(self._max_rows, logits.shape[1])
-            return self._output(len(logits)).copy_(logits)
+            return self._logits[: len(logits)].copy_(logits)
 
         self._occurrences[shape] += 1
         if self._capture is None or self._occurrences[shape] < CAPTURE_AT_OCCURRENCE:
             return run_eagerly()
         try:
-            self._captured[shape] = _CapturedStep(inputs, self._capture(run_eagerly))
+            self._captured[shape] = inputs, self._capture(run_eagerly)
         except Exception as error:  # devices and drivers refuse in many ways
             if memory.is_exhausted(error):  # a smaller batch can be captured
                 raise
             reason = f"{type(error).__name__}: {error}"
         else:
-            return self._output(len(values[0]))
+            return self._logits[: len(values[0])]
         # Outside the `except` block: the traceback there keeps the capture's tensors alive.
         print(
             f"CUDA graph capture failed ({reason}); falling back to eager decoding", file=sys.stderr
         )
         self._capture = None
         return run_eagerly()
-
-    def _output(self, num_rows: int) -> Tensor:
-        if self._logits is None:
-            raise RuntimeError("no step has been run")
-        return self._logits[:num_rows]
 
 
 class CudaGraphCapture:

@@ -18,6 +18,7 @@ adapter or, if it would become part of a joint one, a hook, and where its `forwa
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,20 +40,21 @@ class FusedLayers:
 
     def __init__(self, model: PreTrainedModel) -> None:
         has_layers = isinstance(model, LlamaPreTrainedModel) and model.dtype == torch.bfloat16
-        self._layers = [
-            (module, _LAYERS[type(module)](module))
-            for module in (model.modules() if has_layers else [])
-            if type(module) in _LAYERS
-        ]
+        self._layers = []
+        for module in model.modules() if has_layers else []:
+            if functions := _LAYERS.get(type(module)):
+                is_usable, forward = functions
+                fused = functools.partial(forward, module, _PackedWeights())
+                self._layers.append((module, is_usable, fused))
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
         """Compute the model's forward passes by the fused layers while the block runs."""
         replaced = []
-        for module, layer in self._layers:
+        for module, is_usable, fused in self._layers:
             own = vars(module)
-            if "forward" not in own and layer.is_usable():
-                own["forward"] = layer
+            if "forward" not in own and is_usable(module):
+                own["forward"] = fused
                 replaced.append(own)
         try:
             yield
@@ -61,85 +63,57 @@ class FusedLayers:
                 del own["forward"]
 
 
-class _FusedNorm:
-    def __init__(self, norm: LlamaRMSNorm) -> None:
-        self._norm = norm
-
-    def is_usable(self) -> bool:
-        return kernels.fuses(self._norm.weight)
-
-    def __call__(self, hidden: Tensor) -> Tensor:
-        norm = self._norm
-        out: Tensor = _kernels(hidden).rms_norm(hidden, norm.weight, norm.variance_epsilon)
-        return out
+def _norm(norm: LlamaRMSNorm, _: object, hidden: Tensor) -> Tensor:
+    out: Tensor = _kernels(hidden).rms_norm(hidden, norm.weight, norm.variance_epsilon)
+    return out
 
 
-class _FusedFeedForward:
-    def __init__(self, block: Any) -> None:
-        self._block = block
-        self._packed = _PackedWeights()
-        self._has_silu = block.config.hidden_act == "silu"
-
-    def is_usable(self) -> bool:
-        has_plain_silu = self._has_silu and not _has_hooks(self._block.act_fn)
-        return has_plain_silu and _can_join([self._block.gate_proj, self._block.up_proj])
-
-    def __call__(self, hidden: Tensor) -> Tensor:
-        weights = [self._block.gate_proj.weight, self._block.up_proj.weight]
-        if _can_pack(weights):
-            from zerogap.engine.kernels import cpu_products
-
-            packed = self._packed.of(weights, cpu_products.packed_gates)
-            gated = cpu_products.gated_product(hidden, packed, len(weights[0]))
-        else:
-            gated = _kernels(hidden).gated_silu(nn.functional.linear(hidden, _joined(weights)))
-        out: Tensor = self._block.down_proj(gated)
-        return out
+def _joins_feed_forward(block: Any) -> bool:
+    has_plain_silu = block.config.hidden_act == "silu" and not _has_hooks(block.act_fn)
+    return has_plain_silu and _can_join([block.gate_proj, block.up_proj])
 
 
-class _FusedAttention:
-    def __init__(self, attention: Any) -> None:
-        self._attention = attention
-        self._packed = _PackedWeights()
+def _feed_forward(block: Any, packed: "_PackedWeights", hidden: Tensor) -> Tensor:
+    weights = [block.gate_proj.weight, block.up_proj.weight]
+    if _can_pack(weights):
+        from zerogap.engine.kernels import cpu_products
 
-    def is_usable(self) -> bool:
-        return _can_join(self._projections())
-
-    def _projections(self) -> list[Any]:
-        return [self._attention.q_proj, self._attention.k_proj, self._attention.v_proj]
-
-    def __call__(
-        self,
-        hidden_states: Tensor,
-        position_embeddings: tuple[Tensor, Tensor],
-        attention_pass: Any,
-        **_: Any,
-    ) -> tuple[Tensor, None]:
-        attention, config = self._attention, self._attention.config
-        batch, length = hidden_states.shape[:2]
-        weights = [layer.weight for layer in self._projections()]
-        heads = self._packed.product(hidden_states, weights)
-        heads = heads.view(batch, length, -1, attention.head_dim)
-        num_queries, num_keys = config.num_attention_heads, config.num_key_value_heads
-        _kernels(heads).rotate(heads, *position_embeddings, num_queries + num_keys)
-        sizes = [num_queries, num_keys, num_keys]
-        query, new_key, new_value = torch.split(heads.transpose(1, 2), sizes, dim=1)
-        layer_index = attention.layer_idx
-        key, value = attention_pass.update(new_key, new_value, layer_index)
-        out = attention_pass.attend(layer_index, query, key, value, attention.scaling, None)
-        return attention.o_proj(out.reshape(batch, length, -1)), None
+        matrix = packed.of(weights, cpu_products.packed_gates)
+        gated = cpu_products.gated_product(hidden, matrix, len(weights[0]))
+    else:
+        gated = _kernels(hidden).gated_silu(nn.functional.linear(hidden, _joined(weights)))
+    out: Tensor = block.down_proj(gated)
+    return out
 
 
-class _FusedLinear:
-    def __init__(self, layer: nn.Linear) -> None:
-        self._layer = layer
-        self._packed = _PackedWeights()
+def _projections(attention: Any) -> list[Any]:
+    return [attention.q_proj, attention.k_proj, attention.v_proj]
 
-    def is_usable(self) -> bool:
-        return _is_plain(self._layer) and _can_pack([self._layer.weight])
 
-    def __call__(self, hidden: Tensor) -> Tensor:
-        return self._packed.product(hidden, [self._layer.weight])
+def _attention(
+    attention: Any,
+    packed: "_PackedWeights",
+    hidden_states: Tensor,
+    position_embeddings: tuple[Tensor, Tensor],
+    attention_pass: Any,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    batch, length = hidden_states.shape[:2]
+    heads = packed.product(hidden_states, [layer.weight for layer in _projections(attention)])
+    heads = heads.view(batch, length, -1, attention.head_dim)
+    num_queries = attention.config.num_attention_heads
+    num_keys = attention.config.num_key_value_heads
+    _kernels(heads).rotate(heads, *position_embeddings, num_queries + num_keys)
+    sizes = [num_queries, num_keys, num_keys]
+    query, new_key, new_value = torch.split(heads.transpose(1, 2), sizes, dim=1)
+    layer_index = attention.layer_idx
+    key, value = attention_pass.update(new_key, new_value, layer_index)
+    out = attention_pass.attend(layer_index, query, key, value, attention.scaling, None)
+    return attention.o_proj(out.reshape(batch, length, -1)), None
+
+
+def _linear(layer: nn.Linear, packed: "_PackedWeights", hidden: Tensor) -> Tensor:
+    return packed.product(hidden, [layer.weight])
 
 
 class _PackedWeights:
@@ -233,9 +207,10 @@ def _kernels(tensor: Tensor) -> Any:
     return cpu_rows
 
 
-_LAYERS: dict[type, Callable[[Any], Any]] = {
-    LlamaRMSNorm: _FusedNorm,
-    LlamaMLP: _FusedFeedForward,
-    LlamaAttention: _FusedAttention,
-    nn.Linear: _FusedLinear,
+# Type of a module → whether one of them is fused now, and how it is computed then.
+_LAYERS: dict[type, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
+    LlamaRMSNorm: (lambda norm: kernels.fuses(norm.weight), _norm),
+    LlamaMLP: (_joins_feed_forward, _feed_forward),
+    LlamaAttention: (lambda attention: _can_join(_projections(attention)), _attention),
+    nn.Linear: (lambda layer: _is_plain(layer) and _can_pack([layer.weight]), _linear),
 }

@@ -102,20 +102,17 @@ def attend(
     num_generated: Tensor,
     slot: Tensor,
 ) -> Tensor:
-    """Attention of rows to prefix, question and generated tokens, in one softmax.
+    """:func:`~zerogap.engine.kernels.attention_parts.attend_step`, whose arguments these are.
 
     Args:
-        query: (R, Hkv, G, D), scaled.
+        query: (R, Hkv, G, D).
         prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
             its summed weights; None without a prefix.
-        question: keys and values (Q, Hkv, S, D) of the questions.
-        generated: keys and values (≥R, Hkv, ≥T, D) of each row's generated tokens.
-        num_question: (R,) tokens of each row's question; the others are padding.
-        num_generated: (R,) generated tokens of each row, at least one; the others are padding.
+        question: keys and values (Q, Hkv, S, D).
+        generated: keys and values (≥R, Hkv, ≥T, D).
+        num_question: (R,).
+        num_generated: (R,).
         slot: (R,) each row's question, of the Q.
-
-    Returns:
-        (R, Hkv, G, D) in the dtype of the queries.
     """
     query = query.contiguous()
     out = torch.empty_like(query)
@@ -206,14 +203,7 @@ def _rotate(
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
-    """Apply rotary position embeddings to the first heads, in place.
-
-    Args:
-        heads: (B, L, H, D), contiguous.
-        cos: (B, L, D), whose two halves belong to the two halves of a head.
-        sin: (B, L, D).
-        num_rotated: heads to rotate; those behind them stay as they are.
-    """
+    """Rotate heads (B, L, H, D), see :func:`zerogap.engine.kernels.cpu_rows.rotate`."""
     *_, num_heads, size = heads.shape
     with _current_device(heads):
         _rotate[cos.numel() // size, num_rotated](
