@@ -8,8 +8,6 @@ Flash attention does this. PyTorch's public function does not return the summed 
 private operators, which are called here and nowhere else.
 """
 
-from functools import lru_cache
-
 import torch
 from torch import Tensor
 
@@ -98,9 +96,9 @@ def part_attention(
         from zerogap.engine.kernels import cpu_part_attention
 
         batch, *_, most_keys, _ = key.shape
-        row_of_cell = _all_rows(len(query)) if row_of_cell is None else row_of_cell
-        num_rows = _filled(batch, row_of_cell.shape[1]) if num_rows is None else num_rows
-        num_keys = _filled(batch, most_keys) if num_keys is None else num_keys
+        row_of_cell = torch.arange(len(query))[None] if row_of_cell is None else row_of_cell
+        num_rows = torch.full((batch,), row_of_cell.shape[1]) if num_rows is None else num_rows
+        num_keys = torch.full((batch,), most_keys) if num_keys is None else num_keys
         arguments = query, row_of_cell, num_rows, key, value, num_keys
         return cpu_part_attention.part_attention(*arguments)
     cells = query[None] if row_of_cell is None else query[row_of_cell]  # (B, W, H, G, D)
@@ -119,17 +117,6 @@ def part_attention(
         queries, key, value, attn_mask=mask, scale=1.0
     )
     return out, weight
-
-
-# Every layer of a step asks for the same ones.
-@lru_cache(maxsize=1)
-def _all_rows(count: int) -> Tensor:
-    return torch.arange(count)[None]
-
-
-@lru_cache(maxsize=4)
-def _filled(count: int, number: int) -> Tensor:
-    return torch.full((count,), number)
 
 
 def prefix_part(prefix: KeyValue, query: Tensor) -> Part:
