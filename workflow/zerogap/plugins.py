@@ -1,12 +1,13 @@
-"""What other packages bring along: objects named as `package.module:name`, and data files."""
+"""What other packages bring along: objects, as `package.module:name` or a name, and files."""
 
+import functools
 import importlib
 import importlib.metadata
 import sys
 from pathlib import Path
 from typing import Any
 
-from zerogap.errors import InputError
+from zerogap.errors import InputError, first_line
 
 
 def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
@@ -31,9 +32,27 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # importing runs code that may be anybody's
         raise InputError(
-            f"{key}: cannot import {target!r:.100}: {error}; is the folder above '{module}' on "
-            "PYTHONPATH?"
+            f"{key}: cannot import {target!r:.100}: {first_line(error)}; is the folder above "
+            f"'{module}' on PYTHONPATH?"
         ) from error
+
+
+@functools.cache
+def installed(group: str) -> dict[str, str]:
+    """The entry points of a group, name → `package.module:name`; none of them is imported.
+
+    Raises:
+        InputError: two packages use the same name.
+    """
+    points = importlib.metadata.entry_points(group=group)
+    targets = {point.name: point.value for point in points}
+    for point in points:
+        if targets[point.name] != point.value:
+            raise InputError(
+                f"two packages have a '{point.name}' of {group}: {point.value} and "
+                f"{targets[point.name]}; uninstall one of them"
+            )
+    return targets
 
 
 def package_file(package: str, path: str) -> Path:

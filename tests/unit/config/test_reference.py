@@ -15,7 +15,7 @@ def test_every_key_is_described_once_with_its_type_bounds_and_the_papers_value()
         "- `models.<name>.family` (string; default `auto`): Architecture",
         "- `models.<name>.preparation.training`: Values",
         "- `training.lora.rank` (integer ≥ 1; `64`): Rank r.",
-        "- `strategies.<name>.class` (string): Built-in name",
+        "- `strategies.<name>.class` (string): Built-in or installed name",
     ):
         assert line in page
     assert len(page.split()) <= 2200

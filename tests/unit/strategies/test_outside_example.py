@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 import zerogap
 from helpers.paths import ROOT
-from zerogap.config import load
 from zerogap.engine.decoder import Rows
 from zerogap.errors import InputError
 from zerogap.strategies.base import Context, build
 
 VOCABULARY, END = 5, 4
-OVERLAY = "examples/outside_strategy/rail_rules.yaml"
 FIXTURE = [HealthCheck.function_scoped_fixture]
 tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
 level = st.integers(-3, 6).map(float)
@@ -126,13 +124,3 @@ def test_an_uncapped_end_token_keeps_its_logit():
 def test_invalid_parameters_are_an_error(name, parameters, message):
     with pytest.raises(InputError, match=message):
         rule(name, **parameters)
-
-
-def test_the_overlay_adds_the_rules_to_a_run():
-    before = load(["config.yaml"]).strategies
-    after = load(["config.yaml", OVERLAY]).strategies
-    added = [after[name] for name in after if name not in before]
-    built = [build({"class": e.class_name, "parameters": e.parameters}) for e in added]
-    assert [type(strategy).__name__ for strategy in built] == [
-        "ClearRunnerUp", "LowEntropy", "UncappedEnd",
-    ]  # fmt: skip

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 LINE_WIDTH = 100  # of the verdict
 EVALUATED = ["identity", "railcap", "lne_blocking", "ted"]  # strategies, by default
 BENCHMARK = (
-    "gsm8k or another name in workflow/benchmarks, a benchmark's YAML file, or JSON Lines of "
-    "questions with gold answers."
+    "gsm8k or another name in workflow/benchmarks or of an installed package, a benchmark's YAML "
+    "file, or JSON Lines of questions with gold answers."
 )
-STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut or package.module:Class."
+STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut, an installed one or module:Class."
 NUM_QUESTIONS = "Draw this many questions; default: the benchmark's number."
 CHAT_TEMPLATE = "For a tokenizer with a chat template: use it, or prompt with plain text."
 DTYPE = "Precision of decoding; auto: bfloat16 on a GPU, float32 on a CPU."

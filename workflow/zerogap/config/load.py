@@ -13,7 +13,9 @@ from zerogap.config.config import Config
 from zerogap.config.errors import ConfigError, KeyPath, explain
 from zerogap.config.files import ROOT, Values, read_mapping
 from zerogap.errors import InputError
+from zerogap.plugins import import_object, installed
 
+ENTRY_POINTS = "zerogap.benchmarks"  # of installed packages: mappings with a benchmark's keys
 COMMAND_LINE = "config"  # in the place of a file, for what the command line has set
 SECTIONS_WITH_NAMES = ("models", "benchmarks", "strategies", "ablation")
 # All that a benchmark with `questions_of` may say; the rest is its owner's.
@@ -60,14 +62,17 @@ def from_snakemake(files: Sequence[str | Path], command_line: Mapping[str, Any])
     return load([files[-1], *files[:-1]], command_line)
 
 
-def load_benchmark(path: Path) -> Benchmark:
-    """Read one benchmark's file on its own, without a configuration around it.
+def load_benchmark(path: Path | str) -> Benchmark:
+    """Read one benchmark on its own, without a configuration around it.
+
+    Args:
+        path: its file, or its name in an installed package.
 
     Raises:
         InputError: the file cannot be read, is not valid, or names the questions of another
             benchmark.
     """
-    values = read_mapping(path)
+    values = read_mapping(path) if isinstance(path, Path) else _installed(path)
     if owner := values.get("questions_of"):
         raise InputError(
             f"{path}: has the questions and prompts of '{owner}'; use that benchmark instead"
@@ -127,18 +132,35 @@ def _validated(values: Values) -> Config:
 
 
 def _with_file(name: str, entry: Values) -> Values:
-    """A benchmark's file, relative to the working directory or the project, and its other keys."""
+    """A benchmark's file, relative to the working directory or the project, and its other keys.
+
+    In the place of a file, the name of a benchmark of an installed package.
+    """
     if "file" not in entry:
         return entry
     file = entry.pop("file")
     for folder in (Path(), ROOT) if isinstance(file, str) else ():
         if os.path.isfile(folder / file):
             return dict(_overlay(read_mapping(folder / file), entry))
+    if isinstance(file, str) and file in installed(ENTRY_POINTS):
+        return dict(_overlay(_installed(file), entry))
     raise ConfigError(
         f"benchmarks.{name}.file",
         f"is {file!r}, which does not exist or is not readable; "
         "give the path of a benchmark's YAML file",
     )
+
+
+def _installed(name: str) -> Values:
+    """The values of a benchmark of an installed package.
+
+    Raises:
+        InputError: its object cannot be imported, or is not a mapping.
+    """
+    values = import_object(installed(ENTRY_POINTS)[name], f"benchmark {name}", ())
+    if not isinstance(values, Mapping):
+        raise InputError(f"benchmark {name}: is not a mapping with a benchmark's keys")
+    return dict(values)
 
 
 def _expanded(values: Values) -> Values:

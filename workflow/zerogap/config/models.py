@@ -21,7 +21,7 @@ from zerogap.config.section import (
     Word,
 )
 from zerogap.families import AUTO, FAMILIES
-from zerogap.strategies.registry import BUILT_IN
+from zerogap.strategies.registry import BUILT_IN, names, target_of
 
 MAX_RANK = 10_000  # also of alpha
 BASES_FOLDER = "bases"  # in results: converted and prepared bases, which runs share
@@ -199,7 +199,9 @@ class StrategyEntry(Section):
     """A mitigation strategy with its parameters."""
 
     label: Label = Field(description="Name in tables and figures.")
-    class_name: Word = Field(alias="class", description="Built-in name, or `package.module:Class`.")
+    class_name: Word = Field(
+        alias="class", description="Built-in or installed name, or `package.module:Class`."
+    )
     parameters: JsonValues = Field(
         default_factory=dict, description="Keyword arguments of the class."
     )
@@ -212,10 +214,10 @@ class StrategyEntry(Section):
     def _check_class(self) -> Self:
         built_in = BUILT_IN.get(self.class_name)
         if built_in is None:
-            if ":" not in self.class_name:
+            if ":" not in target_of(self.class_name):
                 raise mistake(
                     "class",
-                    f"is '{self.class_name}'; it must be one of {', '.join(BUILT_IN)}, or "
+                    f"is '{self.class_name}'; it must be one of {', '.join(names())}, or "
                     "package.module:Class",
                 )
             return self

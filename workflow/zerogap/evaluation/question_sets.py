@@ -10,12 +10,14 @@ import pandas as pd
 
 from zerogap.config import Benchmark, load_benchmark
 from zerogap.config.files import ROOT, project_file
+from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, draw_test_questions
 from zerogap.errors import InputError, first_line
 from zerogap.io.text_files import json_lines, printable, read_text
+from zerogap.plugins import installed
 
 HUB_SECONDS = 10  # within which the hub answers
 BENCHMARKS = "workflow/benchmarks"
@@ -57,8 +59,9 @@ def load(
     """Load the questions of a benchmark.
 
     Args:
-        benchmark: the name of a file in `workflow/benchmarks`, a benchmark's YAML file, or JSON
-            Lines of questions with gold answers, which are asked with GSM8K's prompt.
+        benchmark: the name of a file in `workflow/benchmarks` or of an installed package's
+            benchmark, a benchmark's YAML file, or JSON Lines of questions with gold answers, which
+            are asked with GSM8K's prompt.
         num_questions: how many are drawn; None for as many as the benchmark's `num_test`, or all
             questions of a JSON Lines file.
         seed: draws them.
@@ -125,14 +128,19 @@ def _with_own_ids(drawn: pd.DataFrame, path: Path) -> pd.DataFrame:
     return drawn.assign(question_id=[ids[position] for position in positions])
 
 
-def _benchmark_file(benchmark: str) -> Path:
+def _benchmark_file(benchmark: str) -> Path | str:
+    """A benchmark's file, or its name in an installed package."""
     path = Path(benchmark)
     if path.suffix in (".yaml", ".yml"):
         return path
     shipped = project_file(f"{BENCHMARKS}/{benchmark}.yaml")
     if shipped is None:
-        names = ", ".join(sorted(file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")))
-        others = f", or one of {names}" if names else "; names are for use in a checkout"
+        if benchmark in (outside := installed(ENTRY_POINTS)):
+            return benchmark
+        shipped_names = {file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")}
+        others = f", or one of {', '.join(sorted(shipped_names | outside.keys()))}"
+        if not shipped_names:
+            others = "; the names of workflow/benchmarks are for use in a checkout"
         raise InputError(
             f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file or a JSON Lines "
             f"file of questions{others}"

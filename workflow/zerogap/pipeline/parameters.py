@@ -20,7 +20,7 @@ from zerogap.data.extraction import rule_module
 from zerogap.io import meaning
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.pipeline import jobs
-from zerogap.strategies.registry import target_of
+from zerogap.strategies.registry import BUILT_IN, target_of
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 SHARED_SCRIPTS = {  # rule → its script, unless they have the same name
@@ -110,7 +110,11 @@ def preparation_folder(config: Config, model: str) -> str:
 def strategy(config: Config, name: str) -> Parameters:
     """A strategy's class and parameters, without what concerns the workflow alone."""
     entry = config.all_strategies[name]
-    return {"class": entry.class_name, "parameters": dict(entry.parameters)}
+    name = entry.class_name
+    return {
+        "class": name if name in BUILT_IN else target_of(name),
+        "parameters": dict(entry.parameters),
+    }
 
 
 def strategy_module(config: Config, name: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zerogap.errors import InputError
 from zerogap.plugins import import_object
-from zerogap.strategies.registry import BUILT_IN, target_of
+from zerogap.strategies.registry import names, target_of
 
 if TYPE_CHECKING:  # building a strategy that only filters loads no torch
     from transformers import PreTrainedTokenizerBase
@@ -117,14 +117,12 @@ def strategy_class(name: str) -> Callable[..., Strategy]:
     """Return the class of a strategy.
 
     Args:
-        name: a built-in name or `package.module:Class`.
+        name: a built-in or installed name, or `package.module:Class`.
 
     Raises:
         InputError: the name is unknown, or the class cannot be imported or is not a strategy.
     """
-    cls: Callable[..., Strategy] = import_object(
-        target_of(name), "strategies: class", tuple(BUILT_IN)
-    )
+    cls: Callable[..., Strategy] = import_object(target_of(name), "strategies: class", names())
     if not isinstance(cls, type) or not callable(getattr(cls, "prepare", None)):
         raise InputError(
             f"strategies: class '{name}' is not a class with a method prepare(context); name a "

@@ -1,10 +1,13 @@
 """The built-in strategies by name, and what the workflow needs to know about each of them.
 
 This module loads no torch, so a configuration can be checked without it. A strategy from outside
-needs no entry here: a configuration names its class as `package.module:Class`.
+needs no entry here: an installed package names it in the entry points `zerogap.strategies`, or a
+configuration names its class as `package.module:Class`.
 """
 
 from dataclasses import dataclass
+
+from zerogap.plugins import installed
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class BuiltIn:
     runs_in_vllm: bool = False
 
 
+ENTRY_POINTS = "zerogap.strategies"
 BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
     "identity": BuiltIn("zerogap.strategies.identity:Identity", "Identity", runs_in_vllm=True),
     "ted": BuiltIn("zerogap.strategies.ted:TED", "TED", filters_responses=True),
@@ -43,9 +47,16 @@ BUILT_IN: dict[str, BuiltIn] = {  # the paper's, in the order of its Table 3
 }
 
 
+def names() -> tuple[str, ...]:
+    """The names of the built-in strategies and of those of installed packages."""
+    return *BUILT_IN, *sorted(installed(ENTRY_POINTS).keys() - BUILT_IN)
+
+
 def target_of(name: str) -> str:
-    """Where the class of a strategy is defined: a built-in name's target, or the name itself."""
-    return BUILT_IN[name].target if name in BUILT_IN else name
+    """Where the class of a strategy is defined: that of a known name, or the name itself."""
+    if name in BUILT_IN:
+        return BUILT_IN[name].target
+    return name if ":" in name else installed(ENTRY_POINTS).get(name, name)
 
 
 RAIL_N = 4  # n-gram threshold of the rail, unless a strategy has its own (paper, section 5.1)

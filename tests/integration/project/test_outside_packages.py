@@ -1,0 +1,143 @@
+"""Strategies and benchmarks of packages that pip has installed: they have names everywhere."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from helpers.paths import ROOT
+from zerogap import plugins
+from zerogap.config import load
+from zerogap.errors import InputError
+from zerogap.evaluation import question_sets
+from zerogap.evaluation.strategies import named_strategies
+from zerogap.integrations import lm_eval
+from zerogap.pipeline import parameters
+
+EXAMPLE = ROOT / "examples/outside_strategy"
+BENCHMARK = """
+BENCHMARK = {
+    "label": "Sums",
+    "contamination": "verbatim",
+    "questions": {"source": "files", "files": {"train": %(file)r, "test": %(file)r}},
+    "num_test": 2,
+    "num_leaked": 1,
+    "num_train": 1,
+    "prompt": {
+        "template": "Q: {question}\\nA:", "target": " {rationale} {answer}", "separator": "\\n\\n",
+        "num_shots": 1, "exemplars": [{"question": "1 + 1?", "target": "2"}],
+    },
+    "extraction": "numeric",
+    "stop": ["Q:"],
+}
+"""
+OTHERS = """[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "others"
+version = "1"
+[project.entry-points."zerogap.benchmarks"]
+sums = "sums:BENCHMARK"
+no_mapping = "sums:__name__"
+[project.entry-points."zerogap.strategies"]
+broken = "broken:Strategy"
+no_strategy = "sums:BENCHMARK"
+railcap = "broken:RailCap"
+[tool.setuptools]
+py-modules = ["sums", "broken"]
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Where the example and a package with a benchmark are installed, without the network."""
+    example, others, site = (tmp_path_factory.mktemp(name) for name in ("rules", "others", "site"))
+    shutil.copytree(EXAMPLE, example, dirs_exist_ok=True)
+    questions = others / "questions.jsonl"
+    lines = ({"question": f"{n} + 1?", "answer": f"{n + 1}\n#### {n + 1}"} for n in range(3))
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (others / "sums.py").write_text(BENCHMARK % {"file": str(questions)})
+    (others / "broken.py").write_text("raise RuntimeError('first line\\nsecond line')")
+    (others / "pyproject.toml").write_text(OTHERS)
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, example, others], check=True)
+    return site
+
+
+@pytest.fixture(autouse=True)
+def on_path(site, monkeypatch):
+    """The packages can be imported, and the names that they offer are looked up again."""
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.chdir(ROOT)
+    plugins.installed.cache_clear()
+    yield
+    plugins.installed.cache_clear()
+    for name in ("rail_rules", "sums"):
+        sys.modules.pop(name, None)
+
+
+def test_an_evaluation_uses_an_installed_strategy_and_an_installed_benchmark():
+    question_set = question_sets.load("sums", None, 0, None)
+    assert sorted(question_set.questions.gold) == ["1", "2"]
+    (_, strategy) = named_strategies(["clear_runner_up"], None, None).values()
+    assert repr(strategy) == "ClearRunnerUp(n=4, min_share=0.5)"
+
+
+def test_a_configuration_names_them_and_imports_no_strategy(tmp_path):
+    (overlay,) = re.findall(r"```yaml\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.DOTALL)
+    path = tmp_path / "overlay.yaml"
+    path.write_text(overlay + "benchmarks: { sums: { file: sums, num_test: 3, num_leaked: 2 } }\n")
+    config = load(["config.yaml", path])
+    sums = config.benchmarks["sums"]
+    assert (sums.label, sums.num_test, sums.num_leaked) == ("Sums", 3, 2)
+    names = ("clear_runner_up", "low_entropy", "uncapped_end", "railcap")
+    assert [parameters.strategy(config, name)["class"] for name in names] == [
+        "rail_rules:ClearRunnerUp", "rail_rules:LowEntropy", "rail_rules:UncappedEnd", "railcap",
+    ]  # fmt: skip
+    assert parameters.strategy_module(config, "low_entropy") == "rail_rules"
+    assert "rail_rules" not in sys.modules
+
+
+def test_the_harness_builds_them_from_their_parameters():
+    arguments = {"n": 2, "min_share": 0.7, "batch_size": 4}
+    strategy = lm_eval._build("clear_runner_up", arguments)
+    assert repr(strategy) == "ClearRunnerUp(n=2, min_share=0.7)"
+    assert arguments == {"batch_size": 4}
+
+
+def strategies(name):
+    return named_strategies([name], None, None)
+
+
+def benchmark(name):
+    return question_sets.load(name, None, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "message"),
+    [
+        (strategies, "broken", "cannot import 'broken:Strategy': first line; "),
+        (strategies, "no_strategy", "is not a class with a method prepare"),
+        (strategies, "clear_runer", "must be one of identity, ted, shortcut, lne_blocking, "
+         "railcap, broken, clear_runner_up, low_entropy, no_strategy, uncapped_end or"),
+        (benchmark, "no_mapping", "is not a mapping with a benchmark's keys"),
+        (benchmark, "sum", "gsm_symbolic_pq, no_mapping, pq, sums, toy_gsm8k"),
+    ],
+)  # fmt: skip
+def test_a_broken_package_or_an_unknown_name_is_one_line(find, name, message):
+    with pytest.raises(InputError) as error:
+        find(name)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_two_packages_with_one_name_are_an_error(monkeypatch):
+    points = [metadata.EntryPoint("halve", f"{name}:Halve", "group") for name in ("one", "two")]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points)
+    with pytest.raises(InputError, match="'halve' of group: one:Halve and two:Halve; uninstall"):
+        plugins.installed.__wrapped__("group")
