@@ -17,13 +17,17 @@ QUESTIONS = """{"question": "Tom has 4 apples and buys 3 more. How many?", "answ
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Where a built wheel is installed, without its dependencies and without the network."""
+    """Where the wheel of an sdist is installed, without its dependencies and the network."""
     source, site = (tmp_path_factory.mktemp(name) for name in ("source", "site"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "workflow/zerogap", source / "workflow/zerogap")
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
+    python = [sys.executable, "-c", build]
+    done = subprocess.run(python, cwd=source, check=True, capture_output=True, text=True)
+    sdist = source / done.stdout.splitlines()[-1]
     options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, source], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, sdist], check=True)
     return site
 
 
