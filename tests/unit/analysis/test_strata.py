@@ -35,7 +35,7 @@ def test_the_mean_over_the_ranges_weighted_by_their_strata_is_sa_ppg(bins):
     assert np.nansum(weights * means) / weights.sum() == pytest.approx(value)
 
 
-def test_readings_have_sa_ppg_for_several_numbers_of_strata_and_how_they_are_filled():
+def test_sa_ppg_has_a_value_for_each_number_of_strata_and_these_are_counted():
     clean, halved = solve_table([0, 0, 4, 25, 26]), solve_table([0, 0, 2, 12, 13])
     table = values_by_bins("m", "b", clean, {"identity": clean, "halved": halved[::-1]})
     identity, other = table.to_dict("records")
