@@ -66,7 +66,9 @@ def test_pages_named_in_code_exist() -> None:
             assert not anchor or anchor in anchors(ROOT / "docs" / name), f"{file}: {anchor}"
 
 
-def test_every_page_is_in_the_navigation_of_the_site() -> None:
+def test_every_page_is_in_the_navigation_of_the_site_and_in_llms_txt() -> None:
     listed = set(re.findall(r"(?m)^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text()))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if not page.startswith("smollm2-gsm8k/")} == listed
+    named = re.findall(r"\]\((\S+)\.html\)", (ROOT / "docs/llms.txt").read_text())
+    assert {f"{name}.md" for name in named} == listed - {"index.md"}
