@@ -23,7 +23,7 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 UNMARKED = re.compile(r"(?:\A|\n\n)```\n")
 # They change the environment, need a network, or only show a file.
 NOT_RUN = {
-    *("source", "export", "touch", "echo", "cat", "pip", "pre-commit", "uvx", "lm_eval"),
+    *("source", "export", "touch", "echo", "cat", "pip", "pre-commit", "uvx", "lm_eval", "inspect"),
     *("python3", ".venv/bin/python", ".venv/bin/llamafactory-cli"),
 }
 

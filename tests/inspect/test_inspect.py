@@ -1,0 +1,136 @@
+"""The model provider and the scorers inside the real Inspect, on a local task."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+inspect_ai = pytest.importorskip(
+    "inspect_ai", reason="needs inspect-ai, in an environment of its own"
+)
+from inspect_ai import Task  # noqa: E402
+from inspect_ai._util.error import PrerequisiteError  # noqa: E402
+from inspect_ai.dataset import Sample  # noqa: E402
+from inspect_ai.log import read_eval_log  # noqa: E402
+from inspect_ai.model import get_model  # noqa: E402
+from inspect_ai.scorer import match  # noqa: E402
+
+import zerogap  # noqa: E402
+from zerogap.integrations import inspect_ai as integration  # noqa: E402
+
+FOLDER = str(Path(__file__).parents[2] / "workflow/resources/bases/llama2")
+QUESTIONS = {
+    "Q: Tom has 4 apples and buys 3 more. How many apples does he have now?\nA:": "7",
+    "Q: Anna has 12 pens and gives 5 to Ben. How many pens does Anna have left?\nA:": "7",
+}
+EPOCHS = 5
+
+
+@pytest.fixture(scope="module")
+def task():
+    samples = [Sample(input=question, target=gold) for question, gold in QUESTIONS.items()]
+    return Task(dataset=samples, scorer=match(numeric=True))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The prompts and options of each call of the sampler."""
+    seen = []
+
+    def sample(*arguments, **options):
+        seen.append((list(arguments[2].values()), options))
+        return zerogap.sample(*arguments, **options)
+
+    monkeypatch.setattr(integration, "sample", sample)
+    return seen
+
+
+@pytest.fixture
+def evaluate(task, tmp_path):
+    def evaluate(connections=None, strategy="railcap", epochs=EPOCHS, **options):
+        (log,) = inspect_ai.eval(
+            task, model=get_model(f"zerogap/{FOLDER}", memoize=False, strategy=strategy, n=2),
+            epochs=epochs, max_connections=connections, log_dir=str(tmp_path), display="none",
+            **{"max_tokens": 12, "seed": 3, "fail_on_error": True} | options,
+        )  # fmt: skip
+        return log
+
+    return evaluate
+
+
+def responses(log):
+    texts = {}
+    for sample in log.samples:
+        texts.setdefault(sample.input, []).append(sample.output.completion)
+    return {prompt: sorted(texts[prompt]) for prompt in QUESTIONS}
+
+
+def test_epochs_are_one_call_whatever_the_connections(evaluate, calls):
+    log = evaluate()
+    assert log.status == "success", log.error
+    assert len(log.samples) == EPOCHS * len(QUESTIONS)
+    ((prompts, options),) = calls
+    assert sorted(prompts) == sorted(QUESTIONS)
+    assert (options["num_samples"], options["max_new_tokens"], options["seed"]) == (EPOCHS, 12, 3)
+    assert repr(options["strategy"]).startswith("RailCap(n=2,")
+    drawn = responses(log)
+    assert any(len(set(texts)) > 1 for texts in drawn.values())
+    assert all(sample.output.usage.output_tokens <= 12 for sample in log.samples)
+    assert responses(evaluate(connections=1)) == drawn
+    assert responses(evaluate(seed=4)) != drawn
+
+
+def test_temperature_stop_and_end_of_length_are_honoured(evaluate):
+    greedy = responses(evaluate(temperature=0, epochs=2, max_tokens=8))
+    assert all(first == second for first, second in greedy.values())
+    log = evaluate(temperature=0, epochs=1, max_tokens=8)
+    assert {sample.output.stop_reason for sample in log.samples} <= {"stop", "max_tokens"}
+    (text, *_) = (text for texts in greedy.values() for text in texts if " " in text)
+    stopped = responses(evaluate(temperature=0, epochs=1, max_tokens=8, stop_seqs=[" "]))
+    assert all(" " not in texts[0] for texts in stopped.values())
+    assert any(text.startswith(texts[0]) for texts in stopped.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"strategy": "rail"}, "must be one of identity"),
+        ({"strategy": "railcap", "n": 0}, "n must be a whole number"),
+        ({"strategy": "railcap", "m": 4}, "unexpected keyword argument 'm'"),
+    ],
+)
+def test_a_wrong_model_argument_is_one_line(model, message):
+    with pytest.raises(PrerequisiteError) as error:
+        get_model(f"zerogap/{FOLDER}", memoize=False, **model)
+    assert message in error.value.message
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top_k": 3}, "top_k is not supported"),
+        ({"top_p": 2.0}, "top_p: must be above 0"),
+        ({"max_tokens": 100_000}, "exceeds the model's context"),
+    ],
+)
+def test_an_unsupported_option_stops_the_task_with_its_name(evaluate, options, message):
+    log = evaluate(epochs=1, **options)
+    assert log.status == "error"
+    assert message in log.error.message
+
+
+def test_scores_are_appended_to_a_log(evaluate, tmp_path):
+    log = evaluate(temperature=0, epochs=2)
+    for name in ("peakedness", "rule_disagreement"):
+        command = ("score", log.location, "--action", "append", "--scorer", f"zerogap/{name}")
+        done = subprocess.run(
+            [Path(sys.executable).with_name("inspect"), *command, "--overwrite"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    scores = {score.name: score for score in read_eval_log(log.location).results.scores}
+    assert {"match", "peakedness", "rule_disagreement"} == {name.split("/")[-1] for name in scores}
+    peaked = next(score for name, score in scores.items() if "peakedness" in name)
+    assert peaked.metrics["mean"].value == 1  # all responses are the greedy one
