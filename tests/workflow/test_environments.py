@@ -63,7 +63,8 @@ def imports(text: str) -> Iterator[str]:
         pending.extend(ast.iter_child_nodes(node))
 
 
-CALLERS = {"vllm", "inspect-ai", "anyio"}  # tools that call this package, and one of Inspect's
+# Tools that call this package, one of Inspect's, and the reader of GGUF files (envs/smollm2.txt).
+CALLERS = {"vllm", "inspect-ai", "anyio", "gguf"}
 
 
 def project_file(module: str) -> Path | None:

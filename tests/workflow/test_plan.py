@@ -100,7 +100,8 @@ SCALES = {
 
 def write_questions(path: Path, split: str, number: int) -> None:
     entries = (
-        {"question": f"{split} {n}?", "answer": f"It is {n}.\n#### {n}"} for n in range(number)
+        {"question": f"{split} {n}?", "answer": f"It is {n} = <<{n}={n}>>{n}.\n#### {n}"}
+        for n in range(number)
     )
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
 
@@ -112,7 +113,7 @@ def test_the_plan_counts_the_jobs_that_snakemake_plans(name, tmp_path, monkeypat
     path = tmp_path / "overlay.yaml"
     path.write_text(further.replace("FOLDER", str(tmp_path)))
     for split in ("train", "test"):
-        write_questions(tmp_path / f"{split}.jsonl", split, 3000)
+        write_questions(tmp_path / f"{split}.jsonl", split, 7200)
     files = [*overlays, path]
     arguments = [] if name in ("slurm", "quick") else ["--configfile", *files]
     planned = dry_runs.jobs("--forceall", "--profile", f"profiles/{profile}", *arguments)

@@ -260,6 +260,14 @@ def test_local_files_must_have_enough_questions_with_answers_that_are_found(quic
     )
     (text,) = found(config, "benchmarks.gsm8k")
     assert text.endswith("test.jsonl has 1 questions, but 30 are needed")
+    entries = [{"question": f"{k}?", "answer": f"So <<1=1>>.\n#### {k}"} for k in range(29)]
+    entries.append({"question": "Long?", "answer": "So <<1=1>> <<2=2>> <<3=3>>.\n#### 3"})
+    test = Path(config.benchmarks["gsm8k"].questions.files.test)
+    test.write_text("\n".join(map(json.dumps, entries)))
+    few = config.benchmarks["gsm8k"].model_copy(update={"max_calculations": 2})
+    config = config.model_copy(update={"benchmarks": {**config.benchmarks, "gsm8k": few}})
+    (text,) = found(config, "benchmarks.gsm8k")
+    assert text.endswith("has 29 questions of at most 2 calculations, but 30 are needed")
 
 
 @pytest.mark.parametrize(

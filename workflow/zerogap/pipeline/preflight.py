@@ -237,10 +237,15 @@ def _questions(config: Config, owner: str) -> str:
         rule.extract(template.response("It is so.", "7"))
     files = benchmark.questions.files if benchmark.questions.source == "files" else None
     for split, number in benchmark.num_questions.items() if files else ():
-        path = getattr(files, split)
-        questions = gsm8k_format.load(path, rule.parse_gold)
-        if len(questions) < number:
-            raise InputError(f"{path} has {len(questions)} questions, but {number} are needed")
+        path, maximum = getattr(files, split), benchmark.max_calculations
+        entries = gsm8k_format.load_entries(path, rule.parse_gold)
+        if split == "test":
+            eligible = gsm8k_format.with_few_calculations(entries, maximum)
+            entries = [entries[position] for position in eligible]
+        if len(entries) < number:
+            limit = f" of at most {maximum} calculations" if split == "test" and maximum else ""
+            raise InputError(f"{path} has {len(entries)} questions{limit}, but {number} are needed")
+        questions = [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
         check_targets(questions, template, stop, rule)
     return f"{len(shots)} exemplars, answers found by {rule.name}"
 
