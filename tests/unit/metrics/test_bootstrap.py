@@ -31,6 +31,88 @@ def test_question_weights_keep_the_size_of_each_group():
     assert (weights[:, ~groups] == at_once).all()
 
 
+def drawn_by_a_loop(groups, clusters, n_resamples, rng):
+    """Literally: clusters with questions of the same groups are drawn among themselves."""
+    kinds = {}
+    for cluster in dict.fromkeys(clusters):
+        kind = tuple(sorted({g for g, c in zip(groups, clusters, strict=True) if c == cluster}))
+        kinds.setdefault(kind, []).append(cluster)
+    rows = [[] for _ in range(n_resamples)]
+    # Clusters of the first group only come first, those of several groups where the first one puts
+    # them.
+    for kind in sorted(kinds, key=lambda kind: [g not in kind for g in sorted(set(groups))]):
+        for drawn in rows:
+            times = rng.multinomial(len(kinds[kind]), [1 / len(kinds[kind])] * len(kinds[kind]))
+            for cluster, repeats in zip(kinds[kind], times, strict=True):
+                members = [k for k, c in enumerate(clusters) if c == cluster]
+                drawn += members * repeats
+    return rows
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_clusters_are_drawn_whole_among_those_of_the_same_groups(seed):
+    rng = np.random.default_rng(seed)
+    groups, clusters = rng.integers(2, size=15), rng.choice(list("vwxyz"), 15)
+    weights = metrics.question_weights(groups, 9, np.random.default_rng(seed), clusters)
+    rows = drawn_by_a_loop(groups, clusters, 9, np.random.default_rng(seed))
+    assert weights.tolist() == [np.bincount(drawn, minlength=15).tolist() for drawn in rows]
+
+
+def test_questions_that_are_their_own_clusters_are_drawn_as_without_clusters():
+    groups = np.array([True, False, False, True, False])
+    names = ["e", "d", "c", "b", "a"]
+    drawn = [
+        metrics.question_weights(groups, 50, np.random.default_rng(0), clusters)
+        for clusters in (None, names)
+    ]
+    assert (drawn[0] == drawn[1]).all()
+    strata, values = np.array([0, 0, 1, 1, 2]), np.array([0.1, 0.5, 0.3, 0.2, 0.6])
+    means = metrics.stratified_means(drawn[0], strata, values)
+    assert (metrics.stratified_means(drawn[0], strata, values, clusters=names) == means).all()
+
+
+def test_spread_of_stratified_means_is_that_of_new_clusters():
+    """Clusters of two within a stratum, and a cluster alone in two strata."""
+    values = np.array([0.1, 0.3, 0.5, 0.9, 0.2, 0.8, 0.6])
+    strata, clusters = np.array([0, 0, 0, 0, 3, 3, 7]), np.array([5, 5, 6, 6, 9, 9, 9])
+    mean = (0.45 + 0.5 + 0.6) / 3
+    within = ((0.2 - 0.45) ** 2 + (0.7 - 0.45) ** 2) / 2
+    alone = (0.5 - mean + 0.6 - mean) ** 2  # both deviations are of one cluster
+    drawn = np.random.default_rng(0).poisson(1, (100_000, 10))[:, clusters]
+    means = metrics.stratified_means(drawn, strata, values, clusters=clusters)
+    # Satterthwaite: 1/2 with 1 degree of freedom, and two single ones with 1; at most 3 clusters.
+    degrees = min((1 / 2 + 2) ** 2 / (1 / 4 + 4), 2)
+    spread = (1 + 1.21 / degrees) * np.sqrt(within + alone) / 3
+    assert means.std() == pytest.approx(spread, rel=0.01)
+
+
+def test_equal_strategies_on_clustered_questions_are_told_apart_in_one_of_twenty_pairs():
+    """Thirty templates of eight questions; without clusters it would be one in three."""
+    rng = np.random.default_rng(0)
+    clusters, excluded = np.repeat(np.arange(30), 8), {"clusters": [], "questions": []}
+    units = {"clusters": clusters, "questions": np.arange(240)}
+    for repeat in range(400):
+        if repeat % 25 == 0:
+            draws = {
+                name: metrics.question_weights(clusters < 15, 300, rng, unit)
+                for name, unit in units.items()
+            }
+        q = np.clip(rng.beta(0.5, 1.2, 30)[clusters] + rng.normal(0, 0.1, 240), 0, 1)
+        clean = rng.binomial(20, q)
+        strata = metrics.strata(clean, np.full(240, 20), 10)
+        p = q + (1 - q) * rng.beta(0.8, 1.2, (6, 30))[:, clusters]
+        gaps = np.abs(rng.binomial(20, p) - clean) / 20
+        differences = gaps[::2] - gaps[1::2]
+        values = differences @ metrics.stratum_weights(strata)
+        for name, unit in units.items():
+            means = metrics.stratified_means(draws[name], strata, differences, clusters=unit)
+            ends = [metrics.interval(r, value) for r, value in zip(means, values, strict=True)]
+            excluded[name] += [low > 0 or high < 0 for low, high in ends]
+    assert 0.03 < np.mean(excluded["clusters"]) < 0.08
+    assert np.mean(excluded["questions"]) > 0.25
+
+
 def test_the_observed_questions_come_before_the_resamples():
     groups = np.arange(20) % 2
     drawn = metrics.observed_and_resampled(groups, 30, np.random.default_rng(0))

@@ -174,6 +174,29 @@ def test_the_intervals_of_a_seed_never_change(resample, metric, low, high):
     assert (row.ci_low, row.ci_high) == pytest.approx((low, high), abs=1e-12)
 
 
+def test_questions_of_a_cluster_are_drawn_together(tables, table):
+    clean, strategies = tables
+    alone = clean.assign(cluster=[f"c{k}" for k in range(60)])
+    assert evaluate("llama2", "gsm8k", alone, strategies, bins=20, **SPEED).equals(table)
+
+    pairs = clean.assign(cluster=np.arange(60) // 4 * 2 + ~clean["leaked"])
+    drawn = evaluate("m", "b", pairs, {"ted": strategies["ted"]}, bins=20, **SPEED)
+    rng, means = np.random.default_rng(1), np.zeros((2, 60))
+    for half, is_leaked in enumerate((False, True)):  # literally, pair by pair
+        members = pairs[pairs["leaked"] == is_leaked].groupby("cluster").groups
+        for r in range(60):
+            times = rng.multinomial(len(members), [1 / len(members)] * len(members))
+            rows = [k for pair, n in zip(members.values(), times, strict=True) for k in [*pair] * n]
+            means[half, r] = metrics.a_ppg(*(c.iloc[rows] for c in counts(tables, "ted")))
+    row = look_up(drawn, "ted", "a_ppg")
+    assert (row.ci_low, row.ci_high) == pytest.approx(
+        metrics.interval(means.mean(axis=0), row.value, 0.95, (0, 1))
+    )
+    assert row.value == look_up(table, "ted", "a_ppg").value
+    with pytest.raises(InputError, match="clean: a question has no cluster"):
+        evaluate("m", "b", pairs.assign(cluster=None), strategies)
+
+
 def test_resampling_samples_leaves_out_the_variation_over_questions(tables, table):
     over_samples = evaluate("llama2", "gsm8k", *tables, bins=20, resample="samples", **SPEED)
     assert over_samples["value"].equals(table["value"])

@@ -212,6 +212,24 @@ def test_tables_are_aligned_with_the_clean_table(tmp_path):
     assert aligned.clean["leaked"].tolist() == [False, False, True]
 
 
+def test_questions_with_a_cluster_are_drawn_in_clusters(tmp_path, capsys):
+    def counts(name, cluster, n_correct=(1, 2)):
+        rows = [
+            {"id": k, "n_correct": n_correct[k % 2], "n_samples": 4, "cluster": cluster(k)}
+            for k in range(40)
+        ]
+        return json_lines(tmp_path / name, rows)
+
+    clean, custom = counts("clean", lambda k: k // 10), counts("custom", lambda k: k // 10, (3, 0))
+    _, out, err = score(capsys, "--clean", clean, custom)
+    assert "bootstrap intervals over clusters of questions" in out
+    assert "note: 4 clusters of questions are too few for intervals" in err
+    other = counts("other", lambda k: k // 20)
+    assert f"{other}: cluster differs from {clean} for 30 questions (10, " in rejected(
+        capsys, "--clean", clean, other
+    )
+
+
 def test_the_lowest_sa_ppg_is_bold_and_identity_does_not_compete(files, capsys):
     folder, _ = files
     ted, railcap = folder / "ted.parquet", folder / "railcap.parquet"

@@ -31,6 +31,27 @@ def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
     assert pair(tmp_path, [0] * 8, [1] * 8, 1).p_value == pytest.approx(2 / 2**8)
 
 
+def test_clusters_are_drawn_and_counted_as_what_is_needed(tmp_path):
+    """Ten copies of each question in a cluster say as much as one."""
+    rng = np.random.default_rng(0)
+    first, second = 100 * rng.integers(11, size=(2, 40))
+    alone = pair(tmp_path, first.tolist(), second.tolist(), 1000)
+    files = []
+    for name, n_correct in (("a", first), ("b", second)):
+        rows = [
+            {"id": f"{k}-{copy}", "n_correct": int(c), "n_samples": 1000, "cluster": f"c{k}"}
+            for k, c in enumerate(n_correct)
+            for copy in range(10)
+        ]
+        files.append(load(json_lines(tmp_path / name, rows)))
+    copied = compare(*files, 0.95)
+    assert copied.difference == pytest.approx(alone.difference)
+    needed = [each.n_questions_needed(0.05, 0.8, 0.95, 1000) for each in (alone, copied)]
+    assert needed[1] == pytest.approx(10 * needed[0], rel=0.05)
+    assert (alone.units, copied.units) == ("questions", "clusters of questions")
+    assert "McNemar's test takes the questions of a cluster" in copied.notes[-1]
+
+
 def test_what_is_needed_is_what_shows_a_difference(tmp_path):
     """Power by simulation: m responses to so many questions find the difference in 80 %."""
     rng = np.random.default_rng(0)

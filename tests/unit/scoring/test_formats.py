@@ -191,6 +191,12 @@ def test_lighteval_documents_without_ids_are_told_apart_by_their_question(tmp_pa
     assert load(lighteval(tmp_path / "f", id="")).counts.question_id.nunique() == 2
 
 
+def test_the_cluster_of_inspect_samples_is_in_their_metadata(tmp_path):
+    samples = [sample | {"metadata": {"cluster": "t1"}} for sample in inspect_samples()]
+    (tmp_path / "log").write_text(json.dumps({"eval": {}, "samples": samples}))
+    assert load(tmp_path / "log").counts["cluster"].tolist() == ["t1", "t1"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

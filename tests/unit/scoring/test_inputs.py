@@ -394,7 +394,16 @@ BAD = {
     "no text": (['{"id": "a", "text": null, "gold": 2}'], "line 1: a response is empty"),
     "leaks differ": (
         ["id,correct,leaked", "a,1,1", "a,1,0"],
-        "line 3: question 'a' is leaked in one row, not in another",
+        "line 3: question 'a' has another leaked than before",
+    ),
+    "clusters differ": (
+        ["id,correct,cluster", "a,1,x", "a,1,y"],
+        "line 3: question 'a' has another cluster than before",
+    ),
+    "no cluster": (["id,correct,cluster", "a,1,"], "line 2: cluster is empty; give a text or"),
+    "no cluster of counts": (
+        ['{"id": "a", "n_correct": 1, "n_samples": 1, "cluster": 0.5}'],
+        "line 1: cluster is 0.5; give a text or",
     ),
 }
 

@@ -56,7 +56,7 @@ def compare(
         label="tab:comparison",
         caption=(
             f"Mean solve probability on {result.n_questions} questions, paired, with a "
-            f"{confidence_level * 100:g}% bootstrap interval over questions."
+            f"{confidence_level * 100:g}% bootstrap interval over {result.units}."
         ),
         index_label="Model",
         columns=(Column("solve_mean", "Solved"),),

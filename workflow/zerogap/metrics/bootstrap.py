@@ -6,8 +6,9 @@ There are two schemes, for two questions that a reader may ask.
 resample draws as many questions as there are, with replacement, separately among leaked and
 unleaked ones (their numbers are fixed by design). A drawn question keeps its responses, so the
 spread already contains the sampling noise; redrawing the responses as well would count it twice
-(Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). Means over strata
-need care where strata hold few questions: `stratified_means`.
+(Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). Questions that
+resemble each other, such as translations of one item, are drawn together, as a cluster (section
+3.8 as well). Means over strata need care where strata hold few questions: `stratified_means`.
 
 *Samples*: how much would the value change with other responses to the same questions? The questions
 stay, and the counts are redrawn from a binomial distribution with the observed solve probability,
@@ -24,6 +25,7 @@ by samples (one core, all of `zerogap.metrics.evaluate.evaluate`).
 from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from zerogap.errors import InputError
@@ -36,7 +38,10 @@ N_CELLS = 2**16  # equally likely counts per distinct question, one for each uin
 
 
 def question_weights(
-    groups: ArrayLike, n_resamples: int, rng: np.random.Generator
+    groups: ArrayLike,
+    n_resamples: int,
+    rng: np.random.Generator,
+    clusters: ArrayLike | None = None,
 ) -> NDArray[np.uint8]:
     """How often each resample drew each question: shape (resamples, questions).
 
@@ -47,6 +52,9 @@ def question_weights(
             add up to its size.
         n_resamples: Number of resamples, at least 1.
         rng: Random number generator.
+        clusters: One label per question; questions with the same label are drawn together. Clusters
+            with questions of the same groups are resampled separately from others, so that their
+            number is fixed, and that of the questions where clusters have one size.
 
     Raises:
         InputError: No labels, or fewer than one resample.
@@ -55,15 +63,22 @@ def question_weights(
     if groups.ndim != 1 or groups.size == 0:
         raise InputError(f"groups: expected one label per question, got shape {groups.shape}")
     _check_resamples(n_resamples)
-    weights = np.empty((n_resamples, len(groups)), dtype=np.uint8)
-    for label in np.unique(groups):
-        members = np.flatnonzero(groups == label)
+    cluster = pd.factorize(np.arange(len(groups)) if clusters is None else np.asarray(clusters))[0]
+    labels, group = np.unique(groups, return_inverse=True)
+    lacks = np.ones(
+        (cluster.max() + 1, len(labels)), dtype=bool
+    )  # which groups a cluster is not in
+    lacks[cluster, group] = False
+    _, kind = np.unique(lacks, axis=0, return_inverse=True)
+    weights = np.empty((n_resamples, len(lacks)), dtype=np.uint8)
+    for label in range(kind.max() + 1):
+        members = np.flatnonzero(kind == label)
         uniform = np.full(len(members), 1 / len(members))
         for start in range(0, n_resamples, RESAMPLES_AT_ONCE):
             size = min(RESAMPLES_AT_ONCE, n_resamples - start)
             drawn = rng.multinomial(len(members), uniform, size=size)
             weights[start : start + size, members] = drawn
-    return weights
+    return weights[:, cluster]
 
 
 def observed_and_resampled(
@@ -132,7 +147,11 @@ def plain_weights(weights: ArrayLike) -> Values:
 
 
 def stratified_means(
-    draws: ArrayLike, strata: ArrayLike, values: ArrayLike, confidence_level: float = 0.95
+    draws: ArrayLike,
+    strata: ArrayLike,
+    values: ArrayLike,
+    confidence_level: float = 0.95,
+    clusters: ArrayLike | None = None,
 ) -> Values:
     """The mean over strata of the mean within each, in each resample: (…, resamples).
 
@@ -149,6 +168,12 @@ def stratified_means(
     - The variance is itself estimated. All influences are widened as the quantile of Student's t
       is, with Satterthwaite's degrees of freedom if questions vary equally in all strata.
 
+    Strata are of questions, with or without clusters. The questions of a cluster are drawn equally
+    often, so their influences add up, within and across strata, to the influence of the cluster:
+    the resamples vary as the sums of clusters do. What shows variation is then a stratum's number
+    of clusters, which replaces n above (a stratum of one cluster is like one of one question); and
+    there are no more degrees of freedom than clusters less one.
+
     Coverage: docs/metric.md.
 
     Args:
@@ -156,21 +181,27 @@ def stratified_means(
         strata: (questions,).
         values: (…, questions).
         confidence_level: Of the intervals that the resamples are for; the widening depends on it.
+        clusters: (questions,), as of `question_weights`.
     """
     values = np.asarray(values, dtype=np.float64)
     _, stratum = np.unique(np.asarray(strata), return_inverse=True)
     sizes = np.bincount(stratum).astype(np.int64)
-    several = sizes > 1
+    names = np.arange(len(stratum)) if clusters is None else np.asarray(clusters)
+    cluster_names, cluster = np.unique(names, return_inverse=True)
+    n_clusters = len(cluster_names)
+    units = np.bincount(np.unique(stratum * n_clusters + cluster) // n_clusters)  # per stratum
+    several = units > 1
     stratum_means = values @ (np.eye(len(sizes)) / sizes)[stratum]
     mean = stratum_means.mean(axis=-1, keepdims=True)
     centres = np.where(several, stratum_means, mean)
-    scales = _t_widening(sizes, confidence_level) * np.sqrt(sizes / np.where(several, sizes - 1, 1))
+    widening = _t_widening(units, n_clusters, confidence_level)
+    scales = widening * np.sqrt(units / np.where(several, units - 1, 1))
     influence = (scales / (len(sizes) * sizes))[stratum] * (values - centres[..., stratum])
     return np.asarray(mean + influence @ (np.asarray(draws, dtype=np.float64) - 1).T)
 
 
-def _t_widening(sizes: NDArray[np.int64], confidence_level: float) -> float:
-    """Student's t quantile over the normal one, by the number of questions of each stratum.
+def _t_widening(sizes: NDArray[np.int64], n_clusters: int, confidence_level: float) -> float:
+    """Student's t quantile over the normal one, by the number of clusters of each stratum.
 
     The first term of the Cornish-Fisher expansion: at 95 % within 0.01 from 5 degrees on.
     """
@@ -181,7 +212,8 @@ def _t_widening(sizes: NDArray[np.int64], confidence_level: float) -> float:
         variance_of_variance += n_single**2 / max(n_single - 1, 1)
     if variance_of_variance == 0:
         return 1.0
-    degrees_of_freedom = np.sum(1 / sizes) ** 2 / variance_of_variance
+    satterthwaite = np.sum(1 / sizes) ** 2 / variance_of_variance
+    degrees_of_freedom = min(float(satterthwaite), max(n_clusters - 1, 1))
     quantile = NormalDist().inv_cdf((1 + confidence_level) / 2)
     return float(1 + (quantile**2 + 1) / 4 / degrees_of_freedom)
 

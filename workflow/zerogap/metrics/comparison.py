@@ -69,6 +69,7 @@ class Comparison:
         bins: Number of strata B.
         draws: How often each resample drew each question.
         confidence_level: Of the intervals that resamples are for.
+        clusters: Cluster of each question, (questions,); each question is its own if None.
     """
 
     strategy: SolveCounts
@@ -76,6 +77,7 @@ class Comparison:
     bins: int = 50
     draws: Array | None = None
     confidence_level: float = 0.95
+    clusters: Array | None = None
 
     @cached_property
     def gap(self) -> Values:
@@ -137,7 +139,11 @@ class Comparison:
             return np.asarray(self._stratum_weights @ values)
         if len(self.strata) == 1:
             return bootstrap.stratified_means(
-                self.draws, self.strata[0], values[..., 0, :], self.confidence_level
+                self.draws,
+                self.strata[0],
+                values[..., 0, :],
+                self.confidence_level,
+                self.clusters,
             )
         # Every question is drawn once; its counts, and so its stratum, are redrawn.
         return bootstrap.weighted_means(self._stratum_weights, values)

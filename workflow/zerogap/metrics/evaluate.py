@@ -72,7 +72,8 @@ def evaluate(
     Args:
         model: Name for the first column.
         benchmark: Name for the second column.
-        clean: `solve` table of the clean model's first batch, the reference.
+        clean: `solve` table of the clean model's first batch, the reference. Questions that have
+            the same value in a column ``cluster``, if there is one, are drawn together.
         strategies: Name → `solve` table. The clean model's second batch is passed as
             ``clean_batch2`` (the noise floor).
         bins: Number of strata B.
@@ -102,12 +103,16 @@ def evaluate(
     leaked_first = np.argsort(~leaked, kind="stable")  # subsets are slices then, and not copied
     observed = _select(_checked_counts(tables), leaked_first)
     leaked = leaked[leaked_first]
-    draws, counts = _draw_resamples(observed, leaked, n_resamples, seed, resample)
+    clusters = pd.factorize(tables["clean"].get("cluster", tables["clean"].index))[0][leaked_first]
+    if clusters.min(initial=0) < 0:
+        raise InputError("clean: a question has no cluster; fill the column cluster or drop it")
+    draws, counts = _draw_resamples(observed, leaked, clusters, n_resamples, seed, resample)
     rows: list[tuple[object, ...]] = []
     for subset, questions in _subsets(leaked).items():
         resamples = _resampled(
             _select(counts, questions),
             draws[:, questions],
+            clusters[questions],
             bins,
             confidence_level,
             CHUNK_SIZES[resample],
@@ -127,12 +132,17 @@ def rows_about(table: pd.DataFrame, strategies: Collection[str]) -> pd.DataFrame
 
 
 def _draw_resamples(
-    observed: CountsByName, leaked: Array, n_resamples: int, seed: int, resample: str
+    observed: CountsByName,
+    leaked: Array,
+    clusters: Array,
+    n_resamples: int,
+    seed: int,
+    resample: str,
 ) -> tuple[Array, CountsByName]:
     """How often each resample draws each question, and the counts, (resamples or 1, questions)."""
     rng = np.random.default_rng(seed)
     if resample == "questions":
-        draws = bootstrap.question_weights(leaked, n_resamples, rng)
+        draws = bootstrap.question_weights(leaked, n_resamples, rng, clusters)
         return draws, {name: table[None] for name, table in observed.items()}
     draws = np.broadcast_to(np.int64(1), (n_resamples, len(leaked)))
     return draws, {name: _redrawn(table, n_resamples, rng) for name, table in observed.items()}
@@ -208,13 +218,19 @@ def _estimates(
 
 
 def _resampled(
-    counts: CountsByName, draws: Array, bins: int, confidence_level: float, chunk_size: int
+    counts: CountsByName,
+    draws: Array,
+    clusters: Array,
+    bins: int,
+    confidence_level: float,
+    chunk_size: int,
 ) -> dict[tuple[str, str], Values]:
     """Every metric that has an interval, of every strategy, in every resample.
 
     Args:
         counts: Arrays of shape (resamples or 1, questions).
         draws: How often each resample drew each question, (resamples, questions).
+        clusters: The cluster of each question, (questions,).
         bins: Number of strata.
         confidence_level: Of the intervals.
         chunk_size: Resamples computed at once, fewer if there are many questions.
@@ -234,7 +250,9 @@ def _resampled(
         }
         strategies = SolveCounts.stack(list(part.values()))
         weights = draws[chunk].astype(np.float64)
-        comparison = Comparison(strategies, part["clean"], bins, weights, confidence_level)
+        comparison = Comparison(
+            strategies, part["clean"], bins, weights, confidence_level, clusters
+        )
         for metric in metrics:
             by_strategy = metric.definition(comparison)  # (strategies, resamples)
             for name, resamples in zip(counts, by_strategy, strict=True):

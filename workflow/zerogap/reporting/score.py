@@ -76,12 +76,13 @@ def score_table(
         )
         section = f"{subset} ({values['n_questions'].iloc[0]})" if has_sections else ""
         rows.append(Row(strategy, strategy_label(strategy), tuple(cells), section))
+    drawn = summary["units"].iloc[0] if resample == "questions" else resample
     notes = (NOISE_FLOOR_NOTE,) if BATCH2 in set(summary["strategy"]) else ()
     return Table(
         label="tab:score",
         caption=(
             f"Distance from the clean model on {summary['n_questions'].max()} questions, lower is "
-            f"better, with {confidence_level * 100:g}% bootstrap intervals over {resample}; {bins} "
+            f"better, with {confidence_level * 100:g}% bootstrap intervals over {drawn}; {bins} "
             "strata. S-Δ⁺: contamination that remains; S-Δ⁻: damage; Solved: mean solve "
             "probability."
         ),

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.metrics.same_questions import probabilities
 from zerogap.scoring.inputs import Loaded
-from zerogap.scoring.score import align, notes_on_origins
+from zerogap.scoring.score import UNITS, align, notes_on_origins, unit_column
 
 SOLVED = 0.5  # a question counts as solved from this solve probability on
 N_RESAMPLES = 2000
+INDEPENDENT = "McNemar's test takes the questions of a cluster as independent; trust the interval"
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,18 @@ class Paired:
     """A comparison of B with A.
 
     Attributes:
+        units: what the bootstrap draws, "questions" or "clusters of questions".
         n_questions, n_samples: questions, and responses to each (median of the file with fewer).
         means, difference: mean solve probabilities of A and B; B − A and the ends of its interval.
         gained, lost, p_value: questions that only B or only A solves, and McNemar's exact test.
-        spread: variance of the difference over the questions, without the noise of sampling.
+        spread: variance of the mean difference times the number of questions, without the noise of
+            sampling; questions of a cluster that agree make it larger.
         noise: variance of the difference of one response each, mean over the questions; part of
             `spread` if a file has one response per question.
         notes: what a reader should know of the files.
     """
 
+    units: str
     n_questions: int
     n_samples: int
     means: tuple[float, float]
@@ -51,7 +56,7 @@ class Paired:
 
 
 def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
-    """Compare two files; the interval is by bootstrap over questions.
+    """Compare two files; the interval is by bootstrap over questions, or clusters if they have any.
 
     Raises:
         InputError: the files do not have the same questions and gold answers.
@@ -62,10 +67,14 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
     samples = [table["n_samples"].to_numpy() for table in tables]
     differences = solved[1] - solved[0]
     rng = np.random.default_rng(0)
-    weights = question_weights(np.zeros(len(differences)), N_RESAMPLES, rng)
+    unit = unit_column(aligned.clean)
+    clusters = pd.factorize(aligned.clean[unit])[0]
+    weights = question_weights(np.zeros(len(differences)), N_RESAMPLES, rng, clusters)
     value = float(differences.mean())
     ends = interval(plain_weights(weights) @ differences, value, confidence_level, (-1.0, 1.0))
-    spread, noise = float(differences.var(ddof=min(1, len(differences) - 1))), 0.0
+    totals = np.bincount(clusters, differences - value)
+    n = len(totals)
+    spread, noise = float(totals @ totals) / len(differences) * n / max(n - 1, 1), 0.0
     if min(map(np.min, samples)) > 1:
         # Unbiased: the observed p (1 - p) is too small by the factor (m - 1) / m.
         per_mean = [p * (1 - p) / (m - 1) for p, m in zip(solved, samples, strict=True)]
@@ -73,7 +82,9 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
         noise = float(sum(v * m for v, m in zip(per_mean, samples, strict=True)).mean())
     is_solved = [p >= SOLVED for p in solved]
     gained, lost = (int((a & ~b).sum()) for a, b in (is_solved[::-1], is_solved))
+    caveat = (INDEPENDENT,) if unit == "cluster" else ()
     return Paired(
+        units=UNITS[unit],
         n_questions=len(differences),
         n_samples=int(min(map(np.median, samples))),
         means=(float(solved[0].mean()), float(solved[1].mean())),
@@ -83,7 +94,7 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
         p_value=_sign_test(gained, lost),
         spread=spread,
         noise=noise,
-        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second})),
+        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second}), *caveat),
     )
 
 

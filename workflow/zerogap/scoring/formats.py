@@ -72,6 +72,7 @@ def _inspect(file: ResponseFile, scorer: str | None) -> Iterator[Row]:
     """One sample per question and epoch."""
     for number, sample in _records(file):
         score = _part(sample, "scores").get(scorer or "")
+        metadata = _part(sample, "metadata")
         if not isinstance(score, dict):
             raise file.error(
                 number,
@@ -92,7 +93,7 @@ def _inspect(file: ResponseFile, scorer: str | None) -> Iterator[Row]:
             "response": _part(sample, "output").get("completion"),
             "gold": _only(sample["target"]),
             "question": sample.get("input"),
-        }
+        } | ({"cluster": metadata["cluster"]} if "cluster" in metadata else {})
 
 
 def _every_eval_ever(file: ResponseFile, evaluation: str | None) -> Iterator[Row]:

@@ -2,9 +2,9 @@
 
 A file is recognised by its columns, not by its name: `KINDS` has a reader per kind. The result
 has the columns of a `solve` table (see `zerogap.io.parquet`) that the file gives: ``question_id``
-(str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool) and ``leaked`` (bool) if
-the file has them; ``gold`` (str), the gold answer, None where it is not known; and ``doc_hash``
-(str) for lm_eval logs, which distinguishes documents with the same number.
+(str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool), ``leaked`` (bool) and
+``cluster`` (str) if the file has them; ``gold`` (str), the gold answer, None where it is not known;
+and ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the same number.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,11 @@ WITH_FILTERS = (LM_EVAL, *(name for name, each in formats.FORMATS.items() if eac
 RUN_FILES = ("samples.parquet", "solve.parquet")
 COLUMNS = (  # of Parquet files
     *(*ALIASES.values(), *ALIASES),
-    *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked", "responses"),
+    *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked", "cluster"),
+    "responses",
     *("doc.id", "doc.query", "doc.choices", "doc.gold_index", "model_response.text"),
 )
+SHARED_COLUMNS = ["leaked", "cluster"]  # of a question, equal in all rows and files
 
 Counts = tuple[pd.DataFrame, tuple[str, ...]]  # one row per question, and notes for a reader
 
@@ -148,6 +150,8 @@ def _read_counts(file: ResponseFile, _: Grader) -> Counts:
     for column in ("first_correct", "leaked"):
         if column in file.rows:
             table[column] = file.flags(column, ids)
+    if "cluster" in file.rows:
+        table["cluster"] = file.question_ids("cluster")
     if "first_correct" in table:
         first, wrong = table["first_correct"], table["n_samples"] - table["n_correct"]
         impossible = (first > table["n_correct"]) | ((~first > wrong) & (table["n_samples"] > 0))
@@ -209,12 +213,14 @@ def _count_marks(
     marks: "pd.Series[bool]",
     gold: "pd.Series[Any] | None",
 ) -> pd.DataFrame:
-    """Counts from the marks of the rows, with the file's sample_id and leaked if it has them."""
+    """Counts from the marks of the rows, with the file's sample_id, leaked and cluster."""
     responses = pd.DataFrame({"question_id": ids, "correct": marks})
     if "sample_id" in file.rows:
         responses["sample_id"] = file.counts("sample_id", ids)
     if "leaked" in file.rows:
         responses["leaked"] = file.flags("leaked", ids)
+    if "cluster" in file.rows:
+        responses["cluster"] = file.question_ids("cluster")
     counts = _count(file, responses, list(ids.unique()))
     known = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
     return counts.assign(
@@ -237,12 +243,12 @@ def _count(file: ResponseFile, responses: pd.DataFrame, questions: list[str]) ->
         file.check_duplicates(keys, "remove one of the two")
     by_question = responses.groupby("question_id", sort=False)
     counts = by_question["correct"].agg(n_correct="sum", n_samples="size", first_correct="first")
-    if "leaked" in responses:
-        counts["leaked"] = by_question["leaked"].first()
-        expected = responses["question_id"].map(counts["leaked"])
-        for number in responses.index[responses["leaked"] != expected]:
+    for column in responses.columns.intersection(SHARED_COLUMNS):
+        counts[column] = by_question[column].first()
+        expected = responses["question_id"].map(counts[column])
+        for number in responses.index[responses[column] != expected]:
             question = responses.loc[number, "question_id"]
-            raise file.error(number, f"question {question!r} is leaked in one row, not in another")
+            raise file.error(number, f"question {question!r} has another {column} than before")
     table = pd.DataFrame(counts).reindex(pd.Index(questions, name="question_id"), fill_value=0)
     types = {"n_correct": int, "n_samples": int, "first_correct": bool}
     return table.reset_index().astype(types)

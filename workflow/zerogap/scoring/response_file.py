@@ -26,7 +26,7 @@ ACCEPTED = (
     "question_id with correct (one row per response), with n_correct and n_samples (one row per "
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
-INSPECT = ("id", "epoch", "input", "target", "scores", "output")  # of a sample
+INSPECT = ("id", "epoch", "input", "target", "scores", "output", "metadata")  # of a sample
 # Files of other kinds → their keys, and what to give instead.
 OTHER_KINDS: dict[str, tuple[set[str], str]] = {
     "the results of lm_eval": ({"results", "configs"}, "give samples_*.jsonl (--log_samples)"),

@@ -20,7 +20,8 @@ MODEL = "responses"  # the column `model` of the metrics table
 MAX_NAMED_QUESTIONS = 5  # in an error
 FEW_QUESTIONS = 5  # a stratum with fewer is nearly empty
 SAMPLING = ("temperature", "top_p", "max_new_tokens", "stop")  # equal in files to compare
-MIN_QUESTIONS = 20  # with fewer, bootstrap intervals may even have no width
+UNITS = {"question_id": "questions", "cluster": "clusters of questions"}  # column → what it names
+MIN_QUESTIONS = 20  # or clusters; with fewer, bootstrap intervals may even have no width
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Aligned:
     """`solve` tables of the same questions, in the order of the clean file.
 
     Attributes:
-        clean: Table of the reference.
+        clean: Table of the reference; with a column ``cluster`` if the files have one.
         strategies: Name → table.
         leaked_known: Whether the leaked questions are known; if not, the column is False.
         without_first: Tables whose first responses are not known; their column is False.
@@ -55,8 +56,8 @@ def align(
     Raises:
         InputError: A file lacks questions of the clean file or has others, or has other gold
             answers, the clean file has a question without responses, a leaked question is not in
-            the clean file, or files disagree on the leaked questions. The message counts the
-            questions and names some.
+            the clean file, or files disagree on leaked questions or clusters. The message counts
+            the questions and names some.
     """
     files = {"clean": clean, **strategies}
     tables = {name: file.counts.set_index("question_id") for name, file in files.items()}
@@ -76,15 +77,18 @@ def align(
         )
 
     flags = _leaked_flags(files, tables, leaked)
+    clusters = _shared_column(files, tables, "cluster", "fix one of the files")
     without_first = frozenset(n for n, table in tables.items() if "first_correct" not in table)
     solve = {}
     for name, table in tables.items():
         table = table.reindex(questions)
         table["leaked"] = False if flags is None else flags
+        if clusters is not None:
+            table["cluster"] = clusters
         if name in without_first:
             table["first_correct"] = False
         solve[name] = table.reset_index()
-    notes = tuple(_notes(files, tables, without_first, _subset_sizes(solve["clean"])))
+    notes = tuple(_notes(files, tables, without_first, solve["clean"]))
     clean_table = solve.pop("clean")
     return Aligned(clean_table, solve, flags is not None, without_first, notes)
 
@@ -136,10 +140,11 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         One row per subset, strategy and metric, in the order of sections, rows and columns of a
         printed table: the metrics that the registry shows, and after SA-PPG its difference from
         ``identity`` if there is such a strategy. Columns subset, n_questions, strategy, metric,
-        label, value, ci_low, ci_high (NaN where there is none), and significant: whether the
-        simultaneous interval of a difference excludes 0. Nothing is significant if a file has one
-        response per question, whose solve probabilities are not estimates, or in a subset of fewer
-        than MIN_QUESTIONS questions.
+        label, value, ci_low, ci_high (NaN where there is none), units (questions, or clusters of
+        them: what a resample draws) and significant: whether the simultaneous interval of a
+        difference excludes 0. Nothing is significant if a file has one response per question, whose
+        solve probabilities are not estimates, or in a subset of fewer than MIN_QUESTIONS questions
+        or clusters.
     """
     keys = ["subset", "strategy", "metric"]
     values = metrics.set_index(keys)[["value", "ci_low", "ci_high"]]
@@ -157,14 +162,16 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     )
     is_difference = table["metric"].str.contains("_vs_").to_numpy()
     excludes_zero = (simultaneous["ci_low"] > 0) | (simultaneous["ci_high"] < 0)
-    sizes = _subset_sizes(aligned.clean)
-    n_questions = table["subset"].map(sizes)
+    n_questions = table["subset"].map(_subset_sizes(aligned.clean, "question_id"))
+    unit = unit_column(aligned.clean)
+    n_units = table["subset"].map(_subset_sizes(aligned.clean, unit))
     tables = (aligned.clean, *aligned.strategies.values())
     one_response = any(table["n_samples"].max() <= 1 for table in tables)
-    enough = (n_questions >= MIN_QUESTIONS) & (not one_response)
+    enough = (n_units >= MIN_QUESTIONS) & (not one_response)
     return table.assign(
         n_questions=n_questions,
         label=table["metric"].map(labels),
+        units=UNITS[unit],
         significant=is_difference & excludes_zero.to_numpy() & enough,
     ).reset_index(drop=True)
 
@@ -230,30 +237,45 @@ def _leaked_flags(
                 f"leaked: {_some(unknown)} not in {files['clean'].path}; correct the ids"
             )
         return pd.Series(questions.isin(leaked), questions)
-    names = [name for name, table in tables.items() if "leaked" in table]
+    return _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
+
+
+def _shared_column(
+    files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFrame], column: str, fix: str
+) -> "pd.Series[Any] | None":
+    """What the files that have a column say of each question; None if none has it."""
+    questions = tables["clean"].index
+    names = [name for name, table in tables.items() if column in table]
     if not names:
         return None
-    flags = tables[names[0]]["leaked"].reindex(questions)
+    values = tables[names[0]][column].reindex(questions)
     for name in names[1:]:
-        differing = questions[tables[name]["leaked"].reindex(questions) != flags]
+        differing = questions[tables[name][column].reindex(questions) != values]
         if len(differing):
             raise InputError(
-                f"{files[name].path}: leaked differs from {files[names[0]].path} for "
-                f"{_some(differing)}; fix one of the files or use --leaked"
+                f"{files[name].path}: {column} differs from {files[names[0]].path} for "
+                f"{_some(differing)}; {fix}"
             )
-    return flags
+    return values
 
 
-def _subset_sizes(clean: pd.DataFrame) -> dict[str, int]:
-    leaked = int(clean["leaked"].sum())
-    return {"all": len(clean), "leaked": leaked, "unleaked": len(clean) - leaked}
+def unit_column(clean: pd.DataFrame) -> str:
+    """The column of an aligned table that names what the bootstrap draws."""
+    return "cluster" if "cluster" in clean else "question_id"
+
+
+def _subset_sizes(clean: pd.DataFrame, unit: str) -> dict[str, int]:
+    """How many questions, or clusters, each subset has."""
+    leaked = clean["leaked"]
+    subsets = {"all": leaked | True, "leaked": leaked, "unleaked": ~leaked}
+    return {name: clean[rows][unit].nunique() for name, rows in subsets.items()}
 
 
 def _notes(
     files: Mapping[str, Loaded],
     tables: Mapping[str, pd.DataFrame],
     without_first: Set[str],
-    sizes: Mapping[str, int],
+    aligned: pd.DataFrame,
 ) -> Iterator[str]:
     """What a reader should know of the files: how they were made, and what they lack."""
     for file in files.values():
@@ -276,10 +298,12 @@ def _notes(
             "SA-PPG compares single answers, and no difference is marked †; sample several "
             "responses (the paper: 50; in lm_eval: the task's `repeats`)"
         )
+    unit = unit_column(aligned)
+    sizes, units = _subset_sizes(aligned, unit), UNITS[unit]
     for subset in sizes if sizes["all"] >= MIN_QUESTIONS else ["all"]:
         if 0 < sizes[subset] < MIN_QUESTIONS:
             yield (
-                f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}questions are too few "
+                f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}{units} are too few "
                 "for intervals: they can be far too narrow, and nothing is marked as significant"
             )
     clean = tables["clean"]
