@@ -41,14 +41,29 @@ def folder(tmp_path_factory):
 def test_every_question_has_its_forced_responses(folder):
     table = parquet.read(folder / "recovery.parquet", "recovery")
     trajectories = parquet.read(folder / "greedy.parquet", "greedy").set_index("question_id")
+    kind = token_kinds(tokenizer().decode, [tokenizer().eos_token_id])
     assert table.groupby("question_id").size().tolist() == [4] * QUESTIONS
     for row in table.itertuples():
         trajectory = list(trajectories.token_ids[row.question_id])
         assert list(row.token_ids)[: row.step] == trajectory[: row.step]
         assert row.token_ids[row.step] != trajectory[row.step]
-        expected = "end" if trajectory[row.step] == tokenizer().eos_token_id else None
-        assert (row.kind == "end") == (expected == "end")
+        assert row.kind == kind(trajectory[row.step])
     assert set(table.correct) <= {True, False}
+
+
+def test_a_models_own_greedy_tokens_have_rank_1(folder):
+    inputs = {
+        "model": folder / "model", "questions": folder / "questions.parquet",
+        "exemplars": folder / "exemplars.json", "clean_greedy": folder / "greedy.parquet",
+    }  # fmt: skip
+    jobs.rank_clean_tokens(**inputs, output=folder / "ranks.parquet", steps=3, **PARAMETERS)
+    table = parquet.read(folder / "ranks.parquet", "ranks")
+    greedy = parquet.read(folder / "greedy.parquet", "greedy").set_index("question_id")
+    assert (table["rank"] == 1).all()
+    assert table.leaked.sum() * 2 == len(table)
+    for question, ranked in table.groupby("question_id"):
+        assert ranked.step.tolist() == [1, 2, 3]
+        assert ranked.clean_token.tolist() == list(greedy.token_ids[question])[:3]
 
 
 def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):

@@ -55,10 +55,12 @@ def test_values_of_the_command_line_have_their_types():
         "sampling={num_samples: 20, temperature: 0.5, batch_invariant: true, batch_size: auto}",
         "benchmarks={gsm8k: {num_test: 40, num_leaked: 20}, pq: null}",
         "seed=3",
+        "strategies={railcap: {parameters: {steps: [1, x]}}}",
     )
     sampling = config.sampling
     assert (sampling.num_samples, sampling.temperature, sampling.batch_invariant) == (20, 0.5, True)
     assert (sampling.batch_size, config.seed) == ("auto", 3)
+    assert config.strategies["railcap"].parameters["steps"] == [1, "x"]
     assert list(config.benchmarks) == ["gsm8k"]
     benchmark = config.benchmarks["gsm8k"]
     assert (benchmark.num_test, benchmark.num_leaked) == (40, 20)

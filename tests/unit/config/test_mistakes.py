@@ -54,9 +54,12 @@ WRONG_VALUES = {
     ],
     "models": [(dict.fromkeys(VALUES["models"]), "must have at least one entry")],
     "models.a b": [(VALUES["models"]["gemma"], ": the name may only have letters")],
+    "models.timings": [(VALUES["models"]["gemma"], ": the name is reserved; rename it")],
     "models.mine": [
-        (VALUES["models"]["gemma"], r"has the label of models.gemma \('Gemma'\); give it")
+        (VALUES["models"]["gemma"], r"has the label of models.gemma \('Gemma'\); give it"),
+        (VALUES["models"]["gemma"] | {"label": "GEMMA"}, "has the label of models.gemma"),
     ],
+    "seed": [(2**32, "must be less than or equal to 4294967295")],
     "models.llama2.family": [("bert", "is 'bert'; .*auto, llama")],
     "training.nonsense": [(1, ": unknown key; .*clean, contaminated$")],
     "training.clean.lr": [(1, ": unknown key; .*warmup_ratio$")],
@@ -118,7 +121,8 @@ COMBINATIONS = [
     ),
     ({"instructions.source": "files"}, "instructions.files is missing; source: files needs it"),
     (
-        {"models.gemma.preparation": {"name": "x", "benchmark": "pq"}},
+        {"benchmarks.gsm8k.num_preparation": 10}
+        | {"models.gemma.preparation": {"name": "x", "benchmark": "pq"}},
         "models.gemma.preparation.benchmark is 'pq'; .* num_preparation above 0",
     ),
     (

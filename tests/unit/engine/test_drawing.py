@@ -102,6 +102,7 @@ def test_a_draw_depends_only_on_its_sample_and_step(seed, stream, question):
 
 def test_samples_questions_streams_and_seeds_are_independent():
     reference = uniforms(0, "s", "q", range(2), 2000)
+    assert len(np.unique(reference)) == reference.size  # none has those of another, shifted
     others = [
         reference[1],
         uniforms(1, "s", "q", range(1), 2000)[0],

@@ -10,7 +10,7 @@ import yaml
 from helpers.configurations import PAPER, overlaid
 from zerogap.io import meaning
 from zerogap.pipeline import parameters as parameters_module
-from zerogap.pipeline.parameters import job_parameters
+from zerogap.pipeline.parameters import job_parameters, preparation_folder
 
 CONTAMINATED = {"model": "llama2", "variant": "gsm8k"}
 CLEAN = {"model": "llama2", "variant": "clean_gsm8k"}
@@ -138,6 +138,21 @@ def test_weights_overwritten_in_place_change_all_jobs_on_their_base(tmp_path, mo
 def test_a_value_reaches_the_jobs_that_use_it_only(overlay, changed):
     before, after = all_parameters(), all_parameters(overlay)
     assert {job for job in JOBS if before[job] != after[job]} == changed
+
+
+def test_a_prepared_base_has_a_folder_per_base_and_values_and_for_all_seeds():
+    def folder(change):
+        return preparation_folder(overlaid(PAPER, PREPARED | change), "llama2")
+
+    changes = {
+        "models.llama2.base": "mine/other",
+        "models.llama2.revision": "other",
+        "models.llama2.preparation.training.num_epochs": 7,
+        "benchmarks.gsm8k.num_preparation": 800,
+    }
+    folders = [folder({}), *(folder({key: value}) for key, value in changes.items())]
+    assert len(set(folders)) == 1 + len(changes)
+    assert folder({"seed": 8}) == folders[0]
 
 
 def test_only_the_jobs_that_decode_name_an_engine_that_is_not_ours():

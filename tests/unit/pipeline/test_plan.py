@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 from pathlib import Path
 
@@ -61,6 +62,10 @@ def test_tokens_follow_from_the_protocol(paper):
     cell = 1319 * 50 * RESPONSE
     assert sums(plan, "sample_responses")["tokens"] == pytest.approx((2 + 15 + 2) * cell)
     assert sums(plan, "decode_greedy")["tokens"] == 3 * 1319 * RESPONSE
+    search, widths = config.neuron_localisation, sizes(config)["llama2"].widths
+    passes = 1 + (len(widths) - 1) * math.ceil(widths[0] / search.group_size)
+    tokens = 2 * 2 * passes * search.num_questions * RESPONSE  # two models in two settings
+    assert sums(plan, "localise_neurons")["tokens"] == tokens
 
 
 def test_rates_are_given_measured_or_assumed_in_this_order(paper):

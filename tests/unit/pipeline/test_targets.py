@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,6 +86,16 @@ def test_input_files_become_options_and_absent_ones_do_not():
     assert targets.options(files, "gsm8k") == ""
 
 
+def test_diagnostics_read_the_unmitigated_model_and_each_strategys_rail(two_owners, paper):
+    cells = {"clean_riddles": "batch1", "riddles": "identity"}
+    for variant, cell in cells.items():
+        path = targets.unmitigated_samples(two_owners, "gemma", variant)
+        assert path == f"results/paper/gemma/{variant}/cells/{cell}/samples.parquet"
+    short = {"label": "Short", "class": "railcap", "parameters": {"n": 2}}
+    thresholds = jobs.rail_thresholds(paper(strategies__short=short))
+    assert thresholds == {"identity": 4, "railcap": 4, "short": 2}
+
+
 def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners):
     tables = targets.solve_tables(two_owners, "llama2", "pq")
     assert list(tables)[-2:] == ["all_zero", "clean_batch2"]
@@ -106,6 +117,15 @@ def test_long_jobs_have_a_timing_per_shard(two_owners):
         f"results/paper/timings/llama2/riddles/cells/railcap.shard-{shard}-of-3.tsv"
         for shard in range(3)
     ]
+
+
+def test_the_time_of_a_job_is_known_with_that_of_all_shards(tmp_path):
+    paths = [tmp_path / name for name in ("0.tsv", "1.tsv")]
+    for path in paths:
+        path.write_text("s\th:m:s\n1.5\t0:00:01\n")
+    assert targets.seconds(paths) == 3
+    paths[0].unlink()
+    assert math.isnan(targets.seconds(paths))
 
 
 def test_a_localisation_in_shards_is_that_many_jobs_and_a_merge(paper):

@@ -21,9 +21,9 @@ TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
 
 
-def sample(prompts=PROMPTS, **options):
+def sample(prompts=PROMPTS, words=TOKENIZER, **options):
     options = {"num_samples": 6, "max_new_tokens": 12} | options
-    return zerogap.sample(model("llama"), TOKENIZER, prompts, **options)
+    return zerogap.sample(model("llama"), words, prompts, **options)
 
 
 def test_the_table_has_one_row_per_response():
@@ -132,10 +132,13 @@ def test_an_interrupted_call_is_resumed_with_the_same_settings_only(tmp_path, mo
 
     monkeypatch.setattr(Journal, "get", Mock(side_effect=KeyboardInterrupt))
     same = {"prompts": PROMPTS, "gold": {"a": "1", "b": "2", "c": "2"}, "max_new_tokens": 3}
+    words = tokenizer()
+    words.add_tokens(["xyz"])
     assert not interrupted("same", **same)
-    for name, value in [("batch_size", 5), *CHANGED_SETTINGS.items()]:
+    changed = CHANGED_SETTINGS | {"words": words}
+    for name, value in {"batch_size": 5, **changed}.items():
         shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
-        assert interrupted(name, **same | {name: value}) == (name in CHANGED_SETTINGS), name
+        assert interrupted(name, **same | {name: value}) == (name in changed), name
 
 
 def test_a_model_without_an_end_token_is_an_error():

@@ -22,8 +22,10 @@ def test_a_prompt_is_the_exemplars_and_the_question():
 
 
 def test_a_prompt_that_leaves_no_room_for_new_tokens_is_an_error():
+    longest = responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, 256, 10)[1].token_ids
+    responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, len(longest) + 10, 10)
     with pytest.raises(InputError, match=r"question b: .*context"):
-        responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, 50, 10)
+        responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, len(longest) + 9, 10)
 
 
 @pytest.mark.parametrize("stop", [["Q:"], []])

@@ -29,6 +29,10 @@ def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
     assert (result.gained, result.lost) == (2, 1)
     assert result.p_value == 1.0
     assert pair(tmp_path, [0] * 8, [1] * 8, 1).p_value == pytest.approx(2 / 2**8)
+    assert pair(tmp_path, [5] * 4, [5] * 4, 10).noise == pytest.approx(2 * 0.25 * 10 / 9)
+    for m in ((4, 9), (9, 4)):
+        files = [loaded(tmp_path / name, [1, 2], each) for name, each in zip("ab", m, strict=True)]
+        assert compare(*files, 0.95).n_samples == 4
 
 
 def test_clusters_are_drawn_and_counted_as_what_is_needed(tmp_path):

@@ -331,6 +331,8 @@ def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
     choices |= {"metrics": ["acc_norm", "acc"], "acc": 1.0, "acc_norm": 0.0, "target": "1"}
     del choices["exact_match"]
     assert load(json_lines(tmp_path / "f", [choices])).counts["n_correct"].tolist() == [1]
+    both = record(0, ["x"], match=1.0) | {"metrics": ["acc", "exact_match"], "acc": 0.0}
+    assert load(json_lines(tmp_path / "f", [both])).counts["n_correct"].tolist() == [1]
     older = record(0, ["x"])
     del older["metrics"], older["filter"], older["doc_hash"]
     assert load(json_lines(tmp_path / "f", [older])).counts["n_correct"].tolist() == [1]

@@ -40,10 +40,14 @@ def test_samples_elsewhere_have_no_questions(samples):
 
 
 def test_the_texts_of_an_lm_eval_log_are_those_of_one_filter(tmp_path):
-    records = [record(7, ["a", "b", "c", "d"], kind=kind) for kind in ("first", "second")]
+    records = [
+        record(number, list(texts), kind=kind)
+        for kind in ("first", "second")
+        for number, texts in ((7, "abcd"), (8, "ab"))
+    ]
     texts = read_texts(json_lines(tmp_path / "log.jsonl", records))
-    assert texts.questions == {"7": "How much?"}
-    assert texts.responses == {"7": ["a", "b", "c"]}
+    assert texts.questions == {"7": "How much?", "8": "How much?"}
+    assert texts.responses == {"7": ["a", "b", "c"], "8": ["a", "b"]}
 
 
 def test_responses_that_a_strategy_dropped_are_not_shown(tmp_path):

@@ -77,8 +77,9 @@ def test_an_intervention_filters_or_changes_the_decoding():
     def keep(trajectory, token_ids, texts):
         return [True] * len(texts)
 
-    with pytest.raises(InputError, match="make two strategies of it"):
-        Intervention(edit_logits=lambda logits, rows: logits, filter_responses=keep)
+    for change in ("edit_logits", "wrap_decoder"):
+        with pytest.raises(InputError, match="make two strategies of it"):
+            Intervention(**{change: lambda *changed: changed[0]}, filter_responses=keep)
 
 
 def test_a_strategy_that_does_not_filter_has_no_filter():
