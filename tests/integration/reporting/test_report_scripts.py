@@ -87,7 +87,9 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
 ):
     figures = [f"{make(config, 'figure', name)}.png" for name in FIRST_PAGE]
     claims = tmp_path / "claims.csv"
-    claims.write_text("claim,place,text,verdict\nbest,Table 3,RailCap is best.,cannot tell\n")
+    claims.write_text(
+        "claim,about,place,text,verdict\nbest,the metric,Table 3,RailCap is best.,cannot tell\n"
+    )
     page = job(
         inputs={"claims": str(claims), "figures": figures},
         source=TABLES["main"].source.locate(config),

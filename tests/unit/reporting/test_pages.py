@@ -19,15 +19,15 @@ TABLES = {"1. The paper's": {"main": "Table 3"}, "2. Beyond": {"cost": "The cost
 def fragment(values, tmp_path):
     (tmp_path / "figure.png").write_bytes(b"\x89PNG\r\n")
     comparisons = [
-        ("first", "Section 1", "A < B & C.", "supported"),
-        ("first", "Section 1", "A < B & C.", "supported"),
-        ("second", "Table 3", "D is best.", "cannot tell"),
+        ("first", "the metric", "Section 1", "A < B & C.", "supported"),
+        ("first", "the metric", "Section 1", "A < B & C.", "supported"),
+        ("second", "RailCap", "Table 3", "D is best.", "cannot tell"),
     ]
     return outcome_html(
         scale_note="Toy models.",
         scale="Run “small”: 40 questions.",
         table=paper.main(values, LABELS),
-        claims=pd.DataFrame(comparisons, columns=["claim", "place", "text", "verdict"]),
+        claims=pd.DataFrame(comparisons, columns=["claim", "about", "place", "text", "verdict"]),
         figures={"Figure 1": tmp_path / "figure.png"},
     )
 
@@ -42,6 +42,9 @@ def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
     assert fragment.index("Noise floor") < fragment.index("Of 2 claims")
     assert "this run supports 1, does not support 0, and cannot tell for 1." in fragment
     assert fragment.count("A &lt; B &amp; C.") == 1
+    headings = [fragment.index(f"About {about}") for about in ("the metric", "RailCap")]
+    assert headings[0] < fragment.index("A &lt; B &amp; C.") < headings[1]
+    assert "At this scale many are expected to be not" in fragment
     assert fragment.count('src="data:image/png;base64,iVBORw0K"') == 1
     # It fits into another page.
     assert not re.search(r"<(?:html|body|style|script|a)\b", fragment)

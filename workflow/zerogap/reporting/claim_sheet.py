@@ -59,12 +59,16 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
 def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
     """One row per comparison; a claim without any has one row with empty evidence."""
     rows = [
-        (claim.key, claim.place, claim.text, claim.criterion, v.verdict, e.sentence, e.verdict)
+        (
+            *(claim.key, claim.about, claim.place, claim.text, claim.criterion),
+            *(v.verdict, e.sentence, e.verdict),
+        )
         for v in verdicts
         for claim in (v.claim,)
         for e in v.evidence or (Evidence("", ""),)
     ]
-    columns = ["claim", "place", "text", "criterion", "verdict", "evidence", "evidence_verdict"]
+    columns = ["claim", "about", "place", "text", "criterion", "verdict"]
+    columns += ["evidence", "evidence_verdict"]
     return str(pd.DataFrame(rows, columns=columns).to_csv(index=False))
 
 

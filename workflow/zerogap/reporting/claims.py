@@ -86,6 +86,7 @@ class Claim:
     """A claim of the paper; assets/claims.yaml describes its attributes."""
 
     key: str
+    about: str
     place: str
     text: str
     criterion: str

@@ -31,17 +31,20 @@ def outcome_html(
         scale_note: What its models and data are; empty if they are the paper's.
         scale: One sentence on the size of the run.
         table: Table 3.
-        claims: The sheet of claims, one row per comparison: columns claim, place, text, verdict.
+        claims: The sheet of claims, one row per comparison: columns claim, about, place,
+            text, verdict.
         figures: Title → PNG file.
     """
-    verdicts = claims.drop_duplicates("claim").to_dict("records")
+    verdicts = claims.drop_duplicates("claim")
     return render_template(
         "outcome.html.j2",
         scale_note=scale_note,
         scale=scale,
         table=table,
-        summary=summary_sentence([claim["verdict"] for claim in verdicts]),
-        claims=verdicts,
+        summary=summary_sentence(list(verdicts["verdict"])),
+        claims={
+            about: rows.to_dict("records") for about, rows in verdicts.groupby("about", sort=False)
+        },
         figures={
             title: f"data:image/png;base64,{b64encode(path.read_bytes()).decode()}"
             for title, path in figures.items()
