@@ -136,6 +136,10 @@ _NEXT_QUESTION = re.compile(
     r"|<\|?(?:im_start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
     re.IGNORECASE,
 )
+# In every match of `_NEXT_QUESTION`, and far faster to look for: one of these, or a lone q.
+_ASKING = "question problem exercise task example user human student instruction input prompt [inst"
+_LONE_Q = re.compile("[qQ](?![uU])")
+_ANSWER = re.compile("[aA][nN][sS][wW][eE][rR]")  # in every match of `_ANSWER_IS`, or before it
 _DIGIT = re.compile("[0-9]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
 _WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
@@ -159,7 +163,8 @@ def extract(text: str) -> Extraction:
     """
     raw = _without_next_question(without_thinking(text))
     text = plain(raw)
-    marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
+    answer = _ANSWER.search(text)
+    marks = islice(_ANSWER_IS.finditer(text, answer.start()), _MAX_STATEMENTS) if answer else ()
     stated = (m.end() for m in marks if _THE.search(text, max(0, m.start() - 60), m.start()))
     if found := _first(_statement(text[start:]) for start in stated):
         return Extraction(*found, "the_answer_is")
@@ -186,6 +191,9 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
 
 def _without_next_question(text: str) -> str:
     """The text up to the next question, if it has a number; else the whole text."""
+    folded = text.casefold()
+    if not any(word in folded for word in _ASKING.split()) and not _LONE_Q.search(text):
+        return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
     return response if _DIGIT.search(response) else text
 

@@ -12,9 +12,9 @@ _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _SUPERSCRIPTS = "⁻⁺⁰¹²³⁴-⁹"
 _VULGAR = re.compile(rf"([0-9]?)([{_FRACTIONS}])")
 # Nothing of a text without any of these is changed.
-_DRESSED = re.compile(
-    rf"[\\`{{}}~_&{_FRACTIONS}{_SUPERSCRIPTS}\u00ad\u200b\u2060\ufeff]|\*\*|\*[^\s*]+\*(?!\w)"
-    "|</?[a-z]",
+_DRESSED = re.compile(  # a set first: Python skips what is not in it
+    rf"[\\`{{}}~_&{_FRACTIONS}{_SUPERSCRIPTS}\u00ad\u200b\u2060\ufeff*<]"
+    r"(?:(?<![*<])|(?<=\*)(?:\*|[^\s*]+\*(?!\w))|(?<=<)/?[a-z])",
     re.IGNORECASE,
 )
 _POWER = re.compile(rf"([×x*·]\s?10)([{_SUPERSCRIPTS}]+)")

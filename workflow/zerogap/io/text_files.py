@@ -1,6 +1,7 @@
 """Text files from outside: UTF-8 with or without a byte order mark, and lines of JSON."""
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,10 +71,10 @@ def json_lines(
         InputError: a line is not valid; names the file and the line.
     """
     # Not splitlines: JSON strings may contain the other line separators of Unicode.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
+    for number, line in enumerate(re.finditer("^.*$", text, re.MULTILINE), start=1):
+        if line[0].strip():
             try:
-                parsed = parse(parse_json(line))
+                parsed = parse(parse_json(line[0]))
             except InputError as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             yield number, parsed

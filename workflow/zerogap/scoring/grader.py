@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -22,6 +23,10 @@ class Grader:
     def __init__(self, rule: ExtractionRule, *, list_disagreements: bool) -> None:
         self._rule = rule
         self._others = [other for other in RULES.values() if other.name != rule.name]
+        # Equal responses are graded once: they are to one question, so near each other.
+        self._grades = lru_cache(maxsize=2**12)(
+            lambda text, gold: {r.name: r.grade(text, gold) for r in (self._rule, *self._others)}
+        )
         self._num_graded = self._num_empty = 0
         self._unanswered: Counter[str] = Counter()  # rule → responses without an answer
         self._compared: Counter[str] = Counter()  # rule → where it or the own rule has an answer
@@ -77,7 +82,7 @@ class Grader:
         """
         if not isinstance(response, str):
             raise file.error(number, f"a response is {describe(response)}; give a text")
-        grades = {rule.name: rule.grade(response, gold) for rule in (self._rule, *self._others)}
+        grades = self._grades(response, gold)
         grade = grades[self._rule.name]
         self._num_graded += 1
         self._num_empty += not response.strip()

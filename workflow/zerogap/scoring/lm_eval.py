@@ -49,8 +49,8 @@ def read_log(
     if any(len(texts) > 1 for texts in responses.values()):
         gold = grader.gold_answers(log, "target")
         rows = [
-            (number, ids[number], k, grader.grade(log, number, ids[number], text, gold[number]))
-            for number, texts in responses.items()
+            (number, question, k, grader.grade(log, number, question, text, answer))
+            for (number, texts), question, answer in zip(responses.items(), ids, gold, strict=True)
             for k, text in enumerate(texts)
             if text != DROPPED
         ]

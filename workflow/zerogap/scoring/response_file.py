@@ -8,6 +8,7 @@ import csv
 import io
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +49,7 @@ OTHER_KINDS: dict[str, tuple[set[str], str]] = {
 }
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
+MAX_SHARED = 32  # characters of a text that is likely to occur often
 _EMPTY = ("", "none", "null", "nan")
 _FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 _COUNT = re.compile(r"([0-9]{1,9})(?:\.0*)?")
@@ -142,8 +144,7 @@ class ResponseFile:
     ) -> "pd.Series[Any]":
         """The values of a column, each distinct text parsed once; None is an error."""
         # As texts: in Python, True == 1, and a count could be given as true.
-        texts = np.array([str(value) for value in self.rows[column]], dtype=object)
-        codes, distinct = pd.factorize(texts)
+        codes, distinct = pd.factorize(np.array([str(v) for v in self.rows[column]], dtype=object))
         values = [parse(text.strip().lower()) for text in distinct]
         is_invalid = np.array([value is None for value in values])[codes]
         for number in self.rows.index[is_invalid]:
@@ -247,7 +248,16 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
         ) from error
     if not table.num_columns:
         raise unknown_kind(path, names)
-    return pd.DataFrame(table.to_pydict(), index=range(1, table.num_rows + 1), dtype=object)
+    values = {
+        name: [_shared(value) for chunk in table[name].chunks for value in chunk.to_pylist()]
+        for name in table.column_names
+    }
+    return pd.DataFrame(values, range(1, table.num_rows + 1), dtype=object)
+
+
+def _shared(value: Any) -> Any:
+    """The value; a short text, such as an id, is in memory once, however often it occurs."""
+    return sys.intern(value) if isinstance(value, str) and len(value) < MAX_SHARED else value
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -273,8 +283,14 @@ def _inspect_samples(samples: Any) -> pd.DataFrame:
 
 def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
     # Not pandas.read_json: it changes ids such as "007", and its errors do not name the line.
-    objects = dict(json_lines(path, text, _json_object))
-    return pd.DataFrame(list(objects.values()), index=list(objects), dtype=object)
+    numbers: list[int] = []
+    columns: dict[str, list[Any]] = {}
+    for number, row in json_lines(path, text, _json_object):
+        columns |= {name: [math.nan] * len(numbers) for name in row if name not in columns}
+        for name, values in columns.items():
+            values.append(_shared(row.get(name, math.nan)))
+        numbers.append(number)
+    return pd.DataFrame(columns, index=numbers, dtype=object)
 
 
 def _json_object(value: Any) -> dict[str, Any]:
