@@ -6,7 +6,7 @@ Responses are simulated for questions with known solve probabilities, for clean 
 much and little. The study measures the bias of the definition and of the corrected value, how often
 bootstrap intervals contain the truth, the smallest difference that paired intervals detect with
 80 % power, and the value that one strategy has with other numbers of questions and strata. It
-writes tables, which docs/metric.md discusses. It takes about half an hour on one core.
+writes tables, which docs/metric.md discusses.
 """
 
 import argparse

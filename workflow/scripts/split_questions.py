@@ -26,9 +26,10 @@ def main(
     seed: int,
 ) -> None:
     parse_gold = extraction_rule(extraction).parse_gold
-    trained, tested = (gsm8k_format.load(path, parse_gold) for path in (train, test))
-    check_disjoint(tested, trained)
+    trained = gsm8k_format.load(train, parse_gold)
     entries = gsm8k_format.load_entries(test, parse_gold)
+    tested = [gsm8k_format.parse(entry, parse_gold) for entry in entries]
+    check_disjoint(tested, trained)
     eligible = gsm8k_format.with_few_calculations(entries, max_calculations)
     table = split_test_questions(tested, num_test, num_leaked, seed, eligible)
     drawn = draw_training_questions(trained, num_train, seed, num_preparation)

@@ -92,13 +92,14 @@ def values_by_bins(
         `sa_ppg_<B>`, the number `filled_<B>` of strata that have a question, and the number
         `single_<B>` of those that have one.
     """
+    clean = by_question(clean, "clean")
     reference = clean["n_correct"], clean["n_samples"]
     sizes = {
         bins: np.unique(gaps.strata(*reference, bins), return_counts=True)[1] for bins in BINS_SHOWN
     }
     rows = []
     for name, solve in strategies.items():
-        solve = in_order(by_question(solve, name), clean.set_index("question_id").index, name)
+        solve = in_order(by_question(solve, name), clean.index, name)
         counts = (solve["n_correct"], solve["n_samples"], *reference)
         row: dict[str, object] = {"model": model, "benchmark": benchmark, "strategy": name}
         row["a_ppg"] = metrics.a_ppg(*counts)
