@@ -171,6 +171,7 @@ rule write_index:
     """Write the page with the outcome: Table 3, the verdicts, Figures 1 and 2."""
     input:
         TABLES["main"].source.files(CONFIG),
+        responses=list(targets.code_of_responses(CONFIG)),
         claims="<reports>/claims.csv",
         figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE),
         assets=ASSETS,
@@ -189,6 +190,7 @@ rule write_index:
         "../../envs/zerogap.yaml"
     params:
         code=parameters.code("write_index"),
+        code_of_responses=lambda wildcards: targets.code_of_responses(CONFIG),
         source=fixed(TABLES["main"].source.locate(CONFIG)),
         scale_note=fixed(CONFIG.scale_note),
         scale=fixed(SCALE),

@@ -64,8 +64,9 @@ def run(
             parser.add_argument(option, type=Path, required=is_required)
     paths = vars(parser.parse_args(argv))
     values, batch_size = paths.pop("parameters"), paths.pop("batch_size")
-    for name in ("code", "base_files"):  # Snakemake compares them
-        values.pop(name, None)
+    values.pop("base_files", None)  # Snakemake compares it, as it does the code
+    if (code := values.pop("code", None)) and "metadata" in values:
+        values["metadata"]["code"] = code
     if batch_size:
         size = int(batch_size) if batch_size.isdecimal() else batch_size
         values["sampling"]["batch_size"] = size

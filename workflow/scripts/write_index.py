@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from script_helpers import Job, run_job
+from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.entry import Entry
 from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
@@ -27,11 +28,21 @@ def main(job: Job) -> None:
         ),
         claims=pd.read_csv(job.input.claims),
         figures={FIGURES[name].title("Figure"): path for name, path in figures},
+        outdated=outdated(params.code_of_responses),
     )
     footer = provenance_line(provenance(**params.metadata))
     links = links_to(TABLES, "Table"), links_to(FIGURES, "Figure")
     page = index_html(params.metadata["run"], fragment, *links, footer)
     save_texts("", {job.output.index: page, job.output.fragment: fragment})
+
+
+def outdated(code_of_responses: Mapping[str, str]) -> list[str]:
+    """The files of responses that other code made than today's."""
+    return [
+        path
+        for path, code in code_of_responses.items()
+        if parquet.provenance(path).get("code") != code
+    ]
 
 
 def links_to(entries: Mapping[str, Entry[Any]], kind: str) -> dict[str, dict[str, str]]:

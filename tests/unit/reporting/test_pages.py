@@ -29,6 +29,7 @@ def fragment(values, tmp_path):
         table=paper.main(values, LABELS),
         claims=pd.DataFrame(comparisons, columns=["claim", "about", "place", "text", "verdict"]),
         figures={"Figure 1": tmp_path / "figure.png"},
+        outdated=["results/small/cells/ted/samples.parquet"],
     )
 
 
@@ -38,6 +39,7 @@ def page(fragment):
 
 
 def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
+    assert "older than the code: 1</strong>" in fragment
     assert fragment.index("Toy models.") < fragment.index("Noise floor")
     assert fragment.index("Noise floor") < fragment.index("Of 2 claims")
     assert "this run supports 1, does not support 0, and cannot tell for 1." in fragment

@@ -1,6 +1,7 @@
 """Where the files of a run are, and which files a job reads."""
 
 import csv
+import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from zerogap.config import Config
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
-from zerogap.pipeline.parameters import preparation_folder
+from zerogap.pipeline.parameters import job_parameters, preparation_folder
 
 _RESULTS = {
     "train_lora": "loss.tsv",
@@ -221,6 +222,16 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
         timings = shard_files(jobs.num_shards(config, job), timing)
         made = f"{name}/samples.parquet" if job.cell else _RESULTS[job.rule]
         yield TimedJob(job, f"{results(config)}/{folder}/{made}", timings)
+
+
+def code_of_responses(config: Config) -> dict[str, str]:
+    """The files of sampled responses, each with the digest of the code that would make it now."""
+    made_by = {}
+    for (rule, *place), output, _ in timed_jobs(config):
+        if rule == jobs.SAMPLE:
+            wildcards = dict(zip(("model", "variant", "cell"), place, strict=True))
+            made_by[output] = json.loads(job_parameters(config, rule, wildcards))["code"]
+    return made_by
 
 
 def preparation_jobs(config: Config) -> Iterator[TimedJob]:

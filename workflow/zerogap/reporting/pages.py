@@ -23,7 +23,12 @@ Links = Mapping[str, Mapping[str, str]]  # section → file name → title
 
 
 def outcome_html(
-    scale_note: str, scale: str, table: Table, claims: pd.DataFrame, figures: Mapping[str, Path]
+    scale_note: str,
+    scale: str,
+    table: Table,
+    claims: pd.DataFrame,
+    figures: Mapping[str, Path],
+    outdated: Sequence[str],
 ) -> str:
     """What a run found, in short: without the frame of a page, for Snakemake's report.
 
@@ -34,6 +39,7 @@ def outcome_html(
         claims: The sheet of claims, one row per comparison: columns claim, about, place,
             text, verdict.
         figures: Title → PNG file.
+        outdated: Files of responses that other code made than today's.
     """
     verdicts = claims.drop_duplicates("claim")
     return render_template(
@@ -49,6 +55,7 @@ def outcome_html(
             title: f"data:image/png;base64,{b64encode(path.read_bytes()).decode()}"
             for title, path in figures.items()
         },
+        outdated=outdated,
     )
 
 
