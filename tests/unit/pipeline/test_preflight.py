@@ -47,6 +47,12 @@ def test_the_quick_scale_passes_and_asks_no_hub(quick, monkeypatch):
     assert {"disk space", "tokenizer of gemma"} <= {result.check for result in results}
 
 
+def test_no_hub_is_asked_for_a_base_from_an_installed_package(quick):
+    gguf = {"package": "some-package", "file": "some/model.gguf", "end_token": "</s>"}
+    config = quick(models__llama2__base="nobody/nothing", models__llama2__gguf=gguf)
+    assert not [result for result in all_checks(config) if "llama2" in result.check]
+
+
 def test_nothing_is_checked_once_all_long_jobs_are_done(quick):
     config = quick()
     assert all_checks(config)

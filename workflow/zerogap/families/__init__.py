@@ -90,6 +90,7 @@ HUB_SIZES = {
     "EleutherAI/pythia-12b": ModelSize(11_846_072_320, 23_692_144_640, (20_480,) * 36),
     "EleutherAI/pythia-1b": ModelSize(1_011_781_632, 2_090_741_928, (8_192,) * 16),
     "HuggingFaceTB/SmolLM2-135M-Instruct": ModelSize(134_515_008, 269_060_552, (1_536,) * 30),
+    "google/gemma-3-270m": ModelSize(268_098_176, 536_223_056, (2_048,) * 18),
     "Qwen/Qwen2.5-0.5B": ModelSize(494_032_768, 988_097_824, (4_864,) * 24),
     "allenai/OLMo-2-0425-1B": ModelSize(  # stored in float32
         1_484_916_736, 5_939_690_000, (8_192,) * 16

@@ -83,8 +83,10 @@ def all_checks(config: Config) -> list[CheckResult]:
     sizes: dict[str, ModelSize] = {}
     for model, entry in config.models.items():
         is_local = jobs.base_folder(config, model) is not None
-        is_readable = is_local or failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
-        if is_readable and (is_local or entry.gguf is None):
+        is_readable = is_local or (
+            entry.gguf is None and failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
+        )
+        if is_readable:
             results += check_tokenizer(config, model)
         if is_readable or entry.base in HUB_SIZES:
             try:
