@@ -131,6 +131,23 @@ def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
     assert summary["notes"]
     assert all(f"Note: {note}." in page for note in summary["notes"])
     assert {"sa_ppg", "s_delta_plus"} <= {row["metric"] for row in summary["metrics"]}
+    assert "temperature 0.7" in page
+
+
+def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):
+    summary = json.loads((evaluated / "summary.json").read_text())
+    record = json.loads((evaluated / "every_eval_ever.json").read_text())
+    results = {result["evaluation_result_id"]: result for result in record["evaluation_results"]}
+    assert len(results) == len(record["evaluation_results"])
+    for name in STRATEGIES:
+        result = results[f"all/{name}/solve_mean"]
+        solved = summary["strategies"][name]["solve_mean"][0]
+        assert result["score_details"]["score"] == pytest.approx(solved)
+        assert f"all/{name}/sa_ppg" in results
+        arguments = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 40}
+        assert result["generation_config"]["generation_args"] == arguments
+    assert record["model_info"]["id"] == BASE.name
+    assert record["model_info"]["additional_details"]["digest"]
 
 
 def test_a_repeated_command_prints_the_same_without_loading_the_model(

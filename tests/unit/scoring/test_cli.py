@@ -117,6 +117,36 @@ def test_output_contains_all_values_and_the_options_and_is_a_file_of_its_own(fil
     assert "is the same file as" in rejected(capsys, *paths, *outputs)
 
 
+def test_a_record_has_the_printed_values(files, capsys):
+    folder, tables = files
+    paths = ["--clean", folder / "clean.parquet", folder / "ted.parquet"]
+    status, out, _ = score(capsys, *paths, "--record", folder / "r.json", "--format", "csv")
+    assert status == 0
+    printed = next(row for row in csv.DictReader(io.StringIO(out)) if row["key"] == "ted")
+    filed = json.loads((folder / "r.json").read_text())["evaluation_results"]
+    of_all = [result for result in filed if result["evaluation_result_id"].startswith("all/ted/")]
+    assert {"sa_ppg", "solve_mean"} <= {each["evaluation_result_id"][8:] for each in of_all}
+    for result in of_all:
+        column = result["evaluation_result_id"].removeprefix("all/ted/")
+        details = result["score_details"]
+        assert details["score"] == pytest.approx(float(printed[column]))
+        interval = details["uncertainty"]["confidence_interval"]
+        assert interval["lower"] == pytest.approx(float(printed[f"{column}_ci_low"]))
+        assert details["details"]["num_responses"] == str(tables["ted"]["n_samples"].sum())
+
+
+def test_markdown_is_a_section_with_notes_assumption_and_settings(tmp_path, capsys):
+    rows = [{"question_id": str(k), "correct": k < 3} for k in range(6) for _ in range(2)]
+    clean, ted = (comma_separated(tmp_path / f"{k}.csv", rows) for k in ("clean", "ted"))
+    _, out, _ = score(capsys, "--clean", clean, ted, "--seed", "7", "--format", "md")
+    parts = out.split("\n\n")
+    assert parts[0].startswith("## ")
+    assert "Note: 6 questions are too few for intervals" in out
+    assert parts[-2].startswith("What this assumes: ")
+    assert f"zerogap {zerogap.__version__}" in parts[-1]
+    assert "seed 7" in parts[-1]
+
+
 @pytest.mark.parametrize(
     ("option", "name"),
     [
@@ -396,6 +426,7 @@ def test_a_table_fits_the_terminal(width, files, capsys, monkeypatch):
         ("--confidence-level", "95", "--confidence-level must be between 0 and 1 (got 95)"),
         ("--output", "m.xlsx", "--output must end in .csv or .parquet (got m.xlsx)"),
         ("--plot", "gaps", "--plot must end in .png or .svg or .pdf (got gaps)"),
+        ("--record", "r.jsonl", "--record must end in .json (got r.jsonl)"),
         ("--format", "x", "--format"),
         ("--resample", "answers", "--resample"),
         ("--unknown", "1", "--unknown"),

@@ -117,4 +117,5 @@ def evaluate(**arguments: Any) -> None:
     print("Verdict")
     for paragraph in report.verdict:
         print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")
-    print(f"Responses, questions.csv, questions.png, summary.md and summary.json: {request.output}")
+    files = "questions.csv, questions.png, summary.md, summary.json and every_eval_ever.json"
+    print(f"Responses, {files}: {request.output}")

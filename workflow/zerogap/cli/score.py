@@ -21,6 +21,8 @@ from zerogap.errors import InputError, needed_packages
 from zerogap.io import atomic
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from zerogap.scoring import inputs
     from zerogap.scoring.score import Aligned
 
@@ -30,6 +32,7 @@ SUFFIXES = {
     "--disagreements": (".jsonl",),
     "--plot": (".png", ".svg", ".pdf"),
     "--html": (".html",),
+    "--record": (".json",),
 }
 RESERVED_NAMES = ("clean", "clean_batch2", "clean, batch 2")
 # A spreadsheet would take a cell that starts with one of =+@- for a formula.
@@ -81,6 +84,9 @@ def score(
         Path | None,
         option("FILE", "Write a page with tables, plots and every question, .html.", "--html"),
     ] = None,
+    record: Annotated[
+        Path | None, option("FILE", "Write the table as a record of Every Eval Ever, .json.")
+    ] = None,
 ) -> None:
     """Compare strategies' responses with a clean model's: SA-PPG and other metrics with intervals.
 
@@ -93,7 +99,8 @@ def score(
     if clean_batch2:
         paths["clean_batch2"] = clean_batch2
     outputs = {
-        "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html
+        "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html,
+        "--record": record,
     }  # fmt: skip
     for name, path in outputs.items():
         if path and path.suffix not in SUFFIXES[name]:
@@ -157,6 +164,7 @@ def _score(
     """Write the outputs that are asked for, and print the table."""
     from zerogap.io import parquet
     from zerogap.reporting import score as report
+    from zerogap.reporting.record import model_card_section
     from zerogap.scoring import inputs
     from zerogap.scoring import score as scoring
 
@@ -181,13 +189,44 @@ def _score(
         _plot(path, aligned, settings["bins"])
     if path := outputs["--html"]:
         report.write(path, metrics, aligned, paths, provenance)
+    summary = scoring.summary(metrics, aligned)
+    if path := outputs["--record"]:
+        _write_record(path, summary, files, aligned, settings)
     for note in provenance["notes"]:
         print_note(note)
+    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
+    table = report.score_table(summary, **shown)
     if output_format == "json":
         print_json({**provenance, "metrics": records(metrics)})
-        return
-    shown = {name: settings[name] for name in ("bins", "confidence_level", "resample")}
-    print_table(report.score_table(scoring.summary(metrics, aligned), **shown), output_format)
+    elif output_format == "md":
+        meaning = [report.ASSUMPTION]
+        notes = provenance["notes"]
+        print(model_card_section(report.TITLE, [table], notes, meaning, provenance), end="")
+    else:
+        print_table(table, output_format)
+
+
+def _write_record(
+    path: Path,
+    summary: "pd.DataFrame",
+    files: dict[str, "inputs.Loaded"],
+    aligned: "Aligned",
+    settings: dict[str, Any],
+) -> None:
+    from zerogap.reporting.record import Evaluation, write_record
+
+    clean = files["clean"]
+    evaluation = Evaluation(
+        benchmark=clean.made_by.get("benchmark", clean.path.name),
+        made_by={name: files[name].made_by for name in aligned.strategies},
+        num_responses={
+            name: int(table["n_samples"].sum()) for name, table in aligned.strategies.items()
+        },
+        reference=str(clean.path),
+        drawn=summary["units"].iloc[0] if settings["resample"] == "questions" else "samples",
+        **{name: settings[name] for name in ("bins", "n_resamples", "confidence_level")},
+    )
+    write_record(path, summary, evaluation)
 
 
 def _named_paths(arguments: list[str]) -> dict[str, Path]:

@@ -108,7 +108,9 @@ def collect(request: Request) -> Collected:
             samples[name] = filter_samples(samples[IDENTITY], greedy_trajectories(greedy), keep)
             # A question may have no responses left, but it has a row.
             questions = request.question_set.questions.assign(leaked=False)
-            made_by = provenance(strategy=repr(strategy), source=IDENTITY)
+            made_by = provenance(
+                strategy=repr(strategy), source=parquet.provenance(files[IDENTITY])
+            )
             counts = solve_counts(samples[name], questions)
             parquet.write(files[name], counts, "counts", made_by)
         else:

@@ -162,6 +162,7 @@ class ModelRun:
             made_by = provenance(
                 made_from=self._made_from(draws),
                 model=self.model.name,
+                model_digest=self.digest,
                 benchmark=self.question_set.name,
                 sampling=draws["sampling"],
                 dtype=self.dtype,

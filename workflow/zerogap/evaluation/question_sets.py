@@ -43,6 +43,7 @@ class QuestionSet:
         exemplars: the few-shot examples, each with question and target.
         rule: extracts the answer of a response.
         stop: strings that end a response.
+        repository: their data set on the Hugging Face Hub; None if they are from elsewhere.
     """
 
     name: str
@@ -51,6 +52,7 @@ class QuestionSet:
     exemplars: list[Exemplar]
     rule: ExtractionRule
     stop: list[str]
+    repository: str | None = None
 
 
 def load(
@@ -87,6 +89,7 @@ def load(
     prompt = settings.prompt.model_dump()
     rule = extraction_rule(extraction or settings.extraction)
     questions = _test_questions(benchmark, settings, seed, rule)
+    source, hub = settings.questions.source, settings.questions.hub
     return QuestionSet(
         benchmark,
         _draw(questions, num_questions, settings.num_test, seed),
@@ -94,6 +97,7 @@ def load(
         exemplars(prompt["exemplars"], prompt["num_shots"]),
         rule,
         list(settings.stop),
+        hub.repository if source == "hub" and hub else None,
     )
 
 

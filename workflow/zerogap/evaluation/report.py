@@ -3,27 +3,35 @@
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+import zerogap
 from zerogap.evaluation.collect import SETTINGS, Collected, Request
 from zerogap.evaluation.strategies import CLEAN, IDENTITY, RAILCAP
 from zerogap.evaluation.summary import COLLAPSE, Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
-from zerogap.io import atomic
+from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
 from zerogap.reporting.figures import style
 from zerogap.reporting.figures.supplementary import plot_questions
-from zerogap.reporting.render import Cell, Column, Row, Table, to_markdown
+from zerogap.reporting.record import (
+    Evaluation,
+    generation_config,
+    model_card_section,
+    write_record,
+)
+from zerogap.reporting.render import Cell, Column, Row, Table
 from zerogap.reporting.score import score_table
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
 QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", "questions.png"
+RECORD = "every_eval_ever.json"
 DECIMALS = 2
 FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
 MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
@@ -50,21 +58,41 @@ def write_report(request: Request, collected: Collected) -> Report:
     summary = summarise(questions, collected.greedy, collected.samples)
     title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
     answered = answer_note({"greedy": collected.greedy, **collected.samples})
-    tables = [
-        strategy_table(summary, title, request.num_samples, answered),
-        question_table(summary),
-    ]
+    by_strategy = strategy_table(summary, title, request.num_samples, answered)
+    distances: list[Table] = []
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
+    values = _values(by_strategy, len(questions))
     if CLEAN in collected.files:
         loaded = {name: inputs.load(path) for name, path in collected.files.items()}
         aligned = scoring.align(loaded.pop(CLEAN), loaded)
         metrics = scoring.score(aligned, collected.files[CLEAN].name)
         notes = (*aligned.notes, *scoring.strata_notes(aligned.clean))
-        tables.append(score_table(scoring.summary(metrics, aligned)))
+        compared = scoring.summary(metrics, aligned)
+        distances.append(score_table(compared))
+        values = pd.concat([values, compared[compared.metric != "solve_mean"]])
+    tables = [by_strategy, question_table(summary), *distances]
     report = Report(tables, verdict(summary, metrics), notes)
-    _write(request.output, summary, metrics, report, title)
+    _write_numbers(request.output, summary, metrics, report)
     _plot(request, summary, title)
+    evaluation = Evaluation(
+        benchmark=request.question_set.name,
+        repository=request.question_set.repository,
+        made_by={name: parquet.provenance(collected.files[name]) for name in collected.samples},
+        num_responses={name: len(table) for name, table in collected.samples.items()},
+        reference=request.clean,
+    )
+    write_record(request.output / RECORD, values, evaluation)
+    drawn = generation_config(evaluation.made_by[IDENTITY])
+    card = model_card_section(
+        f"Signs of memorisation: {title}",
+        [by_strategy, *distances],
+        notes,
+        ["### Verdict", *report.verdict],
+        {"zerogap": zerogap.__version__, **drawn["generation_args"], **drawn["additional_details"]},
+    )
+    with atomic.replacing(request.output / PAGE) as path:
+        path.write_text(card, encoding="utf-8")
     return report
 
 
@@ -165,10 +193,22 @@ def question_table(summary: Summary) -> Table:
     )
 
 
-def _write(
-    folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report, title: str
+def _values(table: Table, num_questions: int) -> pd.DataFrame:
+    """The numbers of a table by strategy, in the columns of `zerogap.scoring.score.summary`."""
+    rows = [
+        (row.key, column.key, column.title, cell.value, cell.low, cell.high)
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.is_number
+    ]
+    columns = ["strategy", "metric", "label", "value", "ci_low", "ci_high"]
+    return pd.DataFrame(rows, columns=columns).assign(subset="all", n_questions=num_questions)
+
+
+def _write_numbers(
+    folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report
 ) -> None:
-    """Write the questions, the summary and the page."""
+    """Write the questions and the summary as data."""
     with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.map(_not_a_formula).to_csv(path, index=False)
     numbers = dataclasses.asdict(summary)
@@ -184,15 +224,6 @@ def _write(
     with atomic.replacing(folder / SUMMARY) as path:
         text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
-    parts: Sequence[str] = [
-        f"# {title}",
-        *(to_markdown(table) for table in report.tables),
-        *(f"Note: {note}." for note in report.notes),
-        "## Verdict",
-        *report.verdict,
-    ]
-    with atomic.replacing(folder / PAGE) as path:
-        path.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
 
 
 def _not_a_formula(value: Any) -> Any:

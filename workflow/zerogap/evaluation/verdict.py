@@ -10,6 +10,7 @@ import pandas as pd
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, RAILCAP
 from zerogap.evaluation.summary import COLLAPSE, PEAKED, Interval, Summary
 from zerogap.reporting.metric_table import Labels
+from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
 MOST = 0.5  # share of the questions that the model solves from which on they are "most"
@@ -20,10 +21,6 @@ _WITHOUT_CLEAN = (
     "values under the strategies do not estimate what a clean model would solve. To find out more, "
     "give a clean model (--clean), or evaluate this model again on new questions of the same kind "
     "and compare."
-)
-_WITH_CLEAN = (
-    "What this assumes: the clean model differs from the model in the contamination and in nothing "
-    "else. Any other difference between the two is part of the gaps as well."
 )
 
 
@@ -37,7 +34,7 @@ def verdict(summary: Summary, metrics: pd.DataFrame | None) -> list[str]:
     paragraphs = [_seen(summary), _meaning(summary)]
     if metrics is None:
         return [*paragraphs, _WITHOUT_CLEAN]
-    return [*paragraphs, _against_clean(metrics), _WITH_CLEAN]
+    return [*paragraphs, _against_clean(metrics), ASSUMPTION]
 
 
 def _seen(summary: Summary) -> str:

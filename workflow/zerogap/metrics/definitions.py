@@ -109,6 +109,7 @@ def register_metric(name: str, label: str, **options: Any) -> Callable[[Definiti
     summary_column=6,
 )
 def _g_ap(comparison: Comparison) -> Values:
+    """Gap of aggregate performance: the difference of two accuracies of one response each."""
     return np.abs(comparison.mean(comparison.first_response_gap))
 
 

@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
-from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.reporting.render import Cell, Column, Row, Table, provenance_line
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.reporting.templates import render_template
 from zerogap.scoring.score import BATCH2, Aligned, summary
 from zerogap.scoring.texts import Texts, read_texts
 
 TITLE = "Distance from the clean model"
+ASSUMPTION = (
+    "What this assumes: the clean model differs from the model in the contamination and in nothing "
+    "else. Any other difference between the two is part of the gaps as well."
+)
 MAX_CHARACTERS = 600  # of a text that is shown
 WIDTH, HEIGHT = 300, 150  # of the plot over the strata, in units of its SVG
 DECIMALS = 3
@@ -112,14 +116,13 @@ def write(
         provenance: Version, options and notes; the same as in the other outputs.
     """
     options = {name: provenance[name] for name in ("bins", "confidence_level", "resample")}
-    shown = ("zerogap", "extraction", *options, "n_resamples", "seed")
     page = render_template(
         "score.html.j2",
         title=TITLE,
         clean_name=files["clean"].name,
         table=score_table(summary(metrics, aligned), **options),
         notes=provenance["notes"],
-        footer=" · ".join(f"{name} {provenance[name]}" for name in shown),
+        footer=provenance_line(provenance),
         leaked_known=aligned.leaked_known,
         strata=_strata_plot(aligned, provenance["bins"]),
         panels=_panels(aligned),
