@@ -107,7 +107,7 @@ docs: .venv/ready ## regenerate the configuration reference
 	$(BIN)/python tools/config_reference.py docs/configuration.md
 
 docs-site: .venv/ready ## build the documentation site in site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/zensical build --strict
 
 lock: ## resolve the lock files again
 	$(COMPILE) --all-extras --output-file requirements.lock
@@ -134,4 +134,4 @@ lock: ## resolve the lock files again
 	@touch $@
 
 clean: ## delete results, reports and the site; keeps the environment
-	rm -rf results/* reports/*/ .snakemake site
+	rm -rf results/* reports/*/ .snakemake .cache site

@@ -12,7 +12,7 @@ PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").rglob("*.md")
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub and mkdocs make them."""
+    """The anchors of a page's headings, as GitHub and the site make them."""
     headings = re.findall(
         r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M
     )
@@ -67,7 +67,7 @@ def test_pages_named_in_code_exist() -> None:
 
 
 def test_every_page_is_in_the_navigation_of_the_site_and_in_llms_txt() -> None:
-    listed = set(re.findall(r"(?m)^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text()))
+    listed = set(re.findall(r'" = "(\S+\.md)"', (ROOT / "zensical.toml").read_text()))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if not page.startswith("smollm2-gsm8k/")} == listed
     named = re.findall(r"\]\((\S+)\.html\)", (ROOT / "docs/llms.txt").read_text())
