@@ -66,7 +66,7 @@ def run(
     values, batch_size = paths.pop("parameters"), paths.pop("batch_size")
     values.pop("base_files", None)  # Snakemake compares it, as it does the code
     if (code := values.pop("code", None)) and "metadata" in values:
-        values["metadata"]["code"] = code
+        values["metadata"]["code_digest"] = code
     if batch_size:
         size = int(batch_size) if batch_size.isdecimal() else batch_size
         values["sampling"]["batch_size"] = size

@@ -41,7 +41,7 @@ def outdated(code_of_responses: Mapping[str, str]) -> list[str]:
     return [
         path
         for path, code in code_of_responses.items()
-        if parquet.provenance(path).get("code") != code
+        if parquet.provenance(path).get("code_digest") != code
     ]
 
 

@@ -92,7 +92,9 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     )
     first, second, *_ = targets.code_of_responses(config)
     of_first = parquet.provenance(first)
-    parquet.write(first, parquet.read(first, "samples"), "samples", of_first | {"code": "today's"})
+    parquet.write(
+        first, parquet.read(first, "samples"), "samples", of_first | {"code_digest": "today's"}
+    )
     page = job(
         inputs={"claims": str(claims), "figures": figures},
         source=TABLES["main"].source.locate(config),
