@@ -66,6 +66,13 @@ def test_every_cell_has_its_samples_with_their_provenance(run):
     assert (first.text != second.text).any()
 
 
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="jobs are not forked with a GPU")
+def test_jobs_of_every_kind_are_forked(run):
+    scripts = (run.results / "logs/forks.log").read_text().splitlines()
+    ends = ("/sample_responses.py", ".make_table.py", "/llamafactory-cli")
+    assert all(any(script.endswith(end) for script in scripts) for end in ends), scripts
+
+
 def test_solve_counts_match_the_samples(run):
     for folder in (run.results / "llama2/gsm8k/cells").glob("*/"):
         if not (folder / "samples.parquet").exists():

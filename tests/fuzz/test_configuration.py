@@ -76,6 +76,7 @@ WRONG: dict[str, list[Any]] = {
     "scale_note": [*HIDDEN, "x" * 5000, 5, None],
     "seed": [-1, 2**70, 0.5, "one", NAN],
     "offline": ["yes", 1, None],
+    "fork_jobs": ["yes", 1, None],
     "max_runtime": COUNT,
     "sampling.num_samples": COUNT,
     "sampling.max_new_tokens": [*COUNT, 100_000],

@@ -11,7 +11,7 @@ from snakemake.settings.types import DeploymentMethod
 import zerogap.config
 from zerogap.config.files import check_overlays
 from zerogap.errors import InputError
-from zerogap.pipeline import jobs, parameters, targets
+from zerogap.pipeline import forks, jobs, parameters, targets
 
 COMMAND_LINE = dict(workflow.config_settings.config)  # values of --config
 
@@ -53,6 +53,15 @@ if CONFIG.offline:
         "TRANSFORMERS_OFFLINE": 1,
         "HF_DATASETS_OFFLINE": 1,
     }
+# The jobs of a small run are forked, unless their Pythons differ.
+FORKS = (
+    CONFIG.fork_jobs
+    and CONFIG.decoding.engine == "zerogap"
+    and not workflow.deployment_settings.deployment_method
+)
+if FORKS:
+    ENVIRONMENT["PYTHONPATH"] += os.pathsep + os.path.dirname(forks.__file__)
+    ENVIRONMENT[forks.ADDRESS] = f".snakemake/forks-{os.getpid()}"
 shell.prefix(
     "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
     + "".join(
@@ -157,6 +166,18 @@ def preflight(only_values=False):
         return run_checks(CONFIG, only_values=only_values)
     except InputError as error:
         sys.exit(f"error: {error}")
+
+
+def start_forks():
+    """Start what forks the jobs, with what the scripts import at once or later."""
+    scripts, stubs = PACKAGE / "scripts", PACKAGE / "zerogap/training/stubs"
+    variables = {name: str(value) for name, value in ENVIRONMENT.items()}
+    variables["PYTHONPATH"] += f"{os.pathsep}{scripts}{os.pathsep}{stubs}"
+    modules = [path.stem for path in sorted(scripts.glob("*.py"))]
+    modules += ["snakemake.logging", "snakemake.iocontainers"]  # of `script:`
+    modules += ["zerogap.engine.kernels.cpu_rows", "llamafactory.train.tuner"]
+    log = Path(targets.results(CONFIG), "logs/forks.log")
+    forks.start(modules, variables, log)
 
 
 def check_before_start():

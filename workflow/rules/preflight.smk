@@ -4,6 +4,8 @@
 # A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
 # everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
+    if FORKS:
+        start_forks()
     check_before_start()
 
 

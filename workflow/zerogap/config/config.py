@@ -73,6 +73,9 @@ class Config(Section):
     )
     seed: int = Field(ge=0, le=MAX_SEED, description="Of splits, training, draws and bootstrap.")
     offline: bool = Field(description="Whether contacting a hub is an error.")
+    fork_jobs: bool = Field(
+        description="Whether jobs are forked from one process that has imported what they need."
+    )
     max_runtime: PositiveInt = Field(
         description="Minutes, the longest time limit of a job; most jobs resume."
     )

@@ -1,0 +1,107 @@
+"""Scripts that a fork server runs do what they do by themselves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from zerogap.pipeline import forks
+
+FOLDER = str(Path(forks.__file__).parent)
+REPORT = """
+import os, sys
+import neighbour
+print(__name__, sys.argv, os.getcwd(), os.environ["VALUE"], sys.path[0], sys.stdin.read())
+print(neighbour.VALUE, file=sys.stderr)
+"""
+SCRIPTS = {
+    "a report": REPORT,
+    "an exit code": "import sys; sys.exit(7)",
+    "a message": "import sys; sys.exit('error: no')",
+    "a signal": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+    "a child": "import subprocess; print(subprocess.run(['sh', '-c', 'exit 4']).returncode)",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of a server that has imported `wave`, and whose run ends with the tests."""
+    address = str(tmp_path_factory.mktemp("server") / "socket")
+    run = "import sys; from zerogap.pipeline import forks; from pathlib import Path;"
+    run += f"forks.start(['wave'], {{{forks.ADDRESS!r}: {address!r}}}, Path({address + '.log'!r}));"
+    process = subprocess.Popen(
+        [sys.executable, "-c", run + "print('started', flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+    )
+    wait_until(lambda: os.path.exists(address))
+    yield address
+    process.stdin.close()
+    wait_until(lambda: not os.path.exists(address))
+
+
+def wait_until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+def start(folder, code, address, **variables):
+    (folder / "neighbour.py").write_text("VALUE = 'next to the script'")
+    (folder / "job.py").write_text(code)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "VALUE": "é", "PYTHONPATH": FOLDER}
+    return subprocess.Popen(
+        [sys.executable, "job.py", "--value", '{"a": 1}'],
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+        cwd=folder,
+        env=environment | {forks.ADDRESS: address} | variables,
+    )
+
+
+def result(process, text=b""):
+    return *process.communicate(text), process.returncode
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_prints_and_ends_as_it_does_by_itself(server, tmp_path, name):
+    alone = result(start(tmp_path, SCRIPTS[name], "nowhere"), b"input")
+    assert result(start(tmp_path, SCRIPTS[name], server), b"input") == alone
+
+
+def test_a_script_finds_the_modules_imported(server, tmp_path):
+    code = "import sys; print('wave' in sys.modules)"
+    outputs = [
+        result(start(tmp_path, code, address, OMP_NUM_THREADS=threads))[0]
+        for address, threads in (("nowhere", "1"), (server, "2"), (server, "1"))
+    ]
+    assert outputs == [b"False\n", b"False\n", b"True\n"]
+
+
+def test_an_error_names_the_line_of_the_script(server, tmp_path):
+    _, error, code = result(start(tmp_path, "\nraise ValueError('here')", server))
+    assert code == 1
+    assert b'job.py", line 2, in <module>' in error
+    assert error.endswith(b"ValueError: here\n")
+
+
+def test_scripts_run_at_the_same_time(server, tmp_path):
+    code = "print(flush=True); input()"
+    processes = [start(tmp_path, code, server) for _ in range(2)]
+    for process in processes:
+        assert process.stdout.readline() == b"\n"
+    assert [result(process, b"\n")[2] for process in processes] == [0, 0]
+
+
+def test_a_killed_job_leaves_no_process(server, tmp_path):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    process = start(tmp_path, code, server)
+    forked = int(process.stdout.readline())
+    assert forked != process.pid
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not os.path.exists(f"/proc/{forked}"))
