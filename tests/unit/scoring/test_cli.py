@@ -457,6 +457,8 @@ def test_files_with_other_gold_answers_are_not_compared(tmp_path, capsys):
     rows = [{"id": k, "text": "18", "gold": "18.0"} for k in "01"]
     same = json_lines(tmp_path / "same.jsonl", rows)
     assert score(capsys, "--clean", logs[0], same)[0] == 0
+    marks = [{"id": k, "correct": True, "gold": "9 + 9 = 18\n#### 18"} for k in "01"]
+    assert score(capsys, "--clean", logs[0], json_lines(tmp_path / "marks.jsonl", marks))[0] == 0
 
 
 def test_a_clean_model_that_solves_nothing_is_noted_and_nothing_is_bold(tmp_path, capsys):

@@ -378,6 +378,14 @@ BAD = {
         "line 3: duplicate row: question 'a' .*line 2",
     ),
     "too many": (["id,n_correct,n_samples", "a,3,2"], "line 2: question 'a' has 3 correct of 2"),
+    "first of none": (
+        ["id,n_correct,n_samples,first_correct", "a,0,2,1"],
+        "first_correct of question 'a' is True, but 0 of 2 samples are correct",
+    ),
+    "not the first of all": (
+        ["id,n_correct,n_samples,first_correct", "a,2,2,0"],
+        "first_correct of question 'a' is False, but 2 of 2 samples are correct",
+    ),
     "negative": (["id,n_correct,n_samples", "a,-1,2"], "n_correct of question 'a' is '-1'"),
     "no count": (["id,n_correct,n_samples", "a,nan,2"], "n_correct of question 'a' is empty"),
     "responses alone": (
