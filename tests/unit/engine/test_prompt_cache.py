@@ -72,6 +72,18 @@ def test_a_new_row_without_storage_takes_the_number_of_a_row_that_left(capacity)
 
 
 @WITH_AND_WITHOUT_CAPACITY
+def test_rows_of_different_lengths_change_places(capacity):
+    cache = filled(capacity)
+    write_step(cache, [1, 2])
+    cache.reorder(np.array([0]))
+    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
+    write_step(cache, [3, 4])
+    assert own_keys(cache) == [[1, 3], [4]]
+    cache.reorder(np.array([1, 0]))
+    assert own_keys(cache) == [[4], [1, 3]]
+
+
+@WITH_AND_WITHOUT_CAPACITY
 def test_a_question_enters_after_the_current_rows(capacity):
     cache = filled(capacity)
     write_step(cache, [1, 2])

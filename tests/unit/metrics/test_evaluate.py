@@ -155,6 +155,19 @@ def test_level_and_seed_change_the_intervals_and_not_the_values(tables, table):
         assert narrow.ci_high - narrow.ci_low < 0.9 * (wide.ci_high - wide.ci_low)
 
 
+def test_the_intervals_of_few_questions_are_wider_than_the_normal_ones_by_their_level(tables):
+    few = tables[0][:8], {"ted": tables[1]["ted"][:8]}
+
+    def widths(level):
+        table = evaluate("llama2", "gsm8k", *few, bins=1, confidence_level=level, n_resamples=400)
+        rows = [look_up(table, "ted", metric) for metric in ("sa_ppg", "a_ppg")]
+        return [row.ci_high - row.ci_low for row in rows]
+
+    (stratified, plain), (stratified_wide, plain_wide) = widths(0.5), widths(0.99)
+    # Student's t over the normal quantile, 7 degrees of freedom: 1.05 at 50 %, 1.27 at 99 %.
+    assert stratified_wide / stratified == pytest.approx(1.21 * plain_wide / plain, rel=0.08)
+
+
 @pytest.mark.parametrize(
     ("resample", "metric", "low", "high"),
     [
