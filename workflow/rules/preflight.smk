@@ -4,9 +4,9 @@
 # A hook instead of a rule that others depend on: if its file were remade, Snakemake would rerun
 # everything that depends on it, and with `ancient` it would not see what else has to be done.
 onstart:
+    check_before_start()
     if FORKS:
         start_forks()
-    check_before_start()
 
 
 if workflow.is_main_process and workflow.output_settings.dryrun:
