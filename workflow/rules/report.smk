@@ -171,7 +171,7 @@ rule write_index:
     """Write the page with the outcome: Table 3, the verdicts, Figures 1 and 2."""
     input:
         TABLES["main"].source.files(CONFIG),
-        responses=list(targets.code_of_responses(CONFIG)),
+        responses=lambda wildcards: list(targets.code_of_responses(CONFIG)),
         claims="<reports>/claims.csv",
         figures=collect("<reports>/figures/{figure}.png", figure=FIRST_PAGE),
         assets=ASSETS,
