@@ -149,7 +149,9 @@ def test_the_report_has_every_category_of_this_run(run):
     for category in ("1. Outcome", "2. Claims", "3. Tables", "4. Figures", "5. Checks"):
         assert category in text
     assert "this run supports" in text[text.index("workflow_desc = ") :].partition("</script>")[0]
-    assert "Toy models" in (run.reports / "index.html").read_text()
+    first_page = (run.reports / "index.html").read_text()
+    assert "Toy models" in first_page
+    assert "older than the code" not in first_page
     assert "results/micro" in text
     assert "results/paper" not in text
     assert not run.planned("--config", "seed=0", "--", "write_report")

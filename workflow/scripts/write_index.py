@@ -37,12 +37,14 @@ def main(job: Job) -> None:
 
 
 def outdated(code_of_responses: Mapping[str, str]) -> list[str]:
-    """The files of responses that other code made than today's."""
-    return [
-        path
-        for path, code in code_of_responses.items()
-        if parquet.provenance(path).get("code_digest") != code
-    ]
+    """The files of responses that other code made than today's, or one of their shards."""
+    return [path for path, code in code_of_responses.items() if digests(path) != {code}]
+
+
+def digests(path: str) -> set[str | None]:
+    """Of the code that made a file, or its shards."""
+    made_by = parquet.provenance(path)
+    return {shard.get("code_digest") for shard in made_by.get("shards", [made_by])}
 
 
 def links_to(entries: Mapping[str, Entry[Any]], kind: str) -> dict[str, dict[str, str]]:

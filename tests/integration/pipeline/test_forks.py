@@ -18,6 +18,30 @@ import neighbour
 print(__name__, sys.argv, os.getcwd(), os.environ["VALUE"], sys.path[0], sys.stdin.read())
 print(neighbour.VALUE, file=sys.stderr)
 """
+RUN = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from zerogap.pipeline import forks
+address = os.environ[forks.ADDRESS]
+signal.signal(signal.SIGINT, lambda *_: None)
+forks.start([], {}, Path(address + ".log"))
+for _ in range(1200):
+    if Path(address).is_socket():
+        break
+    time.sleep(0.1)
+time.sleep(0.2)  # it listens
+sys.exit(subprocess.run([sys.executable, "job.py"]).returncode)
+"""
+INTERRUPTED = """
+import sys, time
+try:
+    print("runs", flush=True)
+    time.sleep(600)
+except KeyboardInterrupt:
+    time.sleep(0.5)
+    print("cleaned", flush=True)
+    sys.exit(3)
+"""
 SCRIPTS = {
     "a report": REPORT,
     "an exit code": "import sys; sys.exit(7)",
@@ -105,3 +129,36 @@ def test_a_killed_job_leaves_no_process(server, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_until(lambda: not os.path.exists(f"/proc/{forked}"))
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    """Start a run with a server and one job, in a process group of its own."""
+
+    def start_run(code):
+        (tmp_path / "job.py").write_text(code)
+        path = os.pathsep.join([FOLDER, *filter(None, [os.environ.get("PYTHONPATH")])])
+        variables = {"OMP_NUM_THREADS": "1", forks.ADDRESS: str(tmp_path / "socket")}
+        return subprocess.Popen(
+            [sys.executable, "-c", RUN],
+            stdout=subprocess.PIPE,
+            cwd=tmp_path,
+            env=os.environ | variables | {"PYTHONPATH": path},
+            start_new_session=True,
+        )
+
+    return start_run
+
+
+def test_a_job_interrupted_with_its_run_ends_by_itself(run_of, tmp_path):
+    run = run_of(INTERRUPTED)
+    assert run.stdout.readline() == b"runs\n"
+    assert (tmp_path / "socket.log").read_text() == "job.py\n"
+    os.killpg(run.pid, signal.SIGINT)
+    assert result(run)[::2] == (b"cleaned\n", 3)
+
+
+def test_a_server_takes_the_address_of_one_that_was_killed(run_of, tmp_path):
+    (tmp_path / "socket").touch()
+    assert result(run_of("print('runs')"))[::2] == (b"runs\n", 0)
+    assert (tmp_path / "socket.log").read_text() == "job.py\n"

@@ -90,21 +90,23 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     claims.write_text(
         "claim,about,place,text,verdict\nbest,the metric,Table 3,RailCap is best.,cannot tell\n"
     )
-    first, second, *_ = targets.code_of_responses(config)
+    first, second, third, *_ = targets.code_of_responses(config)
     of_first = parquet.provenance(first)
     parquet.write(
         first, parquet.read(first, "samples"), "samples", of_first | {"code_digest": "today's"}
     )
+    shards = {"shards": [{"code_digest": "today's"}, {"code_digest": "older"}]}
+    parquet.write(third, parquet.read(third, "samples"), "samples", of_first | shards)
     page = job(
         inputs={"claims": str(claims), "figures": figures},
         source=TABLES["main"].source.locate(config),
-        code_of_responses={first: "today's", second: "today's"},
+        code_of_responses={first: "today's", second: "today's", third: "today's"},
     )
     page.output = SimpleNamespace(index=tmp_path / "index.html", fragment=tmp_path / "part.html")
     write_index.main(page)
     fragment, index = page.output.fragment.read_text(), page.output.index.read_text()
     assert fragment in index
-    assert "older than the code: 1<" in fragment
+    assert "older than the code: 2<" in fragment
     assert second in fragment
     for shown in ("A toy.", "A tiny run.", "Table 3: SA-PPG", "RailCap is best.", "Noise floor"):
         assert shown in fragment

@@ -45,6 +45,8 @@ def _imported(modules: Sequence[str]) -> bool:
 def _next_job(address: str) -> dict[str, Any] | None:
     """Fork for every script that is handed over; in the forked process, return the script."""
     with socket.socket(socket.AF_UNIX) as listener:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(address)  # of a server that was killed
         listener.bind(address)
         listener.listen()
         while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:

@@ -9,8 +9,10 @@ import sys
 ADDRESS = os.environ.get("ZEROGAP_FORK_SERVER")
 WORDS = sys.orig_argv[1:]
 
-# The server's processes have one thread. `python -m` and `python -c` run no script.
-if ADDRESS and os.environ.get("OMP_NUM_THREADS") == "1" and WORDS and WORDS[0][0] != "-":
+# The server's processes have one thread. `python -m` and `python -c` run no script, and what a
+# library starts from its own folder may need more than three open files.
+IS_SCRIPT = bool(WORDS) and WORDS[0][0] != "-" and "site-packages" not in WORDS[0]
+if ADDRESS and IS_SCRIPT and os.environ.get("OMP_NUM_THREADS") == "1":
     import json
     import signal
     import socket
@@ -21,7 +23,7 @@ if ADDRESS and os.environ.get("OMP_NUM_THREADS") == "1" and WORDS and WORDS[0][0
         except OSError:  # it is still importing, or gone
             pass
         else:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the job gets it too, and ends by it
             variables, folder = dict(os.environ), os.getcwd()
             job = {"words": WORDS, "path": sys.path, "variables": variables, "folder": folder}
             socket.send_fds(connection, [b"\n"], [0, 1, 2])
