@@ -96,7 +96,8 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
         first, parquet.read(first, "samples"), "samples", of_first | {"code_digest": "today's"}
     )
     shards = {"shards": [{"code_digest": "today's"}, {"code_digest": "older"}]}
-    parquet.write(third, parquet.read(third, "samples"), "samples", of_first | shards)
+    of_third = parquet.provenance(third) | shards
+    parquet.write(third, parquet.read(third, "samples"), "samples", of_third)
     page = job(
         inputs={"claims": str(claims), "figures": figures},
         source=TABLES["main"].source.locate(config),
