@@ -13,7 +13,7 @@ from helpers.paths import ROOT
 from zerogap.errors import InputError
 from zerogap.families import HUB_SIZES
 from zerogap.pipeline import preflight, targets
-from zerogap.pipeline.preflight import FAILED, OK, SKIPPED, all_checks, hub_resources, run_checks
+from zerogap.pipeline.preflight import FAILED, OK, all_checks, hub_resources, run_checks
 from zerogap.sampling import engines
 
 GB = 1e9
@@ -43,8 +43,9 @@ def disk(monkeypatch):
 def test_the_quick_scale_passes_and_asks_no_hub(quick, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi", None)
     results = run_checks(quick())
-    assert [result.check for result in results if result.status == SKIPPED] == ["GPU memory"]
-    assert {"disk space", "tokenizer of gemma"} <= {result.check for result in results}
+    assert {"GPU memory", "disk space", "tokenizer of gemma"} <= {
+        result.check for result in results
+    }
 
 
 def test_no_hub_is_asked_for_a_base_from_an_installed_package(quick):
@@ -95,7 +96,7 @@ def test_a_key_is_needed_until_the_paraphrases_exist_and_is_never_printed(quick,
 
 
 def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, tmp_path, monkeypatch):
-    assert preflight.check_vllm(quick(decoding__engine="auto")) == []
+    assert found(quick(decoding__engine="auto"), "vLLM") == []
     config = quick(decoding__engine="vllm", strategies__shortcut=None)
     monkeypatch.setattr(engines, "installed_vllm", lambda: None)
     message = "FAILED   vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
@@ -105,7 +106,7 @@ def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, tmp_path, 
     assert found(config, "vLLM") == ["ok       vLLM: 0.32.0, python"]
     (tmp_path / "conda-meta").mkdir()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert preflight.check_vllm(config)[0].status == SKIPPED
+    assert "vLLM: not checked" in found(config, "vLLM")[0]
 
 
 def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
@@ -126,8 +127,6 @@ def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):
         folder.mkdir(parents=True)
         existing = existing.rename(folder / existing.name)
         assert preflight.check_disk_space(config, sizes).status == FAILED
-    unknown = preflight.check_disk_space(config, {})
-    assert (unknown.status, "gemma, llama2, pythia" in unknown.text) == (SKIPPED, True)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +215,7 @@ def test_a_folder_without_a_readable_model_is_reported(quick, with_copy):
 
 def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
     config = paper()
-    keys = {resource.key for resource in hub_resources(config)}
+    keys = set(hub_resources(config))
     assert keys == {
         "models.llama2", "models.gemma", "models.pythia", "benchmarks.gsm8k.questions",
         "instructions",
@@ -224,8 +223,7 @@ def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
     Path("results/paper/llama2/base").mkdir(parents=True)
     Path("results/paper/data/gsm8k").mkdir(parents=True)
     Path("results/paper/data/gsm8k/train.jsonl").touch()
-    remaining = {resource.key for resource in hub_resources(config)}
-    assert keys - remaining == {"models.llama2", "benchmarks.gsm8k.questions"}
+    assert keys - set(hub_resources(config)) == {"models.llama2", "benchmarks.gsm8k.questions"}
 
 
 def test_a_filter_must_filter_and_the_answer_of_a_target_must_be_found(quick):

@@ -1,5 +1,4 @@
 import math
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -126,16 +125,6 @@ def test_the_time_of_a_job_is_known_with_that_of_all_shards(tmp_path):
     assert targets.seconds(paths) == 3
     paths[0].unlink()
     assert math.isnan(targets.seconds(paths))
-
-
-def test_a_localisation_in_shards_is_that_many_jobs_and_a_merge(paper):
-    whole, sharded = (
-        Counter(job.rule for job in jobs.all_jobs(config))
-        for config in (paper(neuron_localisation__num_shards=1), paper())
-    )
-    assert (whole["localise_neurons"], whole["merge_neurons"]) == (6, 0)
-    assert (sharded["localise_neurons"], sharded["merge_neurons"]) == (24, 6)
-    assert whole["sample_responses"] == sharded["sample_responses"]
 
 
 def test_a_time_limit_doubles_with_every_attempt_up_to_max_runtime(paper):

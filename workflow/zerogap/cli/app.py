@@ -30,7 +30,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
     score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
     compare: ("checkpoint-1.eval checkpoint-2.eval",),
     plan: ("--config config.yaml --sampling 3000",),
-    rehearse: ("--models llama2", "1 a stage failed, or a model decodes too slowly for a GPU run"),
+    rehearse: ("--models llama2", "1 a stage failed"),
     run: ("table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
     show: ("test-0000 --run quick",),
 }

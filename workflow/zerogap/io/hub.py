@@ -1,8 +1,7 @@
-"""What the Hugging Face hub's errors mean, in one line with a remedy, and which are transient."""
+"""What the Hugging Face hub's errors mean, in one line with a remedy."""
 
 import errno
 from collections.abc import Iterator
-from typing import Any
 
 from zerogap.errors import first_line
 
@@ -24,9 +23,8 @@ def hub_problem(
         revision: branch, tag or commit; None for the default branch.
         kind: "model" or "dataset".
     """
-    problem = access_problem(error, repository, revision, kind)
     return (
-        problem
+        access_problem(error, repository, revision, kind)
         or _transfer_problem(error, repository)
         or f"'{repository}' cannot be read from the hub ({first_line(error)}); check name, network "
         "and proxy"
@@ -57,43 +55,23 @@ def access_problem(
     return None
 
 
-def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later: a rate limit, a lost connection, an outage."""
-    status = _status(error)
-    if status is not None:
-        return status in (408, 429) or status >= 500
-    return any(_is_unanswered(cause) or _is_incomplete(cause) for cause in _causes(error))
-
-
-def retry_after(error: BaseException) -> float | None:
-    """Seconds after which the hub wants to be asked again, if it says so."""
-    response = _response(error)
-    text = "" if response is None else response.headers.get("Retry-After", "")
-    return float(text) if text.isdecimal() else None
-
-
 def _transfer_problem(error: BaseException, repository: str) -> str | None:
     from huggingface_hub import constants
 
-    status = _status(error)
+    status, again = _status(error), "run the same command again"
     if status == 429:
-        seconds = retry_after(error)
-        wait = "a few minutes" if seconds is None else f"{seconds:.0f} seconds"
         return (
-            f"the hub limits your requests for '{repository}' (HTTP 429); wait {wait} and run the "
-            f"same command again, or {LOG_IN}, which raises the limit"
+            f"the hub limits your requests for '{repository}' (HTTP 429); wait a few minutes and "
+            f"{again}, or {LOG_IN}, which raises the limit"
         )
     if status is not None and status >= 500:
         return (
             f"the hub fails for '{repository}' (HTTP {status}); see https://status.huggingface.co "
-            "and run the same command again later"
+            f"and {again} later"
         )
-    again = "run the same command again: complete files are kept"
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             return f"the disk is full while downloading '{repository}'; free some space and {again}"
-        if _is_incomplete(cause):
-            return f"a file of '{repository}' arrived incomplete; {again}"
         if _is_unanswered(cause):
             return (
                 f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(cause)}); "
@@ -111,19 +89,9 @@ def _is_unanswered(error: BaseException) -> bool:
     )
 
 
-def _is_incomplete(error: BaseException) -> bool:
-    return isinstance(error, OSError) and str(error).startswith("Consistency check failed")
-
-
-def _response(error: BaseException) -> Any:
-    """The HTTP response that an error is about, if any."""
-    responses = (getattr(cause, "response", None) for cause in _causes(error))
-    return next((response for response in responses if response is not None), None)
-
-
 def _status(error: BaseException) -> int | None:
-    response = _response(error)
-    return None if response is None else int(response.status_code)
+    responses = (getattr(cause, "response", None) for cause in _causes(error))
+    return next((int(found.status_code) for found in responses if found is not None), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,7 +1,7 @@
-"""Which jobs a configuration means: the cells of every model, and every job of every rule.
+"""Which jobs a configuration means: the cells of every model, and the jobs that take long.
 
-The rules take their lists from here, and `zerogap plan` counts the jobs; a test compares its count
-with Snakemake's own. Parameter files, tables and figures are not included.
+The rules take their lists from here, and `zerogap plan` counts the costly jobs; a test compares its
+count with Snakemake's own.
 """
 
 import itertools
@@ -24,7 +24,6 @@ PREPARATION = (
 )
 SAMPLE = "sample_responses"
 LOCALISE = "localise_neurons"
-MERGE_RULES = {SAMPLE: "merge_shards", LOCALISE: "merge_neurons"}
 
 
 class Job(NamedTuple):
@@ -32,13 +31,13 @@ class Job(NamedTuple):
 
     Attributes:
         rule: name of the rule.
-        model: the base model; empty for jobs on data.
-        variant: the trained model; the benchmark for jobs on data.
+        model: the base model.
+        variant: the trained model; the benchmark of a preparation.
         cell: the strategy, or the clean model's batch.
     """
 
     rule: str
-    model: str = ""
+    model: str
     variant: str = ""
     cell: str = ""
 
@@ -174,42 +173,18 @@ def num_shards(config: Config, job: Job) -> int:
     return shards.get(job.rule, 1)
 
 
-def all_jobs(config: Config) -> list[Job]:
-    """Every job up to the metrics, in a run of which nothing exists yet.
+def costly_jobs(config: Config) -> list[Job]:
+    """The jobs that take long or store a model, in a run of which nothing exists yet.
 
-    A base model is fetched unless its folder exists (relative to the working directory).
+    A base model is fetched unless its folder exists (relative to the working directory). Each shard
+    is a job; their merging, the jobs on data and the metrics take seconds.
     """
-    jobs = [Job("prepare_instructions")]
-    for owner in config.question_owners:
-        rules = ("fetch_questions", "split_questions", "prepare_exemplars")
-        jobs += [Job(rule, variant=owner) for rule in rules]
-    for name, entry in config.benchmarks.items():
-        jobs.append(Job("write_questions", variant=name))
-        if entry.contamination == "paraphrase":
-            jobs.append(Job("paraphrase_questions", variant=name))
-    jobs += _base_jobs(config)
-    for job in model_jobs(config):
-        shards = num_shards(config, job)
-        jobs += [job] * shards
-        if shards > 1:
-            jobs.append(job._replace(rule=MERGE_RULES[job.rule]))
-    for model in config.models:
-        rules = ("write_training_data", "merge_lora", "measure_overlap")
-        jobs += [Job(rule, model, variant) for variant in config.variants for rule in rules]
-        for benchmark in config.benchmarks:
-            rules = ("make_all_zero", "compute_metrics", "replay_rail")
-            jobs += [Job(rule, model, benchmark) for rule in rules]
-            if config.ablation and is_primary(config, model, benchmark):
-                jobs.append(Job("compute_ablation_metrics", model, benchmark))
-            compared = compared_strategies(config, model, benchmark)
-            filtered = [name for name in compared if name in filter_strategies(config)]
-            jobs += [Job("filter_responses", model, benchmark, name) for name in filtered]
-    return jobs
-
-
-def _base_jobs(config: Config) -> list[Job]:
     jobs = [Job("fetch_base", model) for model in fetched_models(config)]
     jobs += [Job("convert_gguf", model) for model in converted_models(config)]
-    for model, rule in itertools.product(prepared_models(config), PREPARATION):
-        jobs.append(Job(rule, model, config.preparation_for(model).benchmark))
-    return jobs
+    for model in prepared_models(config):
+        benchmark = config.preparation_for(model).benchmark
+        jobs += [Job(rule, model, benchmark) for rule in PREPARATION[2:]]
+    for job in model_jobs(config):
+        jobs += [job] * num_shards(config, job)
+    variants = itertools.product(config.models, config.variants)
+    return jobs + [Job("merge_lora", model, variant) for model, variant in variants]

@@ -1,9 +1,9 @@
 """What a run will cost: jobs × tokens ÷ rates, and the disk space of what it makes.
 
-Jobs are counted, not estimated (:mod:`zerogap.pipeline.jobs`). All texts are taken to be as long as
-those of GSM8K and OpenOrca under Llama-2's tokenizer; a question's prompt is read once for all its
-responses and does not count in sampling. A rate is given, measured in a finished run or assumed
-(docs/reproduce.md says where the assumed rates come from).
+Jobs are counted, not estimated. All texts are taken to be as long as those of GSM8K and OpenOrca
+under Llama-2's tokenizer; a question's prompt is read once for all its responses and does not count
+in sampling. A rate is given, measured in a finished run or assumed (docs/reproduce.md says where
+the assumed rates come from).
 """
 
 import json
@@ -79,7 +79,7 @@ class Rates:
 
 
 def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.DataFrame:
-    """Every job of a run of which nothing exists yet.
+    """Every job that takes long or stores a model, of a run of which nothing exists yet.
 
     Args:
         config: the configuration.
@@ -87,17 +87,18 @@ def plan(config: Config, sizes: Mapping[str, ModelSize], rates: Rates) -> pd.Dat
         rates: tokens per second.
 
     Returns:
-        One row per job with the columns rule, model ("" for jobs on data), tokens (generated,
-        trained on or read), rate (per second; NaN if unknown or not needed), source (of the rate),
-        hours (of one device; NaN if the rate is unknown) and bytes (kept on disk).
+        One row per job with the columns rule, model, tokens (generated, trained on or read), rate
+        (per second; NaN if unknown or not needed), source (of the rate), hours (of one device; NaN
+        if the rate is unknown) and bytes (kept on disk).
     """
     rows = []
-    for job in jobs.all_jobs(config):
-        kind, tokens = work(config, job, sizes[job.model]) if job.model else ("", 0.0)
+    for job in jobs.costly_jobs(config):
+        size = sizes[job.model]
+        kind, tokens = work(config, job, size)
         tokens /= jobs.num_shards(config, job)
-        rate, source = rates.of(job, kind, sizes[job.model]) if tokens else (math.nan, "")
-        stored = _stored_bytes(config, job, sizes[job.model], tokens) if job.model else 0.0
+        rate, source = rates.of(job, kind, size) if tokens else (math.nan, "")
         hours = tokens / rate / 3600 if tokens else 0.0
+        stored = _stored_bytes(config, job, size, tokens)
         rows.append((job.rule, job.model, tokens, rate, source, hours, stored))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -181,15 +182,14 @@ def _stored_bytes(config: Config, job: Job, size: ModelSize, tokens: float) -> f
 
 def plan_table(planned: pd.DataFrame, config: Config) -> Table:
     """The table of a plan (:func:`plan`): one row per rule and model, and the sum."""
-    counts = (planned.tokens > 0) | (planned.bytes > 0)
     rows = [
         _row(f"{rule}, {config.models[str(model)].label}", table)
-        for (rule, model), table in planned[counts].groupby(["rule", "model"], sort=False)
+        for (rule, model), table in planned.groupby(["rule", "model"], sort=False)
     ]
-    rows += [_row("All other jobs", planned[~counts]), _row("Total", planned, bold=True)]
+    rows.append(_row("Total", planned, bold=True))
     notes = [
         f"Assumed: {QUESTION} tokens per question, {RESPONSE} per response, {INSTRUCTION} per "
-        "instruction. Tables and figures are not included; they take seconds each."
+        "instruction. All other jobs are not included; they take seconds each."
     ]
     if planned.hours.isna().any():
         notes.append(

@@ -9,8 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,20 +31,16 @@ from zerogap.pipeline.plan import Rates, plan
 from zerogap.sampling.engines import required_vllm
 from zerogap.strategies.base import build, response_filter
 
-OK, SKIPPED, FAILED = "ok", "skipped", "FAILED"
+OK, FAILED = "ok", "FAILED"
 HUB = "hub"
 # What caches and activations need at least, as a factor of the weights' memory.
 DECODING_FACTOR, TRAINING_FACTOR = 1.2, 1.5
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of one check.
+class CheckResult(NamedTuple):
+    """The result of one check: OK or FAILED, what was checked, and what was found.
 
-    Attributes:
-        status: OK, SKIPPED or FAILED.
-        check: what was checked.
-        text: what was found; for a failure, followed by how to fix it.
+    The text of a failure says how to fix it.
     """
 
     status: str
@@ -73,27 +68,28 @@ def all_checks(config: Config) -> list[CheckResult]:
     """The results of all checks; none once all long jobs are done."""
     if all(Path(job.output).exists() for job in targets.timed_jobs(config)):
         return []
-    results = check_hub_access(hub_resources(config), config.offline)
-    results += [
+    results = [
+        *hub_checks(config),
         *(_run("API key", _api_key, *item) for item in _endpoints(config).items()),
         *value_checks(config),
-        *check_vllm(config),
     ]
+    if config.decoding.engine == "vllm":
+        results.append(_run("vLLM", _vllm))
     failed = {result.check for result in results if result.status == FAILED}
     sizes: dict[str, ModelSize] = {}
     for model, entry in config.models.items():
-        is_local = jobs.base_folder(config, model) is not None
-        is_readable = is_local or (
-            entry.gguf is None and failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
-        )
+        on_hub = entry.gguf is None and failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
+        is_readable = on_hub or jobs.base_folder(config, model) is not None
         if is_readable:
-            results += check_tokenizer(config, model)
+            results.append(_run(f"tokenizer of {model}", _tokenizer, config, model))
+            results.append(_run(f"context of {model}", _context, config, model))
         if is_readable or entry.base in HUB_SIZES:
             try:
                 sizes[model] = model_size(config, model)
             except InputError as error:
                 results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
-    results.append(check_disk_space(config, sizes))
+    if sizes.keys() == config.models.keys():
+        results.append(check_disk_space(config, sizes))
     return results + check_gpu_memory(config, sizes, gpu_memories())
 
 
@@ -116,32 +112,13 @@ def _run(name: str, check: Callable[..., str], *arguments: Any) -> CheckResult:
         return CheckResult(FAILED, name, str(error))
 
 
-class HubResource(NamedTuple):
-    """A model or data set that the run has yet to download.
-
-    Attributes:
-        key: its configuration key.
-        kind: "model" or "dataset".
-        repository: its name on the hub.
-        revision: branch, tag or commit; None for the default branch.
-        alternative: what to configure instead if the hub cannot be used.
-    """
-
-    key: str
-    kind: str
-    repository: str
-    revision: str | None
-    alternative: str
-
-
-def hub_resources(config: Config) -> list[HubResource]:
-    """What the run will download and does not have yet."""
-    resources = []
+def hub_resources(config: Config) -> dict[str, tuple[str, str, str | None]]:
+    """What the run has yet to download: configuration key → kind, name on the hub and revision."""
+    resources: dict[str, tuple[str, str, str | None]] = {}
     for model in jobs.fetched_models(config):
-        base, revision = config.models[model].base, config.models[model].revision
         if jobs.base_folder(config, model) is None:
-            place = (f"models.{model}", "model", base, revision)
-            resources.append(HubResource(*place, "a folder as its base"))
+            entry = config.models[model]
+            resources[f"models.{model}"] = "model", entry.base, entry.revision
     data = Path(targets.results(config), "data")
     sections: dict[str, tuple[Any, Path]] = {
         "instructions": (config.instructions, data / "instructions.jsonl")
@@ -151,51 +128,52 @@ def hub_resources(config: Config) -> list[HubResource]:
         sections[f"benchmarks.{owner}.questions"] = questions, data / owner / "train.jsonl"
     for key, (section, made) in sections.items():
         if section.source == "hub" and not made.exists():
-            place = (key, "dataset", section.hub.repository, section.hub.revision)
-            resources.append(HubResource(*place, f"{key}.source: files"))
+            resources[key] = "dataset", section.hub.repository, section.hub.revision
     return resources
 
 
-def check_hub_access(resources: Sequence[HubResource], offline: bool) -> list[CheckResult]:
-    """Whether each resource exists at its revision and may be read with this login.
+def hub_checks(config: Config) -> list[CheckResult]:
+    """Whether all that is to be downloaded exists and may be read with this login.
 
     A hub that cannot be reached is one failure, however many resources there are.
     """
-    results: list[CheckResult] = []
-    for resource in resources:
-        if offline:
-            text = (
-                f"'{resource.repository}' is not a local folder, and offline is true; give "
-                f"{resource.alternative}, or set offline: false"
+    results = []
+    for key, (kind, repository, revision) in hub_resources(config).items():
+        remedy = "a folder as its base" if kind == "model" else f"{key}.source: files"
+        if config.offline:
+            problem = (
+                f"'{repository}' is not a local folder, and offline is true; give {remedy}, or set "
+                "offline: false"
             )
-            results.append(CheckResult(FAILED, f"{HUB}, {resource.key}", text))
-        elif all(result.check != HUB for result in results):
-            results.append(_check_resource(resource))
+            results.append(CheckResult(FAILED, f"{HUB}, {key}", problem))
+            continue
+        try:
+            results.append(_run(f"{HUB}, {key}", _access, kind, repository, revision))
+        except Exception as error:  # the next resource would meet the same
+            problem = hub_problem(error, repository, revision, kind)
+            return [*results, CheckResult(FAILED, HUB, f"{problem}, or avoid the hub: {remedy}")]
     return results
 
 
-def _check_resource(resource: HubResource) -> CheckResult:
+def _access(kind: str, repository: str, revision: str | None) -> str:
+    """Whether a model has weights, or a data set exists, that may be read with this login."""
     from huggingface_hub import HfApi
 
-    check, (_, kind, repository, revision, alternative) = f"{HUB}, {resource.key}", resource
     api = HfApi()
     try:
         api.auth_check(repository, repo_type=kind)
         info = api.repo_info(repository, revision=revision, repo_type=kind, timeout=10)
     except Exception as error:  # the hub's library raises many types
         if problem := access_problem(error, repository, revision, kind):
-            return CheckResult(FAILED, check, problem)
-        # Whatever else it is, the next resource would meet the same.
-        problem = hub_problem(error, repository, revision, kind)
-        return CheckResult(FAILED, HUB, f"{problem}, or avoid the hub: {alternative}")
+            raise InputError(problem) from error
+        raise
     files = [file.rfilename for file in getattr(info, "siblings", None) or []]
     if kind == "model" and not any(file.endswith(".safetensors") for file in files):
-        text = (
+        raise InputError(
             f"'{repository}' at '{revision}' has no safetensors weights, and other formats are "
             "not downloaded; name a revision that has them, or give a folder"
         )
-        return CheckResult(FAILED, check, text)
-    return CheckResult(OK, check, f"'{repository}' at '{revision}' can be read")
+    return f"'{repository}' at '{revision}' can be read"
 
 
 def _endpoints(config: Config) -> dict[str, ChatEndpoint]:
@@ -252,33 +230,19 @@ def _questions(config: Config, owner: str) -> str:
     return f"{len(shots)} exemplars, answers found by {rule.name}"
 
 
-def check_vllm(config: Config) -> list[CheckResult]:
-    """Whether vLLM is installed, and recent enough, if the configuration asks for it."""
-    if config.decoding.engine != "vllm":
-        return []
+def _vllm() -> str:
     if Path(sys.prefix, "conda-meta").is_dir():
-        return [CheckResult(SKIPPED, "vLLM", "the environment of envs/vllm.yaml is not checked")]
-    return [_run("vLLM", lambda: "{1}, {0}".format(*required_vllm()))]
+        return "not checked, as it is in the environment of envs/vllm.yaml"
+    return "{1}, {0}".format(*required_vllm())
 
 
-def check_tokenizer(config: Config, model: str) -> list[CheckResult]:
-    """Whether a base model can be prompted with plain text and end its responses."""
-    try:
-        folder = base_files(config, model)
-    except InputError as error:
-        return [CheckResult(FAILED, f"tokenizer of {model}", str(error))]
-    return [
-        _run(f"tokenizer of {model}", _tokenizer, config, model, folder),
-        _run(f"context of {model}", _context, config, folder),
-    ]
-
-
-def _tokenizer(config: Config, model: str, folder: Path) -> str:
+def _tokenizer(config: Config, model: str) -> str:
     """Whether the tokenizer has an end token and fits plain prompts.
 
     Without an end token no response would ever end. Prompts are plain text: a chat model continues
     them in a format that it was not tuned on.
     """
+    folder = base_files(config, model)
     entry, values = config.models[model], read_json(folder / "tokenizer_config.json")
     token = values.get("eos_token")
     token = token.get("content") if isinstance(token, dict) else token
@@ -301,8 +265,9 @@ def _tokenizer(config: Config, model: str, folder: Path) -> str:
     return f"ends responses with {token!r}"
 
 
-def _context(config: Config, folder: Path) -> str:
+def _context(config: Config, model: str) -> str:
     """Whether exemplars leave room for a question: with a response, and in a training example."""
+    folder = base_files(config, model)
     response = config.sampling.max_new_tokens
     cutoff = min(config.training_for(variant).cutoff_len for variant in config.variants)
     context = text_values(read_config(folder)).get("max_position_embeddings")
@@ -330,32 +295,27 @@ def _context(config: Config, folder: Path) -> str:
 
 def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
     """Whether the results still to be made fit on their disk; existing ones are subtracted."""
-    check, results = "disk space", Path(targets.results(config))
-    if missing := ", ".join(sorted(set(config.models) - set(sizes))):
-        return CheckResult(SKIPPED, check, f"the size of {missing} is not known")
+    results = Path(targets.results(config))
     required = float(plan(config, sizes, Rates())["bytes"].sum())
     bases = {targets.unprepared_base(config, model) for model in config.models}
     bases |= {str(Path(targets.base_model(config, model)).parent) for model in config.models}
     folders = {results, *(Path(base) for base in bases if base.startswith(f"{jobs.BASES}/"))}
     remaining = max(0.0, required - sum(map(_stored, folders)))
-    folder = results.absolute()
-    while not folder.exists():
-        folder = folder.parent
+    folder = next(f for f in (results, *results.absolute().parents) if f.exists())
     free = shutil.disk_usage(folder).free
     text = f"about {remaining / 1e9:,.1f} GB needed in {results}, {free / 1e9:,.1f} GB free"
     if free > remaining:
-        return CheckResult(OK, check, text)
-    return CheckResult(FAILED, check, f"{text}; free some, or make results a link to a larger disk")
+        return CheckResult(OK, "disk space", text)
+    text += "; free some, or make results a link to a larger disk"
+    return CheckResult(FAILED, "disk space", text)
 
 
 def _stored(folder: Path) -> int:
     """The bytes of all files in a folder."""
     num_bytes = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            # Another process may just have moved it, and a link may lead nowhere.
-            with contextlib.suppress(FileNotFoundError):
-                num_bytes += Path(parent, name).stat().st_size
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # another process may just have moved it
+            num_bytes += path.stat().st_size if path.is_file() else 0
     return num_bytes
 
 
@@ -389,8 +349,8 @@ def check_gpu_memory(
         memories: bytes of the visible GPUs; empty if the jobs run on other machines.
     """
     if not memories:
-        text = "no GPU is visible from here; the machines of the jobs are not checked"
-        return [CheckResult(SKIPPED, "GPU memory", text)]
+        text = "not checked, as no GPU is visible from here"
+        return [CheckResult(OK, "GPU memory", text)]
     return [
         _run("GPU memory", _fits_into, min(memories), config, model, size.parameters)
         for model, size in sizes.items()

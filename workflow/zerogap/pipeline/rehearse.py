@@ -15,7 +15,6 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 
 from zerogap.config import Config
-from zerogap.engine.loading import MISFIT
 from zerogap.families.structure import config_of
 from zerogap.pipeline.models import base_files
 
@@ -73,19 +72,6 @@ def prepare(config: Config, models: Collection[str], folder: Path) -> tuple[Path
         for variant, names in made.items()
         for name in names
     ]
-
-
-def slow_decoding(config: Config) -> list[str]:
-    """What a finished rehearsal logged of models that the engine decodes many times slower.
-
-    Empty for a run that expects no GPU: one that trains on the CPU, or decodes in float32.
-    """
-    trainings = [config.training_for(variant) for variant in config.variants]
-    if config.sampling.dtype == "float32" or not any(t.num_gpus_used for t in trainings):
-        return []
-    logs = sorted(Path("results", run_name(config), "logs").rglob("*.log"))
-    lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
-    return list(dict.fromkeys(line for line in lines if MISFIT in line))
 
 
 def _overlay(config: Config, models: Collection[str]) -> Values:
