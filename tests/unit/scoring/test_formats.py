@@ -12,7 +12,6 @@ import pytest
 from helpers.response_files import json_lines, text
 from zerogap.errors import InputError
 from zerogap.scoring.inputs import load
-from zerogap.scoring.texts import read_texts
 
 IDS = ["q1", 2]
 COUNTS = {"q1": (2, 3), "2": (1, 3)}  # correct and sampled
@@ -163,12 +162,12 @@ WRITERS = {
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_every_log_has_the_same_counts_and_texts(write, tmp_path):
     path = write(tmp_path)
-    counts = load(path).counts.set_index("question_id")
+    loaded = load(path, with_texts=True)
+    counts, texts = loaded.counts.set_index("question_id"), loaded.texts
     found = {key: (row.n_correct, row.n_samples) for key, row in counts.iterrows()}
     assert found == COUNTS
     assert counts.first_correct.tolist() == [True, False]
     assert counts.gold.tolist() == ["3", "3"]
-    texts = read_texts(path)
     assert texts.questions["2"] == "What is 2?"
     assert len(texts.responses["q1"]) == 3
 

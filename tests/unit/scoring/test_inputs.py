@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from helpers import shared_data
 from helpers.response_files import comma_separated, json_lines, record, text
+from helpers.synthetic_run import questions_table, samples_table
 from zerogap.errors import InputError
 from zerogap.io import parquet
-from zerogap.scoring.inputs import leaked_questions, load
+from zerogap.scoring.inputs import Texts, leaked_questions, load
 from zerogap.strategies.filtering import DROPPED
 
 # (question, correctness of its responses in order)
@@ -96,20 +97,14 @@ ANY_MARKS = st.dictionaries(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(marks=ANY_MARKS)
-def test_every_kind_of_file_gives_the_same_counts(kind, marks, tmp_path):
-    counts = load(WRITERS[kind](tmp_path / kind, marks)).counts
+def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(
+    kind, marks, tmp_path
+):
+    counts = load(WRITERS[kind](tmp_path / "responses.txt", marks)).counts
     assert counts["question_id"].tolist() == list(marks)
     assert counts["n_correct"].tolist() == [sum(correct) for correct in marks.values()]
     assert counts["n_samples"].tolist() == [len(correct) for correct in marks.values()]
     assert counts["first_correct"].tolist() == [correct[0] for correct in marks.values()]
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_files_are_recognised_by_content_not_by_name(kind, tmp_path):
-    named = load(WRITERS[kind](tmp_path / kind, MARKS))
-    renamed = load(WRITERS[kind](tmp_path / "responses.txt", MARKS))
-    pd.testing.assert_frame_equal(named.counts, renamed.counts)
-    assert named.kind == renamed.kind
 
 
 def test_the_first_response_has_the_lowest_sample_id_in_any_order_of_rows(tmp_path):
@@ -155,21 +150,20 @@ def test_responses_may_be_longer_than_the_default_limit_of_csv(tmp_path):
 
 
 def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
+    marks = {"strict-match": [0.0, 1.0], "flexible-extract": [1.0, 1.0]}
     path = json_lines(
         tmp_path / "f",
         [
             record(k, ["…"], kind=kind, match=match)
-            for kind, marks in {"strict-match": [0.0, 1.0], "flexible-extract": [1.0, 1.0]}.items()
-            for k, match in enumerate(marks)
+            for kind, matches in marks.items()
+            for k, match in enumerate(matches)
         ],
     )
     strict = load(path)
-    assert strict.counts["question_id"].tolist() == ["0", "1"]
-    assert strict.counts["n_correct"].tolist() == [0, 1]
-    assert strict.counts["n_samples"].tolist() == [1, 1]
+    assert strict.counts.iloc[:, :3].values.tolist() == [["0", 0, 1], ["1", 1, 1]]
     assert "'strict-match' (others: flexible-extract; choose with --filter)" in strict.notes[0]
     assert load(path, "flexible-extract").counts["n_correct"].tolist() == [1, 1]
-    with pytest.raises(InputError, match="no filter 'maj'; it has strict-match, flexible-extract"):
+    with pytest.raises(InputError, match="no 'maj'; it has strict-match, flexible-extract"):
         load(path, "maj")
 
 
@@ -183,10 +177,10 @@ def test_every_repeat_of_a_log_is_scored(tmp_path):
     assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 2, "n_samples": 4, "first_correct": True}
     ]
-    assert "the rule numeric" in loaded.notes[0]
-    assert loaded.notes[1].endswith("only one of the repeats")
+    assert loaded.notes[0].endswith("only one of the repeats")
+    assert "the rule numeric" in loaded.notes[1]
     filtered = load(tmp_path / "f", "maj@64")
-    assert filtered.notes[1].endswith("so --filter maj@64 has no effect")
+    assert filtered.notes[0].endswith("so --filter maj@64 has no effect")
     pd.testing.assert_frame_equal(filtered.counts, loaded.counts)
 
 
@@ -202,8 +196,8 @@ def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
     for name, expected in ((None, [0, 1]), ("1", [0, 1]), ("2", [1, 1])):
         loaded = load(log, name)
         assert loaded.counts.n_correct.tolist() == expected
-        assert "an old log with 2 passes per document" in loaded.notes[-1]
-    with pytest.raises(InputError, match="no filter '3'; it has 1, 2"):
+        assert "an old log with 2 passes per document" in loaded.notes[1]
+    with pytest.raises(InputError, match="no '3'; it has 1, 2"):
         load(log, "3")
     repeats = json_lines(tmp_path / "g", [record(0, ["18", "3"], kind="none")])
     assert load(repeats, "2").counts.n_correct.tolist() == [1]  # there, filters have no effect
@@ -234,8 +228,8 @@ def test_texts_of_files_with_marks_are_counted(tmp_path):
     (note,) = load(json_lines(tmp_path / "f", rows)).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule 1")
     log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
-    (note,) = load(json_lines(tmp_path / "g", log)).notes
-    assert note.endswith("2 responses, 1 empty; without an answer: the filter 2")
+    _, note = load(json_lines(tmp_path / "g", log)).notes
+    assert note.endswith("2 responses, 1 empty; without an answer: its rule 2")
 
 
 @pytest.mark.parametrize(
@@ -298,12 +292,13 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
 def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
     texts = ["The answer is 18.", "The answer is 3.", DROPPED]
     records = [record(0, texts), record(1, [DROPPED] * 3)]
-    loaded = load(json_lines(tmp_path / "f", records))
+    loaded = load(json_lines(tmp_path / "f", records), with_texts=True)
     assert loaded.counts.drop(columns=["gold", "doc_hash"]).to_dict("records") == [
         {"question_id": "0", "n_correct": 1, "n_samples": 2, "first_correct": True},
         {"question_id": "1", "n_correct": 0, "n_samples": 0, "first_correct": False},
     ]
     assert loaded.notes[-1].endswith("4 responses were dropped by the strategy")
+    assert loaded.texts.responses == {"0": texts[:2], "1": []}
     nothing = load(json_lines(tmp_path / "g", records[1:])).counts
     assert (nothing.n_correct.dtype, nothing.n_samples.dtype) == (int, int)
 
@@ -358,7 +353,7 @@ BAD = {
     ),
     "column twice": (
         ["question_id,correct,correct", "a,1,1"],
-        "line 1: duplicate column: correct; rename",
+        "line 1: duplicate column: correct; rename it",
     ),
     "no id": (
         [GOOD, '{"correct": true}'],
@@ -425,7 +420,7 @@ BAD_LOGS = {
     ),
     "no list": ([record(0, ["18"], resps="18")], "line 1: resps must be a list of lists"),
     "no gold": ([record(0, ["1", "2"], target="Paris")], "line 1: the gold answer is 'Paris'"),
-    "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; exact_match is 1"),
+    "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; it is 1"),
     "metric of other rows": (
         [record(0, ["1"], metrics=["acc"])],
         r"line 1: no metric says .* \(found: none\)",
@@ -471,3 +466,32 @@ def test_a_table_without_commas_is_rejected_with_the_separator_to_use(tmp_path, 
     table = f"question_id{separator}correct\n1{separator}0\n"
     with pytest.raises(InputError, match="separate the columns by commas"):
         load(text(tmp_path / "responses.csv", table))
+
+
+def test_texts_are_the_questions_and_the_first_three_responses(tmp_path):
+    records = [
+        record(number, list(texts), kind=kind)
+        for kind in ("first", "second")
+        for number, texts in ((7, "abcd"), (8, "ab"))
+    ]
+    path = json_lines(tmp_path / "log.jsonl", records)
+    texts = load(path, with_texts=True).texts
+    assert texts.questions == {"7": "How much?", "8": "How much?"}
+    assert texts.responses == {"7": ["a", "b", "c"], "8": ["a", "b"]}
+    assert load(path).texts == Texts()
+
+
+def test_samples_of_a_run_have_the_questions_of_their_benchmark(tmp_path):
+    path = tmp_path / "run/llama2/gsm8k/cells/railcap/samples.parquet"
+    run = {"run": "run", "model": "llama2", "variant": "gsm8k", "strategy": "railcap"}
+    path.parent.mkdir(parents=True)
+    parquet.write(path, samples_table(3, 2), "samples", run)
+    assert load(path, with_texts=True).texts.questions == {}
+    table = questions_table(3)
+    for benchmark, asked in (("gsm8k", "How many?"), ("pq", "Which?")):
+        folder = tmp_path / "run/data" / benchmark
+        folder.mkdir(parents=True)
+        parquet.write(folder / "questions.parquet", table.assign(question=asked), "questions", {})
+    texts = load(path, with_texts=True).texts
+    assert texts.questions == dict.fromkeys(table["question_id"], "How many?")
+    assert len(texts.responses) == 3

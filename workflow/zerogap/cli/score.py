@@ -116,12 +116,17 @@ def score(
         "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
         "seed": seed, "resample": resample,
     }  # fmt: skip
-    files = _load(paths, filter_name, extraction, disagreements)
+    files = _load(paths, filter_name, extraction, disagreements, with_texts=html is not None)
     _score(files, leaked, {"extraction": extraction, **settings}, outputs, output_format)
 
 
 def _load(
-    paths: dict[str, Path], filter_name: str | None, extraction: str, disagreements: Path | None
+    paths: dict[str, Path],
+    filter_name: str | None,
+    extraction: str,
+    disagreements: Path | None,
+    *,
+    with_texts: bool,
 ) -> dict[str, "inputs.Loaded"]:
     """Read the files, and list the responses on which the rules disagree.
 
@@ -130,13 +135,13 @@ def _load(
     """
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
+    from zerogap.scoring.formats import WITH_FILTERS
 
-    listed = disagreements is not None
+    options = {"list_disagreements": disagreements is not None, "with_texts": with_texts}
     files = {
-        name: inputs.load(path, filter_name, extraction, list_disagreements=listed)
-        for name, path in paths.items()
+        name: inputs.load(path, filter_name, extraction, **options) for name, path in paths.items()
     }
-    if filter_name and all(file.kind not in inputs.WITH_FILTERS for file in files.values()):
+    if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
         raise InputError("--filter: no file is a log with several filters; omit the option")
     # Of each file whose responses were scored here.
     graded = [file.disagreements for file in files.values() if file.disagreements is not None]
@@ -188,7 +193,7 @@ def _score(
     if path := outputs["--plot"]:
         _plot(path, aligned, settings["bins"])
     if path := outputs["--html"]:
-        report.write(path, metrics, aligned, paths, provenance)
+        report.write(path, metrics, aligned, files, provenance)
     summary = scoring.summary(metrics, aligned)
     if path := outputs["--record"]:
         _write_record(path, summary, files, aligned, settings)

@@ -17,8 +17,8 @@ from zerogap.metrics.same_questions import probabilities
 from zerogap.reporting.render import Cell, Column, Row, Table, provenance_line
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.reporting.templates import render_template
+from zerogap.scoring.inputs import Loaded, Texts
 from zerogap.scoring.score import BATCH2, Aligned, summary
-from zerogap.scoring.texts import Texts, read_texts
 
 TITLE = "Distance from the clean model"
 ASSUMPTION = (
@@ -103,7 +103,7 @@ def write(
     path: Path,
     metrics: pd.DataFrame,
     aligned: Aligned,
-    files: Mapping[str, Path],
+    files: Mapping[str, Loaded],
     provenance: Mapping[str, Any],
 ) -> None:
     """Write the page; everything from the user's files is escaped.
@@ -112,14 +112,14 @@ def write(
         path: The page.
         metrics: The table of `zerogap.scoring.score.score`.
         aligned: The tables that were aligned.
-        files: Name → file, of ``clean`` and every strategy.
+        files: Name → file with its texts, of ``clean`` and every strategy.
         provenance: Version, options and notes; the same as in the other outputs.
     """
     options = {name: provenance[name] for name in ("bins", "confidence_level", "resample")}
     page = render_template(
         "score.html.j2",
         title=TITLE,
-        clean_name=files["clean"].name,
+        clean_name=files["clean"].path.name,
         table=score_table(summary(metrics, aligned), **options),
         notes=provenance["notes"],
         footer=provenance_line(provenance),
@@ -127,7 +127,7 @@ def write(
         strata=_strata_plot(aligned, provenance["bins"]),
         panels=_panels(aligned),
         questions=_questions_table(aligned),
-        data=_data(aligned, {name: read_texts(file) for name, file in files.items()}),
+        data=_data(aligned, {name: file.texts for name, file in files.items()}),
     )
     with atomic.replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")

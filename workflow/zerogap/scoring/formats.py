@@ -1,46 +1,33 @@
-"""Logs of other tools as rows of question_id, sample_id, correct, response, gold and question.
+"""Logs of other tools as rows of question_id, correct, response, gold and question.
 
-A format is one function from the rows of a file, as they are in it, to such rows. `FORMATS` says by
-which columns its files are recognised. lm_eval's logs have a module of their own
-(:mod:`zerogap.scoring.lm_eval`).
+A format is one function: file and choice of its marks (None: the first) → the rows, each with the
+position of its record in the file, and notes. `FORMATS` says by which columns it is recognised.
 """
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.scoring.response_file import ResponseFile, describe
+from zerogap.scoring.response_file import FLAGS, ResponseFile, describe, is_missing
 
 Row = dict[str, Any]
+Converted = tuple[list[tuple[int, Row]], list[str]]
 # What Inspect's scorers write: correct, incorrect, no answer; 1, 1.0 and true are equal.
 INSPECT_MARKS: dict[Any, bool] = {"C": True, "I": False, "N": False, 1: True, 0: False}
+LM_EVAL_METRICS = ("exact_match", "acc")  # the 0/1 metrics, for logs that do not list theirs
+NO_FILTER = "none"
+INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
-@dataclass(frozen=True)
-class Format:
-    """A kind of log.
-
-    Attributes:
-        columns: what its files have.
-        read: file and chosen marks (None: the first) → rows, or raises InputError.
-        marks: one record → the names of its marks, of which one is chosen; None if it has one.
-    """
-
-    columns: frozenset[str]
-    read: Callable[[ResponseFile, str | None], Iterable[Row]]
-    marks: Callable[[Row], Iterable[str]] | None = None
-
-
-def convert(file: ResponseFile, filter_name: str | None) -> tuple[ResponseFile, str, list[str]]:
+def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, list[str]]:
     """Bring a log of another tool into the form of other files.
 
     Args:
         file: as it is read.
-        filter_name: which marks of its responses count; None for the first.
+        choice: which marks of its responses count; None for the first.
 
     Returns:
         The file, the name of its format ("" if it has the form already), and notes.
@@ -48,112 +35,218 @@ def convert(file: ResponseFile, filter_name: str | None) -> tuple[ResponseFile, 
     Raises:
         InputError: a record is not valid, or has no such marks.
     """
-    for name, log_format in FORMATS.items():
-        if not log_format.columns <= set(file.rows):
-            continue
-        notes = []
-        if log_format.marks:
-            names = list(
-                dict.fromkeys(name for _, row in _records(file) for name in log_format.marks(row))
-            )
-            if filter_name not in (None, *names):
-                raise InputError(f"{file.path}: no {filter_name!r}; it has {', '.join(names)}")
-            filter_name = filter_name or (names[0] if names else None)
-            others = ", ".join(each for each in names if each != filter_name)
-            choice = f" (others: {others}; choose with --filter)" if others else ""
-            notes = [f"{file.path}: correct is {filter_name} of the {name}{choice}"]
-        rows = pd.DataFrame(list(log_format.read(file, filter_name)), dtype=object)
-        rows.index += 1
-        return replace(file, rows=rows, unit="response"), name, notes
+    for name, (columns, read) in FORMATS.items():
+        if columns <= set(file.rows):
+            converted, notes = read(file, choice)
+            rows = pd.DataFrame([row for _, row in converted], dtype=object)
+            numbers = [file.numbers[record] for record, _ in converted]
+            return ResponseFile(file.path, rows, numbers, file.unit), name, notes
     return file, "", []
 
 
-def _inspect(file: ResponseFile, scorer: str | None) -> Iterator[Row]:
+def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
+    """One record per document and filter, of lm-evaluation-harness (`--log_samples`).
+
+    With `repeats` a record contains every raw response, but filters and metrics use only one of
+    them (or their majority), so the responses are scored here instead.
+    """
+    records = list(_records(file))
+    responses = [_responses(file, k, record["resps"]) for k, record in records]
+    repeated = any(len(texts) > 1 for texts in responses)
+    filters, notes = _filters(file, records)
+    names = list(dict.fromkeys(filters))
+    if repeated:
+        ignored = f", so --filter {choice} has no effect" if choice else ""
+        notes = [f"lm_eval's own filters use only one of the repeats{ignored}", *notes]
+        choice = None
+    numbered = {str(k): name for k, name in enumerate(names, start=1)}
+    chosen, others = _chosen(file, names, choice and numbered.get(choice, choice))
+    selected = [(k, record) for k, record in records if filters[k] == chosen]
+    metric = "" if repeated else _metric(file, *selected[0])
+    rows: list[tuple[int, Row]] = []
+    seen: dict[str, int] = {}
+    for k, record in selected:
+        document = str(record["doc_id"])
+        if seen.setdefault(document, k) != k:
+            raise file.error(
+                k,
+                f"duplicate row: document {describe(document)} (first: "
+                f"{file.place(seen[document])}); lm_eval appends to an existing log: keep the "
+                "records of one run",
+            )
+        doc_hash = _text(file, k, record, "doc_hash")
+        row = {"question_id": record["doc_id"], "gold": record["target"], "doc_hash": doc_hash}
+        row["question"] = _part(record, "doc").get("question")
+        if metric:
+            mark = FLAGS.get(str(record.get(metric)).lower())
+            if mark is None:
+                raise file.error(
+                    k,
+                    f"{metric} of question {describe(document)} is {describe(record.get(metric))}; "
+                    "it is 1 for a correct response, else 0",
+                )
+            answer = None if record.get("filtered_resps") == [INVALID] else "given"
+            row |= {"correct": mark, "answer": answer}
+        rows += [(k, row | {"response": text}) for text in responses[k]]
+    if metric:
+        notes = [f"correct is {metric} under the filter {chosen!r}{others}", *notes]
+    return rows, notes
+
+
+def _responses(file: ResponseFile, k: int, resps: Any) -> list[Any]:
+    """The responses to a document; only one if it has several requests (multiple choice)."""
+    if not (isinstance(resps, list) and resps and all(isinstance(r, list) and r for r in resps)):
+        raise file.error(k, "resps must be a list of lists of responses; run lm_eval again")
+    return list(resps[0]) if len(resps) == 1 else resps[:1]
+
+
+def _filters(file: ResponseFile, records: list[tuple[int, Row]]) -> tuple[list[str], list[str]]:
+    """The filter of each record, and a note on a log without their names.
+
+    Old versions of lm_eval wrote one record per document and filter, but not which filter. Where
+    all documents occur equally often, each time with the same responses, the filters are numbered.
+    """
+    if "filter" in file.rows:
+        return [_text(file, k, record, "filter") or NO_FILTER for k, record in records], []
+    ids = file.rows["doc_id"].astype(str)
+    sizes = ids.value_counts()
+    passes = int(sizes.iloc[0])
+    different = file.rows["resps"].map(repr).groupby(ids).nunique().max() > 1
+    if sizes.nunique() > 1 or passes == 1 or different:
+        return [NO_FILTER] * len(records), []
+    note = f"an old log with {passes} passes per document, whose filters have no names"
+    return list((ids.groupby(ids).cumcount() + 1).astype(str)), [note]
+
+
+def _metric(file: ResponseFile, k: int, record: Row) -> str:
+    """The metric that says whether a response is correct."""
+    known = [name for name, value in record.items() if not is_missing(value)]
+    listed = record["metrics"] if "metrics" in known else list(LM_EVAL_METRICS)
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise file.error(k, f"metrics is {describe(listed)}; give a list of names")
+    names = [name for name in listed if name in known]
+    preferred = [name for name in LM_EVAL_METRICS if name in names] or names
+    if len(preferred) == 1 or (preferred and preferred[0] in LM_EVAL_METRICS):
+        return str(preferred[0])
+    raise file.error(
+        k,
+        f"no metric says whether a response is correct (found: {', '.join(names) or 'none'}); "
+        f"log {' or '.join(LM_EVAL_METRICS)}",
+    )
+
+
+def _inspect(file: ResponseFile, choice: str | None) -> Converted:
     """One sample per question and epoch."""
-    for number, sample in _records(file):
-        score = _part(sample, "scores").get(scorer or "")
-        metadata = _part(sample, "metadata")
+    records = list(_records(file))
+    scorer, others = _chosen(file, (n for _, sample in records for n in _scores(sample)), choice)
+    rows: list[tuple[int, Row]] = []
+    for k, sample in records:
+        score, metadata = _scores(sample).get(scorer), _part(sample, "metadata")
         if not isinstance(score, dict):
             raise file.error(
-                number,
+                k,
                 f"sample {describe(sample['id'])} has no score; finish the log with "
                 "inspect eval-retry or inspect score",
             )
         value = score.get("value")
         if not isinstance(value, str | int | float) or value not in INSPECT_MARKS:
             raise file.error(
-                number,
+                k,
                 f"the score {scorer} of sample {describe(sample['id'])} is {describe(value)}; "
                 'give a log whose scores are "C" or "I", 1 or 0',
             )
-        yield {
+        row = {
             "question_id": sample["id"],
             "sample_id": sample["epoch"],
             "correct": INSPECT_MARKS[value],
             "response": _part(sample, "output").get("completion"),
-            "gold": _only(sample["target"]),
+            "gold": _only(sample.get("target")),
             "question": sample.get("input"),
-        } | ({"cluster": metadata["cluster"]} if "cluster" in metadata else {})
+        }
+        clusters = {"cluster": metadata["cluster"]} if "cluster" in metadata else {}
+        rows.append((k, row | clusters))
+    return rows, [f"correct is {scorer} of the Inspect log{others}"]
 
 
-def _every_eval_ever(file: ResponseFile, evaluation: str | None) -> Iterator[Row]:
+def _scores(sample: Row) -> Row:
+    return _part(sample, "scores")
+
+
+def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
     """One record per response, or several responses in a record, which are scored here."""
-    records = [
-        (number, record)
-        for number, record in _records(file)
-        if evaluation in (None, *_evaluations(record))
-    ]
+    records = list(_records(file))
+    names = [str(r.get("evaluation_result_id") or r.get("evaluation_name")) for _, r in records]
+    chosen, others = _chosen(file, names, choice)
+    records = [record for record, name in zip(records, names, strict=True) if name == chosen]
     outputs = [_part(record, "output").get("raw") or [None] for _, record in records]
     repeated = any(len(texts) > 1 for texts in outputs)
-    for (number, record), texts in zip(records, outputs, strict=True):
+    rows: list[tuple[int, Row]] = []
+    for (k, record), texts in zip(records, outputs, strict=True):
         asked, marks = _part(record, "input"), _part(record, "evaluation")
         if "is_correct" not in marks:
-            raise file.error(number, "evaluation.is_correct is missing; give true or false")
-        for text in texts:
-            yield {
-                "question_id": record["sample_id"],
-                "response": text,
-                "gold": _only(asked.get("reference")),
-                "question": asked.get("raw"),
-                "doc_hash": record.get("sample_hash"),
-            } | ({} if repeated else {"correct": marks["is_correct"]})
+            raise file.error(k, "evaluation.is_correct is missing; give true or false")
+        row = {
+            "question_id": record["sample_id"],
+            "gold": _only(asked.get("reference")),
+            "question": asked.get("raw"),
+            "doc_hash": record.get("sample_hash"),
+        } | ({} if repeated else {"correct": marks["is_correct"]})
+        rows += [(k, row | {"response": text}) for text in texts]
+    return rows, [f"correct is {chosen} of the Every Eval Ever file{others}"]
 
 
-def _lighteval(file: ResponseFile, _: str | None) -> Iterator[Row]:
+def _lighteval(file: ResponseFile, _: str | None) -> Converted:
     """One document with all of its responses; its metrics are means over them."""
-    for number, record in _records(file):
+    rows: list[tuple[int, Row]] = []
+    for k, record in _records(file):
         doc, texts = _part(record, "doc"), _part(record, "model_response").get("text")
-        index = _only(doc.get("gold_index"))
-        choices = doc.get("choices")
+        index, choices = _only(doc.get("gold_index")), doc.get("choices")
         if not isinstance(index, int) or not isinstance(choices, list) or not texts:
-            raise file.error(number, "needs doc.choices, one doc.gold_index, model_response.text")
+            raise file.error(k, "needs doc.choices, one doc.gold_index, model_response.text")
         if not 0 <= index < len(choices):
-            raise file.error(number, f"doc.gold_index is {index} of {len(choices)} choices")
+            raise file.error(k, f"doc.gold_index is {index} of {len(choices)} choices")
         query = str(doc.get("query"))
-        for text in texts:
-            yield {
-                "question_id": doc.get("id") or hashlib.sha256(query.encode()).hexdigest()[:16],
-                "response": text,
-                "gold": choices[index],
-                "question": query,
-            }
+        key = doc.get("id") or hashlib.sha256(query.encode()).hexdigest()[:16]
+        row = {"question_id": key, "gold": choices[index], "question": query}
+        rows += [(k, row | {"response": text}) for text in texts]
+    return rows, []
 
 
-def _nested(file: ResponseFile, _: str | None) -> Iterator[Row]:
+def _nested(file: ResponseFile, _: str | None) -> Converted:
     """One question with a list of texts, or of objects with text and mark."""
-    for number, record in _records(file):
-        responses = record["responses"]
+    rows: list[tuple[int, Row]] = []
+    for k, record in _records(file):
+        responses = record.pop("responses")
         if not isinstance(responses, list) or not responses:
-            raise file.error(number, f"responses is {describe(responses)}; give a list of texts")
-        shared = {name: value for name, value in record.items() if name != "responses"}
-        for response in responses:
-            yield shared | (response if isinstance(response, dict) else {"response": response})
+            raise file.error(k, f"responses is {describe(responses)}; give a list of texts")
+        parts = (each if isinstance(each, dict) else {"response": each} for each in responses)
+        rows += [(k, record | part) for part in parts]
+    return rows, []
 
 
 def _records(file: ResponseFile) -> Iterator[tuple[int, Row]]:
+    """Position and values of each record."""
     columns = [str(name) for name in file.rows]
-    for number, *values in file.rows.itertuples(name=None):
-        yield number, dict(zip(columns, values, strict=True))
+    for k, *values in file.rows.itertuples(name=None):
+        yield k, dict(zip(columns, values, strict=True))
+
+
+def _chosen(file: ResponseFile, names: Iterable[str], choice: str | None) -> tuple[str, str]:
+    """The marks that count, chosen or the first, and how to choose others."""
+    names = list(dict.fromkeys(names))
+    if choice not in (None, *names):
+        raise InputError(f"{file.path}: no {choice!r}; it has {', '.join(names)}")
+    chosen = choice or (names[0] if names else "")
+    others = ", ".join(name for name in names if name != chosen)
+    return chosen, f" (others: {others}; choose with --filter)" if others else ""
+
+
+def _text(file: ResponseFile, k: int, record: Row, name: str) -> str | None:
+    """A text of a record; None if it is missing."""
+    value = record.get(name)
+    if not isinstance(value, str) and describe(value) != "empty":
+        raise file.error(k, f"{name} is {describe(value)}; give a text")
+    return value if isinstance(value, str) else None
 
 
 def _part(record: Row, name: str) -> Row:
@@ -169,17 +262,12 @@ def _only(value: Any) -> Any:
     return value[0] if len(value) == 1 else str(value)
 
 
-def _evaluations(record: Row) -> list[str]:
-    return [str(record.get("evaluation_result_id") or record.get("evaluation_name"))]
-
-
-FORMATS = {
-    "Inspect log": Format(
-        frozenset({"id", "epoch", "scores"}), _inspect, lambda record: _part(record, "scores")
-    ),
-    "Every Eval Ever file": Format(
-        frozenset({"sample_id", "evaluation", "evaluation_name"}), _every_eval_ever, _evaluations
-    ),
-    "lighteval details": Format(frozenset({"doc", "model_response"}), _lighteval),
-    "list of responses": Format(frozenset({"responses"}), _nested),
+LM_EVAL, INSPECT, EVERY_EVAL_EVER = "lm_eval sample log", "Inspect log", "Every Eval Ever file"
+WITH_FILTERS = (LM_EVAL, INSPECT, EVERY_EVAL_EVER)  # formats in which a choice has an effect
+FORMATS: dict[str, tuple[set[str], Callable[[ResponseFile, str | None], Converted]]] = {
+    LM_EVAL: ({"doc_id", "target", "resps"}, _lm_eval),
+    INSPECT: ({"id", "epoch", "scores"}, _inspect),
+    EVERY_EVAL_EVER: ({"sample_id", "evaluation", "evaluation_name"}, _every_eval_ever),
+    "lighteval details": ({"doc", "model_response"}, _lighteval),
+    "list of responses": ({"responses"}, _nested),
 }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from zerogap.data.extraction import RULES, ExtractionRule
 from zerogap.errors import InputError
-from zerogap.scoring.response_file import ResponseFile, describe
+from zerogap.scoring.response_file import ResponseFile, describe, is_missing
 
 
 class Grader:
@@ -34,27 +34,25 @@ class Grader:
         self._list_disagreements = list_disagreements
         self._disagreements: list[dict[str, Any]] = []
 
-    def gold_answers(self, file: ResponseFile, column: str) -> "pd.Series[str]":
+    def gold_answers(self, file: ResponseFile) -> "pd.Series[str]":
         """The gold answer of each row, as the rule compares it.
 
         Rules that do not accept the answers are left out of the comparison.
 
         Raises:
-            InputError: The rule does not accept an answer.
+            InputError: An answer is missing, or the rule does not accept it.
         """
-        values = file.rows[column]
-        missing = values.index[values.isna()]
-        if len(missing):
-            raise file.error(int(missing[0]), f"the gold answer is empty; give {column}")
-        for number, value in zip(file.numbers, values, strict=True):
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise file.error(number, f"{column} is {describe(value)}; give a text or a number")
-        texts = [str(value) for value in values]
         gold: dict[str, str] = {}  # of each distinct text: a question has many responses
-        for number, text in zip(file.numbers, texts, strict=True):
-            if text not in gold:
-                gold[text] = self._gold(file, column, number, text)
-        return pd.Series([gold[text] for text in texts], index=values.index)
+        texts = []
+        for row, value in enumerate(file.rows["gold"]):
+            if is_missing(value):
+                raise file.error(row, "the gold answer is empty; give gold")
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise file.error(row, f"gold is {describe(value)}; give a text or a number")
+            texts.append(str(value))
+            if texts[-1] not in gold:
+                gold[texts[-1]] = self._gold(file, row, value)
+        return pd.Series([gold[text] for text in texts])
 
     def known_gold(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
         """The gold answers of marked responses, to compare files: None where one is missing.
@@ -73,15 +71,15 @@ class Grader:
         return values.map(lambda value: parsed[str(value)]).astype(object)
 
     def grade(
-        self, file: ResponseFile, number: int, question_id: str, response: Any, gold: str
+        self, file: ResponseFile, row: int, question_id: str, response: Any, gold: str
     ) -> bool:
-        """Whether a response in the given row is correct.
+        """Whether the response in a row is correct.
 
         Raises:
             InputError: The response is not a text.
         """
         if not isinstance(response, str):
-            raise file.error(number, f"a response is {describe(response)}; give a text")
+            raise file.error(row, f"a response is {describe(response)}; give a text")
         grades = self._grades(response, gold)
         grade = grades[self._rule.name]
         self._num_graded += 1
@@ -96,12 +94,12 @@ class Grader:
         self._compared.update(compared)
         self._agreeing.update(agreeing)
         if len(agreeing) < len(compared) and self._list_disagreements:
-            row = {"file": str(file.path), file.unit: number, "question_id": question_id}
-            rules = {
-                name: {"answer": each.answer, "correct": each.correct}
-                for name, each in grades.items()
-            }
-            self._disagreements.append(row | {"gold": gold} | rules | {"response": response})
+            self._disagreements.append(
+                {"file": str(file.path), file.unit: file.numbers[row], "question_id": question_id}
+                | {"gold": gold}
+                | {n: {"answer": g.answer, "correct": g.correct} for n, g in grades.items()}
+                | {"response": response}
+            )
         return bool(grade.correct)
 
     @property
@@ -122,16 +120,15 @@ class Grader:
         counts = count_note(self._num_graded, self._num_empty, unanswered)
         return f"responses scored by the rule {self._rule.name}: {counts}{shown}"
 
-    def _gold(self, file: ResponseFile, column: str, number: int, text: str) -> str:
-        answer = text.rpartition("####")[2]
+    def _gold(self, file: ResponseFile, row: int, value: object) -> str:
+        answer = str(value).rpartition("####")[2]
         self._others = [other for other in self._others if other.accepts_gold(answer)]
         try:
             return self._rule.parse_gold(answer)
         except InputError as error:
-            value = describe(file.rows[column][number])
             raise file.error(
-                number,
-                f"the gold answer is {value}, which the rule '{self._rule.name}' does "
+                row,
+                f"the gold answer is {describe(value)}, which the rule '{self._rule.name}' does "
                 f"not accept ({error}); if answers are not numbers, name your own rule with "
                 "--extraction, or score the responses and give correct",
             ) from error

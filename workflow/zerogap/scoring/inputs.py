@@ -4,7 +4,7 @@ A file is recognised by its columns, not by its name: `KINDS` has a reader per k
 has the columns of a `solve` table (see `zerogap.io.parquet`) that the file gives: ``question_id``
 (str), ``n_correct`` and ``n_samples`` (int), then ``first_correct`` (bool), ``leaked`` (bool) and
 ``cluster`` (str) if the file has them; ``gold`` (str), the gold answer, None where it is not known;
-and ``doc_hash`` (str) for lm_eval logs, which distinguishes documents with the same number.
+and ``doc_hash`` (str) of some logs, which distinguishes documents with the same number.
 """
 
 from collections.abc import Callable
@@ -12,30 +12,43 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.text_files import read_text
-from zerogap.scoring import formats, lm_eval
+from zerogap.scoring.formats import convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
+from zerogap.strategies.filtering import DROPPED
 
 # Alternative name of a column → its name.
 ALIASES = {"id": "question_id", "is_correct": "correct", "text": "response", "target": "gold"}
-LM_EVAL = "lm_eval sample log"  # the `kind` of such a file
-WITH_FILTERS = (LM_EVAL, *(name for name, each in formats.FORMATS.items() if each.marks))
 RUN_FILES = ("samples.parquet", "solve.parquet")
 COLUMNS = (  # of Parquet files
     *(*ALIASES.values(), *ALIASES),
     *("answer", "sample_id", "n_correct", "n_samples", "first_correct", "leaked", "cluster"),
-    "responses",
+    *("question", "responses"),
     *("doc.id", "doc.query", "doc.choices", "doc.gold_index", "model_response.text"),
 )
-SHARED_COLUMNS = ["leaked", "cluster"]  # of a question, equal in all rows and files
+NUM_SHOWN = 3  # responses per question
 
-Counts = tuple[pd.DataFrame, tuple[str, ...]]  # one row per question, and notes for a reader
+Counts = tuple[pd.DataFrame, list[str]]  # one row per question, and notes for a reader
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a file, as far as it has them.
+
+    Attributes:
+        questions: Question id → text of the question.
+        responses: Question id → its first responses, at most `NUM_SHOWN`.
+    """
+
+    questions: dict[str, str] = field(default_factory=dict)
+    responses: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,7 @@ class Loaded:
         disagreements: The responses on which extraction rules do not agree, as JSON records, if
             they were to be listed; None if the file itself says which responses are correct.
         made_by: The provenance of a file of this project.
+        texts: Its texts, if they were asked for.
     """
 
     path: Path
@@ -58,23 +72,27 @@ class Loaded:
     notes: tuple[str, ...] = ()
     disagreements: tuple[dict[str, Any], ...] | None = None
     made_by: dict[str, Any] = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
 
 
 def load(
     path: str | Path,
-    lm_eval_filter: str | None = None,
+    filter_name: str | None = None,
     extraction: str = "numeric",
     *,
     list_disagreements: bool = False,
+    with_texts: bool = False,
 ) -> Loaded:
     """Read a file of responses or counts.
 
     Args:
         path: The file, of any kind in docs/score.md.
-        lm_eval_filter: Filter whose records of an lm_eval log are read, or scorer of an Inspect
-            log; the first one if None.
+        filter_name: Filter whose records of an lm_eval log are read, or scorer of an Inspect log;
+            the first one if None.
         extraction: Rule that scores responses, see `zerogap.data.extraction`.
         list_disagreements: Whether to list the responses on which the rules do not agree.
+        with_texts: Whether to keep some texts. The questions of a file in the results of a run are
+            those of its benchmark.
 
     Raises:
         InputError: The file is missing, empty, malformed or of unknown kind; a question or response
@@ -85,18 +103,21 @@ def load(
     path = Path(path)
     grader = Grader(extraction_rule(extraction), list_disagreements=list_disagreements)
     file = read(path, COLUMNS)
-    if set(file.rows) >= lm_eval.COLUMNS:
-        counts, notes = _read_log(file, grader, lm_eval_filter)
-        return Loaded(path, counts, LM_EVAL, notes, grader.disagreements)
     made_by = _provenance(file)
-    file, log_format, notes_on_format = formats.convert(file, lm_eval_filter)
+    file, log_format, notes_on_format = convert(file, filter_name)
     file = file.rename(ALIASES)
     for kind, (columns, read_kind) in KINDS.items():
         if set(file.rows) >= columns:
             counts, notes = read_kind(file, grader)
-            notes = (*notes_on_format, *notes)
-            graded = grader.disagreements
-            return Loaded(path, counts, log_format or kind, notes, graded, made_by)
+            return Loaded(
+                path,
+                counts,
+                log_format or kind,
+                tuple(f"{file.path}: {note}" for note in (*notes_on_format, *notes)),
+                grader.disagreements,
+                made_by,
+                _texts(file) if with_texts else Texts(),
+            )
     if set(file.rows) >= {"question_id", "response"}:
         raise InputError(
             f"{file.path}: has responses but no gold answers to score them against; add a column "
@@ -117,12 +138,6 @@ def leaked_questions(path: str | Path) -> list[str]:
     return ids
 
 
-def _read_log(file: ResponseFile, grader: Grader, lm_eval_filter: str | None) -> Counts:
-    responses, documents, notes = lm_eval.read_log(file, grader, lm_eval_filter)
-    counts = _count(file, responses, list(documents.index))
-    return counts.merge(documents, left_on="question_id", right_index=True), notes
-
-
 def _provenance(file: ResponseFile) -> dict[str, Any]:
     """How a file of this project was made; empty for other files.
 
@@ -137,66 +152,65 @@ def _provenance(file: ResponseFile) -> dict[str, Any]:
 
 
 def _read_counts(file: ResponseFile, _: Grader) -> Counts:
-    ids = file.question_ids("question_id")
+    ids = file.question_ids()
     file.check_duplicates({"question": ids}, "give one row per question")
     names = ["n_correct", "n_samples"]
     table = pd.DataFrame({"question_id": ids, **{name: file.counts(name, ids) for name in names}})
-    for number, row in table[table["n_correct"] > table["n_samples"]].iterrows():
+    correct, samples = table["n_correct"], table["n_samples"]
+    for row in np.flatnonzero(correct > samples):
         raise file.error(
-            int(str(number)),
-            f"question {row['question_id']!r} has {row['n_correct']} correct of "
-            f"{row['n_samples']} samples",
+            row, f"question {ids[row]!r} has {correct[row]} correct of {samples[row]} samples"
         )
-    for column in ("first_correct", "leaked"):
-        if column in file.rows:
-            table[column] = file.flags(column, ids)
-    if "cluster" in file.rows:
-        table["cluster"] = file.question_ids("cluster")
-    if "first_correct" in table:
-        first, wrong = table["first_correct"], table["n_samples"] - table["n_correct"]
-        impossible = (first > table["n_correct"]) | ((~first > wrong) & (table["n_samples"] > 0))
-        for number, row in table[impossible].iterrows():
+    if "first_correct" in file.rows:
+        first = table["first_correct"] = file.flags("first_correct", ids)
+        impossible = (first > correct) | ((~first > samples - correct) & (samples > 0))
+        for row in np.flatnonzero(impossible):
             raise file.error(
-                int(str(number)),
-                f"first_correct of question {row['question_id']!r} is {row['first_correct']}, but "
-                f"{row['n_correct']} of {row['n_samples']} samples are correct; fix one of them",
+                row,
+                f"first_correct of question {ids[row]!r} is {first[row]}, but {correct[row]} of "
+                f"{samples[row]} samples are correct; fix one of them",
             )
-    return table.reset_index(drop=True), ()
+    return table.assign(**_of_questions(file, ids)), []
 
 
 def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
-    ids = file.question_ids("question_id")
+    ids = file.question_ids()
     marks = file.flags("correct", ids, "give true or false for every response")
     notes = []
     if "response" in file.rows:
         num_empty = sum(not str(text or "").strip() for text in file.rows["response"])
         answers = file.rows.get("answer")
         unanswered = {} if answers is None else {"its rule": int(answers.isna().sum())}
-        counted = count_note(len(ids), num_empty, unanswered)
-        notes.append(f"{file.path}: correct is as the file has it: {counted}")
+        notes = [f"correct is as the file has it: {count_note(len(ids), num_empty, unanswered)}"]
     gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
-    return _count_marks(file, ids, marks, gold), tuple(notes)
+    return _count(file, ids, marks, gold), notes
 
 
 def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
-    """Score the responses.
+    """Score the responses, except those that a strategy dropped.
 
     Raises:
         InputError: As `Grader`; also if the rows of a question disagree on its gold answer.
     """
-    ids = file.question_ids("question_id")
-    gold = grader.gold_answers(file, "gold")
+    ids, responses = file.question_ids(), file.rows["response"]
+    gold = grader.gold_answers(file)
     expected = gold.groupby(ids).transform("first")
-    for number in gold.index[gold != expected]:
+    for row in np.flatnonzero(gold != expected):
         raise file.error(
-            number,
-            f"question {ids[number]!r} has gold {shorten(gold[number])} here and "
-            f"{shorten(expected[number])} before; a question has one gold answer",
+            row,
+            f"question {ids[row]!r} has gold {shorten(gold[row])} here and "
+            f"{shorten(expected[row])} before; a question has one gold answer",
         )
-    rows = zip(file.numbers, ids, file.rows["response"], gold, strict=True)
-    marks = [grader.grade(file, *row) for row in rows]
-    counts = _count_marks(file, ids, pd.Series(marks, index=ids.index), gold)
-    return counts, (f"{file.path}: {grader.note()}",)
+    rows = zip(ids.index, ids, responses, gold, strict=True)
+    marks = {
+        row: grader.grade(file, row, question, text, answer)
+        for row, question, text, answer in rows
+        if text != DROPPED
+    }
+    notes = [grader.note()]
+    if num_dropped := len(ids) - len(marks):
+        notes.append(f"{num_dropped} responses were dropped by the strategy")
+    return _count(file, ids, pd.Series(marks, dtype=bool), gold), notes
 
 
 # Kind → the columns that a file of it has, and its reader.
@@ -207,48 +221,63 @@ KINDS: dict[str, tuple[set[str], Callable[[ResponseFile, Grader], Counts]]] = {
 }
 
 
-def _count_marks(
+def _count(
     file: ResponseFile,
     ids: "pd.Series[str]",
     marks: "pd.Series[bool]",
     gold: "pd.Series[Any] | None",
 ) -> pd.DataFrame:
-    """Counts from the marks of the rows, with the file's sample_id, leaked and cluster."""
-    responses = pd.DataFrame({"question_id": ids, "correct": marks})
-    if "sample_id" in file.rows:
-        responses["sample_id"] = file.counts("sample_id", ids)
-    if "leaked" in file.rows:
-        responses["leaked"] = file.flags("leaked", ids)
-    if "cluster" in file.rows:
-        responses["cluster"] = file.question_ids("cluster")
-    counts = _count(file, responses, list(ids.unique()))
-    known = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
-    return counts.assign(
-        **{
-            name: values.groupby(ids, sort=False).first().to_numpy()
-            for name, values in known.items()
-            if values is not None
-        }
-    )
+    """Counts from the marks of the rows that count; a question may have none.
 
-
-def _count(file: ResponseFile, responses: pd.DataFrame, questions: list[str]) -> pd.DataFrame:
-    """Counts from one row per response; the first response is that with the lowest sample_id.
-
-    Without `sample_id`, it is that of the first row. A question may have no response.
+    The first response is that with the lowest `sample_id`, without one that of the first row.
     """
-    if "sample_id" in responses:
-        responses = responses.sort_values("sample_id", kind="stable")
-        keys = {"question": responses["question_id"], "sample": responses["sample_id"]}
-        file.check_duplicates(keys, "remove one of the two")
-    by_question = responses.groupby("question_id", sort=False)
-    counts = by_question["correct"].agg(n_correct="sum", n_samples="size", first_correct="first")
-    for column in responses.columns.intersection(SHARED_COLUMNS):
-        counts[column] = by_question[column].first()
-        expected = responses["question_id"].map(counts[column])
-        for number in responses.index[responses[column] != expected]:
-            question = responses.loc[number, "question_id"]
-            raise file.error(number, f"question {question!r} has another {column} than before")
-    table = pd.DataFrame(counts).reindex(pd.Index(questions, name="question_id"), fill_value=0)
-    types = {"n_correct": int, "n_samples": int, "first_correct": bool}
-    return table.reset_index().astype(types)
+    order = marks.index
+    if "sample_id" in file.rows:
+        samples = file.counts("sample_id", ids)
+        file.check_duplicates({"question": ids, "sample": samples}, "remove one of the two")
+        order = samples[order].sort_values(kind="stable").index
+    counts = marks[order].groupby(ids[order], sort=False).agg(["sum", "size", "first"])
+    counts.columns = pd.Index(["n_correct", "n_samples", "first_correct"])
+    table = counts.reindex(pd.Index(ids.unique(), name="question_id"), fill_value=0)
+    table = table.astype({"n_correct": int, "n_samples": int, "first_correct": bool})
+    shared = _of_questions(file, ids)
+    known = {"gold": gold, "doc_hash": file.rows.get("doc_hash")}
+    for column, values in (shared | known).items():
+        if values is None:
+            continue
+        table[column] = values.groupby(ids, sort=False).first()
+        if column in shared:
+            for row in np.flatnonzero(values != ids.map(table[column])):
+                raise file.error(row, f"question {ids[row]!r} has another {column} than before")
+    return table.reset_index()
+
+
+def _of_questions(file: ResponseFile, ids: "pd.Series[str]") -> dict[str, "pd.Series[Any]"]:
+    """What a file says of its questions, equal in all rows of one and in all files."""
+    values: dict[str, pd.Series[Any]] = {}
+    if "leaked" in file.rows:
+        values["leaked"] = file.flags("leaked", ids)
+    if "cluster" in file.rows:
+        values["cluster"] = file.question_ids("cluster")
+    return values
+
+
+def _texts(file: ResponseFile) -> Texts:
+    ids = file.question_ids()
+    responses: dict[str, list[str]] = {key: [] for key in ids}
+    for key, text in zip(ids, file.rows.get("response", ids.map(lambda _: None)), strict=True):
+        if isinstance(text, str) and text != DROPPED and len(responses[key]) < NUM_SHOWN:
+            responses[key].append(text)
+    asked = zip(ids, file.rows.get("question", ids.map(lambda _: None)), strict=True)
+    questions = {key: text for key, text in asked if isinstance(text, str)}
+    return Texts(questions or _run_questions(file.path), responses)
+
+
+def _run_questions(samples: Path) -> dict[str, str]:
+    """The questions of a file <run>/<model>/<benchmark>/cells/<strategy>/samples.parquet."""
+    benchmark = samples.resolve().parent.parent.parent  # the root is its own parent
+    path = benchmark / "../../data" / benchmark.name / "questions.parquet"
+    if not path.is_file():
+        return {}
+    table = parquet.read(path, "questions")
+    return dict(zip(table["question_id"], table["question"], strict=True))

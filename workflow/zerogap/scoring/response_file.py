@@ -9,10 +9,10 @@ import io
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 MAX_SHARED = 32  # characters of a text that is likely to occur often
 _EMPTY = ("", "none", "null", "nan")
-_FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+FLAGS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 _COUNT = re.compile(r"([0-9]{1,9})(?:\.0*)?")
 
 
@@ -61,48 +61,40 @@ class ResponseFile:
 
     Attributes:
         path: The file.
-        rows: Values as read, of dtype object; the index numbers the lines of a text file or the
-            rows of a Parquet file, from 1.
-        unit: What the index numbers, ``line`` or ``row``.
+        rows: Values as read, of dtype object, by position.
+        numbers: Where each row is in the file, from 1; rows may come from one place.
+        unit: What is numbered: ``line``, ``row`` or ``sample``.
     """
 
     path: Path
     rows: pd.DataFrame
+    numbers: Sequence[int]
     unit: str
 
-    @property
-    def numbers(self) -> list[int]:
-        """The index of `rows`."""
-        return [int(number) for number in self.rows.index]
-
-    def place(self, number: int) -> str:
+    def place(self, row: SupportsIndex) -> str:
         """Where a row is, "clean.jsonl, line 3"."""
-        return f"{self.path}, {self.unit} {number}"
+        return f"{self.path}, {self.unit} {self.numbers[int(row)]}"
 
-    def error(self, number: int, message: str) -> InputError:
+    def error(self, row: SupportsIndex, message: str) -> InputError:
         """An error about one row."""
-        return InputError(f"{self.place(number)}: {message}")
-
-    def where(self, mask: "pd.Series[bool]") -> "ResponseFile":
-        """The file with some of its rows."""
-        return replace(self, rows=self.rows[mask])
+        return InputError(f"{self.place(row)}: {message}")
 
     def rename(self, aliases: dict[str, str]) -> "ResponseFile":
         """Rename columns; where a file has both names, the old one is another column."""
         names = {old: new for old, new in aliases.items() if new not in self.rows}
         return replace(self, rows=self.rows.rename(columns=names))
 
-    def question_ids(self, column: str) -> "pd.Series[str]":
+    def question_ids(self, column: str = "question_id") -> "pd.Series[str]":
         """The ids of the questions, as text.
 
         Raises:
             InputError: An id is neither text nor a whole number.
         """
         ids = self.rows[column].map(_question_id)
-        for number in ids.index[ids == ""]:
-            value = describe(self.rows[column][number])
+        for row in np.flatnonzero(ids == ""):
+            value = describe(self.rows[column][row])
             raise self.error(
-                number,
+                row,
                 f"{column} is {value}; give a text or a whole number, without control characters",
             )
         return ids
@@ -124,7 +116,7 @@ class ResponseFile:
         Raises:
             InputError: A value is something else; `fix` ends the message.
         """
-        return self._parsed(column, _FLAGS.get, ids, fix)
+        return self._parsed(column, FLAGS.get, ids, fix)
 
     def check_duplicates(self, keys: Mapping[str, "pd.Series[Any]"], fix: str) -> None:
         """Check that no two rows have the same values of all keys.
@@ -133,11 +125,11 @@ class ResponseFile:
             InputError: two do; names the keys and both rows, and `fix` ends the message.
         """
         table = pd.DataFrame(keys, dtype=object)
-        for number in table.index[table.duplicated()]:
-            key = table.loc[number]
-            first = self.place(table.index[(table == key).all(axis=1)][0])
+        for row in np.flatnonzero(table.duplicated()):
+            key = table.iloc[row]
+            first = self.place((table == key).all(axis=1).argmax())
             shown = ", ".join(f"{name} {describe(value)}" for name, value in key.items())
-            raise self.error(number, f"duplicate row: {shown} (first: {first}); {fix}")
+            raise self.error(row, f"duplicate row: {shown} (first: {first}); {fix}")
 
     def _parsed(
         self, column: str, parse: Callable[[str], Any], ids: "pd.Series[str]", fix: str
@@ -147,11 +139,10 @@ class ResponseFile:
         codes, distinct = pd.factorize(np.array([str(v) for v in self.rows[column]], dtype=object))
         values = [parse(text.strip().lower()) for text in distinct]
         is_invalid = np.array([value is None for value in values])[codes]
-        for number in self.rows.index[is_invalid]:
-            value = describe(self.rows[column][number])
-            question = describe(ids[number])
-            raise self.error(number, f"{column} of question {question} is {value}; {fix}")
-        return pd.Series(np.array(values)[codes], self.rows.index)
+        for row in np.flatnonzero(is_invalid):
+            value, question = describe(self.rows[column][row]), describe(ids[row])
+            raise self.error(row, f"{column} of question {question} is {value}; {fix}")
+        return pd.Series(np.array(values)[codes])
 
 
 def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
@@ -168,6 +159,7 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
     path = one_log(path)
     with path.open("rb") as file:
         start = file.read(4)
+    numbers: Sequence[int] = ()
     if start == b"PAR1":
         rows, unit = _read_parquet(path, set(known_columns)), "row"
     elif start[:2] == b"PK":
@@ -179,17 +171,16 @@ def read(path: Path, known_columns: Iterable[str]) -> ResponseFile:
         if text.lstrip().startswith("["):
             raise InputError(f"{path}: is a JSON array; write one object per line (JSON Lines)")
         if text.lstrip()[:1] != "{":
-            rows = _read_csv(path, text)
-        elif document := _document(text):
-            if {"eval", "samples"} <= set(document):
-                rows, unit = _inspect_samples(document["samples"]), "sample"
-            else:
-                rows = pd.DataFrame([document], index=[1], dtype=object)
+            rows, numbers = _read_csv(path, text)
+        elif not (document := _document(text)):
+            rows, numbers = _read_json_lines(path, text)
+        elif {"eval", "samples"} <= set(document):
+            rows, unit = _inspect_samples(document["samples"]), "sample"
         else:
-            rows = _read_json_lines(path, text)
+            rows = pd.DataFrame([document], dtype=object)
     if rows.empty:
         raise InputError(f"{path}: has no rows; give {ACCEPTED}")
-    return ResponseFile(path, rows, unit)
+    return ResponseFile(path, rows, numbers or range(1, len(rows) + 1), unit)
 
 
 def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
@@ -206,12 +197,14 @@ def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     return InputError(f"{path}: unknown kind of file (columns {shown}); {fix}")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a row has no value: None, or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def describe(value: Any) -> str:
     """A value as errors show it: short, and "empty" if it is missing."""
-    is_nan = isinstance(value, float) and math.isnan(value)
-    if is_nan or str(value).strip().lower() in _EMPTY:
-        return "empty"
-    return shorten(repr(value))
+    return "empty" if str(value).strip().lower() in _EMPTY else shorten(repr(value))
 
 
 def shorten(text: str) -> str:
@@ -252,7 +245,7 @@ def _read_parquet(path: Path, known_columns: set[str]) -> pd.DataFrame:
         name: [_shared(value) for chunk in table[name].chunks for value in chunk.to_pylist()]
         for name in table.column_names
     }
-    return pd.DataFrame(values, range(1, table.num_rows + 1), dtype=object)
+    return pd.DataFrame(values, dtype=object)
 
 
 def _shared(value: Any) -> Any:
@@ -278,10 +271,10 @@ def _inspect_samples(samples: Any) -> pd.DataFrame:
         for sample in (samples if isinstance(samples, list) else [])
         if isinstance(sample, dict)
     ]
-    return pd.DataFrame(rows, index=range(1, len(rows) + 1), dtype=object)
+    return pd.DataFrame(rows, dtype=object)
 
 
-def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
+def _read_json_lines(path: Path, text: str) -> tuple[pd.DataFrame, list[int]]:
     # Not pandas.read_json: it changes ids such as "007", and its errors do not name the line.
     numbers: list[int] = []
     columns: dict[str, list[Any]] = {}
@@ -290,7 +283,7 @@ def _read_json_lines(path: Path, text: str) -> pd.DataFrame:
         for name, values in columns.items():
             values.append(_shared(row.get(name, math.nan)))
         numbers.append(number)
-    return pd.DataFrame(columns, index=numbers, dtype=object)
+    return pd.DataFrame(columns, dtype=object), numbers
 
 
 def _json_object(value: Any) -> dict[str, Any]:
@@ -299,33 +292,31 @@ def _json_object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _read_csv(path: Path, text: str) -> pd.DataFrame:
+def _read_csv(path: Path, text: str) -> tuple[pd.DataFrame, list[int]]:
     # Not pandas.read_csv: it fills short rows, and does not know the line of a row after a text
     # with line breaks.
     csv.field_size_limit(2**31 - 1)  # a response may be longer than the default limit
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
-    rows: dict[int, list[str]] = {}
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     try:
-        for cells in reader:
-            if not any(cells):
-                continue
+        for cells in filter(any, reader):
+            place = f"{path}, line {reader.line_num}"
             if not header:
                 header = [cell.strip() for cell in cells]
                 if duplicates := [name for name in header if header.count(name) > 1]:
-                    raise InputError(
-                        f"{path}, line {reader.line_num}: duplicate column: {duplicates[0]}; "
-                        "rename one of them"
-                    )
-            elif len(cells) != len(header):
+                    raise InputError(f"{place}: duplicate column: {duplicates[0]}; rename it")
+                continue
+            if len(cells) != len(header):
                 raise InputError(
-                    f"{path}, line {reader.line_num}: {len(cells)} cells under {len(header)} "
-                    "column names; quote texts that contain a comma"
+                    f"{place}: {len(cells)} cells under {len(header)} column names; quote texts "
+                    "that contain a comma"
                 )
-            else:
-                rows[reader.line_num] = cells
+            rows.append(cells)
+            numbers.append(reader.line_num)
     except csv.Error as error:
         raise InputError(
             f"{path}, line {reader.line_num}: invalid CSV: {error}; fix the quotation marks"
         ) from error
-    return pd.DataFrame(list(rows.values()), index=list(rows), columns=header, dtype=object)
+    return pd.DataFrame(rows, columns=header, dtype=object), numbers
