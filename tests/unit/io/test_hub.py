@@ -3,6 +3,8 @@
 import errno
 
 import httpx
+import httpx2
+import huggingface_hub
 import pytest
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -19,6 +21,14 @@ def caused_by(cause):
     error = LocalEntryNotFoundError("cannot find the file on the disk")
     error.__cause__ = cause
     return error
+
+
+@pytest.mark.parametrize("library", [httpx, httpx2])
+def test_no_answer_is_transient_with_the_http_library_of_every_hub_version(library, monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "get_session", library.Client)
+    error = library.ConnectError("Name or service not known")
+    assert is_transient(error)
+    assert "does not answer for 'a/b' (Name or service" in hub_problem(error, "a/b", "main")
 
 
 @pytest.mark.parametrize(

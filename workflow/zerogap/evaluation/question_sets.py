@@ -16,6 +16,7 @@ from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, draw_test_questions
 from zerogap.errors import InputError, first_line
+from zerogap.io.hub import connection_error
 from zerogap.io.text_files import json_lines, printable, read_text
 from zerogap.plugins import installed
 
@@ -187,7 +188,6 @@ def _use_cache_if_unreachable() -> str:
     The hub's libraries would try for half a minute before they look into their cache or fail.
     """
     import datasets
-    import httpx
     import huggingface_hub
     from huggingface_hub import constants
 
@@ -195,7 +195,7 @@ def _use_cache_if_unreachable() -> str:
         return ""
     try:
         huggingface_hub.get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
-    except httpx.TransportError as error:
+    except connection_error() as error:
         constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
         return (
             f"{constants.ENDPOINT} does not answer ({first_line(error)}), and the questions are "

@@ -1,6 +1,7 @@
 """What the Hugging Face hub's errors mean, in one line with a remedy."""
 
 import errno
+import importlib
 from collections.abc import Iterator
 
 from zerogap.errors import first_line
@@ -80,11 +81,19 @@ def _transfer_problem(error: BaseException, repository: str) -> str | None:
     return None
 
 
+def connection_error() -> type[Exception]:
+    """Of the hub's HTTP library if nobody answers: httpx, since huggingface_hub 2 httpx2."""
+    import huggingface_hub
+
+    library = type(huggingface_hub.get_session()).__module__.partition(".")[0]
+    error: type[Exception] = importlib.import_module(library).TransportError
+    return error
+
+
 def _is_unanswered(error: BaseException) -> bool:
-    import httpx
     from huggingface_hub.errors import OfflineModeIsEnabled  # a ConnectionError, but it stays
 
-    return isinstance(error, (httpx.TransportError, ConnectionError)) and not isinstance(
+    return isinstance(error, (connection_error(), ConnectionError)) and not isinstance(
         error, OfflineModeIsEnabled
     )
 
