@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 
 from zerogap.data.token_kinds import KINDS
 from zerogap.metrics import observed_and_resampled
-from zerogap.metrics.bootstrap import SHARE, interval
-from zerogap.metrics.gaps import Values
+from zerogap.metrics.bootstrap import SHARE, with_interval
 from zerogap.metrics.same_questions import probabilities
 
 CLEAN = "clean"
-COLUMNS = [
-    *("model", "benchmark", "responses", "subset", "measure", "kind"),
-    *("value", "ci_low", "ci_high"),
-]
+_KEYS = ["model", "benchmark", "responses", "subset", "measure", "kind"]
+COLUMNS = [*_KEYS, "value", "ci_low", "ci_high"]
 ALL = "all"
 POSITIVE = (0.0, np.inf)
 BOUNDS = {"rail_share": SHARE, "drawn": SHARE}  # the other measures are only positive
@@ -76,20 +73,18 @@ def diagnostics(
     groups: list[tuple[str, str, NDArray[np.bool_], Ratios]] = []
     for responses, table in rail.groupby("responses", sort=False):
         ratios = _rail_ratios(table.set_index("question_id").loc[clean.index])
-        if responses == CLEAN:
-            groups.append((CLEAN, ALL, everywhere, ratios))
-        else:
-            groups.append((str(responses), "leaked", leaked, ratios))
-            groups.append((str(responses), "unleaked", ~leaked, ratios))
+        subsets = {"leaked": leaked, "unleaked": ~leaked}
+        for subset, mask in ({ALL: everywhere} if responses == CLEAN else subsets).items():
+            groups.append((str(responses), subset, mask, ratios))
     solved = (clean["n_correct"] > 0).to_numpy()
     groups.append((CLEAN, ALL, solved, _recovery_ratios(recovery, batch2.loc[clean.index])))
     rows = []
     for responses, subset, mask, ratios in groups:
         for (measure, kind), sums in ratios.items():
-            above, below = (part.to_numpy()[mask] for part in sums)
-            bounds = BOUNDS.get(measure, POSITIVE)
-            values = _estimate(draws[:, mask], above, below, confidence_level, bounds)
-            rows.append((model, benchmark, responses, subset, measure, kind, *values))
+            above, below = (draws[:, mask] @ part.to_numpy()[mask] for part in sums)
+            values = np.divide(above, below, out=np.full(len(draws), np.nan), where=below > 0)
+            cell = with_interval(values, confidence_level, BOUNDS.get(measure, POSITIVE))
+            rows.append((model, benchmark, responses, subset, measure, kind, *cell))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -100,10 +95,9 @@ def _rail_ratios(table: pd.DataFrame) -> Ratios:
         | {ALL: table[[f"{name}_{kind}" for kind in KINDS]].sum(axis=1)}
         for name in ("rail", "drawn")
     )
-    questions = pd.Series(1, table.index)
     return {
         ("rail_share", ALL): (rail[ALL], table["n_steps"]),
-        ("distinct", ALL): (table["n_distinct"], questions),
+        ("distinct", ALL): (table["n_distinct"], pd.Series(1, table.index)),
         ("entropy", ALL): (table["greedy_entropy"], table["greedy_steps"]),
         **{("rail_steps", kind): (steps, table["n_responses"]) for kind, steps in rail.items()},
         **{("drawn", kind): (drawn[kind], steps) for kind, steps in rail.items()},
@@ -120,20 +114,3 @@ def _recovery_ratios(recovery: pd.DataFrame, clean: pd.DataFrame) -> Ratios:
         counts = counts.reindex(clean.index, fill_value=0).astype(float)
         ratios["recovery", kind] = (counts["sum"], counts["size"] * expected)
     return ratios
-
-
-def _estimate(
-    draws: NDArray[np.uint8],
-    numerator: Values,
-    denominator: Values,
-    confidence_level: float,
-    bounds: tuple[float, float],
-) -> tuple[float, float, float]:
-    """A ratio of sums with its interval; NaN where the denominator is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = (draws @ numerator) / (draws @ denominator)
-    resamples = values[1:][np.isfinite(values[1:])]
-    if not np.isfinite(values[0]) or not resamples.size:
-        return (float("nan"),) * 3
-    value = float(values[0])
-    return value, *interval(resamples, value, confidence_level, bounds)

@@ -1,21 +1,16 @@
 """The numbers quoted in the paper's text, measured, next to the published values."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from zerogap.metrics import (
-    interval,
-    observed_and_resampled,
-    plain_weights,
-    strata,
-    stratified_means,
-)
-from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
+from zerogap.metrics import observed_and_resampled, plain_weights, strata, stratified_means
+from zerogap.metrics.bootstrap import SHARE, UNBOUNDED, with_interval
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.same_questions import by_question, in_order, probabilities
+from zerogap.metrics.same_questions import in_order, probabilities
 from zerogap.published import printed
 
 # Key in published.csv (or only ours) → description for readers.
@@ -38,8 +33,6 @@ RATIOS = ("delta_minus_ratio_lne_railcap", "g_app_ratio_railcap_lne", "verdict_f
 COLUMNS = ["key", "quantity", "place", "published", "printed", "value", "ci_low", "ci_high"]
 MAX_RANK_STEP = 10  # paper, Figure 1 b and d
 ROUNDING = 1e-12  # the rounding error of sums that cancel
-
-StratifiedMean = Callable[[Values], Values]  # value of each question → mean in each resample
 
 
 def inline_numbers(
@@ -74,79 +67,66 @@ def inline_numbers(
     Raises:
         InputError: Two tables have different questions, or a question twice.
     """
-    clean = by_question(clean, "clean")
-    leaked = clean["leaked"].to_numpy(dtype=bool)
-    draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
-    solve = {
-        name: in_order(by_question(table, name), clean.index, name)
-        for name, table in {"clean_batch2": clean_batch2, **strategies}.items()
-    }
+    tables = in_order({"clean": clean, "clean_batch2": clean_batch2, **strategies})
+    clean = tables["clean"]
+    draws = observed_and_resampled(clean["leaked"], n_resamples, np.random.default_rng(seed))
     stratum = strata(clean["n_correct"], clean["n_samples"], bins)
-
-    def stratified(gap: Values) -> Values:
-        return stratified_means(draws, stratum, gap, confidence_level)
-
-    values = _clean_values(clean, solve["clean_batch2"], draws, stratified)
+    stratified = partial(stratified_means, draws, stratum, confidence_level=confidence_level)
+    values = _values(tables, plain_weights(draws), stratified)
     if ranks is not None:
         for key, of_leaked in (("share_runner_up", True), ("share_runner_up_unleaked", False)):
             of_subset = ranks[ranks["leaked"] == of_leaked]
             values[key] = _runner_up_share(of_subset, clean.index, draws)
-    values |= _strategy_values(clean, solve, draws, stratified)
     rows = [_row(key, values[key], confidence_level) for key in QUANTITIES if key in values]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _clean_values(
-    clean: pd.DataFrame, batch2: pd.DataFrame, draws: Array, stratified: StratifiedMean
+def _values(
+    tables: Mapping[str, pd.DataFrame], plain: Array, stratified: Callable[[Values], Values]
 ) -> dict[str, Values]:
-    """The quantities of the clean model's two batches, in each resample."""
-    plain = plain_weights(draws)
-    p, q = (probabilities(table) for table in (clean, batch2))
-    first_differs = clean["first_correct"].to_numpy() != batch2["first_correct"].to_numpy()
-    return {
-        "readout_gap_01": plain @ first_differs,
+    """The quantities of solve counts, observed and in each resample, as far as tables are there.
+
+    Args:
+        tables: Name → `solve` table, all of the same questions.
+        plain: Weights of the questions, (1 + resamples, questions).
+        stratified: Value of each question → mean over strata, observed and in each resample.
+    """
+    solved = {name: probabilities(table) for name, table in tables.items()}
+    first = {name: table["first_correct"].to_numpy(np.float64) for name, table in tables.items()}
+    p, q = solved["clean"], solved["clean_batch2"]
+    gaps = {name: each - p for name, each in solved.items()}
+    values = {
+        "readout_gap_01": plain @ (first["clean"] != first["clean_batch2"]),
         "readout_gap_01_expected": plain @ (p * (1 - q) + q * (1 - p)),
         "readout_gap_probability": plain @ np.abs(q - p),
         "sa_ppg_noise_floor": stratified(np.abs(q - p)),
         "share_never_solved": plain @ (p == 0),
     }
-
-
-def _strategy_values(
-    clean: pd.DataFrame,
-    solve: Mapping[str, pd.DataFrame],
-    draws: Array,
-    stratified: StratifiedMean,
-) -> dict[str, Values]:
-    """The quantities of LNE-blocking and RailCap, in each resample, if their tables are there."""
-    plain, p = plain_weights(draws), probabilities(clean)
-    gaps = {name: probabilities(table) - p for name, table in solve.items()}
-    values = {}
     if "lne_blocking" in gaps:
         lne = gaps["lne_blocking"]
         g_app = np.abs(plain @ lne)
-        marks = [t["first_correct"].to_numpy(np.float64) for t in (solve["lne_blocking"], clean)]
+        g_ap = np.abs(plain @ (first["lne_blocking"] - first["clean"]))
         values["verdict_factor_lne"] = _ratio(stratified(np.abs(lne)), g_app)
-        values["g_app_minus_g_ap_lne"] = g_app - np.abs(plain @ (marks[0] - marks[1]))
+        values["g_app_minus_g_ap_lne"] = g_app - g_ap
     if "railcap" in gaps:
-        railcap = gaps["railcap"]
-        values["s_delta_difference_railcap"] = stratified(railcap)
+        values["s_delta_difference_railcap"] = stratified(gaps["railcap"])
     if gaps.keys() >= {"lne_blocking", "railcap"}:
-        damage, railcap_damage = (plain @ np.maximum(-gap, 0) for gap in (lne, railcap))
+        damage, railcap_damage = (
+            plain @ np.maximum(-gaps[name], 0) for name in ("lne_blocking", "railcap")
+        )
         values["delta_minus_ratio_lne_railcap"] = _ratio(damage, railcap_damage)
-        values["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ railcap), g_app)
+        values["g_app_ratio_railcap_lne"] = _ratio(np.abs(plain @ gaps["railcap"]), g_app)
     return values
 
 
 def _runner_up_share(ranks: pd.DataFrame, questions: pd.Index, draws: Array) -> Values:
-    """Share of rank 2 among the first steps at which the models disagree, in each resample."""
+    """Share of rank 2 among the first steps at which the models disagree."""
     rows = ranks[(ranks["rank"] > 1) & (ranks["step"] <= MAX_RANK_STEP)]
-    steps = _count_by_question(rows, questions)
-    return _ratio(draws @ _count_by_question(rows[rows["rank"] == 2], questions), draws @ steps)
-
-
-def _count_by_question(rows: pd.DataFrame, questions: pd.Index) -> Array:
-    return rows.groupby("question_id").size().reindex(questions, fill_value=0).to_numpy()
+    runner_up, steps = (
+        each.groupby("question_id").size().reindex(questions, fill_value=0).to_numpy()
+        for each in (rows[rows["rank"] == 2], rows)
+    )
+    return _ratio(draws @ runner_up, draws @ steps)
 
 
 def _ratio(numerator: Array, denominator: Array) -> Values:
@@ -159,15 +139,13 @@ def _ratio(numerator: Array, denominator: Array) -> Values:
 
 def _row(key: str, values: Values, confidence_level: float) -> tuple[Any, ...]:
     published, characters, place = printed(key) or (float("nan"), "", "")
-    value, resamples = values[0], values[1:]
-    resamples = resamples[~np.isnan(resamples)]  # resamples without a disagreement are left out
-    if np.isnan(value):
-        low, high = value, value
-    elif key not in RATIOS:
-        bounds = UNBOUNDED if key in DIFFERENCES else SHARE
-        low, high = interval(resamples, float(value), confidence_level, bounds)
-    else:
+    if key in RATIOS and not np.isnan(values[0]):
         tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         # A ratio can be infinite: take one of the resamples, do not interpolate between two.
-        low, high = np.quantile(resamples, tails, method="inverted_cdf")
-    return key, QUANTITIES[key], place, published, characters, value, float(low), float(high)
+        resamples = values[1:][~np.isnan(values[1:])]
+        ends = np.quantile(resamples, tails, method="inverted_cdf").tolist()
+        cell = values[0], *ends
+    else:
+        bounds = UNBOUNDED if key in DIFFERENCES else SHARE
+        cell = with_interval(values, confidence_level, bounds)
+    return key, QUANTITIES[key], place, published, characters, *cell

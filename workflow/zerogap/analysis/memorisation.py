@@ -15,16 +15,17 @@ own. How far they disperse is also compared with the clean model (*excess*): its
 greedy trajectories, the same unleaked questions.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.metrics import interval, observed_and_resampled, plain_weights
-from zerogap.metrics.bootstrap import SHARE, UNBOUNDED
-from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.same_questions import by_question, in_order, probabilities
+from zerogap.metrics import observed_and_resampled, plain_weights
+from zerogap.metrics.bootstrap import SHARE, UNBOUNDED, with_interval
+from zerogap.metrics.gaps import Array
+from zerogap.metrics.same_questions import in_order, probabilities
 
 DIFFERENCES = ("inflation", "collapse", "excess")
 # Bounds of clear collapse, on the mean ROUGE-L of leaked and of unleaked questions. Figure 1 has no
@@ -74,19 +75,22 @@ def memorisation(
         InputError: There are no leaked or no unleaked questions, or the tables have different
             questions.
     """
-    place = f"{model}/{benchmark}"
-    questions = _by_question(clean, identity, overlap, clean_overlap, place)
-    leaked = questions["leaked"].to_numpy(dtype=bool)
+    place = f"{model}/{benchmark} "
+    overlaps = {"rouge": overlap, "clean_rouge": clean_overlap}
+    means = {
+        name: table.groupby("question_id")["rouge_l"].mean().reset_index()
+        for name, table in overlaps.items()
+    }
+    tables = in_order({"clean": clean, "identity": identity, **means}, place=place)
+    leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
     if leaked.all() or not leaked.any():
-        raise InputError(f"{place}: needs both leaked and unleaked questions")
-
+        raise InputError(f"{place.strip()}: needs both leaked and unleaked questions")
     draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
     row: dict[str, Any] = {"model": model, "benchmark": benchmark}
-    for name, values in _estimates(questions, leaked, draws).items():
-        value = float(values[0])
+    for name, values in _estimates(tables, leaked, draws).items():
         bounds = UNBOUNDED if name in DIFFERENCES else SHARE
-        low, high = interval(values[1:], value, confidence_level, bounds)
-        row |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
+        cell = with_interval(values, confidence_level, bounds)
+        row |= dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), cell, strict=True))
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
     signs = _signs(row, min_leaked_solve_probability)
     row["verdict"] = VERDICTS.get((signs["inflation"], signs["collapse"]), "weakly memorised")
@@ -94,7 +98,34 @@ def memorisation(
     return pd.DataFrame([row])
 
 
-def _signs(row: dict[str, Any], min_leaked_solve_probability: float) -> dict[str, str]:
+def _estimates(tables: Mapping[str, pd.DataFrame], leaked: Array, draws: Array) -> dict[str, Array]:
+    """Every quantity: its point estimate, then its values in the resamples."""
+    values = {name: probabilities(tables[name]) for name in ("clean", "identity")} | {
+        name: tables[name]["rouge_l"].to_numpy() for name in ("rouge", "clean_rouge")
+    }
+    values |= {
+        "rise": values["identity"] - values["clean"],
+        "excess": values["rouge"] - values["clean_rouge"],
+    }
+    on_leaked, on_unleaked = (
+        {name: plain_weights(draws[:, mask]) @ each[mask] for name, each in values.items()}
+        for mask in (leaked, ~leaked)
+    )
+    return {
+        "clean_leaked": on_leaked["clean"],
+        "identity_leaked": on_leaked["identity"],
+        "clean_unleaked": on_unleaked["clean"],
+        "identity_unleaked": on_unleaked["identity"],
+        "inflation": on_leaked["rise"] - on_unleaked["rise"],
+        "rouge_leaked": on_leaked["rouge"],
+        "rouge_unleaked": on_unleaked["rouge"],
+        "collapse": on_leaked["rouge"] - on_unleaked["rouge"],
+        "clean_rouge_unleaked": on_unleaked["clean_rouge"],
+        "excess": on_unleaked["excess"],
+    }
+
+
+def _signs(row: Mapping[str, Any], min_leaked_solve_probability: float) -> dict[str, str]:
     """Inflation and collapse, each absent, weak or clear."""
     clear = {
         "inflation": row["identity_leaked"] >= min_leaked_solve_probability,
@@ -107,51 +138,7 @@ def _signs(row: dict[str, Any], min_leaked_solve_probability: float) -> dict[str
     }
 
 
-def _by_question(
-    clean: pd.DataFrame,
-    identity: pd.DataFrame,
-    overlap: pd.DataFrame,
-    clean_overlap: pd.DataFrame,
-    place: str,
-) -> pd.DataFrame:
-    """One row per question: leaked, both solve probabilities, and both mean ROUGE-L."""
-    clean = by_question(clean, f"{place} clean")
-    identity = by_question(identity, f"{place} identity")
-    columns = {
-        "identity": pd.Series(probabilities(identity), identity.index),
-        "rouge": overlap.groupby("question_id")["rouge_l"].mean(),
-        "clean_rouge": clean_overlap.groupby("question_id")["rouge_l"].mean(),
-    }
-    columns = {
-        name: in_order(column, clean.index, f"{place} {name}") for name, column in columns.items()
-    }
-    return pd.DataFrame({"leaked": clean["leaked"], "clean": probabilities(clean), **columns})
-
-
-def _estimates(questions: pd.DataFrame, leaked: Array, draws: Array) -> dict[str, Values]:
-    """Every quantity: its point estimate, then its values in the resamples."""
-
-    def mean(column: "pd.Series[float]", mask: Array) -> Values:
-        means: Values = plain_weights(draws[:, mask]) @ column.to_numpy()[mask]
-        return means
-
-    before, after = questions["clean"], questions["identity"]
-    rouge, clean_rouge = questions["rouge"], questions["clean_rouge"]
-    return {
-        "clean_leaked": mean(before, leaked),
-        "identity_leaked": mean(after, leaked),
-        "clean_unleaked": mean(before, ~leaked),
-        "identity_unleaked": mean(after, ~leaked),
-        "inflation": mean(after - before, leaked) - mean(after - before, ~leaked),
-        "rouge_leaked": mean(rouge, leaked),
-        "rouge_unleaked": mean(rouge, ~leaked),
-        "collapse": mean(rouge, leaked) - mean(rouge, ~leaked),
-        "clean_rouge_unleaked": mean(clean_rouge, ~leaked),
-        "excess": mean(rouge - clean_rouge, ~leaked),
-    }
-
-
-def _text(row: dict[str, Any], signs: dict[str, str]) -> str:
+def _text(row: Mapping[str, Any], signs: Mapping[str, str]) -> str:
     def difference(name: str) -> str:
         return f"{row[name]:+.2f} [{row[f'{name}_ci_low']:+.2f}, {row[f'{name}_ci_high']:+.2f}]"
 

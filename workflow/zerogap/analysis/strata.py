@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zerogap import metrics
 from zerogap.metrics import gaps
-from zerogap.metrics.same_questions import by_question, in_order
+from zerogap.metrics.same_questions import in_order
 
 BINS_SHOWN = (5, 10, 50)  # numbers of strata
 
@@ -92,20 +92,18 @@ def values_by_bins(
         `sa_ppg_<B>`, the number `filled_<B>` of strata that have a question, and the number
         `single_<B>` of those that have one.
     """
-    clean = by_question(clean, "clean")
-    reference = clean["n_correct"], clean["n_samples"]
+    tables = in_order({"clean": clean, **strategies})
+    reference = tables["clean"]["n_correct"], tables["clean"]["n_samples"]
     sizes = {
         bins: np.unique(gaps.strata(*reference, bins), return_counts=True)[1] for bins in BINS_SHOWN
     }
     rows = []
-    for name, solve in strategies.items():
-        solve = in_order(by_question(solve, name), clean.index, name)
-        counts = (solve["n_correct"], solve["n_samples"], *reference)
+    for name in strategies:
+        counts = (tables[name]["n_correct"], tables[name]["n_samples"], *reference)
         row: dict[str, object] = {"model": model, "benchmark": benchmark, "strategy": name}
         row["a_ppg"] = metrics.a_ppg(*counts)
         for bins, size in sizes.items():
             row[f"sa_ppg_{bins}"] = metrics.sa_ppg(*counts, bins=bins)
-            row[f"filled_{bins}"] = len(size)
-            row[f"single_{bins}"] = int((size == 1).sum())
+            row |= {f"filled_{bins}": len(size), f"single_{bins}": int((size == 1).sum())}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -257,6 +257,24 @@ def interval(
     return max(value - radius, bounds[0]), min(value + radius, bounds[1])
 
 
+def with_interval(
+    values: ArrayLike, confidence_level: float, bounds: tuple[float, float]
+) -> tuple[float, float, float]:
+    """The point estimate and the ends of its `interval`.
+
+    Args:
+        values: The point estimate, then the metric in each resample; those that are not finite are
+            left out. Without any, or without a finite estimate, the ends are NaN.
+        confidence_level: As of `interval`.
+        bounds: As of `interval`.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    value, resamples = float(values[0]), values[1:][np.isfinite(values[1:])]
+    if not np.isfinite(value) or not resamples.size:
+        return value, float("nan"), float("nan")
+    return value, *interval(resamples, value, confidence_level, bounds)
+
+
 def simultaneous(
     resamples: ArrayLike, values: ArrayLike, confidence_level: float = 0.95
 ) -> tuple[Values, Values]:

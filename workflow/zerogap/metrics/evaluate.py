@@ -1,7 +1,6 @@
 """All metrics of one model and benchmark, with intervals: the rows of the `metrics` table."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,10 +8,11 @@ import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics import bootstrap, gaps
+from zerogap.metrics.bootstrap import SHARE, UNBOUNDED, with_interval
 from zerogap.metrics.comparison import Comparison, SolveCounts
 from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.gaps import Array, Values
-from zerogap.metrics.same_questions import by_question, in_order
+from zerogap.metrics.same_questions import in_order
 
 # `<metric>_vs_<reference>`: a strategy's metric value minus the reference's, on the same resamples.
 REFERENCES = ("identity", "railcap", "all_zero")
@@ -24,35 +24,8 @@ MAX_DRAWS = 12_000_000  # of questions, in the resamples computed at once: 96 MB
 COLUMNS = ["model", "benchmark", "strategy", "subset", "metric", "value", "ci_low", "ci_high"]
 
 CountsByName = dict[str, SolveCounts]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its resamples.
-
-    Attributes:
-        value: The point estimate.
-        resamples: (resamples,); empty for a metric without an interval.
-    """
-
-    value: float
-    resamples: Values
-
-    def __sub__(self, other: "Estimate") -> "Estimate":
-        """The paired difference of two estimates on the same resamples."""
-        return Estimate(self.value - other.value, self.resamples - other.resamples)
-
-    def with_interval(
-        self, confidence_level: float, bounds: tuple[float, float]
-    ) -> tuple[float, float, float]:
-        """The value and the ends of its interval, NaN without resamples."""
-        if not self.resamples.size:
-            return self.value, float("nan"), float("nan")
-        ends = bootstrap.interval(self.resamples, self.value, confidence_level, bounds)
-        return self.value, *ends
-
-
-Estimates = dict[str, dict[str, Estimate]]  # strategy → metric → its estimate
+# Strategy → metric → the point estimate and, where there is an interval, its value per resample.
+Estimates = dict[str, dict[str, Values]]
 
 
 def evaluate(
@@ -98,7 +71,7 @@ def evaluate(
     if resample not in SCHEMES:
         raise InputError(f"resample: {resample!r} is unknown; choose one of {', '.join(SCHEMES)}")
     gaps.check_bins(bins)
-    tables = _aligned(clean, strategies)
+    tables = in_order({"clean": clean, **strategies})
     leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
     leaked_first = np.argsort(~leaked, kind="stable")  # subsets are slices then, and not copied
     observed = _select(_checked_counts(tables), leaked_first)
@@ -159,19 +132,6 @@ def _subsets(leaked: Array) -> dict[str, slice]:
     return {name: questions for name, questions in subsets.items() if leaked[questions].size}
 
 
-def _aligned(
-    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]
-) -> dict[str, pd.DataFrame]:
-    """All tables in the order of the clean one."""
-    clean = by_question(clean, "clean")
-    tables = {"clean": clean}
-    for name, table in strategies.items():
-        tables[name] = in_order(by_question(table, name), clean.index, name)
-        if not (tables[name]["leaked"].to_numpy() == clean["leaked"].to_numpy()).all():
-            raise InputError(f"{name}: its leaked questions are not the clean table's")
-    return tables
-
-
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
     counts = {}
     for name, table in tables.items():
@@ -181,6 +141,8 @@ def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
             table["n_correct"], table["n_samples"], prefix, of_clean_model=is_clean
         )
         first_correct = gaps.checked_marks(table["first_correct"], f"{name}: first_correct")
+        if (table["leaked"].to_numpy() != tables["clean"]["leaked"].to_numpy()).any():
+            raise InputError(f"{name}: its leaked questions are not the clean table's")
         counts[name] = SolveCounts(*columns, first_correct.astype(bool))
     return counts
 
@@ -204,12 +166,12 @@ def _estimates(
     """Every metric of every strategy; the clean model comes last, and has some of them."""
     clean = counts["clean"]
     estimates: Estimates = {}
+    none = np.empty(0)
     for name in (*(name for name in counts if name != "clean"), "clean"):
         comparison = Comparison(counts[name], clean, bins)
         estimates[name] = {
-            metric.name: Estimate(
-                float(metric.definition(comparison)),
-                resamples.get((name, metric.name), np.empty(0)),
+            metric.name: np.append(
+                metric.definition(comparison), resamples.get((name, metric.name), none)
             )
             for metric in METRICS.values()
             if name != "clean" or metric.of_clean_model
@@ -269,8 +231,8 @@ def _rows(
     """
     strategies = [name for name in estimates if name != "clean"]
     for strategy, metrics in estimates.items():
-        for name, estimate in metrics.items():
-            yield strategy, name, *estimate.with_interval(confidence_level, bootstrap.SHARE)
+        for name, values in metrics.items():
+            yield strategy, name, *with_interval(values, confidence_level, SHARE)
         if strategy == "clean":
             continue
         for metric in METRICS.values():
@@ -278,8 +240,8 @@ def _rows(
             for other in strategies:
                 if other != strategy and other in compared[metric.differences]:
                     difference = metrics[metric.name] - estimates[other][metric.name]
-                    values = difference.with_interval(confidence_level, bootstrap.UNBOUNDED)
-                    yield strategy, f"{metric.name}_vs_{other}", *values
+                    cell = with_interval(difference, confidence_level, UNBOUNDED)
+                    yield strategy, f"{metric.name}_vs_{other}", *cell
     for metric in METRICS.values():
         if metric.differences == "all" and len(strategies) > 1:
             yield from _simultaneous(metric.name, strategies, estimates, confidence_level)
@@ -290,10 +252,9 @@ def _simultaneous(
 ) -> Iterator[tuple[str, str, float, float, float]]:
     """Differences with intervals that are simultaneous over all pairs of strategies."""
     pairs = list(combinations(strategies, 2))
-    differences = [estimates[a][metric] - estimates[b][metric] for a, b in pairs]
-    values = [difference.value for difference in differences]
-    resamples = np.array([difference.resamples for difference in differences])
-    ends = bootstrap.simultaneous(resamples, values, confidence_level)
-    for (a, b), value, low, high in zip(pairs, values, *map(np.ndarray.tolist, ends), strict=True):
+    differences = np.array([estimates[a][metric] - estimates[b][metric] for a, b in pairs])
+    ends = bootstrap.simultaneous(differences[:, 1:], differences[:, 0], confidence_level)
+    columns = np.column_stack([differences[:, 0], *ends]).tolist()
+    for (a, b), (value, low, high) in zip(pairs, columns, strict=True):
         yield a, f"{metric}_maxt_vs_{b}", value, low, high
         yield b, f"{metric}_maxt_vs_{a}", -value, -high, -low

@@ -1,13 +1,11 @@
 """Tables of the same questions, brought into one order."""
 
-from typing import TypeVar
+from collections.abc import Mapping
 
 import pandas as pd
 
 from zerogap.errors import InputError
 from zerogap.metrics import gaps
-
-Table = TypeVar("Table", pd.DataFrame, "pd.Series[float]")
 
 
 def probabilities(solve: pd.DataFrame) -> gaps.Values:
@@ -15,41 +13,35 @@ def probabilities(solve: pd.DataFrame) -> gaps.Values:
     return gaps.solve_probability(solve["n_correct"], solve["n_samples"])
 
 
-def by_question(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The table with its question ids as index.
+def in_order(
+    tables: Mapping[str, pd.DataFrame], clean: str = "clean", place: str = ""
+) -> dict[str, pd.DataFrame]:
+    """Tables by question id, all in the order of the clean model's.
 
     Args:
-        table: One row per question, with the column question_id.
-        name: Of the table, in an error.
+        tables: Name → table with one row per question and the column question_id.
+        clean: Name of the clean model's.
+        place: Precedes the names in errors.
 
     Raises:
-        InputError: A question appears twice.
+        InputError: A question appears twice in a table, or is not in both it and the clean one.
     """
-    duplicated = table["question_id"][table["question_id"].duplicated()]
-    if duplicated.size:
-        raise InputError(f"{name}: duplicate row: question {duplicated.iloc[0]!r}")
-    return table.set_index("question_id")
-
-
-def in_order(table: Table, question_ids: "pd.Index[str]", name: str) -> Table:
-    """The rows of a table by question, in the order of the clean model's questions.
-
-    Args:
-        table: Indexed by question id, without duplicates.
-        question_ids: The clean model's questions.
-        name: Of the table, in an error.
-
-    Raises:
-        InputError: A question is in one of them only.
-    """
-    differing = question_ids.symmetric_difference(table.index)
-    if differing.size:
-        where = "missing" if differing[0] in question_ids else "unknown to the clean model"
-        raise InputError(
-            f"{name}: question {differing[0]!r} is {where} ({differing.size} differ); "
-            "sample both from the same questions"
-        )
-    return table.loc[question_ids]
+    by_question = {}
+    for name, table in tables.items():
+        duplicated = table["question_id"][table["question_id"].duplicated()]
+        if duplicated.size:
+            raise InputError(f"{place}{name}: duplicate row: question {duplicated.iloc[0]!r}")
+        by_question[name] = table.set_index("question_id")
+    question_ids = by_question[clean].index
+    for name, table in by_question.items():
+        differing = question_ids.symmetric_difference(table.index)
+        if differing.size:
+            where = "missing" if differing[0] in question_ids else "unknown to the clean model"
+            raise InputError(
+                f"{place}{name}: question {differing[0]!r} is {where} ({differing.size} differ); "
+                "sample both from the same questions"
+            )
+    return {name: table.loc[question_ids] for name, table in by_question.items()}
 
 
 def with_leaked_of(questions: pd.DataFrame, solve: pd.DataFrame) -> pd.DataFrame:
