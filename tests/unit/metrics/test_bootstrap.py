@@ -87,32 +87,6 @@ def test_spread_of_stratified_means_is_that_of_new_clusters():
     assert means.std() == pytest.approx(spread, rel=0.01)
 
 
-def test_equal_strategies_on_clustered_questions_are_told_apart_in_one_of_twenty_pairs():
-    """Thirty templates of eight questions; without clusters it would be one in three."""
-    rng = np.random.default_rng(0)
-    clusters, excluded = np.repeat(np.arange(30), 8), {"clusters": [], "questions": []}
-    units = {"clusters": clusters, "questions": np.arange(240)}
-    for repeat in range(400):
-        if repeat % 25 == 0:
-            draws = {
-                name: metrics.question_weights(clusters < 15, 300, rng, unit)
-                for name, unit in units.items()
-            }
-        q = np.clip(rng.beta(0.5, 1.2, 30)[clusters] + rng.normal(0, 0.1, 240), 0, 1)
-        clean = rng.binomial(20, q)
-        strata = metrics.strata(clean, np.full(240, 20), 10)
-        p = q + (1 - q) * rng.beta(0.8, 1.2, (6, 30))[:, clusters]
-        gaps = np.abs(rng.binomial(20, p) - clean) / 20
-        differences = gaps[::2] - gaps[1::2]
-        values = differences @ metrics.stratum_weights(strata)
-        for name, unit in units.items():
-            means = metrics.stratified_means(draws[name], strata, differences, clusters=unit)
-            ends = [metrics.interval(r, value) for r, value in zip(means, values, strict=True)]
-            excluded[name] += [low > 0 or high < 0 for low, high in ends]
-    assert 0.03 < np.mean(excluded["clusters"]) < 0.08
-    assert np.mean(excluded["questions"]) > 0.25
-
-
 def test_the_observed_questions_come_before_the_resamples():
     groups = np.arange(20) % 2
     drawn = metrics.observed_and_resampled(groups, 30, np.random.default_rng(0))
@@ -133,18 +107,6 @@ def test_stratified_means_are_linear_and_the_metric_where_each_question_is_drawn
     assert means[0] == pytest.approx(metrics.sa_ppg(*data, bins=bins))
     assert of_both == pytest.approx(means - of_other)
     assert metrics.stratified_means(draws, strata, np.full(15, 0.3)) == pytest.approx(0.3)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1))
-def test_plain_means_equal_the_metric_of_the_drawn_questions(seed):
-    rng = np.random.default_rng(seed)
-    data = simulated(rng, n=15)
-    draws = metrics.question_weights(np.arange(15) % 2, 8, rng)
-    means = metrics.weighted_means(metrics.plain_weights(draws), np.abs(metrics.ppg(*data))[None])
-    for mean, drawn in zip(means, draws, strict=True):
-        rows = np.repeat(np.arange(15), drawn)
-        assert mean == pytest.approx(metrics.a_ppg(*(column[rows] for column in data)))
 
 
 def test_spread_of_stratified_means_is_that_of_new_questions():
@@ -177,26 +139,56 @@ def test_stratified_means_are_widened_as_students_t_at_the_level_of_the_interval
     assert means.std() / normal == pytest.approx(1 + (z**2 + 1) / 4 / 16, rel=0.03)
 
 
+def excluding_zero(rng, groups, draw_counts, m, bins, units, repeats, n_resamples):
+    """Unit of the bootstrap → share of intervals of differences of equal strategies without 0."""
+    excluded = {name: [] for name in units}
+    for repeat in range(repeats):
+        if repeat % 25 == 0:
+            draws = {
+                name: metrics.question_weights(groups, n_resamples, rng, unit)
+                for name, unit in units.items()
+            }
+        clean, counts = draw_counts()
+        strata = metrics.strata(clean, np.full(len(clean), m), bins)
+        gaps = np.abs(counts - clean) / m
+        differences = gaps[::2] - gaps[1::2]
+        values = differences @ metrics.stratum_weights(strata)
+        for name, unit in units.items():
+            means = metrics.stratified_means(draws[name], strata, differences, clusters=unit)
+            ends = [metrics.interval(r, value) for r, value in zip(means, values, strict=True)]
+            excluded[name] += [low > 0 or high < 0 for low, high in ends]
+    return {name: np.mean(each) for name, each in excluded.items()}
+
+
 def test_equal_strategies_are_told_apart_in_one_of_twenty_pairs():
     """At N = 100 and B = m = 50; drawing whole strata in or out would give one in nine."""
     rng = np.random.default_rng(0)
-    n, m, excluded = 100, 50, []
-    leaked = np.arange(n) < n // 2
-    for repeat in range(500):
-        if repeat % 25 == 0:
-            draws = metrics.question_weights(leaked, 400, rng)
-        q = rng.beta(0.35, 1.24, n)
-        clean = rng.binomial(m, q)
-        strata = metrics.strata(clean, np.full(n, m))
-        kept = np.where(leaked, 0.4, 0.05)
-        p = q + (1 - q) * rng.beta(4 * kept, 4 * (1 - kept), (6, n))
-        gaps = np.abs(rng.binomial(m, p) - clean) / m
-        differences = gaps[::2] - gaps[1::2]
-        values = differences @ metrics.stratum_weights(strata)
-        resamples = metrics.stratified_means(draws, strata, differences)
-        ends = [metrics.interval(r, value) for r, value in zip(resamples, values, strict=True)]
-        excluded += [low > 0 or high < 0 for low, high in ends]
-    assert 0.03 < np.mean(excluded) < 0.07
+    leaked = np.arange(100) < 50
+    kept = np.where(leaked, 0.4, 0.05)
+
+    def draw_counts():
+        q = rng.beta(0.35, 1.24, 100)
+        clean = rng.binomial(50, q)
+        return clean, rng.binomial(50, q + (1 - q) * rng.beta(4 * kept, 4 * (1 - kept), (6, 100)))
+
+    shares = excluding_zero(rng, leaked, draw_counts, 50, 50, {"questions": None}, 500, 400)
+    assert 0.03 < shares["questions"] < 0.07
+
+
+def test_equal_strategies_on_clustered_questions_are_told_apart_in_one_of_twenty_pairs():
+    """Thirty templates of eight questions; without clusters it would be one in three."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(30), 8)
+
+    def draw_counts():
+        q = np.clip(rng.beta(0.5, 1.2, 30)[clusters] + rng.normal(0, 0.1, 240), 0, 1)
+        clean = rng.binomial(20, q)
+        return clean, rng.binomial(20, q + (1 - q) * rng.beta(0.8, 1.2, (6, 30))[:, clusters])
+
+    units = {"clusters": clusters, "questions": np.arange(240)}
+    shares = excluding_zero(rng, clusters < 15, draw_counts, 20, 10, units, 400, 300)
+    assert 0.03 < shares["clusters"] < 0.08
+    assert shares["questions"] > 0.25
 
 
 @settings(max_examples=25)
