@@ -21,7 +21,6 @@ from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.paper import inline_numbers
 from zerogap.reporting.tables.run import (
     JOB_COLUMNS,
-    OwnerAgreement,
     cost,
     diagnostics,
     extraction_agreement,
@@ -111,14 +110,12 @@ def test_inline_numbers_shows_the_published_text_and_its_place():
     assert rows.loc["share_never_solved", "value"] == (clean.n_correct == 0).mean()
 
 
-FRACTIONS = {"responses": 10, "answered own": 0.9, "correct own": 0.5}
-
-
 def test_extraction_agreement_has_a_section_per_owner_and_names_a_single_rule():
-    fractions = FRACTIONS | {"answered strict-match": 0.8, "agree strict-match": 0.7}
-    gsm8k = OwnerAgreement("GSM8K", "numeric", {"railcap": fractions})
-    trivia = OwnerAgreement("Trivia", "strict-match", {"railcap": FRACTIONS})
-    table = extraction_agreement([gsm8k], LABELS)
+    common = {"strategy": "railcap", "responses": 10, "answered own": 0.9, "correct own": 0.5}
+    more = {"answered strict-match": 0.8, "agree strict-match": 0.7}
+    gsm8k = {"benchmark": "GSM8K", "run_rule": "numeric"} | common | more
+    trivia = {"benchmark": "Trivia", "run_rule": "strict-match"} | common
+    table = extraction_agreement(pd.DataFrame([gsm8k]), LABELS)
     assert [c.full_title for c in table.columns] == [
         *("Responses", "Answered numeric", "Answered strict-match", "Correct numeric"),
         "Same mark as numeric strict-match",
@@ -126,7 +123,7 @@ def test_extraction_agreement_has_a_section_per_owner_and_names_a_single_rule():
     (row,) = table.rows
     assert (row.name, row.section) == ("RailCap", "")
     assert [cell.value for cell in row.cells] == [10, 0.9, 0.8, 0.5, 0.7]
-    table = extraction_agreement([gsm8k, trivia], LABELS)
+    table = extraction_agreement(pd.DataFrame([gsm8k, trivia]), LABELS)
     assert [row.section for row in table.rows] == ["GSM8K", "Trivia"]
     assert table.columns[1].full_title == "Answered the run's rule"
     assert [row.cells[2].format(1) for row in table.rows] == ["0.8", "–"]

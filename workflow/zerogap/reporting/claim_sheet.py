@@ -59,17 +59,15 @@ def to_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
 def to_csv(verdicts: Sequence[ClaimVerdict]) -> str:
     """One row per comparison; a claim without any has one row with empty evidence."""
     rows = [
-        (
-            *(claim.key, claim.about, claim.place, claim.text, claim.criterion),
-            *(v.verdict, e.sentence, e.verdict),
-        )
+        {
+            "claim": v.claim.key,
+            **{name: getattr(v.claim, name) for name in ("about", "place", "text", "criterion")},
+            **{"verdict": v.verdict, "evidence": e.sentence, "evidence_verdict": e.verdict},
+        }
         for v in verdicts
-        for claim in (v.claim,)
         for e in v.evidence or (Evidence("", ""),)
     ]
-    columns = ["claim", "about", "place", "text", "criterion", "verdict"]
-    columns += ["evidence", "evidence_verdict"]
-    return str(pd.DataFrame(rows, columns=columns).to_csv(index=False))
+    return str(pd.DataFrame(rows).to_csv(index=False))
 
 
 def save(

@@ -107,9 +107,8 @@ def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]
         provenances: Provenance of every file of one stage.
     """
     values: dict[str, dict[str, None]] = {}
-    for provenance in provenances:
-        fields = {name: provenance.get(name) for name in FIELDS} | provenance["packages"]
-        for name, value in fields.items():
+    for made_by in provenances:
+        for name, value in ({k: made_by.get(k) for k in FIELDS} | made_by["packages"]).items():
             if value is not None:
                 values.setdefault(name, {})[str(value)] = None
     return {name: ", ".join(distinct) for name, distinct in values.items()}

@@ -93,11 +93,9 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
 
 def generation_config(made_by: Mapping[str, Any]) -> dict[str, Any]:
     """How responses were drawn, as far as the provenance of their file says."""
-    known = [drawn for drawn in draws(made_by) if "sampling" in drawn]
     details = {name: made_by[name] for name in DETAILS if name in made_by}
-    if known:
-        details |= known[0] | known[0]["sampling"]
-        del details["sampling"]
+    for drawn in [drawn for drawn in draws(made_by) if "sampling" in drawn][:1]:
+        details |= {k: v for k, v in drawn.items() if k != "sampling"} | drawn["sampling"]
     arguments = {name: details.pop(own) for name, own in ARGUMENTS.items() if own in details}
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -159,12 +159,9 @@ class Table:
 
     def texts(self, row: Row) -> list[str]:
         """The cells of a row as Markdown and LaTeX print them."""
-        cells = list(zip(self.columns, row.cells, strict=True))
-        intervals = [c.format_interval(self.decimals) if self.intervals else "" for _, c in cells]
-        return [
-            f"{self.text(*cell)} {interval}".strip()
-            for cell, interval in zip(cells, intervals, strict=True)
-        ]
+        texts = map(self.text, self.columns, row.cells)
+        intervals = (c.format_interval(self.decimals) if self.intervals else "" for c in row.cells)
+        return [f"{text} {ends}".strip() for text, ends in zip(texts, intervals, strict=True)]
 
     @property
     def has_intervals(self) -> bool:
@@ -184,38 +181,30 @@ class Table:
         """
         if not any(column.group for column in self.columns):
             return []
-        groups = []
-        first = 2
-        for name, columns in groupby(column.group for column in self.columns):
-            last = first + len(list(columns)) - 1
-            groups.append((name, first, last))
-            first = last + 1
-        return groups
+        runs = groupby(enumerate(self.columns, start=2), key=lambda pair: pair[1].group)
+        places = ((name, [place for place, _ in run]) for name, run in runs)
+        return [(name, run[0], run[-1]) for name, run in places]
 
 
 def to_csv(table: Table) -> str:
     """Comma-separated values: one column per table column, and two more for its interval if any."""
-    with_interval = [
-        any(row.cells[k].has_interval for row in table.rows) for k in range(len(table.columns))
-    ]
     sections = any(row.section for row in table.rows)
-    header = ["setting"] * sections + [table.index_label.lower() or "strategy", "key"]
-    for column, has_ends in zip(table.columns, with_interval, strict=True):
-        header += [column.key] + [f"{column.key}_ci_low", f"{column.key}_ci_high"] * has_ends
-    lines = []
-    for row in table.rows:
-        line: list[Any] = [row.section] * sections + [row.name, row.key]
-        for cell, has_ends in zip(row.cells, with_interval, strict=True):
-            line += [cell.value if cell.is_number else cell.text]
-            line += [cell.low, cell.high] * has_ends
-        lines.append(line)
+    columns: dict[str, list[Any]] = {"setting": [r.section for r in table.rows]} if sections else {}
+    columns[table.index_label.lower() or "strategy"] = [row.name for row in table.rows]
+    columns["key"] = [row.key for row in table.rows]
+    for k, column in enumerate(table.columns):
+        cells = [row.cells[k] for row in table.rows]
+        columns[column.key] = [cell.value if cell.is_number else cell.text for cell in cells]
+        if any(cell.has_interval for cell in cells):
+            columns[f"{column.key}_ci_low"] = [cell.low for cell in cells]
+            columns[f"{column.key}_ci_high"] = [cell.high for cell in cells]
     # Cells of type object keep integers as they are.
-    return str(pd.DataFrame(lines, columns=header, dtype=object).to_csv(index=False))
+    return str(pd.DataFrame(columns, dtype=object).to_csv(index=False))
 
 
 def to_markdown(table: Table) -> str:
     """A pipe table under its caption."""
-    lines = []
+    lines = [[table.index_label, *(column.full_title for column in table.columns)]]
     for section, rows in table.sections:
         if section:
             lines.append([f"*{section}*", *[""] * len(table.columns)])
@@ -223,10 +212,9 @@ def to_markdown(table: Table) -> str:
             texts = [row.name, *table.texts(row)]
             bold = [row.bold, *(cell.bold for cell in row.cells)]
             lines.append([f"**{t}**" if b else t for t, b in zip(texts, bold, strict=True)])
-    header = [table.index_label, *(column.full_title for column in table.columns)]
     body = tabulate(
         [[cell.replace("|", "∣") for cell in line] for line in lines],
-        headers=[title.replace("|", "∣") for title in header],
+        headers="firstrow",
         tablefmt="pipe",
         colalign=["left", *("right" if c.align == "r" else "left" for c in table.columns)],
         disable_numparse=True,

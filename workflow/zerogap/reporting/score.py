@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
-from zerogap.reporting.render import Cell, Column, Row, Table, provenance_line
+from zerogap.reporting.render import Cell, Row, Table, provenance_line
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.reporting.templates import render_template
 from zerogap.scoring.inputs import Loaded, Texts
@@ -59,12 +59,11 @@ def score_table(
     """
     columns = columns_of(dict(zip(summary["metric"], summary["label"], strict=True)))
     has_sections = summary["subset"].nunique() > 1
-    of_first = summary["metric"] == columns[0].key
     is_unsolved = (
         summary[["strategy", "metric", "value"]].eq(["clean", "solve_mean", 0]).all(axis=1)
     )
     competing = summary[
-        of_first
+        summary["metric"].eq(columns[0].key)
         & ~summary["strategy"].isin(NOT_COMPETING)
         & ~summary["subset"].isin(summary.loc[is_unsolved, "subset"])
     ]
@@ -171,9 +170,8 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     half_step = 50 / aligned.clean["n_samples"].max()
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
     x = (100 * probabilities(aligned.clean) + shift[0]).round(1)
-    leaked = aligned.clean["leaked"]
-    kinds = leaked.map({True: ("dot", "leaked"), False: ("triangle", "unleaked")})
-    marks = list(kinds) if aligned.leaked_known else [("dot", "question")] * len(leaked)
+    kinds = aligned.clean["leaked"].map({True: ("dot", "leaked"), False: ("triangle", "unleaked")})
+    marks = list(kinds) if aligned.leaked_known else [("dot", "question")] * len(x)
     panels = []
     for index, (name, solve) in enumerate(aligned.strategies.items()):
         y = (100 - 100 * probabilities(solve) + shift[1]).round(1)
@@ -188,36 +186,35 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
 def _questions_table(aligned: Aligned) -> Table:
     """The solve probability of every question, and its gap as a mark behind the number."""
     clean = probabilities(aligned.clean)
-    columns = {"clean": [Cell(float(value)) for value in clean]}
+    columns = {"clean": [Cell(value) for value in clean.tolist()]}
     for name, table in aligned.strategies.items():
         solve = probabilities(table)
+        marks = [f" ({gap:+.2f})".replace("-", "−") for gap in solve - clean]
         columns[strategy_label(name)] = [
-            Cell(float(value), mark=f" ({gap:+.2f})".replace("-", "−"))
-            for value, gap in zip(solve, solve - clean, strict=True)
+            Cell(value, mark=mark) for value, mark in zip(solve.tolist(), marks, strict=True)
         ]
-    cells = zip(*columns.values(), strict=True)
     ids = aligned.clean["question_id"]
     return Table(
         label="questions",
-        caption="",
         index_label="question",
-        columns=tuple(Column(name, name) for name in columns),
-        rows=tuple(Row(key, key, row) for key, row in zip(ids, cells, strict=True)),
+        columns=columns_of({name: name for name in columns}),
+        rows=tuple(
+            Row(key, key, tuple(cells)) for key, *cells in zip(ids, *columns.values(), strict=True)
+        ),
         decimals=2,
     )
 
 
 def _data(aligned: Aligned, texts: Mapping[str, Texts]) -> dict[str, Any]:
     """What the page's script shows of a question."""
-    questions: dict[str, str] = {}
+    asked: dict[str, str] = {}
     for name in (*aligned.strategies, "clean"):
-        questions |= texts[name].questions
-    ids = list(aligned.clean["question_id"])
+        asked |= texts[name].questions
     clean = probabilities(aligned.clean).round(3).tolist()
-    leaked = aligned.clean["leaked"].tolist()
+    ids, leaked = aligned.clean["question_id"], aligned.clean["leaked"].tolist()
     return {
         "questions": [
-            {"id": key, "text": _shortened(questions.get(key, "")), "clean": p, "leaked": is_leaked}
+            {"id": key, "text": _shortened(asked.get(key, "")), "clean": p, "leaked": is_leaked}
             for key, p, is_leaked in zip(ids, clean, leaked, strict=True)
         ],
         "strategies": [
@@ -225,7 +222,7 @@ def _data(aligned: Aligned, texts: Mapping[str, Texts]) -> dict[str, Any]:
                 "name": strategy_label(name),
                 "solve": probabilities(solve).round(3).tolist(),
                 "responses": [
-                    [_shortened(text) for text in texts[name].responses.get(key, [])] for key in ids
+                    list(map(_shortened, texts[name].responses.get(key, []))) for key in ids
                 ],
             }
             for name, solve in aligned.strategies.items()

@@ -4,6 +4,7 @@ LaTeX templates use ``<< value >>`` and ``<% block %>``: braces belong to LaTeX.
 """
 
 import re
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -54,35 +55,29 @@ def format_html(text: str) -> Markup:
     return Markup(text)  # noqa: S704 (escaped above)
 
 
-def _environment(latex: bool) -> Environment:
-    delimiters: dict[str, Any] = (
-        {
-            "block_start_string": "<%",
-            "block_end_string": "%>",
-            "variable_start_string": "<<",
-            "variable_end_string": ">>",
-            "comment_start_string": "<#",
-            "comment_end_string": "#>",
-        }
-        if latex
-        else {}
-    )
-    environment = Environment(
+_LATEX_DELIMITERS = {
+    **{"block_start_string": "<%", "block_end_string": "%>"},
+    **{"variable_start_string": "<<", "variable_end_string": ">>"},
+    **{"comment_start_string": "<#", "comment_end_string": "#>"},
+}
+
+
+def _environment(symbols: Callable[[str], str], **options: Any) -> Environment:
+    environment = Environment(  # noqa: S701 (LaTeX is not HTML)
         loader=PackageLoader("zerogap.reporting", "assets"),
-        autoescape=not latex,  # noqa: S701 (LaTeX is not HTML)
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        **delimiters,
+        **options,
     )
     environment.globals["zip"] = zip
-    environment.filters["symbols"] = format_latex if latex else format_html
+    environment.filters["symbols"] = symbols
     return environment
 
 
-_LATEX_TEMPLATES = _environment(latex=True)
-_HTML_TEMPLATES = _environment(latex=False)
+_LATEX_TEMPLATES = _environment(format_latex, autoescape=False, **_LATEX_DELIMITERS)
+_HTML_TEMPLATES = _environment(format_html, autoescape=True)
 
 
 def render_template(name: str, **values: Any) -> str:

@@ -17,7 +17,7 @@ from zerogap.pipeline.report.entry import File, Source, file, made_of, read, rea
 from zerogap.reporting.claims import RunResults
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
-from zerogap.reporting.tables.run import JOB_COLUMNS, OwnerAgreement
+from zerogap.reporting.tables.run import JOB_COLUMNS
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, RAIL_N
 
 # What the jobs that generate responses make: the contract of the file.
@@ -292,17 +292,15 @@ def _locate_extraction(config: Config) -> list[dict[str, Any]]:
     return owners
 
 
-def _extraction(owners: Iterable[Mapping[str, Any]]) -> list[OwnerAgreement]:
-    agreements = []
+def _extraction(owners: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    rows = []
     for owner in owners:
         questions, rule = read(owner["questions"]), extraction_rule(owner["extraction"])
         gold = dict(zip(questions["question_id"], questions["gold"], strict=True))
-        fractions = {
-            strategy: agreement((read(file, COLUMNS) for file in files), gold, rule)
-            for strategy, files in owner["samples"].items()
-        }
-        agreements.append(OwnerAgreement(owner["label"], rule.name, fractions))
-    return agreements
+        for strategy, files in owner["samples"].items():
+            row = {"benchmark": owner["label"], "run_rule": rule.name, "strategy": strategy}
+            rows.append(row | agreement((read(file, COLUMNS) for file in files), gold, rule))
+    return pd.DataFrame(rows)
 
 
 def _locate_costs(config: Config) -> list[dict[str, Any]]:

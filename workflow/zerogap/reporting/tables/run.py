@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -40,21 +39,6 @@ DIAGNOSTICS = {  # (measure, kind) → column
 }
 
 
-@dataclass(frozen=True)
-class OwnerAgreement:
-    """Agreement of the extraction rules on one benchmark's questions.
-
-    Attributes:
-        label: Name of the benchmark that owns the questions.
-        run_rule: Name of the rule that the run scores it by.
-        fractions: Strategy to its fractions, from `zerogap.analysis.extraction_agreement`.
-    """
-
-    label: str
-    run_rule: str
-    fractions: Mapping[str, Mapping[str, float]]
-
-
 def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
     """One row per contaminated model, with the verdict and the numbers behind it.
 
@@ -89,42 +73,31 @@ def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
     )
 
 
-def extraction_agreement(agreements: Sequence[OwnerAgreement], labels: Labels) -> Table:
+def extraction_agreement(fractions: pd.DataFrame, labels: Labels) -> Table:
     """The same responses under every rule of answer extraction, one row per strategy.
 
     Args:
-        agreements: One per benchmark with questions of its own; several have a section each.
+        fractions: As :func:`zerogap.analysis.extraction_agreement.agreement` returns them, one row
+            per benchmark with questions of its own (column ``benchmark``, its name; several have a
+            section each) and ``strategy``; ``run_rule`` is the rule that the run scores by.
         labels: Names to show.
     """
-    columns = _extraction_columns(agreements)
-    records = [
-        {
-            "key": strategy,
-            "name": labels.strategy(strategy),
-            "section": owner.label if len(agreements) > 1 else "",
-            **fractions,
-        }
-        for owner in agreements
-        for strategy, fractions in owner.fractions.items()
-    ]
-    return Table(columns, record_rows(records, columns), index_label="Strategy", decimals=3)
-
-
-def _extraction_columns(agreements: Sequence[OwnerAgreement]) -> tuple[Column, ...]:
-    """Number of responses, then groups of fractions, one column per rule that any owner has."""
-    run_rules = list(dict.fromkeys(owner.run_rule for owner in agreements))
-    run_rule = run_rules[0] if len(run_rules) == 1 else "the run's rule"
+    rules = fractions["run_rule"].unique()
+    run_rule = rules[0] if len(rules) == 1 else "the run's rule"
     groups = {"answered": "Answered", "correct": "Correct", "agree": f"Same mark as {run_rule}"}
-    keys = dict.fromkeys(
-        key for owner in agreements for fractions in owner.fractions.values() for key in fractions
-    )
     columns = [Column("responses", "Responses", decimals=0)]
     for kind, group in groups.items():
-        for key in keys:
+        for key in map(str, fractions):
             key_kind, _, rule = key.partition(" ")
             if key_kind == kind:
                 columns.append(Column(key, run_rule if rule == "own" else rule, group=group))
-    return tuple(columns)
+    records = fractions.assign(
+        key=fractions["strategy"],
+        name=fractions["strategy"].map(labels.strategy),
+        section=fractions["benchmark"] if fractions["benchmark"].nunique() > 1 else "",
+    )
+    rows = record_rows(records.to_dict("records"), columns)
+    return Table(tuple(columns), rows, index_label="Strategy", decimals=3)
 
 
 def cost(jobs: pd.DataFrame, labels: Labels) -> Table:

@@ -1,12 +1,13 @@
 """Tables of metrics that the paper does not have: intervals, pairs, strata and subsets."""
 
+from collections.abc import Collection, Mapping
 from itertools import combinations
 
 import pandas as pd
 
 from zerogap.analysis.strata import BINS_SHOWN
 from zerogap.reporting.metric_table import METRICS, SUBSETS, Labels, MetricTable, ordered
-from zerogap.reporting.render import Column, Table
+from zerogap.reporting.render import Column, Row, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     columns_of,
@@ -29,19 +30,7 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
             "share_empty": "No samples",
         }
     )
-    rows = metric_rows(
-        values,
-        (
-            (
-                labels.setting(*setting),
-                strategy,
-                labels.strategy(strategy),
-                [(*setting, strategy, column.key) for column in columns],
-            )
-            for setting in values.settings(labels)
-            for strategy in ordered(values.strategies(*setting), labels.strategies)
-        ),
-    )
+    rows = _strategy_rows(values, labels, [column.key for column in columns])
     notes = difference_notes(columns, rows)
     return Table(columns, rows, notes=notes, decimals=3, intervals=True)
 
@@ -104,18 +93,28 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
     """Leaked and unleaked questions separately, one row each per strategy."""
-    rows = metric_rows(
+    rows = _strategy_rows(values, labels, METRICS, {s: (f"@{s}", f", {s}") for s in SUBSETS})
+    return Table(columns_of(METRICS), rows, decimals=3)
+
+
+def _strategy_rows(
+    values: MetricTable,
+    labels: Labels,
+    metrics: Collection[str],
+    subsets: Mapping[str, tuple[str, str]] = {"all": ("", "")},
+) -> tuple[Row, ...]:
+    """One row per setting, strategy and subset; each subset with what follows keys and names."""
+    return metric_rows(
         values,
         (
             (
                 labels.setting(*setting),
-                f"{strategy}@{subset}",
-                f"{labels.strategy(strategy)}, {subset}",
-                [(*setting, strategy, metric, subset) for metric in METRICS],
+                strategy + key,
+                labels.strategy(strategy) + name,
+                [(*setting, strategy, metric, subset) for metric in metrics],
             )
             for setting in values.settings(labels)
             for strategy in ordered(values.strategies(*setting), labels.strategies)
-            for subset in SUBSETS
+            for subset, (key, name) in subsets.items()
         ),
     )
-    return Table(columns_of(METRICS), rows, decimals=3)
