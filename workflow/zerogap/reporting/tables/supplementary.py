@@ -65,12 +65,7 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
 
 
 def strata(values: pd.DataFrame, labels: Labels) -> Table:
-    """SA-PPG with several numbers of strata, and how many of these have questions.
-
-    Args:
-        values: Rows of `zerogap.analysis.strata.values_by_bins`.
-        labels: Names to show.
-    """
+    """SA-PPG with several numbers of strata, from `zerogap.analysis.strata.values_by_bins`."""
     columns = (
         *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in BINS_SHOWN),
         Column("a_ppg", "A-PPG"),
