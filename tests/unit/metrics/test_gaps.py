@@ -56,11 +56,7 @@ def test_metrics_equal_exact_fractions(data, bins):
     }
     for metric, value in exact.items():
         assert metric(*data) == pytest.approx(float(value), abs=TOLERANCE)
-    stratified = {
-        metrics.sa_ppg: sizes,
-        metrics.s_delta_plus: plus,
-        metrics.s_delta_minus: minus,
-    }
+    stratified = {metrics.sa_ppg: sizes, metrics.s_delta_plus: plus, metrics.s_delta_minus: minus}
     for metric, values in stratified.items():
         exact_value = literal_sa(values, data[2], data[3], bins)
         assert metric(*data, bins=bins) == pytest.approx(float(exact_value), abs=TOLERANCE)
@@ -112,9 +108,7 @@ def test_g_ap_is_the_difference_of_two_accuracies():
     assert metrics.g_ap([1, 0, 0], [0, 0, 1]) == 0.0
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
 def test_g_ap_over_choices_equals_enumeration(pairs):
     """Every choice of one of three responses per question, for both models."""
     correct, clean = zip(*pairs, strict=True)

@@ -72,9 +72,7 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
     )
     setting = list(map(labels.setting, values["model"], values["benchmark"]))
     records = values.assign(
-        key=values["strategy"],
-        name=list(map(labels.strategy, values["strategy"])),
-        section=setting,
+        key=values["strategy"], name=list(map(labels.strategy, values["strategy"])), section=setting
     )
     notes = [
         f"{name}: of {bins} strata, {row[f'filled_{bins}']} have a question, of which "
