@@ -46,15 +46,11 @@ def test_every_response_is_kept(evaluated):
         assert table.correct.notna().all()
     greedy = parquet.read(evaluated / "greedy.parquet", "greedy")
     assert list(greedy.question_id) == list(table.question_id.unique())
-
-
-def test_each_file_says_how_it_was_sampled(evaluated):
     sampling = {
         name: parquet.provenance(evaluated / f"{name}.parquet")["sampling"]
         for name in ("greedy", "identity", "clean", "clean_batch2")
     }
-    assert sampling["greedy"]["temperature"] == 0
-    assert sampling["identity"]["temperature"] == 0.7
+    assert [sampling[name]["temperature"] for name in ("greedy", "identity")] == [0, 0.7]
     assert sampling["clean"]["stream"] != sampling["clean_batch2"]["stream"]
 
 
@@ -127,7 +123,10 @@ def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
         assert summary["strategies"][name]["solve_mean"][0] == pytest.approx(expected.mean())
     assert (evaluated / "questions.png").read_bytes().startswith(b"\x89PNG")
     page = (evaluated / "summary.md").read_text()
+    assert page.startswith("## Signs of memorisation: llama2 on toy_gsm8k\n")
     assert "noise floor" in page
+    assert "### Verdict" in page
+    assert "questions.csv has all" not in page  # a card does not come with the file
     assert summary["notes"]
     assert all(f"Note: {note}." in page for note in summary["notes"])
     assert {"sa_ppg", "s_delta_plus"} <= {row["metric"] for row in summary["metrics"]}
@@ -144,6 +143,8 @@ def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):
         solved = summary["strategies"][name]["solve_mean"][0]
         assert result["score_details"]["score"] == pytest.approx(solved)
         assert f"all/{name}/sa_ppg" in results
+        drop = summary["strategies"][name]["drop"]
+        assert (f"all/{name}/drop" in results) == (drop is not None) == (name != "identity")
         arguments = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 40}
         assert result["generation_config"]["generation_args"] == arguments
     assert record["model_info"]["id"] == BASE.name
@@ -154,7 +155,7 @@ def test_a_repeated_command_prints_the_same_without_loading_the_model(
     evaluated, capsys, monkeypatch
 ):
     first = (evaluated / "summary.md").read_text()
-    monkeypatch.setattr(model_run.ModelFolder, "load", None)
+    monkeypatch.setattr(model_run.loading, "load", None)
     assert run("evaluate", evaluated, "--clean", BASE, "--clean-batch2") == 0
     assert (evaluated / "summary.md").read_text() == first
     assert "Verdict" in capsys.readouterr().out
@@ -220,13 +221,6 @@ def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
             for name in ("resumed", "whole")
         )
     )
-
-
-def test_evaluate_continues_with_the_files_of_sample(tmp_path, capsys):
-    assert run("sample", tmp_path, "--strategies", "railcap") == 0
-    before = (tmp_path / "railcap.parquet").stat().st_mtime_ns
-    assert run("evaluate", tmp_path, "--strategies", "identity", "railcap") == 0
-    assert (tmp_path / "railcap.parquet").stat().st_mtime_ns == before
 
 
 def test_bad_options_end_in_one_line(tmp_path, capsys):

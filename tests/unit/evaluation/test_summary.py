@@ -44,14 +44,10 @@ def test_peakedness_counts_responses_that_repeat_the_greedy_trajectory():
     assert list(summary.questions.rouge_l) == [1, 0.25]
 
 
-def test_greedy_responses_that_are_cut_off_are_counted():
-    questions, greedy, samples = evaluated({"identity": [4, 2]})
-    greedy["finish_reason"] = ["length", "eos"]
-    assert summarise(questions, greedy, samples).num_cut_off == 1
-
-
-def test_questions_keep_their_order():
+def test_questions_keep_their_order_and_greedy_responses_that_are_cut_off_are_counted():
     questions, greedy, samples = evaluated({"identity": [0, 4, 2]})
+    greedy["finish_reason"] = ["length", "eos", "eos"]
+    assert summarise(questions, greedy, samples).num_cut_off == 1
     shuffled = {name: table.iloc[::-1] for name, table in samples.items()}
     pd.testing.assert_frame_equal(
         summarise(questions, greedy.iloc[::-1], shuffled).questions,

@@ -12,7 +12,8 @@ from zerogap.cli.options import RULES, option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
-    from zerogap.evaluation.collect import Collected, Request
+    from zerogap.evaluation.collect import Collected
+    from zerogap.evaluation.model_run import Request
 
 LINE_WIDTH = 100  # of the verdict
 EVALUATED = ["identity", "railcap", "lne_blocking", "ted"]  # strategies, by default
@@ -66,10 +67,11 @@ def _collect(
     # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
     question_set = question_sets.load(benchmark, num_questions, seed, extraction)
     with needed_packages("evaluate"):
-        from zerogap.evaluation import collect as evaluation
-    wanted = evaluation.Request(question_set=question_set, seed=seed, **request)
+        from zerogap.evaluation.collect import collect
+        from zerogap.evaluation.model_run import Request
+    wanted = Request(question_set=question_set, seed=seed, **request)
     try:
-        return wanted, evaluation.collect(wanted)
+        return wanted, collect(wanted)
     except KeyboardInterrupt:
         print("\nfinished questions are kept; repeat the command to resume", file=sys.stderr)
         raise

@@ -7,7 +7,7 @@ entry gives its rationale and its gold answer.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zerogap.data.answers import canonical
@@ -17,23 +17,21 @@ from zerogap.io import atomic
 from zerogap.io.text_files import json_lines, read_text
 
 Entry = dict[str, str]  # question, answer
+ParseGold = Callable[[str], str]  # the text after '####' → the gold answer; a number by default
 SPLITS = ("train", "test")
 _KEYS = ("question", "answer")
 _REMEDY = "give it as 'gold', end 'answer' with '#### N', or name another rule with --extraction"
 _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
 
-def load(
-    path: str | Path,
-    parse_gold: Callable[[str], str] = canonical,
-    *,
-    rationales: bool = True,
-) -> list[Question]:
-    """Read the questions of a file.
+def read(
+    path: str | Path, parse_gold: ParseGold = canonical, *, rationales: bool = True
+) -> list[tuple[Mapping[str, object], Question]]:
+    """Read the entries of a file, each with what it says.
 
     Args:
         path: the file.
-        parse_gold: reads the gold answer from the text after '####'; a number by default.
+        parse_gold: reads gold answers.
         rationales: whether an answer must have a rationale. Otherwise it may be the gold answer
             alone, under `answer` or `gold`, and the questions have none.
 
@@ -42,21 +40,43 @@ def load(
             empty text, an invalid gold answer, or the question of an earlier line. The message
             names file and line.
     """
-    return [question for _, question in _read(Path(path), parse_gold, rationales=rationales)]
+    if not Path(path).is_file():
+        raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
+    line_numbers: dict[str, int] = {}
+
+    def parse_line(entry: object) -> tuple[Mapping[str, object], Question]:
+        if not isinstance(entry, dict):
+            raise InputError("is not a JSON object; write an object with question and answer")
+        question = parse(entry, parse_gold, rationales=rationales)
+        if earlier := line_numbers.get(question.question):
+            raise InputError(f"duplicate question, also on line {earlier}; remove one of them")
+        return entry, question
+
+    found = []
+    for number, (entry, question) in json_lines(Path(path), read_text(Path(path)), parse_line):
+        line_numbers[question.question] = number
+        found.append((entry, question))
+    if not found:
+        raise InputError(f"{path}: contains no questions; add at least one")
+    return found
 
 
-def load_entries(path: str | Path, parse_gold: Callable[[str], str] = canonical) -> list[Entry]:
-    """Read the entries of a file unchanged, with the checks of :func:`load`."""
-    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in _read(Path(path), parse_gold)]
+def load(
+    path: str | Path, parse_gold: ParseGold = canonical, *, rationales: bool = True
+) -> list[Question]:
+    """Read the questions of a file; see :func:`read`."""
+    return [question for _, question in read(path, parse_gold, rationales=rationales)]
+
+
+def load_entries(path: str | Path, parse_gold: ParseGold = canonical) -> list[Entry]:
+    """Read the entries of a file unchanged; see :func:`read`."""
+    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in read(path, parse_gold)]
 
 
 def parse(
-    entry: Mapping[str, object],
-    parse_gold: Callable[[str], str] = canonical,
-    *,
-    rationales: bool = True,
+    entry: Mapping[str, object], parse_gold: ParseGold = canonical, *, rationales: bool = True
 ) -> Question:
-    """Parse one entry, as :func:`load` does.
+    """Parse one entry, as :func:`read` does.
 
     Calculator annotations (`<<…>>`) and the '#### N' are removed from the rationale. Lines are
     joined by spaces, in the rationale and in the question.
@@ -85,9 +105,7 @@ def parse(
 
 
 def write(
-    path: str | Path,
-    entries: Iterable[Mapping[str, str]],
-    parse_gold: Callable[[str], str] = canonical,
+    path: str | Path, entries: Iterable[Mapping[str, str]], parse_gold: ParseGold = canonical
 ) -> None:
     """Check the entries and write them atomically.
 
@@ -119,43 +137,13 @@ def with_few_calculations(entries: Sequence[Entry], maximum: int | None) -> list
 
 
 def fingerprint(splits: Mapping[str, Iterable[Mapping[str, str]]]) -> str:
-    """SHA-256 of the training and test entries, the same from the hub and from files.
-
-    Hashed are JSON lines of [split, question, answer] in UTF-8.
-    """
+    """SHA-256 of JSON lines of [split, question, answer], the same from the hub and from files."""
     digest = hashlib.sha256()
     for split in SPLITS:
         for entry in splits[split]:
             line = json.dumps([split, entry["question"], entry["answer"]], ensure_ascii=False)
             digest.update(f"{line}\n".encode())
     return digest.hexdigest()
-
-
-def _read(
-    path: Path,
-    parse_gold: Callable[[str], str],
-    *,
-    rationales: bool = True,
-) -> Iterator[tuple[Mapping[str, object], Question]]:
-    if not path.is_file():
-        raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
-
-    def parse_line(value: object) -> tuple[Mapping[str, object], Question]:
-        if not isinstance(value, dict):
-            raise InputError("is not a JSON object; write an object with question and answer")
-        return value, parse(value, parse_gold, rationales=rationales)
-
-    line_numbers: dict[str, int] = {}
-    for number, (entry, question) in json_lines(path, read_text(path), parse_line):
-        if question.question in line_numbers:
-            raise InputError(
-                f"{path}, line {number}: duplicate question, also on line "
-                f"{line_numbers[question.question]}; remove one of them"
-            )
-        line_numbers[question.question] = number
-        yield entry, question
-    if not line_numbers:
-        raise InputError(f"{path}: contains no questions; add at least one")
 
 
 def _on_one_line(text: str) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
 
+from zerogap.data.question_sources import hub_errors
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.io.hub import hub_problem
 from zerogap.io.text_files import json_lines, read_text
 
 KEYS = ("system", "question", "response")
@@ -21,11 +21,6 @@ def load(path: str | Path, num_examples: int, seed: int) -> list[dict[str, str]]
     The system text may be missing, or be called `system_prompt` as in OpenOrca. Of a Parquet file,
     OpenOrca's own format, only the drawn rows are kept in memory, and rows without a question or a
     response are skipped.
-
-    Args:
-        path: the file.
-        num_examples: how many.
-        seed: decides which.
 
     Raises:
         InputError: the file does not exist, has too few examples, or a line is invalid.
@@ -57,21 +52,13 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
     import datasets  # takes seconds to import, and the other sources do not need it
 
     examples: list[dict[str, str]] = []
-    name = f"{repository}@{revision}"
-    try:
+    with hub_errors(f"{repository}@{revision}", repository, revision):
         stream = datasets.load_dataset(repository, revision=revision, split="train", streaming=True)
         for row in stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER):
             if _is_complete(row):
                 examples.append(_example(row))
             if len(examples) == num_examples:
                 break
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
-        raise InputError(
-            f"{name}: could not be loaded from the hub: "
-            f"{hub_problem(error, repository, revision, 'dataset')}, or use a local file"
-        ) from error
     _check_number(len(examples), num_examples, repository)
     return examples
 

@@ -103,7 +103,8 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
     elif source == "toy":
         available = toy.exemplars()
     elif isinstance(source, str):
-        available = _file_exemplars(Path(source))
+        lines = json_lines(Path(source), read_text(Path(source)), _parse_exemplar)
+        available = [exemplar for _, exemplar in lines]
     else:
         available = list(source)
     if num_shots > len(available):
@@ -112,10 +113,6 @@ def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar
             f"(got {num_shots})"
         )
     return available[:num_shots]
-
-
-def _file_exemplars(path: Path) -> list[Exemplar]:
-    return [exemplar for _, exemplar in json_lines(path, read_text(path), _parse_exemplar)]
 
 
 def _parse_exemplar(exemplar: Any) -> Exemplar:

@@ -4,13 +4,14 @@ The argument is always the `questions` section of a benchmark file; the results 
 :mod:`zerogap.data.gsm8k_format`.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zerogap.data import gsm8k_format, gsm_symbolic, toy
 from zerogap.data.answers import canonical
-from zerogap.data.gsm8k_format import SPLITS, Entry, fingerprint
+from zerogap.data.gsm8k_format import SPLITS, Entry, ParseGold, fingerprint
 from zerogap.errors import InputError
 from zerogap.io.hub import hub_problem
 
@@ -18,7 +19,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def fetch(
-    questions: Mapping[str, Any], seed: int, parse_gold: Callable[[str], str] = canonical
+    questions: Mapping[str, Any], seed: int, parse_gold: ParseGold = canonical
 ) -> dict[str, list[Entry]]:
     """Fetch the entries of both splits.
 
@@ -26,16 +27,14 @@ def fetch(
     difference from it is only printed.
 
     Args:
-        questions: source ("hub", "files", "generated" or "gsm_symbolic") and the options of that
-            source: hub (repository, revision, sha256), files (train, test), generated (num_train,
-            num_test), gsm_symbolic (those of :func:`zerogap.data.gsm_symbolic.entries`).
+        questions: `source` and the options of that source under its name.
         seed: of the toy generator; the other sources have one fixed data set.
         parse_gold: reads the gold answer of an entry, for the checks.
 
     Raises:
         InputError: an entry is invalid, the hub cannot be read, or what it has is not the original.
     """
-    source = questions["source"]
+    source, hub = questions["source"], questions.get("hub")
     if source == "generated":
         options = questions["generated"]
         return {split: _generated(options[f"num_{split}"], seed, split) for split in SPLITS}
@@ -49,14 +48,23 @@ def fetch(
         commit = resolve_commit(repository, questions["hub"]["revision"])
         print(f"{repository} at commit {commit}")
         entries = {split: from_hub(repository, commit, split) for split in SPLITS}
-    hub = questions.get("hub")
-    if hub and hub["sha256"]:
-        _compare_with_original(entries, hub, required=source == "hub")
+    if not hub or not hub["sha256"]:
+        return entries
+    actual = fingerprint(entries)
+    problem = f"the questions' sha256 is {actual}, but questions.hub.sha256 says {hub['sha256']}"
+    if actual == hub["sha256"]:
+        print(f"these are the questions of the original data set (sha256 {actual})")
+    elif source == "hub":
+        raise InputError(
+            f"{hub['repository']}@{hub['revision']}: {problem}; pin another revision, or set the "
+            "hash to null to accept any questions"
+        )
+    else:
+        print(f"the files are not the original data set: {problem}")
     return entries
 
 
 def _generated(num_questions: int, seed: int, split: str) -> list[Entry]:
-    """Entries of the toy language."""
     return [
         {"question": problem.question, "answer": f"{problem.rationale}\n#### {problem.gold}"}
         for problem in toy.problems(num_questions, seed, split)
@@ -72,10 +80,8 @@ def from_hub(repository: str, revision: str, split: str) -> list[Entry]:
     import datasets  # takes seconds to import, and the other sources do not need it
 
     name = f"{repository}@{revision}"
-    try:
+    with hub_errors(f"{name}, split {split}", repository, revision):
         table = datasets.load_dataset(repository, "main", revision=revision, split=split)
-    except Exception as error:  # offline, not found, not allowed: the remedy is the same
-        raise _not_loaded(f"{name}, split {split}", error, repository, revision) from error
     try:
         return [{"question": row["question"], "answer": row["answer"]} for row in table]
     except KeyError as error:
@@ -94,34 +100,19 @@ def resolve_commit(repository: str, revision: str) -> str:
         return revision
     import huggingface_hub
 
+    with hub_errors(f"{repository}@{revision}", repository, revision):
+        return str(huggingface_hub.HfApi().dataset_info(repository, revision=revision).sha)
+
+
+@contextlib.contextmanager
+def hub_errors(name: str, repository: str, revision: str) -> Iterator[None]:
+    """Say in one line why a data set on the hub cannot be loaded, with the remedies."""
     try:
-        info = huggingface_hub.HfApi().dataset_info(repository, revision=revision)
-    except Exception as error:  # as above
-        raise _not_loaded(f"{repository}@{revision}", error, repository, revision) from error
-    return str(info.sha)
-
-
-def _compare_with_original(
-    entries: Mapping[str, list[Entry]], hub: Mapping[str, Any], *, required: bool
-) -> None:
-    """Compare the hash of the entries with the configured one.
-
-    Raises:
-        InputError: it differs, although it is `required`.
-    """
-    actual, expected = fingerprint(entries), hub["sha256"]
-    if actual == expected:
-        print(f"these are the questions of the original data set (sha256 {actual})")
-        return
-    problem = f"the questions' sha256 is {actual}, but questions.hub.sha256 says {expected}"
-    if required:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
         raise InputError(
-            f"{hub['repository']}@{hub['revision']}: {problem}; pin another revision, or set the "
-            "hash to null to accept any questions"
-        )
-    print(f"the files are not the original data set: {problem}")
-
-
-def _not_loaded(name: str, error: Exception, repository: str, revision: str) -> InputError:
-    problem = hub_problem(error, repository, revision, "dataset")
-    return InputError(f"{name}: could not be loaded from the hub: {problem}, or use local files")
+            f"{name}: could not be loaded from the hub: "
+            f"{hub_problem(error, repository, revision, 'dataset')}, or use local files"
+        ) from error

@@ -4,7 +4,7 @@ Both tables follow the `questions` contract of :mod:`zerogap.io.parquet`.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -32,16 +32,16 @@ def split_test_questions(
 ) -> pd.DataFrame:
     """Draw the test questions and mark some of them as leaked.
 
-    The seed decides which questions are drawn and which of them leak. The questions of consecutive
-    seeds, from 0 on, are disjoint as long as the file has enough of them. Ids ("test-0007") are
-    positions in the file and the order is that of the file, so that a question has the same id for
-    every `num_test` and from every source. The column `paraphrase` is empty.
+    The questions of consecutive seeds, from 0 on, are disjoint as long as the file has enough of
+    them. Ids ("test-0007") are positions in the file and the order is that of the file, so that a
+    question has the same id for every `num_test` and from every source. The column `paraphrase` is
+    empty.
 
     Args:
         questions: all test questions of the benchmark.
         num_test: number of questions to draw.
         num_leaked: number of leaked questions among them.
-        seed: of the run.
+        seed: of the run; decides which questions are drawn and which of them leak.
         eligible: positions of the questions to draw from; None for all.
 
     Raises:
@@ -52,16 +52,8 @@ def split_test_questions(
     draw, block = divmod(seed, len(available) // num_test)
     shuffled = Random(f"questions/{draw}").sample(available, len(available))
     positions = sorted(shuffled[block * num_test : (block + 1) * num_test])
-    leaked = set(Random(f"leaked/{seed}").sample(positions, num_leaked))
-    return _table(questions, positions, leaked, "test")
-
-
-def draw_test_questions(questions: Sequence[Question], num_test: int, seed: int) -> pd.DataFrame:
-    """Draw test questions of which nobody says whether they leaked.
-
-    They are those of :func:`split_test_questions`, with the columns question_id, question and gold.
-    """
-    return split_test_questions(questions, num_test, 0, seed)[["question_id", "question", "gold"]]
+    leaked = Random(f"leaked/{seed}").sample(positions, num_leaked)
+    return _table(questions, positions, "test", leaked)
 
 
 def draw_training_questions(
@@ -69,32 +61,23 @@ def draw_training_questions(
 ) -> pd.DataFrame:
     """Draw the clean model's training questions, none leaked; ids like "train-0007".
 
-    Args:
-        questions: all training questions of the benchmark.
-        num_train: number of questions to draw.
-        seed: of the run.
-        num_preparation: number of questions set aside (:func:`preparation_questions`).
+    Those that :func:`preparation_questions` sets aside are left out.
 
     Raises:
         InputError: there are fewer questions.
     """
     set_aside = set(_reserved(questions, num_preparation)) if num_preparation else set()
     available = [position for position in range(len(questions)) if position not in set_aside]
-    positions = _sample(available, num_train, f"training/{seed}", "train")
-    return _table(questions, positions, set(), "train")
+    return _table(questions, _sample(available, num_train, f"training/{seed}", "train"), "train")
 
 
 def preparation_questions(questions: Sequence[Question], number: int) -> pd.DataFrame:
     """The training questions that bases are prepared on, the same in every run.
 
-    Args:
-        questions: all training questions of the benchmark.
-        number: how many.
-
     Raises:
         InputError: there are fewer questions.
     """
-    return _table(questions, _reserved(questions, number), set(), "train")
+    return _table(questions, _reserved(questions, number), "train")
 
 
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
@@ -156,10 +139,11 @@ def _check_number(number: int, positions: Sequence[int], split: str) -> None:
 
 
 def _table(
-    questions: Sequence[Question], positions: list[int], leaked: set[int], split: str
+    questions: Sequence[Question], positions: list[int], split: str, leaked: Collection[int] = ()
 ) -> pd.DataFrame:
+    leaking = set(leaked)
     rows = [
-        (f"{split}-{at:04d}", *dataclasses.astuple(questions[at]), at in leaked, None)
+        (f"{split}-{at:04d}", *dataclasses.astuple(questions[at]), at in leaking, None)
         for at in positions
     ]
     return pd.DataFrame(rows, columns=parquet.CONTRACTS["questions"].names)

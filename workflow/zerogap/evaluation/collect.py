@@ -6,26 +6,19 @@ strategy or a clean model can be added later. `settings.json` there says what th
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
 
-from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine import loading, memory
 from zerogap.errors import InputError
-from zerogap.evaluation import model_folders
-from zerogap.evaluation.model_folders import ChatTemplate
-from zerogap.evaluation.model_run import ModelRun
-from zerogap.evaluation.question_sets import QuestionSet
+from zerogap.evaluation.model_run import ModelRun, Request
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, named_strategies
 from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
-from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import Context, Intervention, prepared
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
@@ -36,32 +29,7 @@ SETTINGS = "settings.json"
 CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is evaluated and how: the options of `zerogap evaluate`, described by its help.
-
-    `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`), and
-    `max_new_tokens` the longest response, in tokens.
-    """
-
-    model: str
-    question_set: QuestionSet
-    strategies: Sequence[str]
-    output: Path
-    num_samples: int
-    clean: str | None
-    clean_batch2: bool
-    base_model: Path | None
-    neurons: Path | None
-    chat_template: ChatTemplate | None
-    temperature: float
-    max_new_tokens: int
-    dtype: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class Collected:
+class Collected(NamedTuple):
     """The responses of an evaluation.
 
     Attributes:
@@ -88,8 +56,8 @@ def collect(request: Request) -> Collected:
     strategies = named_strategies(request.strategies, request.base_model, request.neurons)
     if request.base_model is not None:
         loading.check_folder(request.base_model, with_tokenizer=False)
-    run = _model_run(request, request.model)
-    clean_run = _model_run(request, request.clean) if request.clean else None
+    run = ModelRun(request, request.model)
+    clean_run = ModelRun(request, request.clean) if request.clean else None
     settings = _compatible(request.output, _settings(request, run, clean_run))
     if not (request.output / "greedy.parquet").exists():
         run.load()  # before the first file: a model that cannot be loaded leaves none
@@ -126,31 +94,6 @@ def collect(request: Request) -> Collected:
     return Collected(greedy, samples, files)
 
 
-def _model_run(request: Request, model: str) -> ModelRun:
-    if request.temperature == 0:
-        raise InputError("--temperature must be above 0; at 0 every sample is the greedy response")
-    sampling = sampling_params(
-        num_samples=request.num_samples,
-        temperature=request.temperature,
-        top_p=1.0,
-        max_new_tokens=request.max_new_tokens,
-        stop=request.question_set.stop,
-        seed=request.seed,
-        batch_size="auto",
-        batch_invariant=False,
-    )
-    dtype = request.dtype
-    if dtype == "auto":
-        dtype = "bfloat16" if torch.cuda.is_available() else "float32"
-    folder = model_folders.find(model, request.chat_template)
-    as_chat = request.chat_template == "apply"
-    question_set = request.question_set
-    if folder.thinking and not question_set.rule.name.startswith((THINKING, OPENED_THINKING)):
-        rule = extraction_rule(folder.thinking + question_set.rule.name)
-        question_set = replace(question_set, rule=rule)
-    return ModelRun(folder, question_set, sampling, dtype, as_chat=as_chat)
-
-
 def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:
     """What the files of a folder share, by option; the strategies may differ between calls."""
     settings: dict[str, Any] = {
@@ -159,7 +102,7 @@ def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> di
         "num_samples": request.num_samples,
         "temperature": request.temperature,
         "max_new_tokens": request.max_new_tokens,
-        "extraction": run.question_set.rule.name,
+        "extraction": run.rule.name,
         "stop": request.question_set.stop,
         "dtype": run.dtype,
         "seed": request.seed,

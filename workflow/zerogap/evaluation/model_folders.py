@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING
 from zerogap.data.plain_text import ends_in_thinking, has_thinking
@@ -36,10 +36,6 @@ class ModelFolder:
     context_length: int
     thinking: str = ""
 
-    def load(self, dtype: str) -> PreTrainedModel:
-        """Load the weights, on the GPU if there is one."""
-        return loading.load(self.folder, dtype)
-
 
 def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
     """Find a model, download it if it is on the hub, and check what can be checked at once.
@@ -58,10 +54,22 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
     if not folder.is_dir():
         if folder.is_absolute() or len(folder.parts) > 2:  # the hub's names are OWNER/MODEL
             raise InputError(f"{name}: no such folder; correct the path of the model")
-        folder = _download(name)
+        from huggingface_hub import snapshot_download
+
+        try:
+            folder = Path(snapshot_download(name, allow_patterns=[*SMALL_FILES, *WEIGHTS]))
+        except Exception as error:  # the hub's libraries raise many types
+            raise InputError(hub_problem(error, name, None)) from error
     config = loading.check_folder(folder)
     tokenizer, generation = loading.load_tokenizer(folder), generation_config.read(folder)
-    _check_chat_template(name, tokenizer, chat_template)
+    if tokenizer.chat_template and chat_template is None:
+        raise InputError(
+            f"{name}: the tokenizer has a chat template, and benchmark prompts are plain text; "
+            "choose --chat-template apply (each prompt is a user's message) or --chat-template "
+            "ignore (a base model that has a template)"
+        )
+    if chat_template == "apply" and not tokenizer.chat_template:
+        raise InputError(f"{name}: the tokenizer has no chat template; omit --chat-template apply")
     thinking = ""
     if chat_template == "apply":
         prompt = _rendered_prompt(name, tokenizer)
@@ -105,25 +113,3 @@ def _rendered_prompt(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
             "template for texts, not for lists of content parts, or choose --chat-template ignore"
         )
     return prompt
-
-
-def _check_chat_template(
-    name: str, tokenizer: PreTrainedTokenizerBase, chat_template: ChatTemplate | None
-) -> None:
-    if tokenizer.chat_template and chat_template is None:
-        raise InputError(
-            f"{name}: the tokenizer has a chat template, and benchmark prompts are plain text; "
-            "choose --chat-template apply (each prompt is a user's message) or --chat-template "
-            "ignore (a base model that has a template)"
-        )
-    if chat_template == "apply" and not tokenizer.chat_template:
-        raise InputError(f"{name}: the tokenizer has no chat template; omit --chat-template apply")
-
-
-def _download(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=[*SMALL_FILES, *WEIGHTS]))
-    except Exception as error:  # the hub's libraries raise many types
-        raise InputError(hub_problem(error, name, None)) from error

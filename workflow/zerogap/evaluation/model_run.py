@@ -2,23 +2,27 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 import torch
 
+from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, SamplingParams
 from zerogap.errors import InputError
-from zerogap.evaluation.model_folders import ModelFolder
+from zerogap.evaluation import model_folders
+from zerogap.evaluation.model_folders import ChatTemplate
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest, value_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.precision import used_precision
+from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.cell import sample_questions
 from zerogap.sampling.identity import (
     drawing_code,
@@ -35,43 +39,75 @@ from zerogap.strategies.base import Context, Intervention, Strategy
 SAMPLES_PER_CHUNK = {"samples": 1_000, "greedy": 50}
 
 
-class ModelRun:
-    """A model, its questions, and how it is sampled.
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is evaluated and how: the options of `zerogap evaluate`, described by its help.
 
-    The weights are loaded when the first step that is not done needs them.
-
-    Args:
-        model: the model.
-        question_set: what it is asked.
-        sampling: how responses are drawn.
-        dtype: "float32", "bfloat16", …
-        as_chat: whether prompts are put into the chat template.
-
-    Raises:
-        InputError: a prompt and `max_new_tokens` exceed the model's context.
+    `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`).
     """
 
-    def __init__(
-        self,
-        model: ModelFolder,
-        question_set: QuestionSet,
-        sampling: SamplingParams,
-        dtype: str,
-        *,
-        as_chat: bool,
-    ) -> None:
-        self.model, self.question_set = model, question_set
-        self.dtype, self._sampling = dtype, sampling
+    model: str
+    question_set: QuestionSet
+    strategies: Sequence[str]
+    output: Path
+    num_samples: int
+    clean: str | None
+    clean_batch2: bool
+    base_model: Path | None
+    neurons: Path | None
+    chat_template: ChatTemplate | None
+    temperature: float
+    max_new_tokens: int
+    dtype: str
+    seed: int
+
+
+class ModelRun:
+    """A model that is sampled as requested; its weights are loaded when a step needs them.
+
+    Args:
+        request: what it is asked and how.
+        name: the model, a folder or a name on the hub.
+
+    Raises:
+        InputError: an option is out of its range, the model cannot be used
+            (:func:`zerogap.evaluation.model_folders.find`), or a prompt and `max_new_tokens`
+            exceed its context.
+    """
+
+    def __init__(self, request: Request, name: str) -> None:
+        asked = request.question_set
+        if request.temperature == 0:
+            raise InputError(
+                "--temperature must be above 0; at 0 every sample is the greedy response"
+            )
+        self._sampling = sampling_params(
+            num_samples=request.num_samples,
+            temperature=request.temperature,
+            top_p=1.0,
+            max_new_tokens=request.max_new_tokens,
+            stop=asked.stop,
+            seed=request.seed,
+            batch_size="auto",
+            batch_invariant=False,
+        )
+        self.dtype = request.dtype
+        if self.dtype == "auto":
+            self.dtype = "bfloat16" if torch.cuda.is_available() else "float32"
+        self.model = model = model_folders.find(name, request.chat_template)
+        self.rule, self._benchmark = asked.rule, asked.name
+        if model.thinking and not asked.rule.name.startswith((THINKING, OPENED_THINKING)):
+            self.rule = extraction_rule(model.thinking + asked.rule.name)
         prompts = few_shot_prompts(
-            question_set.questions,
-            question_set.exemplars,
+            asked.questions,
+            asked.exemplars,
             model.tokenizer,
             model.context_length,
-            sampling.max_new_tokens,
-            question_set.template,
-            as_chat=as_chat,
+            request.max_new_tokens,
+            asked.template,
+            as_chat=request.chat_template == "apply",
         )
-        self.inputs = JobInputs(model.tokenizer, question_set.questions, prompts, model.end_tokens)
+        self.inputs = JobInputs(model.tokenizer, asked.questions, prompts, model.end_tokens)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -126,67 +162,55 @@ class ModelRun:
         draws: Mapping[str, Any],
         **metadata: Any,
     ) -> pd.DataFrame:
-        """Return the table of a file; sample what the file does not hold yet."""
         draws = {"sampling": dataclasses.asdict(sampling), **draws}
-        if self._is_made(path, draws):
+        # What decides a finished file, up to rounding; any machine may read it.
+        task = task_identity(self.inputs, self.rule)
+        made_from = value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})
+        if path.exists():
+            if parquet.provenance(path).get("made_from") != made_from:
+                raise InputError(
+                    f"{path}: was made by another version of zerogap, of the strategy or of the "
+                    "extraction rule, or from other files; choose another --output, or delete the "
+                    "file"
+                )
             return parquet.read(path, contract)
-        decoder, rule = self._decoder, self.question_set.rule
         settings = job_settings(
             self.inputs,
-            rule,
+            self.rule,
             context,
             **draws,
             model=self.digest,
             precision=used_precision(self.dtype),
             device="cuda" if torch.cuda.is_available() else "cpu",
         )
+        decoder = self._decoder
         with (
             resumable_parts(path, settings) as journal,
             intervention.applied_to(decoder) as changed,
         ):
+            inputs, edit = self.inputs, intervention.edit_logits
             table = sample_questions(
-                EngineSampler(
-                    changed,
-                    self.inputs.prompts,
-                    self.inputs.tokenizer,
-                    sampling,
-                    intervention.edit_logits,
-                ),
-                list(self.question_set.questions.gold),
-                rule,
+                EngineSampler(changed, inputs.prompts, inputs.tokenizer, sampling, edit),
+                list(inputs.questions.gold),
+                self.rule,
                 contract=contract,
                 journal=journal,
                 samples_per_chunk=SAMPLES_PER_CHUNK[contract],
                 label=path.stem,
             )
             made_by = provenance(
-                made_from=self._made_from(draws),
+                made_from=made_from,
                 model=self.model.name,
                 model_digest=self.digest,
-                benchmark=self.question_set.name,
+                benchmark=self._benchmark,
                 sampling=draws["sampling"],
                 dtype=self.dtype,
-                extraction=rule.name,
+                extraction=self.rule.name,
                 **engine_identity(decoder.model),
                 **metadata,
             )
             parquet.write(path, table, contract, made_by)
         return parquet.read(path, contract)
-
-    def _is_made(self, path: Path, draws: Mapping[str, Any]) -> bool:
-        """Whether the file exists.
-
-        Raises:
-            InputError: it does, and was made by other code or from something else.
-        """
-        if not path.exists():
-            return False
-        if parquet.provenance(path).get("made_from") != self._made_from(draws):
-            raise InputError(
-                f"{path}: was made by another version of zerogap, of the strategy or of the "
-                "extraction rule, or from other files; choose another --output, or delete the file"
-            )
-        return True
 
     def load(self) -> None:
         """Load the weights, which the next step needs, or raise InputError."""
@@ -194,9 +218,4 @@ class ModelRun:
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return loading.decoder(self.model.load(self.dtype))
-
-    def _made_from(self, draws: Mapping[str, Any]) -> str:
-        """A digest of what decides a finished file, up to rounding; any machine may read it."""
-        task = task_identity(self.inputs, self.question_set.rule)
-        return value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})
+        return loading.decoder(loading.load(self.model.folder, self.dtype))

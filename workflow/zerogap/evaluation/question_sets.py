@@ -2,9 +2,9 @@
 
 import contextlib
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,10 +14,10 @@ from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
-from zerogap.data.questions import Question, draw_test_questions
+from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError, first_line
 from zerogap.io.hub import connection_error
-from zerogap.io.text_files import json_lines, printable, read_text
+from zerogap.io.text_files import printable
 from zerogap.plugins import installed
 
 HUB_SECONDS = 10  # within which the hub answers
@@ -76,81 +76,71 @@ def load(
     """
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        questions = gsm8k_format.load(benchmark, rule.parse_gold, rationales=False)
-        drawn = _draw(questions, num_questions, len(questions), seed)
-        return QuestionSet(
-            benchmark,
-            _with_own_ids(drawn, Path(benchmark)),
-            DEFAULT_TEMPLATE,
-            exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS),
-            rule,
-            DEFAULT_STOP,
-        )
+        entries = gsm8k_format.read(benchmark, rule.parse_gold, rationales=False)
+        drawn = _draw([question for _, question in entries], num_questions, len(entries), seed)
+        if ids := _own_ids([entry for entry, _ in entries], benchmark):
+            positions = drawn["question_id"].str.removeprefix("test-").astype(int)
+            drawn = drawn.assign(question_id=[ids[position] for position in positions])
+        shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
+        return QuestionSet(benchmark, drawn, DEFAULT_TEMPLATE, shots, rule, DEFAULT_STOP)
     settings = load_benchmark(_benchmark_file(benchmark))
-    prompt = settings.prompt.model_dump()
+    prompt, source, hub = settings.prompt, settings.questions.source, settings.questions.hub
     rule = extraction_rule(extraction or settings.extraction)
     questions = _test_questions(benchmark, settings, seed, rule)
-    source, hub = settings.questions.source, settings.questions.hub
     return QuestionSet(
         benchmark,
         _draw(questions, num_questions, settings.num_test, seed),
-        PromptTemplate.of(prompt),
-        exemplars(prompt["exemplars"], prompt["num_shots"]),
+        PromptTemplate.of(prompt.model_dump()),
+        exemplars(prompt.model_dump()["exemplars"], prompt.num_shots),
         rule,
         list(settings.stop),
         hub.repository if source == "hub" and hub else None,
     )
 
 
-def _with_own_ids(drawn: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The drawn questions under the ids of their file, if it has any.
+def _own_ids(entries: Sequence[Mapping[str, object]], path: str) -> list[str]:
+    """The questions' own ids; none if no question has one.
 
     Raises:
         InputError: a question has none although others do, or an id is used twice or no text or
             whole number.
     """
-
-    def own_id(entry: dict[str, Any]) -> str:
-        value = entry.get("question_id", entry.get("id"))
-        if value is None:
-            return ""
-        is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    values = [entry.get("question_id", entry.get("id")) for entry in entries]
+    if not any(value is not None for value in values):
+        return []
+    names: dict[str, None] = {}
+    for number, value in enumerate(values, start=1):
         name = str(value).strip()
-        if not is_id or not name or printable(name, keep="") != name:
-            raise InputError(f"the id is {value!r}; give a text or a whole number")
-        if name in numbers:
-            raise InputError(f"the id {name!r} is used before; give every question its own")
-        numbers[name] = len(numbers)
-        return name
-
-    numbers: dict[str, int] = {}
-    ids = [name for _, name in json_lines(path, read_text(path), own_id)]
-    if not numbers:
-        return drawn
-    if "" in ids:
-        raise InputError(f"{path}: question {ids.index('') + 1} has no id; give all or none")
-    positions = drawn["question_id"].str.removeprefix("test-").astype(int)
-    return drawn.assign(question_id=[ids[position] for position in positions])
+        is_id = isinstance(value, str | int) and not isinstance(value, bool)
+        problem = ""
+        if value is None:
+            problem = "has no id; give all or none"
+        elif not is_id or not name or printable(name, keep="") != name:
+            problem = f"has the id {value!r}; give a text or a whole number"
+        elif name in names:
+            problem = f"has the id {name!r} of an earlier one; give every question its own"
+        if problem:
+            raise InputError(f"{path}: question {number} {problem}")
+        names[name] = None
+    return list(names)
 
 
 def _benchmark_file(benchmark: str) -> Path | str:
     """A benchmark's file, or its name in an installed package."""
-    path = Path(benchmark)
-    if path.suffix in (".yaml", ".yml"):
-        return path
-    shipped = project_file(f"{BENCHMARKS}/{benchmark}.yaml")
-    if shipped is None:
-        if benchmark in (outside := installed(ENTRY_POINTS)):
-            return benchmark
-        shipped_names = {file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")}
-        others = f", or one of {', '.join(sorted(shipped_names | outside.keys()))}"
-        if not shipped_names:
-            others = "; the names of workflow/benchmarks are for use in a checkout"
-        raise InputError(
-            f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file or a JSON Lines "
-            f"file of questions{others}"
-        )
-    return shipped
+    if Path(benchmark).suffix in (".yaml", ".yml"):
+        return Path(benchmark)
+    if shipped := project_file(f"{BENCHMARKS}/{benchmark}.yaml"):
+        return shipped
+    if benchmark in (outside := installed(ENTRY_POINTS)):
+        return benchmark
+    names = {file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")}
+    others = f", or one of {', '.join(sorted(names | outside.keys()))}"
+    if not names:
+        others = "; the names of workflow/benchmarks are for use in a checkout"
+    raise InputError(
+        f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file or a JSON Lines "
+        f"file of questions{others}"
+    )
 
 
 def _test_questions(
@@ -215,4 +205,5 @@ def _draw(
             f"{name} must be from 1 to {len(questions)}, the number of questions "
             f"(got {num_questions})"
         )
-    return draw_test_questions(questions, num_questions, seed)
+    table = split_test_questions(questions, num_questions, 0, seed)
+    return table[["question_id", "question", "gold"]]

@@ -4,14 +4,14 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 import zerogap
-from zerogap.evaluation.collect import SETTINGS, Collected, Request
+from zerogap.evaluation.collect import SETTINGS, Collected
+from zerogap.evaluation.model_run import Request
 from zerogap.evaluation.strategies import CLEAN, IDENTITY, RAILCAP
 from zerogap.evaluation.summary import COLLAPSE, Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
@@ -33,12 +33,13 @@ from zerogap.scoring import score as scoring
 QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", "questions.png"
 RECORD = "every_eval_ever.json"
 DECIMALS = 2
+OVERLAP = {"rouge_l": "ROUGE-L", "peakedness": "Peakedness"}
+COLUMNS = {"solve_mean": "Solved", "drop": "Drop", "collapsed": "Collapsed"} | OVERLAP
 FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
 MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What is printed.
 
     Attributes:
@@ -54,26 +55,27 @@ class Report:
 
 def write_report(request: Request, collected: Collected) -> Report:
     """Summarise an evaluation; write questions, summary and plot into its folder."""
-    questions = request.question_set.questions
+    questions, folder = request.question_set.questions, request.output
     summary = summarise(questions, collected.greedy, collected.samples)
     title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
     answered = answer_note({"greedy": collected.greedy, **collected.samples})
     by_strategy = strategy_table(summary, title, request.num_samples, answered)
+    values = _values(by_strategy, len(questions))
     distances: list[Table] = []
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
-    values = _values(by_strategy, len(questions))
     if CLEAN in collected.files:
         loaded = {name: inputs.load(path) for name, path in collected.files.items()}
         aligned = scoring.align(loaded.pop(CLEAN), loaded)
         metrics = scoring.score(aligned, collected.files[CLEAN].name)
         notes = (*aligned.notes, *scoring.strata_notes(aligned.clean))
         compared = scoring.summary(metrics, aligned)
-        distances.append(score_table(compared))
+        distances = [score_table(compared)]
         values = pd.concat([values, compared[compared.metric != "solve_mean"]])
-    tables = [by_strategy, question_table(summary), *distances]
-    report = Report(tables, verdict(summary, metrics), notes)
-    _write_numbers(request.output, summary, metrics, report)
+    said = verdict(summary, metrics)
+    with atomic.replacing(folder / QUESTIONS) as path:
+        summary.questions.map(_not_a_formula).to_csv(path, index=False)
+    _write_summary(folder, summary, metrics, said, notes)
     _plot(request, summary, title)
     evaluation = Evaluation(
         benchmark=request.question_set.name,
@@ -82,18 +84,18 @@ def write_report(request: Request, collected: Collected) -> Report:
         num_responses={name: len(table) for name, table in collected.samples.items()},
         reference=request.clean,
     )
-    write_record(request.output / RECORD, values, evaluation)
+    write_record(folder / RECORD, values, evaluation)
     drawn = generation_config(evaluation.made_by[IDENTITY])
     card = model_card_section(
         f"Signs of memorisation: {title}",
         [by_strategy, *distances],
         notes,
-        ["### Verdict", *report.verdict],
+        ["### Verdict", *said],
         {"zerogap": zerogap.__version__, **drawn["generation_args"], **drawn["additional_details"]},
     )
-    with atomic.replacing(request.output / PAGE) as path:
+    with atomic.replacing(folder / PAGE) as path:
         path.write_text(card, encoding="utf-8")
-    return report
+    return Report([by_strategy, question_table(summary), *distances], said, notes)
 
 
 def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
@@ -107,14 +109,7 @@ def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
 
 
 def strategy_table(summary: Summary, title: str, num_samples: int, answered: str) -> Table:
-    """One row per strategy.
-
-    Args:
-        summary: the numbers.
-        title: the setting.
-        num_samples: responses per question.
-        answered: a note on the responses without an answer.
-    """
+    """One row per strategy; `answered` is a note on the responses without an answer."""
     solved_greedily = int(summary.questions.greedy_correct.sum())
     notes = [
         f"Drop: Identity's solve probability minus the strategy's. Collapsed: questions that drop "
@@ -133,11 +128,8 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
     for name, row in summary.strategies.items():
         collapsed = "" if row.drop is None else f"{row.num_collapsed} of {summary.num_solvable}"
         cells = (
-            Cell(*row.solve_mean),
-            Cell(*(row.drop or ())),
-            Cell(text=collapsed),
-            Cell(row.rouge_l),
-            Cell(*row.peakedness),
+            *(Cell(*row.solve_mean), Cell(*(row.drop or ())), Cell(text=collapsed)),
+            *(Cell(row.rouge_l), Cell(*row.peakedness)),
         )
         rows.append(Row(name, LABELS.strategy(name), cells))
     return Table(
@@ -147,13 +139,7 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
             f"responses each, with 95% bootstrap intervals over questions."
         ),
         index_label="Strategy",
-        columns=(
-            Column("solve_mean", "Solved"),
-            Column("drop", "Drop"),
-            Column("collapsed", "Collapsed"),
-            Column("rouge_l", "ROUGE-L"),
-            Column("peakedness", "Peakedness"),
-        ),
+        columns=tuple(Column(key, title) for key, title in COLUMNS.items()),
         rows=tuple(rows),
         notes=tuple(notes),
         decimals=DECIMALS,
@@ -171,7 +157,7 @@ def question_table(summary: Summary) -> Table:
     rest = f" {len(shown)} of {len(questions)} questions are shown;" * (len(shown) < len(questions))
     columns = [
         *(Column(name, LABELS.strategy(name)) for name in summary.strategies),
-        *(Column("rouge_l", "ROUGE-L"), Column("peakedness", "Peakedness")),
+        *(Column(key, title) for key, title in OVERLAP.items()),
     ]
     rows = []
     for question in shown.to_dict("records"):
@@ -205,22 +191,23 @@ def _values(table: Table, num_questions: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).assign(subset="all", n_questions=num_questions)
 
 
-def _write_numbers(
-    folder: Path, summary: Summary, metrics: pd.DataFrame | None, report: Report
+def _write_summary(
+    folder: Path,
+    summary: Summary,
+    metrics: pd.DataFrame | None,
+    said: list[str],
+    notes: tuple[str, ...],
 ) -> None:
-    """Write the questions and the summary as data."""
-    with atomic.replacing(folder / QUESTIONS) as path:
-        summary.questions.map(_not_a_formula).to_csv(path, index=False)
     numbers = dataclasses.asdict(summary)
     values: dict[str, Any] = {
         "strategies": numbers.pop("strategies"),
         "num_questions": len(numbers.pop("questions")),
         **numbers,
-        "verdict": report.verdict,
+        "verdict": said,
         "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),
     }
     if metrics is not None:
-        values |= {"metrics": metrics.to_dict("records"), "notes": report.notes}
+        values |= {"metrics": metrics.to_dict("records"), "notes": notes}
     with atomic.replacing(folder / SUMMARY) as path:
         text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")

@@ -21,17 +21,14 @@ def named_strategies(
 ) -> dict[str, Strategy]:
     """Name → strategy with its default parameters; Identity comes first, even if it is not named.
 
-    Args:
-        names: built-in names, or `package.module:Class`, which is called after its class. One
-            text may hold several, separated by commas.
-        base_model: folder of the base model, for strategies that need it.
-        neurons: the `neurons` file of the model, for the same strategies.
+    A name is a built-in one, an installed one or `package.module:Class`, which is called after its
+    class. One text may hold several, separated by commas.
 
     Raises:
         InputError: a strategy is unknown, its name is taken, or it needs the base model and the
             neurons, which are not given or do not exist.
     """
-    classes: dict[str, str] = {IDENTITY: IDENTITY}
+    classes = {IDENTITY: IDENTITY}
     for target in (name.strip() for text in names for name in text.split(",")):
         name = target.rpartition(":")[2]
         if name in RESERVED_NAMES or classes.setdefault(name, target) != target:

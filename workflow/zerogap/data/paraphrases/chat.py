@@ -7,14 +7,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
-from tqdm import tqdm
+from tqdm.contrib.concurrent import thread_map
 
 from zerogap.data.paraphrases.validation import problems_with
 from zerogap.errors import InputError
@@ -37,18 +35,17 @@ _MAX_BYTES = 1_000_000  # of a reply
 _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A reply: its text (None: there was none), what made it, and the numbers of tokens.
+class Reply(NamedTuple):
+    """A reply: its text (None: there was none), what made it, and the number of its tokens.
 
     `model` and `fingerprint` are what the service says of itself; None if it does not.
     """
 
     text: str | None
-    model: str | None = None
-    fingerprint: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
+    model: str | None
+    fingerprint: str | None
+    input_tokens: int
+    output_tokens: int
 
 
 class NoReplyError(Exception):
@@ -86,8 +83,7 @@ def paraphrase_all(
     A reply is accepted if it is one line 'New Question: …' without `problems_with`; otherwise the
     question is sent again with the reply and what is wrong with it. Each accepted reply is in the
     journal at once, and questions for which the journal has a valid one of the same identity are
-    not sent again, so an interrupted run resumes without paying twice. A progress bar with the
-    tokens used goes to standard error.
+    not sent again, so an interrupted run resumes without paying twice.
 
     Args:
         questions: question_id → text.
@@ -101,29 +97,40 @@ def paraphrase_all(
         InputError: another attempt is pointless.
     """
     accepted, lock = Journal(journal, {}), threading.Lock()  # it keeps every identity
-    valid = {i: accepted.get(f"{identity}\n{text}") for i, text in questions.items()}
-    missing = [
-        i
-        for i, text in questions.items()
-        if not valid[i] or problems_with(text, valid[i]["paraphrase"])
-    ]
+    known = {i: accepted.get(f"{identity}\n{text}") for i, text in questions.items()}
+    result = Paraphrases({}, {}, {})
+    for i, paraphrase in known.items():
+        if paraphrase and not problems_with(questions[i], paraphrase["paraphrase"]):
+            result.valid[i] = paraphrase
+    missing = [i for i in questions if i not in result.valid]
     print(f"{len(missing)} of {len(questions)} questions to paraphrase", flush=True)
+    replies: list[Reply] = []
 
-    def request(question_id: str) -> _Outcome:
+    def request(question_id: str) -> None:
         text = questions[question_id]
-        outcome = _request_until_valid(chat, text, max_attempts)
-        if outcome.paraphrase:
-            with lock:
-                accepted.add(f"{identity}\n{text}", outcome.paraphrase)
-        return outcome
+        paraphrase, problem, received = _request_until_valid(chat, text, max_attempts)
+        with lock:
+            replies.extend(received)
+            if paraphrase:
+                accepted.add(f"{identity}\n{text}", paraphrase)
+                result.valid[question_id] = paraphrase
+            else:
+                (result.invalid if received else result.unanswered)[question_id] = problem
 
-    outcomes = _request_all(request, missing, concurrency)
-    valid |= {i: outcome.paraphrase for i, outcome in outcomes.items()}
-    return Paraphrases(
-        {i: paraphrase for i, paraphrase in valid.items() if paraphrase},
-        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and o.replies},
-        {i: o.problem for i, o in outcomes.items() if not o.paraphrase and not o.replies},
+    thread_map(
+        request,
+        missing,
+        max_workers=concurrency,
+        unit="question",
+        mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
+        disable=not missing,
     )
+    if missing:
+        print(
+            f"used {sum(reply.input_tokens for reply in replies):,} input and "
+            f"{sum(reply.output_tokens for reply in replies):,} output tokens"
+        )
+    return result._replace(valid={i: result.valid[i] for i in questions if i in result.valid})
 
 
 def chat_endpoint(
@@ -185,27 +192,38 @@ def chat_endpoint(
             raise NoReplyError(f"{type(error).__name__} after {MAX_RETRIES} retries") from None
         except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
-        reply = _reply_of(completion)
-        if reply.text is not None and not fnmatch(str(reply.model), served_model or model):
+        # A service may leave any part out, or send another type.
+        text, named = (
+            _text(completion, "choices", 0, "message", "content"),
+            _text(completion, "model"),
+        )
+        if text is not None and not fnmatch(str(named), served_model or model):
             raise InputError(
-                f"{base_url} answers requests to {model!r} with the model {reply.model!r}; set "
+                f"{base_url} answers requests to {model!r} with the model {named!r}; set "
                 f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
-                f"the other model with paraphrases.chat.served_model: '{reply.model}'"
+                f"the other model with paraphrases.chat.served_model: '{named}'"
             )
-        return reply
+        used = [_part(completion, "usage", f"{kind}_tokens") for kind in ("prompt", "completion")]
+        input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
+        fingerprint = _text(completion, "system_fingerprint")
+        return Reply(text, named, fingerprint, input_tokens, output_tokens)
 
     return chat
 
 
-def _reply_of(completion: object) -> Reply:
-    """The parts of a completion; a service may leave any out, or send another type."""
-    return Reply(
-        text=_part(str, completion, "choices", 0, "message", "content"),
-        model=_part(str, completion, "model"),
-        fingerprint=_part(str, completion, "system_fingerprint"),
-        input_tokens=_part(int, completion, "usage", "prompt_tokens") or 0,
-        output_tokens=_part(int, completion, "usage", "completion_tokens") or 0,
-    )
+def _part(value: Any, *path: Any) -> Any:
+    """A part of an object of the client's library, or of JSON where it has no types for it."""
+    for key in path:
+        try:
+            value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
+        except (IndexError, KeyError):
+            return None
+    return value
+
+
+def _text(value: Any, *path: Any) -> str | None:
+    part = _part(value, *path)
+    return part if isinstance(part, str) else None
 
 
 class _Limited(httpx2.SyncByteStream):
@@ -233,103 +251,40 @@ def _limit(response: httpx2.Response) -> None:
     response.stream = _Limited(response.stream)
 
 
-def _part(kind: type, value: Any, *path: Any) -> Any:
-    """A part of an object of the client's library, or of JSON where it has no types for it.
-
-    None if there is no such part, or it is of another kind.
-    """
-    for key in path:
-        try:
-            value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
-        except (IndexError, KeyError):
-            return None
-    return value if isinstance(value, kind) else None
-
-
 def format_invalid(invalid: Mapping[str, str]) -> str:
     """The questions without a paraphrase and the reasons, one per line."""
     return "".join(f"\n  {question_id}: {invalid[question_id]}" for question_id in sorted(invalid))
 
 
-@dataclass
-class _Outcome:
-    """What the requests for one question led to: a paraphrase, or the `problem` in the end."""
-
-    paraphrase: dict[str, str | None] | None = None
-    problem: str = ""
-    replies: list[Reply] = field(default_factory=list)
-
-
-def _request_all(
-    request: Callable[[str], _Outcome], question_ids: list[str], concurrency: int
-) -> dict[str, _Outcome]:
-    """Request paraphrases concurrently, with a progress bar."""
-    outcomes: dict[str, _Outcome] = {}
-    used = ""
-    with (
-        ThreadPoolExecutor(concurrency) as pool,
-        tqdm(
-            total=len(question_ids),
-            unit="question",
-            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
-            disable=not question_ids,
-        ) as bar,
-    ):
-        futures = {pool.submit(request, question_id): question_id for question_id in question_ids}
-        try:
-            for future in as_completed(futures):
-                outcomes[futures[future]] = future.result()
-                replies = [reply for o in outcomes.values() for reply in o.replies]
-                used = (
-                    f"{sum(reply.input_tokens for reply in replies):,} input and "
-                    f"{sum(reply.output_tokens for reply in replies):,} output tokens"
-                )
-                failed = sum(not o.paraphrase for o in outcomes.values())
-                bar.set_postfix_str(f"{used}, {failed} without a paraphrase", refresh=False)
-                bar.update()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    if used:
-        print(f"used {used}")
-    return outcomes
-
-
-def _request_until_valid(chat: ChatModel, question: str, max_attempts: int) -> _Outcome:
-    """Request until a reply is valid; otherwise say what was wrong with the last one."""
+def _request_until_valid(
+    chat: ChatModel, question: str, max_attempts: int
+) -> tuple[dict[str, str | None] | None, str, list[Reply]]:
+    """Request until a reply is valid: the paraphrase, else what was wrong at last; all replies."""
     request = [
         {"role": "system", "content": SYSTEM_PROMPT},
         {"role": "user", "content": question},
     ]
-    messages, outcome = request, _Outcome()
+    messages, problem, replies = request, "", list[Reply]()
     for _ in range(max_attempts):
         try:
             reply = chat(messages)
         except NoReplyError as error:
-            if not outcome.replies:
-                outcome.problem = str(error)
+            problem = problem if replies else str(error)
             continue
-        outcome.replies.append(reply)
+        replies.append(reply)
         text = (reply.text or "").strip()
         paraphrase = text.removeprefix(_PREFIX).strip()
         if not text:
-            outcome.problem, messages = "an empty reply", request
+            problem, messages = "an empty reply", request
             continue
         if not text.startswith(_PREFIX):
-            outcome.problem = f"the reply does not start with '{_PREFIX}'"
-        elif problems := problems_with(question, paraphrase):
-            outcome.problem = "; ".join(problems)
-        else:
-            outcome.paraphrase = {
-                "paraphrase": paraphrase,
-                "served_model": reply.model,
-                "fingerprint": reply.fingerprint,
-            }
-            break
-        correction = _CORRECTION.format(reason=outcome.problem)
+            problem = f"the reply does not start with '{_PREFIX}'"
+        elif not (problem := "; ".join(problems_with(question, paraphrase))):
+            made_by = {"served_model": reply.model, "fingerprint": reply.fingerprint}
+            return {"paraphrase": paraphrase, **made_by}, "", replies
         messages = [
             *request,
             {"role": "assistant", "content": text},
-            {"role": "user", "content": correction},
+            {"role": "user", "content": _CORRECTION.format(reason=problem)},
         ]
-    return outcome
+    return None, problem, replies

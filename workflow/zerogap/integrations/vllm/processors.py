@@ -15,37 +15,26 @@ except ImportError:  # older versions have only the other runner
     from vllm.v1.sample.logits_processor import LogitsProcessor
 
 
-class RailCapProcessor(LogitsProcessor):  # type: ignore[misc]
-    """RailCap for requests with `extra_args={"railcap": {"trajectory": [...], "n": 4}}`."""
-
+class _ForTheRunner(LogitsProcessor):  # type: ignore[misc]
     def __new__(cls, vllm_config: Any, *state: Any) -> Any:
         """Return the processor for the model runner that calls: the runners' interfaces differ."""
         runner = on_host if len(state) == 2 else on_device
-        return runner.RailCapProcessor(vllm_config, *state)
+        return getattr(runner, cls.__name__)(vllm_config, *state)
+
+
+class RailCapProcessor(_ForTheRunner):
+    """RailCap for requests with `extra_args={"railcap": {"trajectory": [...], "n": 4}}`."""
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Check a request's arguments.
-
-        Raises:
-            ValueError: they are not valid; the client gets the message.
-        """
+        """Check a request's arguments; the client gets the message of the ValueError."""
         RailCapArguments.parse(sampling_params)
 
 
-class LNEBlockingProcessor(LogitsProcessor):  # type: ignore[misc]
+class LNEBlockingProcessor(_ForTheRunner):
     """LNE-blocking for requests with `extra_args={"lne_blocking": {"entropy": 0.2}}`."""
-
-    def __new__(cls, vllm_config: Any, *state: Any) -> Any:
-        """Return the processor for the model runner that calls: the runners' interfaces differ."""
-        runner = on_host if len(state) == 2 else on_device
-        return runner.LNEBlockingProcessor(vllm_config, *state)
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Check a request's arguments.
-
-        Raises:
-            ValueError: they are not valid; the client gets the message.
-        """
+        """Check a request's arguments; the client gets the message of the ValueError."""
         num_lne_blocks(sampling_params)
