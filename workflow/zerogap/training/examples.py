@@ -8,8 +8,7 @@ that does not is skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -24,12 +23,9 @@ AFTER_RESPONSE = "\n\n"  # what LLaMA-Factory's `fewshot` template puts between 
 
 
 def instruction_prompt(row: Mapping[str, str]) -> str:
-    """An instruction as a prompt.
+    """An instruction (system, which may be empty, and question) as a prompt.
 
     The `fewshot` template joins its parts without a separator, so each ends with an empty line.
-
-    Args:
-        row: system (may be empty), question, response.
     """
     system = f"{row['system']}\n\n" if row["system"] else ""
     return f"{system}{row['question']}\n\n"
@@ -56,11 +52,10 @@ def question_pairs(
         template: of the benchmark.
     """
     prefix = template.few_shot_prefix(exemplars)
+    rows = zip(questions[column], questions.rationale, questions.gold, strict=True)
     return [
         (template.prompt(prefix, text), template.response(rationale, gold))
-        for text, rationale, gold in zip(
-            questions[column], questions.rationale, questions.gold, strict=True
-        )
+        for text, rationale, gold in rows
     ]
 
 
@@ -69,9 +64,9 @@ def question_examples(
 ) -> list[Example]:
     """The questions as LLaMA-Factory's `fewshot` template must find them.
 
-    Training tokenises prompt and response separately; the concatenated ids must equal those of the
-    whole text. A sentencepiece tokenizer puts a space before the response by itself and a
-    byte-level one does not, so the response is tried with and without its leading space.
+    The ids of prompt and response together must equal those of the whole text. A sentencepiece
+    tokenizer puts a space before the response by itself and a byte-level one does not, so the
+    response is tried with and without its leading space.
 
     Args:
         pairs: prompts and responses as at inference.
@@ -85,10 +80,7 @@ def question_examples(
     whole_ids = _token_ids(tokenizer, [prompt + text + AFTER_RESPONSE for prompt, text in pairs])
     as_written = [text for _, text in pairs]
     spellings = [as_written, [text.removeprefix(" ") for text in as_written]]
-    response_ids = [
-        _token_ids(tokenizer, [text + AFTER_RESPONSE for text in texts], special=False)
-        for texts in spellings
-    ]
+    response_ids = [_response_ids(tokenizer, texts) for texts in spellings]
     examples = []
     for index, prompt in enumerate(prompts):
         for texts, ids in zip(spellings, response_ids, strict=True):
@@ -119,32 +111,27 @@ def instruction_examples(
 ) -> list[Example]:
     """The instructions as LLaMA-Factory's `fewshot` template must find them.
 
-    Only the prompt's ids must be those of inference. The ids at its end may differ from those of
-    prompt and response in one text: GPT-2's way of splitting text, for one, merges line breaks only
-    if no word follows. An instruction whose prompt has other ids is skipped; one that is longer
-    than `cutoff_len` tokens is truncated by LLaMA-Factory. Both are printed.
-
-    Args:
-        pairs: prompts and responses.
-        tokenizer: the tokenizer of the model that is trained.
-        cutoff_len: maximum length of an example in tokens, EOS included.
+    The ids at the end of a prompt may differ from those of prompt and response in one text: GPT-2's
+    way of splitting text, for one, merges line breaks only if no word follows. An instruction whose
+    prompt has other ids than at inference is skipped; one that is longer than `cutoff_len` tokens
+    is truncated by LLaMA-Factory. Both are printed. The arguments are those of
+    :func:`question_examples`.
 
     Raises:
         InputError: all instructions would be skipped.
     """
     prompts = _training_prompts(tokenizer, [prompt for prompt, _ in pairs])
-    responses = [text + AFTER_RESPONSE for _, text in pairs]
-    response_ids = _token_ids(tokenizer, responses, special=False)
+    response_ids = _response_ids(tokenizer, [text for _, text in pairs])
     examples, num_truncated = [], 0
     for index, (prompt, (text, response)) in enumerate(zip(prompts, pairs, strict=True)):
-        if not prompt.agrees:
+        if prompt.agrees:
+            num_truncated += len(prompt.ids) + len(response_ids[index]) + 1 > cutoff_len
+            examples.append({"prompt": prompt.text, "response": response})
+        else:
             print(
                 f"instruction {index} is skipped: the tokenizer gives its prompt other ids in "
                 f"training than at inference ({text[:60]!r}…)"
             )
-            continue
-        num_truncated += len(prompt.ids) + len(response_ids[index]) + 1 > cutoff_len
-        examples.append({"prompt": prompt.text, "response": response})
     if num_skipped := len(pairs) - len(examples):
         print(f"{num_skipped} of {len(pairs)} instructions are skipped")
     if num_truncated:
@@ -157,8 +144,7 @@ def instruction_examples(
     return examples
 
 
-@dataclass
-class _Prompt:
+class _Prompt(NamedTuple):
     """A prompt as it must be written for training, its ids there, and its ids at inference."""
 
     text: str
@@ -186,12 +172,16 @@ def _training_prompts(
     for start in [str(bos), f"{bos} "] if adds_bos else [""]:
         texts = [start + prompt for prompt in prompts]
         ids = _token_ids(tokenizer, texts, special=False)
-        tried = [_Prompt(*row) for row in zip(texts, ids, inference_ids, strict=True)]
+        tried = list(map(_Prompt, texts, ids, inference_ids))
         pairs = zip(results or tried, tried, strict=True)
         results = [new if new.agrees and not old.agrees else old for old, new in pairs]
         if all(prompt.agrees for prompt in results):
             break
     return results
+
+
+def _response_ids(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[list[int]]:
+    return _token_ids(tokenizer, [text + AFTER_RESPONSE for text in texts], special=False)
 
 
 def _token_ids(

@@ -34,18 +34,11 @@ _DTYPE_KEYS = ("dtype", "torch_dtype")  # of transformers 5, and of configuratio
 def write_datasets(folder: Path, datasets: Mapping[str, list[dict[str, str]]]) -> None:
     """Write one JSON file per data set and the `dataset_info.json` that describes them.
 
-    Args:
-        folder: where the files go; created if it does not exist.
-        datasets: name → examples, each with prompt and response.
+    `datasets` is name → examples, each with prompt and response.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    info = {
-        name: {
-            "file_name": f"{name}.json",
-            "columns": {"prompt": "prompt", "response": "response"},
-        }
-        for name in datasets
-    }
+    columns = {"prompt": "prompt", "response": "response"}
+    info = {name: {"file_name": f"{name}.json", "columns": columns} for name in datasets}
     for name, content in {**datasets, "dataset_info": info}.items():
         text = json.dumps(content, indent=1, ensure_ascii=False)
         (folder / f"{name}.json").write_text(text + "\n")
@@ -109,7 +102,11 @@ def check_device(training: Mapping[str, Any]) -> None:
     Raises:
         InputError: it has none, and the configuration does not name the CPU.
     """
-    if training["bf16"] and training["device"] == "auto" and not _gpu_supports_bf16():
+    if not training["bf16"] or training["device"] != "auto":
+        return
+    from transformers.utils import is_torch_bf16_gpu_available  # loads torch
+
+    if not is_torch_bf16_gpu_available():
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "not set")
         raise InputError(
             f"config: training.bf16 is true, but {platform.node()} has no visible GPU for bfloat16 "
@@ -118,21 +115,11 @@ def check_device(training: Mapping[str, Any]) -> None:
         )
 
 
-def _gpu_supports_bf16() -> bool:
-    from transformers.utils import is_torch_bf16_gpu_available  # loads torch
-
-    return bool(is_torch_bf16_gpu_available())
-
-
 # Precision.
 
 
 def trains_in_bf16(training: Mapping[str, Any]) -> bool:
-    """Whether a training runs in bfloat16, which a CPU that is slow in it replaces by float32.
-
-    Args:
-        training: the configuration's `training` section for this model.
-    """
+    """Whether a training runs in bfloat16, which a CPU that is slow in it replaces by float32."""
     if not training["bf16"] or training["device"] != "cpu":
         return bool(training["bf16"])
     import torch  # takes seconds; other trainings do not wait for it
@@ -145,11 +132,8 @@ def trains_in_bf16(training: Mapping[str, Any]) -> bool:
 def base_to_load(model: Path, training: Mapping[str, Any], folder: Path) -> Path:
     """Return the folder from which a training loads its base in the precision that it runs in.
 
-    Args:
-        model: folder of the base.
-        training: as for :func:`trains_in_bf16`.
-        folder: returned for a base that is stored in another type. It gets a `config.json` of its
-            own and links to the other files, and may exist already.
+    For a base that is stored in another type it is `folder`, which gets a `config.json` of its own
+    and links to the other files, and may exist already.
     """
     dtype = "bfloat16" if trains_in_bf16(training) else "float32"
     config = json.loads((model / "config.json").read_text())
@@ -170,8 +154,7 @@ def base_to_load(model: Path, training: Mapping[str, Any], folder: Path) -> Path
 def name_base(adapter: Path, model: Path) -> None:
     """Make an adapter name the base itself, not the folder that it was loaded from."""
     path = adapter / "adapter_config.json"
-    config = json.loads(path.read_text())
-    config["base_model_name_or_path"] = str(model)
+    config = json.loads(path.read_text()) | {"base_model_name_or_path": str(model)}
     path.write_text(json.dumps(config, indent=2, sort_keys=True))
 
 
@@ -222,28 +205,21 @@ def launch_environment(num_gpus: int) -> dict[str, str]:
     processes = {"NPROC_PER_NODE": str(num_gpus)}
     if num_gpus == 1:
         return processes
-    rendezvous = {"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS", num_gpus)) // num_gpus)
-    torchrun = {"FORCE_TORCHRUN": "1", "NNODES": "1", "OMP_NUM_THREADS": str(threads)}
-    return processes | rendezvous | torchrun
+    return processes | {
+        **{"FORCE_TORCHRUN": "1", "NNODES": "1", "OMP_NUM_THREADS": str(threads)},
+        **{"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
+    }
 
 
 def loss_curve(adapter: Path, model: str, variant: str) -> pd.DataFrame:
-    """The training's loss curve.
-
-    Returns:
-        One row per step: model, benchmark (the variant), step, loss (nats per token),
-        learning_rate.
-    """
+    """The training's loss, one row per step: model, benchmark, step, loss (nats), learning_rate."""
     history = json.loads((adapter / "trainer_state.json").read_text())["log_history"]
-    return pd.DataFrame(
-        [
-            (model, variant, entry["step"], entry["loss"], entry["learning_rate"])
-            for entry in history
-            if "loss" in entry
-        ],
-        columns=["model", "benchmark", "step", "loss", "learning_rate"],
-    )
+    steps = [entry for entry in history if "loss" in entry]
+    curve = pd.DataFrame(steps, columns=["step", "loss", "learning_rate"])
+    curve.insert(0, "benchmark", variant)
+    curve.insert(0, "model", model)
+    return curve
 
 
 def _prepended(variable: str, folder: Path) -> str:

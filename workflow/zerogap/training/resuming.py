@@ -23,12 +23,8 @@ def training_fingerprint(
 ) -> dict[str, Any]:
     """Everything an adapter depends on; checkpoints made from anything else are not resumed.
 
-    Args:
-        model: the folder of the model that is trained.
-        data: the folder of the examples, JSON files.
-        family: the model's.
-        training: a section of the configuration's `training`. `save_steps` is left out: how often
-            the training is saved changes no adapter.
+    `data` is the folder of the examples. How often the training is saved (`save_steps`) changes no
+    adapter.
     """
     return {
         "training": {key: value for key, value in training.items() if key != "save_steps"},
