@@ -85,7 +85,7 @@ def extraction_rule(name: str) -> ExtractionRule:
     """
     for prefix in (THINKING, OPENED_THINKING):
         if name.startswith(prefix):
-            return _after_thinking(name, _plain_rule(name.removeprefix(prefix)))
+            return _after_thinking(name, prefix)
     return _plain_rule(name)
 
 
@@ -98,11 +98,11 @@ def _plain_rule(name: str) -> ExtractionRule:
     return _math_verify() if name == MATH_VERIFY else RULES.get(name) or _user_rule(name)
 
 
-def _after_thinking(name: str, rule: ExtractionRule) -> ExtractionRule:
-    opened = name.startswith(OPENED_THINKING)
+def _after_thinking(name: str, prefix: str) -> ExtractionRule:
+    rule = _plain_rule(name.removeprefix(prefix))
 
     def extract(text: str) -> tuple[str | None, str]:
-        return rule.extract(without_thinking(text, opened=opened))
+        return rule.extract(without_thinking(text, opened=prefix == OPENED_THINKING))
 
     return replace(rule, name=name, extract=extract)
 

@@ -59,11 +59,6 @@ def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
 
     The same arguments give the same problems on every machine.
 
-    Args:
-        num_problems: how many.
-        seed: of the generator.
-        split: "pretrain", "train" or "test".
-
     Raises:
         InputError: the split is unknown or too small.
     """
@@ -79,11 +74,7 @@ def problems(num_problems: int, seed: int, split: str) -> list[Problem]:
 
 
 def paraphrases(questions: Collection[str], seed: int) -> dict[str, str]:
-    """The paraphrases of generated test questions: question → paraphrase.
-
-    Args:
-        questions: of the problems that :func:`problems` generates for the split "test".
-        seed: their seed.
+    """The paraphrases of questions that :func:`problems` generates for the split "test".
 
     Raises:
         InputError: a question is not one of them.
@@ -110,10 +101,6 @@ def instructions(num_examples: int, seed: int) -> list[dict[str, str]]:
     """Generate different instruction examples with the keys system, question and response.
 
     None is a word problem. The same arguments give the same examples on every machine.
-
-    Args:
-        num_examples: how many.
-        seed: of the generator.
 
     Raises:
         InputError: the tasks do not have that many variants.
@@ -163,10 +150,8 @@ def _problems(seed: int, split: str) -> Iterator[Problem]:
     """The problems of a split, until none is new any more."""
     rng = Random(f"problems/{split}/{seed}")
     stories = _templates()["stories"]
-    seen: set[str] = set()  # texts and signatures
-    draws = 0
-    while draws < _MAX_DRAWS:
-        draws += 1
+    seen, draws = set[str](), 0  # texts and signatures
+    while (draws := draws + 1) <= _MAX_DRAWS:
         number = rng.randrange(len(stories))
         steps = _draw_steps(rng)
         signature = ":".join([str(number), *(f"{step.kind}-{step.numbers}" for step in steps)])
@@ -218,10 +203,9 @@ def _step(rng: Random, kind: str, value: int) -> _Step:
             total = value + a * b
             equations = {"eq": f"{a} * {b} = {a * b}", "eq2": f"{value} + {a * b} = {total}"}
             return _Step(kind, {"a": str(a), "b": str(b), **equations}, total)
-        case "add":
-            return _Step(kind, {"a": str(a), "eq": f"{value} + {a} = {value + a}"}, value + a)
-        case "subtract":
-            return _Step(kind, {"a": str(a), "eq": f"{value} - {a} = {value - a}"}, value - a)
+        case "add" | "subtract":
+            sign, result = ("+", value + a) if kind == "add" else ("-", value - a)
+            return _Step(kind, {"a": str(a), "eq": f"{value} {sign} {a} = {result}"}, result)
         case "half":
             half = 0 if value % 2 else value // 2
             return _Step(kind, {"eq": f"{value} / 2 = {half}"}, half)
@@ -250,14 +234,9 @@ def _tell(rng: Random, story: dict[str, Any], steps: list[_Step], signature: str
         # A quantity that is only given is not always repeated.
         if step.kind != "given" or rng.random() < 0.75
     ]
-    return Problem(
-        " ".join(told),
-        " ".join(other),
-        " ".join(shown),
-        str(steps[-1].value),
-        _num_equations(steps),
-        signature,
-    )
+    question, paraphrase, rationale = map(" ".join, (told, other, shown))
+    gold = str(steps[-1].value)
+    return Problem(question, paraphrase, rationale, gold, _num_equations(steps), signature)
 
 
 def _sentence(template: str, marks: dict[str, str]) -> str:

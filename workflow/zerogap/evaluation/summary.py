@@ -3,10 +3,10 @@
 Solve probabilities are shares of correct responses. The *drop* of a question is Identity's solve
 probability minus the strategy's. A question *collapses* if it drops by `COLLAPSE` or more; only
 questions that Identity solves with at least that probability can. Overlap with the greedy
-trajectory is ROUGE-L (:mod:`zerogap.analysis.overlap`) and peakedness
-(in the same module), both averaged per question. A question is *peaked* if the
-peakedness of Identity's responses is at least `PEAKED`, and shows *both signs* if it is peaked and
-collapses under RailCap. The two bounds are conventions; they are not calibrated on anything.
+trajectory is ROUGE-L and peakedness (:mod:`zerogap.analysis.overlap`), both averaged per question.
+A question is *peaked* if the peakedness of Identity's responses is at least `PEAKED`, and shows
+*both signs* if it is peaked and collapses under RailCap. The two bounds are conventions; they are
+not calibrated on anything.
 """
 
 from collections.abc import Mapping
@@ -29,14 +29,9 @@ Interval = tuple[float, float, float]  # the value, and the ends of its interval
 
 @dataclass(frozen=True)
 class StrategySummary:
-    """One strategy over all questions.
+    """One strategy: means over all questions, of overlaps over those that have responses.
 
-    Attributes:
-        solve_mean: mean solve probability, with interval.
-        drop: mean drop from Identity, with interval; None for Identity.
-        num_collapsed: how many questions collapse; None for Identity.
-        rouge_l: mean over the questions that have responses.
-        peakedness: the same, with interval.
+    `drop` and `num_collapsed`, how many questions collapse, are None for Identity.
     """
 
     solve_mean: Interval
@@ -77,10 +72,7 @@ def summarise(
 ) -> Summary:
     """Summarise an evaluation; intervals are 95 % bootstrap intervals over the questions.
 
-    Args:
-        questions: question_id, question and gold.
-        greedy: `greedy` table.
-        samples: strategy → `samples` table of the responses that count, Identity's first.
+    `samples` is strategy → `samples` table of the responses that count, Identity's first.
     """
     trajectories = greedy.set_index("question_id").loc[questions.question_id]
     table = questions.set_index("question_id")

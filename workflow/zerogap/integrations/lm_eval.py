@@ -11,9 +11,8 @@ import inspect
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from lm_eval.api.instance import Instance
@@ -27,7 +26,7 @@ from zerogap.engine import generation_config
 from zerogap.engine.decoder import Edit, Rows
 from zerogap.engine.drawing import entropy
 from zerogap.errors import InputError
-from zerogap.strategies.base import Context, Intervention, Strategy, build, prepared, strategy_class
+from zerogap.strategies.base import Context, Strategy, build, prepared, strategy_class
 from zerogap.strategies.filtering import DROPPED, ResponseFilter
 from zerogap.strategies.identity import Identity
 from zerogap.strategies.logits_processor import EditLogits
@@ -43,8 +42,7 @@ PromptKey = tuple[tuple[int, ...], tuple[str, ...], int]
 BatchGenerator = Callable[[Callable[..., Tensor], list[PromptKey], int, list[str]], Tensor]
 
 
-@dataclass(frozen=True)
-class Trajectory:
+class Trajectory(NamedTuple):
     """A greedy trajectory: its token ids, end token included, and every step's entropy (nats)."""
 
     token_ids: list[int]
@@ -91,7 +89,18 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         if isinstance(self._strategy, Identity):
             return self._generate(requests, disable_tqdm, None)
         trajectories, greedy_texts = self._decode_trajectories(requests, disable_tqdm)
-        intervention = self._prepare(trajectories)
+        context = Context(
+            trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
+            entropies=[trajectory.entropy for trajectory in trajectories.values()],
+            tokenizer=self.tokenizer,
+            end_tokens=self._end_tokens,
+        )
+        intervention = prepared(self._strategy, context)
+        if intervention.wrap_decoder is not None:
+            raise InputError(
+                f"zerogap: {self._strategy!r} replaces the decoder, and lm_eval's model has none; "
+                "sample with zerogap.sample"
+            )
         edit = intervention.edit_logits
         indices = {prompt: index for index, prompt in enumerate(trajectories)}
 
@@ -112,7 +121,7 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         self,
         requests: list[Instance],
         disable_tqdm: bool,
-        generate_batch: "BatchGenerator | None",
+        generate_batch: BatchGenerator | None,
     ) -> list[str]:
         own = self.model.generation_config
         self.model.generation_config = GenerationConfig(eos_token_id=self._end_tokens or None)
@@ -140,21 +149,6 @@ class StrategyLM(HFLM):  # type: ignore[misc]
             self.cache_hook = cache_hook
         return trajectories, dict(zip(unique, texts, strict=True))
 
-    def _prepare(self, trajectories: dict[PromptKey, Trajectory]) -> Intervention:
-        context = Context(
-            trajectories=[trajectory.token_ids for trajectory in trajectories.values()],
-            entropies=[trajectory.entropy for trajectory in trajectories.values()],
-            tokenizer=self.tokenizer,
-            end_tokens=self._end_tokens,
-        )
-        intervention = prepared(self._strategy, context)
-        if intervention.wrap_decoder is not None:
-            raise InputError(
-                f"zerogap: {self._strategy!r} replaces the decoder, and lm_eval's model has none; "
-                "sample with zerogap.sample"
-            )
-        return intervention
-
     def _model_generate(
         self,
         context: Tensor,
@@ -180,9 +174,8 @@ class StrategyLM(HFLM):  # type: ignore[misc]
         def generate(edit: Edit, questions: Tensor) -> Tensor:
             return own(logits_processor=LogitsProcessorList([EditLogits(edit, questions, length)]))
 
-        end = tuple(stop), max_length - length
         prompts = [
-            (tuple(tokens[mask.bool()].tolist()), *end)
+            (tuple(tokens[mask.bool()].tolist()), tuple(stop), max_length - length)
             for tokens, mask in zip(context.cpu(), attention_mask.cpu(), strict=True)
         ]
         return self._generate_batch(generate, prompts, length, stop)

@@ -7,8 +7,7 @@ object may also be given as JSON text.
 import json
 import logging
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from zerogap.strategies.lne_blocking import LNEBlocking
 from zerogap.strategies.railcap import RailCap
@@ -19,14 +18,8 @@ LNE_BLOCKING = ("threshold", "beta", "rounding")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class RailCapArguments:
-    """RailCap along one request's greedy trajectory.
-
-    Attributes:
-        trajectory: the token ids of the greedy response, end token included.
-        railcap: the parameters.
-    """
+class RailCapArguments(NamedTuple):
+    """RailCap along one request's greedy trajectory: its token ids, end token included."""
 
     trajectory: list[int]
     railcap: RailCap
@@ -43,7 +36,7 @@ class RailCapArguments:
             return None
         trajectory = values.pop("trajectory", None)
         is_list = isinstance(trajectory, list | tuple)
-        if not is_list or not all(_is_token(token) for token in trajectory):
+        if not is_list or not all(type(token) is int and token >= 0 for token in trajectory):
             raise ValueError(
                 "railcap: trajectory must be a list of token ids, whole numbers of at least 0"
             )
@@ -54,25 +47,20 @@ class RailCapArguments:
     def within(self, model_config: Any) -> list[int]:
         """The trajectory up to where the model cannot follow it, with a warning if that is early.
 
-        Args:
-            model_config: vLLM's; it has the context length and the size of the vocabulary.
+        vLLM's `model_config` has the context length and the size of the vocabulary.
         """
         context, vocabulary = model_config.max_model_len, model_config.get_vocab_size()
         if len(self.trajectory) > context:
             logger.warning(
-                "railcap: a trajectory of %d tokens is longer than the context of %d; the rest is "
-                "ignored",
-                len(self.trajectory),
-                context,
+                f"railcap: a trajectory of {len(self.trajectory)} tokens is longer than the "
+                f"context of {context}; the rest is ignored"
             )
         tokens = self.trajectory[:context]
         unknown = next((k for k, token in enumerate(tokens) if token >= vocabulary), None)
         if unknown is not None:
             logger.warning(
-                "railcap: token %d of a trajectory is not in the vocabulary of %d tokens; the "
-                "trajectory is ignored from there. It is another model's",
-                tokens[unknown],
-                vocabulary,
+                f"railcap: token {tokens[unknown]} of a trajectory is not in the vocabulary of "
+                f"{vocabulary} tokens; the trajectory is ignored from there. It is another model's"
             )
         return tokens[:unknown]
 
@@ -110,7 +98,3 @@ def _values(sampling_params: Any, key: str, names: tuple[str, ...]) -> dict[str,
     if unknown := sorted(set(values) - set(names)):
         raise ValueError(f"{key}: unknown {unknown[0]!r}; it takes {', '.join(names)}")
     return dict(values)
-
-
-def _is_token(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -21,12 +21,7 @@ PADDING = -2  # after the end of a trajectory; differs from every token and from
 
 
 class RailCapProcessor:
-    """RailCap for the requests that ask for it.
-
-    Args:
-        vllm_config: vLLM's configuration.
-        req_states: the slots' tokens, which vLLM updates.
-    """
+    """RailCap for the requests that ask for it; vLLM updates `req_states`, the slots' tokens."""
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._model_config = vllm_config.model_config
@@ -43,17 +38,17 @@ class RailCapProcessor:
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         """Note a request that enters the batch; returns whether it asks for RailCap."""
         arguments = RailCapArguments.parse(sampling_params)
-        if arguments is not None:
-            railcap, tokens = arguments.railcap, arguments.within(self._model_config)
-            self._staged[req_idx] = [0, 0, 0]
-            if railcap.n < len(tokens):  # else no window of n tokens has a successor
-                self._largest_n = max(self._largest_n, railcap.n)
-                bans, first = railcap.suppression == "ban", railcap.successor == "first"
-                self._staged[req_idx] = [railcap.n, bans, first, *tokens]
-        elif self._is_active[req_idx]:
+        if arguments is not None or self._is_active[req_idx]:
             self._staged[req_idx] = [0, 0, 0]
         self._is_active[req_idx] = arguments is not None
-        return arguments is not None
+        if arguments is None:
+            return False
+        railcap, tokens = arguments.railcap, arguments.within(self._model_config)
+        if railcap.n < len(tokens):  # else no window of n tokens has a successor
+            self._largest_n = max(self._largest_n, railcap.n)
+            bans, first = railcap.suppression == "ban", railcap.successor == "first"
+            self._staged[req_idx] = [railcap.n, bans, first, *tokens]
+        return True
 
     def apply_staged_writes(self) -> None:
         """Copy what new requests ask for to the device, in one copy."""
@@ -83,12 +78,7 @@ class RailCapProcessor:
 
 
 class LNEBlockingProcessor:
-    """LNE-blocking for the requests that ask for it.
-
-    Args:
-        vllm_config: vLLM's configuration.
-        req_states: the slots' tokens, which vLLM updates.
-    """
+    """LNE-blocking for the requests that ask for it."""
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._req_states = req_states
