@@ -71,13 +71,6 @@ def test_lm_eval_rules_grade_as_the_installed_lm_eval(harness, name):
     compare()
 
 
-@pytest.mark.parametrize(("answer", "right"), [("2.5", False), ("2.50", True)])
-def test_lm_eval_rules_compare_gold_answers_as_they_are_written(answer, right):
-    rule = extraction_rule("gsm8k/strict-match")
-    assert rule.grade(f"#### {answer}", rule.parse_gold("2.50")).correct is right
-    assert extraction_rule("numeric").grade(f"#### {answer}", "2.50").correct
-
-
 # A response and its gold answer; is it right by numeric, gsm8k_cot/strict-match, flexible-extract?
 EDGES = [
     ("The answer is $1,234.50.", "1234.5", (True, False, False)),
@@ -103,11 +96,6 @@ def test_each_rule_grades_edge_cases_as_documented(text, gold, right):
     rules = ("numeric", "gsm8k_cot/strict-match", "flexible-extract")
     assert tuple(RULES[name].grade(text, gold)[2] for name in rules) == right
     assert not RULES["gsm8k/strict-match"].grade(text, gold)[2]
-
-
-def test_the_strict_match_of_gsm8k_reads_the_number_after_the_hashes():
-    assert RULES["gsm8k/strict-match"].grade("9 + 9 = 18\n#### 18", "18").correct
-    assert not RULES["gsm8k/strict-match"].grade("9 + 9 = 18\n#### $18", "18").correct
 
 
 def test_a_user_function_is_an_extraction_rule(tmp_path, monkeypatch):
@@ -146,18 +134,15 @@ def test_gold_answers_that_lm_eval_compares_as_texts_are_accepted(gold):
     assert not RULES["flexible-extract"].grade(f"The answer is {gold}.", gold).correct
 
 
-def test_math_verify_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "math_verify", None)
-    with pytest.raises(InputError, match=r"math-verify needs .* pip install math-verify"):
-        extraction_rule("math-verify")
-
-
-def test_math_verify_compares_expressions():
+def test_math_verify_compares_expressions(monkeypatch):
     rule = extraction_rule("math-verify")
     gold = rule.parse_gold("\\frac{\\sqrt{2}}{2}")
     assert rule.grade("So it is $\\boxed{\\frac{1}{\\sqrt{2}}}$.", gold).correct
     assert not rule.grade("So it is $\\boxed{\\sqrt{2}}$.", gold).correct
     assert rule.grade("", gold).answer is None
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    with pytest.raises(InputError, match=r"math-verify needs .* pip install math-verify"):
+        extraction_rule("math-verify")
 
 
 def test_an_unknown_rule_is_an_error():

