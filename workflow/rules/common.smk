@@ -73,7 +73,7 @@ shell.prefix(
 
 pathvars:
     run=CONFIG.run,
-    results=targets.results(CONFIG),
+    results=CONFIG.results,
     bases=jobs.BASES,
     reports=f"reports/{CONFIG.run}",
 
@@ -146,9 +146,18 @@ def clean(name):
     )
 
 
-QUESTIONS, EXEMPLARS = (
-    located(function, "variant") for function in (targets.questions, targets.exemplars)
-)
+def shared_data(name, variant="variant"):
+    """An input function: a file of the benchmark that owns a variant's questions."""
+    return lambda wildcards: targets.shared_data(CONFIG, wildcards[variant], name)
+
+
+def questions_of(owner):
+    """The user's own files that a benchmark's questions are read from, if they are."""
+    return targets.local_files(CONFIG.benchmarks[owner].questions)
+
+
+QUESTIONS = located(targets.questions, "variant")
+EXEMPLARS = shared_data("exemplars.json")
 
 
 def preflight(only_values=False):
@@ -176,14 +185,14 @@ def start_forks():
     modules = [path.stem for path in sorted(scripts.glob("*.py"))]
     modules += ["snakemake.logging", "snakemake.iocontainers"]  # of `script:`
     modules += ["zerogap.engine.kernels.cpu_rows", "llamafactory.train.tuner"]
-    log = Path(targets.results(CONFIG), "logs/forks.log")
+    log = Path(CONFIG.results, "logs/forks.log")
     forks.start(modules, variables, log)
 
 
 def check_before_start():
     """Stop before any job starts if something would fail hours later; record the engine."""
     checks = preflight()
-    folder = Path(targets.results(CONFIG))
+    folder = Path(CONFIG.results)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / jobs.ENGINE_RECORD).write_text(f"{CONFIG.decoding.engine}\n")
     if checks:

@@ -4,7 +4,7 @@
 rule fetch_questions:
     """Fetch or generate a benchmark's questions."""
     input:
-        located(targets.question_files, "owner"),
+        lambda wildcards: questions_of(wildcards.owner),
     output:
         train="<results>/data/{owner}/train.jsonl",
         test="<results>/data/{owner}/test.jsonl",
@@ -16,8 +16,6 @@ rule fetch_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("fetch_questions"),
-    message:
-        "Questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/fetch_questions.py --parameters {params.parameters:q}"
         " --train {output.train:q} --test {output.test:q} > {log:q} 2>&1"
@@ -39,8 +37,6 @@ rule split_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("split_questions"),
-    message:
-        "Leaked and unleaked questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/split_questions.py --parameters {params.parameters:q}"
         " --train {input.train:q} --test {input.test:q}"
@@ -50,7 +46,7 @@ rule split_questions:
 rule paraphrase_questions:
     """Reword the leaked questions of a paraphrased benchmark."""
     input:
-        questions=located(targets.split, "benchmark"),
+        questions=shared_data("split.parquet", "benchmark"),
     output:
         "<results>/data/{benchmark}/paraphrases.jsonl",
     log:
@@ -63,8 +59,6 @@ rule paraphrase_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("paraphrase_questions"),
-    message:
-        "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
         "python workflow/scripts/paraphrase_questions.py --parameters {params.parameters:q}"
         " --questions {input.questions:q} --output {output:q} > {log:q} 2>&1"
@@ -73,7 +67,7 @@ rule paraphrase_questions:
 rule write_questions:
     """Write the table of a benchmark's test questions."""
     input:
-        split=located(targets.split, "benchmark"),
+        split=shared_data("split.parquet", "benchmark"),
         paraphrases=located(targets.paraphrases, "benchmark"),
     output:
         "<results>/data/{benchmark}/questions.parquet",
@@ -85,8 +79,6 @@ rule write_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("write_questions"),
-    message:
-        "Test questions of {wildcards.benchmark}"
     shell:
         "python workflow/scripts/write_questions.py --parameters {params.parameters:q}"
         " --split {input.split:q} --paraphrases {input.paraphrases:q} --output {output:q}"
@@ -96,7 +88,7 @@ rule write_questions:
 rule prepare_instructions:
     """Fetch or generate the instruction data of every training."""
     input:
-        targets.instruction_files(CONFIG),
+        targets.local_files(CONFIG.instructions),
     output:
         "<results>/data/instructions.jsonl",
     log:
@@ -107,8 +99,6 @@ rule prepare_instructions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("prepare_instructions"),
-    message:
-        "Instruction data"
     shell:
         "python workflow/scripts/prepare_instructions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -117,7 +107,7 @@ rule prepare_instructions:
 rule prepare_exemplars:
     """Write the exemplars of a benchmark's prompts."""
     input:
-        located(targets.exemplar_files, "owner"),
+        lambda wildcards: targets.local_files(CONFIG.benchmarks[wildcards.owner].prompt),
     output:
         "<results>/data/{owner}/exemplars.json",
     log:
@@ -128,8 +118,6 @@ rule prepare_exemplars:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("prepare_exemplars"),
-    message:
-        "Exemplars of the prompts of {wildcards.owner}"
     shell:
         "python workflow/scripts/prepare_exemplars.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"

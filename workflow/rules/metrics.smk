@@ -1,9 +1,9 @@
 """From solve counts to metrics. These rules load no model and take seconds."""
 
-solve_tables, ablation_tables = (
-    located(function, "model", "benchmark")
-    for function in (targets.solve_tables, targets.ablation_tables)
-)
+
+def solve_tables(wildcards, *further):
+    """Strategy → its counts, in one setting."""
+    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark, *further)
 
 
 rule make_all_zero:
@@ -21,8 +21,6 @@ rule make_all_zero:
     params:
         metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
         code=parameters.code("make_all_zero"),
-    message:
-        "All-Zero, the trivial strategy, on {wildcards.model}/{wildcards.benchmark}"
     script:
         "../scripts/make_all_zero.py"
 
@@ -48,8 +46,6 @@ rule compute_metrics:
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
         metadata=metadata,
         code=parameters.code("compute_metrics"),
-    message:
-        "Metrics of {wildcards.model}/{wildcards.benchmark}"
     script:
         "../scripts/compute_metrics.py"
 
@@ -58,17 +54,17 @@ rule compute_metrics:
 use rule compute_metrics as compute_ablation_metrics with:
     input:
         clean=clean("cells/batch1/solve.parquet"),
-        strategies=lambda wildcards: list(ablation_tables(wildcards).values()),
+        strategies=lambda wildcards: list(
+            solve_tables(wildcards, *CONFIG.ablation).values()
+        ),
         questions="<results>/data/{benchmark}/questions.parquet",
     output:
         "<results>/{model}/{benchmark}/ablation_metrics.parquet",
     log:
         "<results>/logs/{model}/{benchmark}/compute_ablation_metrics.log",
     params:
-        strategies=lambda wildcards: list(ablation_tables(wildcards)),
+        strategies=lambda wildcards: list(solve_tables(wildcards, *CONFIG.ablation)),
         only=list(CONFIG.ablation),
-    message:
-        "Metrics of the ablation on {wildcards.model}/{wildcards.benchmark}"
 
 
 rule measure_overlap:
@@ -89,7 +85,5 @@ rule measure_overlap:
     params:
         metadata=metadata,
         code=parameters.code("measure_overlap"),
-    message:
-        "Overlap of {wildcards.model}/{wildcards.variant} with its greedy trajectories"
     script:
         "../scripts/measure_overlap.py"

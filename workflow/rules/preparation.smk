@@ -4,8 +4,8 @@
 rule draw_questions:
     """Draw the training questions that a base is prepared on."""
     input:
-        lambda wildcards: targets.question_files(
-            CONFIG, CONFIG.preparation_for(wildcards.model).benchmark
+        lambda wildcards: questions_of(
+            CONFIG.preparation_for(wildcards.model).benchmark
         ),
     output:
         "<bases>/{model}/{preparation}/questions.parquet",
@@ -17,8 +17,6 @@ rule draw_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("draw_questions"),
-    message:
-        "Questions that prepare the base of {wildcards.model}"
     shell:
         "python workflow/scripts/draw_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -34,8 +32,6 @@ use rule write_training_data as write_preparation_data with:
         "<bases>/logs/{model}/{preparation}/write_preparation_data.log",
     params:
         parameters=values("write_preparation_data"),
-    message:
-        "Training examples that prepare the base of {wildcards.model}"
 
 
 use rule train_lora as train_preparation with:
@@ -59,8 +55,6 @@ use rule train_lora as train_preparation with:
         runtime=minutes(720),
     params:
         parameters=values("train_preparation"),
-    message:
-        "Preparation of the base of {wildcards.model}"
 
 
 use rule merge_lora as merge_preparation with:
@@ -73,5 +67,3 @@ use rule merge_lora as merge_preparation with:
         "<bases>/logs/{model}/{preparation}/merge_preparation.log",
     params:
         parameters=values("merge_preparation"),
-    message:
-        "Prepared base of {wildcards.model}"

@@ -6,7 +6,7 @@ rule write_training_data:
     input:
         base=located(targets.starting_model, "model", "variant"),
         questions=located(targets.training_questions, "variant"),
-        exemplars=located(targets.exemplars, "variant"),
+        exemplars=EXEMPLARS,
         instructions="<results>/data/instructions.jsonl",
     output:
         directory("<results>/{model}/{variant}/training/data"),
@@ -23,8 +23,6 @@ rule write_training_data:
         shared=lambda wildcards, input: targets.options(
             input, "exemplars", "instructions"
         ),
-    message:
-        "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/write_training_data.py --parameters {params.parameters:q}"
         " --base {input.base:q} --questions {input.questions:q} {params.shared}"
@@ -55,8 +53,6 @@ rule train_lora:
         runtime=minutes(720),
     params:
         parameters=values("train_lora"),
-    message:
-        "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/train_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --data {input.data:q} --settings {output.settings:q}"
@@ -80,8 +76,6 @@ rule merge_lora:
         runtime=minutes(60),
     params:
         parameters=values("merge_lora"),
-    message:
-        "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/merge_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --adapter {input.adapter:q} --output {output:q} > {log:q} 2>&1"

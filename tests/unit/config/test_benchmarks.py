@@ -72,8 +72,8 @@ def test_a_benchmark_may_state_its_own_exemplars_or_name_a_file_of_them(other):
     assert prompt.model_dump()["exemplars"] == tuple(exemplars)
     entry["prompt"] = {"exemplars": "mine.jsonl"}
     config = overlaid(QUICK, {"benchmarks.other": entry})
-    assert targets.exemplar_files(config, "other") == ["mine.jsonl"]
-    assert targets.exemplar_files(config, "gsm8k") == []
+    files = {name: targets.local_files(config.benchmarks[name].prompt) for name in ("other", "pq")}
+    assert files == {"other": ["mine.jsonl"], "pq": []}
 
 
 def test_a_file_is_relative_to_the_working_directory_or_the_project(tmp_path, monkeypatch):

@@ -100,7 +100,7 @@ def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners)
     assert list(tables)[-2:] == ["all_zero", "clean_batch2"]
     assert tables["clean_batch2"] == "results/paper/llama2/clean_gsm8k/cells/batch2/solve.parquet"
     assert "railcap_ban" not in tables
-    with_ablation = targets.ablation_tables(two_owners, "llama2", "gsm8k")
+    with_ablation = targets.solve_tables(two_owners, "llama2", "gsm8k", *two_owners.ablation)
     assert list(with_ablation)[: len(tables)] == list(tables)
     assert list(with_ablation)[len(tables) :] == list(two_owners.ablation)
 

@@ -107,6 +107,11 @@ class Config(Section):
         return self
 
     @property
+    def results(self) -> str:
+        """The folder of the run's data and models."""
+        return f"results/{self.run}"
+
+    @property
     def all_strategies(self) -> dict[str, StrategyEntry]:
         """All strategies, those of the ablation included."""
         return {**self.strategies, **self.ablation}

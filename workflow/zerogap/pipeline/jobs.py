@@ -81,7 +81,7 @@ def prepared_models(config: Config) -> list[str]:
 def base_folder(config: Config, model: str) -> Path | None:
     """The folder of a base model: as configured, or made by an earlier run; None if absent."""
     entry = config.models[model]
-    made = Path(BASES if entry.gguf else f"results/{config.run}", model, "base")
+    made = Path(BASES if entry.gguf else config.results, model, "base")
     return next((folder for folder in (Path(entry.base), made) if os.path.isdir(folder)), None)
 
 
@@ -112,7 +112,7 @@ def with_engine(config: Config) -> Config:
     """
     engine: str = config.decoding.engine
     problem = vllm_problem(config)
-    record = Path(f"results/{config.run}/{ENGINE_RECORD}")
+    record = Path(f"{config.results}/{ENGINE_RECORD}")
     if engine == "auto" and record.is_file():
         engine = record.read_text().strip()
         if engine == "vllm" and problem:

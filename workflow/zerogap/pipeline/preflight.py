@@ -119,7 +119,7 @@ def hub_resources(config: Config) -> dict[str, tuple[str, str, str | None]]:
         if jobs.base_folder(config, model) is None:
             entry = config.models[model]
             resources[f"models.{model}"] = "model", entry.base, entry.revision
-    data = Path(targets.results(config), "data")
+    data = Path(config.results, "data")
     sections: dict[str, tuple[Any, Path]] = {
         "instructions": (config.instructions, data / "instructions.jsonl")
     }
@@ -295,7 +295,7 @@ def _context(config: Config, model: str) -> str:
 
 def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckResult:
     """Whether the results still to be made fit on their disk; existing ones are subtracted."""
-    results = Path(targets.results(config))
+    results = Path(config.results)
     required = float(plan(config, sizes, Rates())["bytes"].sum())
     bases = {targets.unprepared_base(config, model) for model in config.models}
     bases |= {str(Path(targets.base_model(config, model)).parent) for model in config.models}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from zerogap.config import Config
+from zerogap.config.benchmark import Instructions, Prompt, QuestionFiles, Questions
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
 from zerogap.pipeline.parameters import job_parameters, preparation_folder
@@ -20,11 +21,6 @@ _RESULTS = {
     "rank_clean_tokens": "ranks.parquet",
     "measure_recovery": "recovery.parquet",
 }
-
-
-def results(config: Config) -> str:
-    """The folder of a run's data and models."""
-    return f"results/{config.run}"
 
 
 def base_model(config: Config, model: str) -> str:
@@ -42,7 +38,7 @@ def unprepared_base(config: Config, model: str) -> str:
     entry = config.models[model]
     if entry.gguf is not None:
         return f"{jobs.BASES}/{model}/base"
-    return entry.base if os.path.isdir(entry.base) else f"{results(config)}/{model}/base"
+    return entry.base if os.path.isdir(entry.base) else f"{config.results}/{model}/base"
 
 
 def preparations(config: Config) -> list[str]:
@@ -50,14 +46,9 @@ def preparations(config: Config) -> list[str]:
     return [preparation_folder(config, model) for model in jobs.prepared_models(config)]
 
 
-def owner_data(config: Config, variant: str) -> str:
-    """The data folder of the benchmark that owns a variant's questions."""
-    return f"{results(config)}/data/{config.owner_of(config.benchmark_of(variant))}"
-
-
-def split(config: Config, variant: str) -> str:
-    """The questions that a variant shares with its clean model, without paraphrases."""
-    return f"{owner_data(config, variant)}/split.parquet"
+def shared_data(config: Config, variant: str, name: str) -> str:
+    """A file of the benchmark that owns a variant's questions, such as its exemplars."""
+    return f"{config.results}/data/{config.owner_of(config.benchmark_of(variant))}/{name}"
 
 
 def questions(config: Config, variant: str) -> str:
@@ -66,90 +57,83 @@ def questions(config: Config, variant: str) -> str:
     A clean model's questions are the split itself, so that it never waits for paraphrases.
     """
     if jobs.is_clean(config, variant):
-        return split(config, variant)
-    return f"{results(config)}/data/{variant}/questions.parquet"
+        return shared_data(config, variant, "split.parquet")
+    return f"{config.results}/data/{variant}/questions.parquet"
 
 
 def training_questions(config: Config, variant: str) -> str:
     """The table whose questions a variant is trained on."""
     if jobs.is_clean(config, variant):
-        return f"{owner_data(config, variant)}/train.parquet"
+        return shared_data(config, variant, "train.parquet")
     return questions(config, variant)
-
-
-def exemplars(config: Config, variant: str) -> str:
-    """The exemplars of a variant's prompts."""
-    return f"{owner_data(config, variant)}/exemplars.json"
-
-
-def question_files(config: Config, owner: str) -> list[str]:
-    """The user's own files that a benchmark's questions are read from: editing one reruns."""
-    questions = config.benchmarks[owner].questions
-    files = questions.files if questions.source == "files" else None
-    return [files.train, files.test] if files else []
-
-
-def exemplar_files(config: Config, owner: str) -> list[str]:
-    """The user's own file that a benchmark's exemplars are read from, if they are."""
-    source = config.benchmarks[owner].prompt.exemplars
-    return [source] if isinstance(source, str) and source.endswith(".jsonl") else []
-
-
-def instruction_files(config: Config) -> list[str]:
-    """The user's own file of instructions, if they are read from one."""
-    files = config.instructions.files if config.instructions.source == "files" else None
-    return [files] if files else []
 
 
 def paraphrases(config: Config, benchmark: str) -> list[str]:
     """The paraphrases that a benchmark leaks; none if it leaks its questions verbatim."""
     if config.benchmarks[benchmark].contamination == "verbatim":
         return []
-    return [f"{results(config)}/data/{benchmark}/paraphrases.jsonl"]
+    return [f"{config.results}/data/{benchmark}/paraphrases.jsonl"]
+
+
+def local_files(section: Questions | Instructions | Prompt) -> list[str]:
+    """The user's own files that questions, instructions or exemplars are read from, if they are.
+
+    Editing one makes what is made of it again.
+    """
+    if isinstance(section, Prompt):
+        source = section.exemplars
+        return [source] if isinstance(source, str) and source.endswith(".jsonl") else []
+    files = section.files if section.source == "files" else None
+    if isinstance(files, QuestionFiles):
+        return [files.train, files.test]
+    return [files] if files else []
+
+
+def clean_file(config: Config, model: str, benchmark: str, name: str) -> str:
+    """A file in the folder of the clean model that a contaminated one is compared with."""
+    return f"{config.results}/{model}/{config.clean_variant(benchmark)}/{name}"
 
 
 def starting_model(config: Config, model: str, variant: str) -> str:
     """The model that a training starts from: the base, or the clean model of the benchmark."""
     if jobs.is_clean(config, variant):
         return base_model(config, model)
-    return f"{clean_folder(config, model, variant)}/model"
-
-
-def clean_folder(config: Config, model: str, benchmark: str) -> str:
-    """The folder of a benchmark's clean model."""
-    return f"{results(config)}/{model}/{config.clean_variant(benchmark)}"
-
-
-def cell_folder(config: Config, model: str, variant: str, cell: str) -> str:
-    """The folder of a model's responses under one strategy, or of a clean model's batch."""
-    return f"{results(config)}/{model}/{variant}/cells/{cell}"
-
-
-def clean_file(config: Config, model: str, benchmark: str, name: str) -> str:
-    """A file in the folder of the clean model that a contaminated one is compared with."""
-    return f"{clean_folder(config, model, benchmark)}/{name}"
+    return clean_file(config, model, variant, "model")
 
 
 def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:
     """What a strategy needs in addition to the model and its greedy trajectories."""
     if jobs.is_clean(config, variant) or not config.all_strategies[cell].needs_base_model:
         return {}
-    return {
-        "base_model": base_model(config, model),
-        "neurons": f"{results(config)}/{model}/{variant}/neurons.parquet",
-    }
+    neurons = f"{config.results}/{model}/{variant}/neurons.parquet"
+    return {"base_model": base_model(config, model), "neurons": neurons}
+
+
+def cell_file(config: Config, model: str, variant: str, cell: str, name: str) -> str:
+    """The `samples` or `solve` table of a strategy's responses, or of a clean model's batch."""
+    return f"{config.results}/{model}/{variant}/cells/{cell}/{name}.parquet"
 
 
 def filtered_samples(config: Config, model: str, benchmark: str, strategy: str) -> str:
     """The responses that a filtering strategy filters."""
     source = str(config.all_strategies[strategy].filter_of)
-    return f"{cell_folder(config, model, benchmark, source)}/samples.parquet"
+    return cell_file(config, model, benchmark, source, "samples")
 
 
 def unmitigated_samples(config: Config, model: str, variant: str) -> str:
     """The responses of a model as it is: a clean model's first batch, or Identity's."""
     cell = jobs.BATCHES[0] if jobs.is_clean(config, variant) else "identity"
-    return f"{cell_folder(config, model, variant, cell)}/samples.parquet"
+    return cell_file(config, model, variant, cell, "samples")
+
+
+def solve_tables(config: Config, model: str, benchmark: str, *further: str) -> dict[str, str]:
+    """The counts of every strategy in one setting, of the clean model's second batch, of others."""
+
+    def tables(names: Iterable[str]) -> dict[str, str]:
+        return {name: cell_file(config, model, benchmark, name, "solve") for name in names}
+
+    second = clean_file(config, model, benchmark, "cells/batch2/solve.parquet")
+    return tables([*config.strategies, "all_zero"]) | {"clean_batch2": second} | tables(further)
 
 
 def options(files: Any, *names: str) -> str:
@@ -181,24 +165,6 @@ def shard_files(num_shards: int, path: str) -> list[str]:
     return list(dict.fromkeys(pattern.replace("{shard}", str(shard)) for shard in shards))
 
 
-def solve_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
-    """The counts of every strategy in one setting, and of the clean model's second batch."""
-    names = [*config.strategies, "all_zero"]
-    tables = {
-        name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet" for name in names
-    }
-    second = clean_file(config, model, benchmark, "cells/batch2/solve.parquet")
-    return tables | {"clean_batch2": second}
-
-
-def ablation_tables(config: Config, model: str, benchmark: str) -> dict[str, str]:
-    """The counts of the ablation's strategies in one setting, after those of all others."""
-    return solve_tables(config, model, benchmark) | {
-        name: f"{cell_folder(config, model, benchmark, name)}/solve.parquet"
-        for name in config.ablation
-    }
-
-
 class TimedJob(NamedTuple):
     """A long job, the file that it makes and the files with its time.
 
@@ -218,10 +184,10 @@ def timed_jobs(config: Config) -> Iterator[TimedJob]:
     for job in jobs.model_jobs(config):
         folder = f"{job.model}/{job.variant}"
         name = f"cells/{job.cell}" if job.cell else job.rule
-        timing = f"{results(config)}/timings/{folder}/{name}.tsv"
+        timing = f"{config.results}/timings/{folder}/{name}.tsv"
         timings = shard_files(jobs.num_shards(config, job), timing)
         made = f"{name}/samples.parquet" if job.cell else _RESULTS[job.rule]
-        yield TimedJob(job, f"{results(config)}/{folder}/{made}", timings)
+        yield TimedJob(job, f"{config.results}/{folder}/{made}", timings)
 
 
 def code_of_responses(config: Config) -> dict[str, str]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from zerogap.config import Benchmark, Config, ModelEntry
 from zerogap.data import gsm8k_format
-from zerogap.pipeline import targets
 from zerogap.pipeline.report.entry import Source, file
 from zerogap.published import protocol_differences
 
@@ -64,8 +63,8 @@ def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[
         "questions": ", ".join(filter(None, dict.fromkeys(map(_other_questions, owners)))),
         "question_files": [
             {
-                "train": file(f"{targets.results(config)}/data/{name}/train.jsonl"),
-                "test": file(f"{targets.results(config)}/data/{name}/test.jsonl"),
+                "train": file(f"{config.results}/data/{name}/train.jsonl"),
+                "test": file(f"{config.results}/data/{name}/test.jsonl"),
                 "sha256": owner.questions.hub.sha256 if owner.questions.hub else None,
             }
             for name, owner in zip(names, owners, strict=True)

@@ -89,12 +89,12 @@ PRIMARY_SETTING: Source[tuple[str, str]] = Source(lambda config: list(_primary(c
 
 def _file(config: Config, model: str, variant: str, name: str, contract: str = "") -> File:
     """A file of a model's variant, by default of the contract that is its name."""
-    path = f"{targets.results(config)}/{model}/{variant}/{name}.parquet"
+    path = f"{config.results}/{model}/{variant}/{name}.parquet"
     return file(path, contract or name.rpartition("/")[2])
 
 
 def _questions(config: Config, benchmark: str) -> str:
-    return f"{targets.results(config)}/data/{benchmark}/questions.parquet"
+    return f"{config.results}/data/{benchmark}/questions.parquet"
 
 
 def _clean_file(config: Config, model: str, benchmark: str, name: str) -> File:
