@@ -156,6 +156,11 @@ def questions_of(owner):
     return targets.local_files(CONFIG.benchmarks[owner].questions)
 
 
+def solve_tables(wildcards, *further):
+    """Strategy → its counts, in one setting."""
+    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark, *further)
+
+
 QUESTIONS = located(targets.questions, "variant")
 EXEMPLARS = shared_data("exemplars.json")
 

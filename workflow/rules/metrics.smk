@@ -1,11 +1,6 @@
 """From solve counts to metrics. These rules load no model and take seconds."""
 
 
-def solve_tables(wildcards, *further):
-    """Strategy → its counts, in one setting."""
-    return targets.solve_tables(CONFIG, wildcards.model, wildcards.benchmark, *further)
-
-
 rule make_all_zero:
     """Solve counts of All-Zero, the trivial strategy."""
     input:
