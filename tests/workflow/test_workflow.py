@@ -102,10 +102,11 @@ def test_the_commented_values_of_the_slurm_profile_are_valid(tmp_path):
 
 
 @pytest.mark.parametrize("name", rule_texts())
-def test_every_rule_has_the_name_of_its_script_a_log_and_resources(name):
+def test_every_rule_has_the_name_of_its_script_a_log_a_message_and_resources(name):
     text = rule_texts()[name]
     assert name == "write_report" or set(re.findall(r"scripts/(\w+)\.py", text)) == {name}
     assert re.findall(r"runtime=(\w+)", text) in (["minutes"], [])  # up to max_runtime
+    assert "message:" in text
     assert "log:" in text
     assert "conda:" in text
     if "localrule: True" not in text:  # the others are submitted to a cluster

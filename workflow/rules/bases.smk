@@ -18,6 +18,8 @@ rule fetch_base:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("fetch_base"),
+    message:
+        "Base model of {wildcards.model} from the hub"
     shell:
         "python workflow/scripts/fetch_base.py --parameters {params.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"
@@ -39,6 +41,8 @@ rule convert_gguf:
         runtime=minutes(30),
     params:
         parameters=values("convert_gguf"),
+    message:
+        "Base model of {wildcards.model} from a GGUF file"
     shell:
         "python workflow/scripts/convert_gguf.py --parameters {params.parameters:q} --output {output:q}"
         " > {log:q} 2>&1"

@@ -16,6 +16,8 @@ rule fetch_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("fetch_questions"),
+    message:
+        "Questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/fetch_questions.py --parameters {params.parameters:q}"
         " --train {output.train:q} --test {output.test:q} > {log:q} 2>&1"
@@ -37,6 +39,8 @@ rule split_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("split_questions"),
+    message:
+        "Leaked and unleaked questions of {wildcards.owner}"
     shell:
         "python workflow/scripts/split_questions.py --parameters {params.parameters:q}"
         " --train {input.train:q} --test {input.test:q}"
@@ -59,6 +63,8 @@ rule paraphrase_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("paraphrase_questions"),
+    message:
+        "Paraphrases of the leaked questions of {wildcards.benchmark}"
     shell:
         "python workflow/scripts/paraphrase_questions.py --parameters {params.parameters:q}"
         " --questions {input.questions:q} --output {output:q} > {log:q} 2>&1"
@@ -79,6 +85,8 @@ rule write_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("write_questions"),
+    message:
+        "Test questions of {wildcards.benchmark}"
     shell:
         "python workflow/scripts/write_questions.py --parameters {params.parameters:q}"
         " --split {input.split:q} --paraphrases {input.paraphrases:q} --output {output:q}"
@@ -99,6 +107,8 @@ rule prepare_instructions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("prepare_instructions"),
+    message:
+        "Instruction data"
     shell:
         "python workflow/scripts/prepare_instructions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -118,6 +128,8 @@ rule prepare_exemplars:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("prepare_exemplars"),
+    message:
+        "Exemplars of the prompts of {wildcards.owner}"
     shell:
         "python workflow/scripts/prepare_exemplars.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"

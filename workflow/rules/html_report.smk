@@ -26,6 +26,8 @@ rule write_report:
                 workflow.config_settings.config_args or [],
             )
         ),
+    message:
+        "The HTML report"
     shell:
         "{params.snakemake} --report {output:q} --report-stylesheet workflow/report/report.css"
         " > {log:q} 2>&1"

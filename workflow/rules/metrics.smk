@@ -16,6 +16,8 @@ rule make_all_zero:
     params:
         metadata=lambda wildcards: metadata(wildcards) | {"strategy": "all_zero"},
         code=parameters.code("make_all_zero"),
+    message:
+        "All-Zero, the trivial strategy, on {wildcards.model}/{wildcards.benchmark}"
     script:
         "../scripts/make_all_zero.py"
 
@@ -41,6 +43,8 @@ rule compute_metrics:
         options=CONFIG.metrics.model_dump() | {"seed": CONFIG.seed},
         metadata=metadata,
         code=parameters.code("compute_metrics"),
+    message:
+        "Metrics of {wildcards.model}/{wildcards.benchmark}"
     script:
         "../scripts/compute_metrics.py"
 
@@ -60,6 +64,8 @@ use rule compute_metrics as compute_ablation_metrics with:
     params:
         strategies=lambda wildcards: list(solve_tables(wildcards, *CONFIG.ablation)),
         only=list(CONFIG.ablation),
+    message:
+        "Metrics of the ablation on {wildcards.model}/{wildcards.benchmark}"
 
 
 rule measure_overlap:
@@ -80,5 +86,7 @@ rule measure_overlap:
     params:
         metadata=metadata,
         code=parameters.code("measure_overlap"),
+    message:
+        "Overlap of {wildcards.model}/{wildcards.variant} with its greedy trajectories"
     script:
         "../scripts/measure_overlap.py"

@@ -23,5 +23,7 @@ rule check_preflight:
     params:
         configfiles=fixed(workflow.configfiles),
         command_line=fixed(COMMAND_LINE),
+    message:
+        "Checks for what would fail hours into the run"
     script:
         "../scripts/check_preflight.py"

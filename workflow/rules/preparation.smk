@@ -17,6 +17,8 @@ rule draw_questions:
         "../../envs/zerogap.yaml"
     params:
         parameters=values("draw_questions"),
+    message:
+        "Questions that prepare the base of {wildcards.model}"
     shell:
         "python workflow/scripts/draw_questions.py --parameters {params.parameters:q}"
         " --output {output:q} > {log:q} 2>&1"
@@ -32,6 +34,8 @@ use rule write_training_data as write_preparation_data with:
         "<bases>/logs/{model}/{preparation}/write_preparation_data.log",
     params:
         parameters=values("write_preparation_data"),
+    message:
+        "Training examples that prepare the base of {wildcards.model}"
 
 
 use rule train_lora as train_preparation with:
@@ -55,6 +59,8 @@ use rule train_lora as train_preparation with:
         runtime=minutes(720),
     params:
         parameters=values("train_preparation"),
+    message:
+        "Preparation of the base of {wildcards.model}"
 
 
 use rule merge_lora as merge_preparation with:
@@ -67,3 +73,5 @@ use rule merge_lora as merge_preparation with:
         "<bases>/logs/{model}/{preparation}/merge_preparation.log",
     params:
         parameters=values("merge_preparation"),
+    message:
+        "Prepared base of {wildcards.model}"

@@ -53,6 +53,8 @@ rule make_table:
         scale_note=fixed(CONFIG.scale_note),
         scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
+    message:
+        "Table {wildcards.table}"
     script:
         "../scripts/make_table.py"
 
@@ -86,6 +88,8 @@ rule make_figure:
         prefix=subpath(output.png, strip_suffix=".png"),
         source=lambda wildcards: FIGURES[wildcards.figure].source.locate(CONFIG),
         caption=lambda wildcards: FIGURES[wildcards.figure].rst("Figure"),
+    message:
+        "Figure {wildcards.figure}"
     script:
         "../scripts/make_figure.py"
 
@@ -118,6 +122,8 @@ rule check_claims:
         scale_note=fixed(CONFIG.scale_note),
         scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
+    message:
+        "Check of the paper's claims"
     script:
         "../scripts/check_claims.py"
 
@@ -155,6 +161,8 @@ rule write_provenance:
         scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
         benchmarks=fixed([entry.label for entry in CONFIG.benchmarks.values()]),
+    message:
+        "Provenance of the run"
     script:
         "../scripts/write_provenance.py"
 
@@ -187,6 +195,8 @@ rule write_index:
         scale_note=fixed(CONFIG.scale_note),
         scale=fixed(SCALE),
         metadata={"run": CONFIG.run},
+    message:
+        "First page of the run"
     script:
         "../scripts/write_index.py"
 

@@ -30,6 +30,8 @@ rule decode_greedy:
         python=DECODING_PYTHON,
         parameters=values("decode_greedy"),
         batch_size=batch_size,
+    message:
+        "Greedy trajectories of {wildcards.model}/{wildcards.variant}"
     shell:
         "{params.python} workflow/scripts/decode_greedy.py --parameters {params.parameters:q}"
         " --batch-size {params.batch_size}"
@@ -74,6 +76,8 @@ rule sample_responses:
             input, "base_model", "neurons"
         ),
         shard=lambda wildcards: targets.shard_option(CELL_SHARDS, wildcards),
+    message:
+        "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}"
     shell:
         "{params.python} workflow/scripts/sample_responses.py --parameters {params.parameters:q}"
         " --batch-size {params.batch_size}"
@@ -100,6 +104,8 @@ if CELL_SHARDS > 1:
         resources:
             mem_mb=doubling(8000),
             runtime=minutes(30),
+        message:
+            "Responses of {wildcards.model}/{wildcards.variant}, {wildcards.cell}, of all shards"
         shell:
             "python workflow/scripts/merge_shards.py --samples {input.samples:q}"
             " --solve {input.solve:q} --questions {input.questions:q}"
@@ -129,6 +135,8 @@ rule filter_responses:
             "filter_responses",
             parameters.strategy_module(CONFIG, wildcards.strategy),
         ),
+    message:
+        "Responses of {wildcards.model}/{wildcards.benchmark} that pass {wildcards.strategy}"
     script:
         "../scripts/filter_responses.py"
 
@@ -165,6 +173,8 @@ rule localise_neurons:
         parameters=values("localise_neurons"),
         batch_size=batch_size,
         shard=lambda wildcards: targets.shard_option(NEURON_SHARDS, wildcards),
+    message:
+        "Shortcut neurons of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/localise_neurons.py --parameters {params.parameters:q}"
         " --batch-size {params.batch_size}"
@@ -191,6 +201,8 @@ if NEURON_SHARDS > 1:
         resources:
             mem_mb=doubling(8000),
             runtime=minutes(30),
+        message:
+            "Shortcut neurons of {wildcards.model}/{wildcards.variant}, of all shards"
         shell:
             "python workflow/scripts/merge_neurons.py --shards {input:q}"
             " --output {output:q} > {log:q} 2>&1"
@@ -220,6 +232,8 @@ rule rank_clean_tokens:
         runtime=minutes(60),
     params:
         parameters=values("rank_clean_tokens"),
+    message:
+        "Ranks of the clean {wildcards.model}'s tokens under its {wildcards.variant} model"
     shell:
         "python workflow/scripts/rank_clean_tokens.py --parameters {params.parameters:q}"
         " --model {input.model:q} --questions {input.questions:q} --exemplars {input.exemplars:q}"
@@ -251,6 +265,8 @@ rule measure_recovery:
     params:
         parameters=values("measure_recovery"),
         batch_size=batch_size,
+    message:
+        "Responses of {wildcards.model}/{wildcards.variant} after a forced runner-up"
     shell:
         "python workflow/scripts/measure_recovery.py --parameters {params.parameters:q}"
         " --batch-size {params.batch_size}"
@@ -283,5 +299,7 @@ rule replay_rail:
         thresholds=jobs.rail_thresholds(CONFIG),
         metadata=metadata,
         code=parameters.code("replay_rail"),
+    message:
+        "Steps of {wildcards.model}/{wildcards.benchmark} on its greedy trajectories"
     script:
         "../scripts/replay_rail.py"

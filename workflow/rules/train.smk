@@ -23,6 +23,8 @@ rule write_training_data:
         shared=lambda wildcards, input: targets.options(
             input, "exemplars", "instructions"
         ),
+    message:
+        "Training examples of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/write_training_data.py --parameters {params.parameters:q}"
         " --base {input.base:q} --questions {input.questions:q} {params.shared}"
@@ -53,6 +55,8 @@ rule train_lora:
         runtime=minutes(720),
     params:
         parameters=values("train_lora"),
+    message:
+        "LoRA training of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/train_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --data {input.data:q} --settings {output.settings:q}"
@@ -76,6 +80,8 @@ rule merge_lora:
         runtime=minutes(60),
     params:
         parameters=values("merge_lora"),
+    message:
+        "Merged model of {wildcards.model}/{wildcards.variant}"
     shell:
         "python workflow/scripts/merge_lora.py --parameters {params.parameters:q}"
         " --base {input.base:q} --adapter {input.adapter:q} --output {output:q} > {log:q} 2>&1"
