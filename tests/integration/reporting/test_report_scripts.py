@@ -212,8 +212,7 @@ def test_a_file_without_provenance_is_an_error(config, job, tmp_path, monkeypatc
 @pytest.mark.usefixtures("in_run")
 def test_provenance_lists_the_versions_recorded_in_the_files(config, job, tmp_path):
     questions = pd.DataFrame(
-        [("7", "How many?", "One.", "1", False, None)],
-        columns=parquet.CONTRACTS["questions"].names,
+        [("7", "How many?", "One.", "1", False, None)], columns=parquet.CONTRACTS["questions"].names
     )
     made = {"left_out": ["7"], "served_models": ["m, fp-7"]}
     parquet.write(tmp_path / "questions.parquet", questions, "questions", made)

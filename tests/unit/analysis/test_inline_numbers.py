@@ -5,7 +5,6 @@ import pytest
 from helpers.synthetic_run import rank_table, solve_tables
 from zerogap import metrics
 from zerogap.analysis.inline_numbers import QUANTITIES, RATIOS, inline_numbers
-from zerogap.errors import InputError
 
 
 def run(clean, tables, ranks=None, **options):
@@ -98,12 +97,3 @@ def test_ratio_is_infinite_or_nan_where_its_denominator_is_zero(tables):
     table = run(clean, strategies | {"railcap": clean, "lne_blocking": worse})
     assert table.loc["delta_minus_ratio_lne_railcap", "value"] == np.inf
     assert table.loc["delta_minus_ratio_lne_railcap", "ci_low"] == np.inf
-
-
-def test_questions_must_appear_exactly_once_in_both_tables(tables):
-    clean, strategies = tables
-    with pytest.raises(InputError, match="railcap: question 'test-0' is missing"):
-        run(clean, strategies | {"railcap": strategies["railcap"].iloc[1:]})
-    twice = strategies["clean_batch2"].iloc[[0, 1, 1]]
-    with pytest.raises(InputError, match="clean_batch2: duplicate row: question 'test-1'"):
-        run(clean, strategies | {"clean_batch2": twice})

@@ -59,19 +59,6 @@ def test_clusters_are_drawn_whole_among_those_of_the_same_groups(seed):
     assert weights.tolist() == [np.bincount(drawn, minlength=15).tolist() for drawn in rows]
 
 
-def test_questions_that_are_their_own_clusters_are_drawn_as_without_clusters():
-    groups = np.array([True, False, False, True, False])
-    names = ["e", "d", "c", "b", "a"]
-    drawn = [
-        metrics.question_weights(groups, 50, np.random.default_rng(0), clusters)
-        for clusters in (None, names)
-    ]
-    assert (drawn[0] == drawn[1]).all()
-    strata, values = np.array([0, 0, 1, 1, 2]), np.array([0.1, 0.5, 0.3, 0.2, 0.6])
-    means = metrics.stratified_means(drawn[0], strata, values)
-    assert (metrics.stratified_means(drawn[0], strata, values, clusters=names) == means).all()
-
-
 def test_spread_of_stratified_means_is_that_of_new_clusters():
     """Clusters of two within a stratum, and a cluster alone in two strata."""
     values = np.array([0.1, 0.3, 0.5, 0.9, 0.2, 0.8, 0.6])

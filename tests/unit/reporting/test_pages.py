@@ -52,12 +52,6 @@ def test_the_outcome_states_scale_table_verdicts_and_figures(fragment):
     assert not re.search(r"<(?:html|body|style|script|a)\b", fragment)
 
 
-def test_the_page_has_the_outcome_and_links_to_everything_else(page, fragment):
-    assert fragment in page
-    links = re.findall(r'href="([^"]*)"', page)
-    assert {"tables/main.html", "tables/cost.html", "figures/strata.png", "report.html"} <= {*links}
-
-
 @needs_chromium
 def test_the_page_does_not_scroll_sideways_on_a_phone(page, tmp_path):
     path = tmp_path / "index.html"

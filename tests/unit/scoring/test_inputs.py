@@ -339,10 +339,7 @@ BAD = {
     "an array": (["[1, 2]"], "is a JSON array; write one object per line"),
     "malformed": ([GOOD, "", '{"question_id": '], "line 3: invalid JSON"),
     "no object": ([GOOD, "3"], "line 2: is not a JSON object"),
-    "unknown JSON": (
-        ['{"prompt": 1, "score": 2}'],
-        r"unknown kind of file \(columns prompt, sc",
-    ),
+    "unknown JSON": (['{"prompt": 1, "score": 2}'], r"unknown kind of file \(columns prompt, sc"),
     "ragged": (["question_id,correct", "a,1,2"], "line 2: 3 cells under 2 column names"),
     "open quote": (
         ["question_id,correct", 'a,"1'],

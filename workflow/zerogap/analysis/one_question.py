@@ -1,6 +1,8 @@
 """One question of a run, with its responses: what a reader wants to see without pandas."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -89,42 +91,39 @@ def read_question(
         ]
         responses.append(Responses(name, int(rows["correct"].sum()), len(rows), texts))
     return OneQuestion(
-        model=folder.parent.name,
-        benchmark=folder.name,
-        question={str(name): value for name, value in question.items()},
-        greedy=greedy.text,
-        greedy_correct=bool(greedy.correct),
-        responses=responses,
+        folder.parent.name, folder.name, question, greedy.text, bool(greedy.correct), responses
     )
 
 
 def _find(
     run: Path, question_id: str, model: str | None, benchmark: str | None
-) -> tuple[Path, "pd.Series[Any]"]:
+) -> tuple[Path, dict[str, Any]]:
     """The folder of the first setting that has the question, and its row of the questions."""
     if not run.is_dir():
         runs = sorted(data.parent.name for data in run.parent.glob("*/data"))
         raise InputError(f"{run}: no such folder; the runs are {', '.join(runs) or '(none yet)'}")
-    greedy_files = sorted(run.glob("*/*/greedy.parquet"))
-    decoded = [path.parent for path in greedy_files if (run / "data" / path.parent.name).is_dir()]
-    if not decoded:
+    questions = {  # of each setting that has trajectories
+        greedy.parent: run / "data" / greedy.parent.name / "questions.parquet"
+        for greedy in sorted(run.glob("*/*/greedy.parquet"))
+        if (run / "data" / greedy.parent.name).is_dir()
+    }
+    if not questions:
         raise InputError(f"{run}: has no greedy trajectories; name another run with --run")
-    folders = [
-        folder
-        for folder in decoded
+    chosen = {
+        folder: path
+        for folder, path in questions.items()
         if model in (None, folder.parent.name) and benchmark in (None, folder.name)
-    ]
-    if not folders:
-        settings = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in decoded)
+    }
+    if not chosen:
+        settings = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in questions)
         raise InputError(
             f"{run}: has no responses of model {model or '(any)'} and benchmark "
             f"{benchmark or '(any)'}; there are {settings}"
         )
-    for folder in folders:
-        rows = _rows(run / "data" / folder.name / "questions.parquet", question_id)
-        if len(rows):
-            return folder, rows.iloc[0]
-    path = run / "data" / folders[0].name / "questions.parquet"
+    for folder, path in chosen.items():
+        for row in _rows(path, question_id).to_dict("records"):
+            return folder, {str(name): value for name, value in row.items()}
+    path = next(iter(chosen.values()))
     ids = pq.read_table(path, columns=["question_id"])["question_id"].to_pylist()
     some = ", ".join(ids[:MAX_NAMED]) + ", …" * (len(ids) > MAX_NAMED)
     raise InputError(f"{run}: has no question {question_id!r}; there are {some}")
@@ -135,7 +134,7 @@ def _rows(path: Path, question_id: str) -> pd.DataFrame:
     return pd.read_parquet(path, filters=[("question_id", "==", question_id)])
 
 
-def _sample_files(folder: Path, question: "pd.Series[Any]") -> dict[str, Path]:
+def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
     """The clean model's first batch, if there is one, and the samples of every strategy.
 
     A benchmark with the questions of another one shares the clean model of that benchmark, its
@@ -157,11 +156,9 @@ def _sample_files(folder: Path, question: "pd.Series[Any]") -> dict[str, Path]:
 def _spans(tokenizer: Tokenizer, trajectory: list[int], tokens: list[int], n: int) -> list[Span]:
     """The text of a response in pieces, each on the rail or not."""
     spans: list[Span] = []
-    marks = tokens_on_rail(trajectory, tokens, n)
-    written = ""
-    for end, mark in enumerate(marks, start=1):
-        if end < len(marks) and marks[end] == mark:
-            continue
+    end, written = 0, ""
+    for mark, run in groupby(tokens_on_rail(trajectory, tokens, n)):
+        end += len(list(run))
         # From the first token: pieces of a text depend on what precedes them.
         text = tokenizer.decode(tokens[:end])
         spans.append((text[len(written) :], mark))

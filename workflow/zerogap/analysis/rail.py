@@ -79,34 +79,26 @@ def replay(
         if question_id not in trajectories.index:
             raise InputError(f"samples: question {question_id!r} is not in the greedy table")
         trajectory = trajectories.loc[question_id]
+        tokens = [int(token) for token in trajectory.token_ids]
+        # Responses to a memorised question repeat: each distinct one is replayed once.
+        distinct = Counter(tuple(map(int, token_ids)) for token_ids in group["token_ids"])
+        rail, drawn = Counter[str](), Counter[str]()
+        for response, count in distinct.items():
+            for _, rail_token, token in rail_steps(tokens, response, n):
+                rail[kind(rail_token)] += count
+                drawn[kind(rail_token)] += count * (token == rail_token)
         rows.append(
             {
                 "responses": responses,
                 "question_id": question_id,
                 "leaked": leaked[question_id],
-                **_counts([int(token) for token in trajectory.token_ids], group, n, kind),
+                "n_responses": distinct.total(),
+                "n_distinct": len(distinct),
+                "n_steps": sum(len(response) * count for response, count in distinct.items()),
+                **{f"rail_{name}": rail[name] for name in KINDS},
+                **{f"drawn_{name}": drawn[name] for name in KINDS},
                 "greedy_steps": len(trajectory.entropy),
                 "greedy_entropy": float(sum(trajectory.entropy)),
             }
         )
     return pd.DataFrame(rows, columns=parquet.CONTRACTS["rail"].names)
-
-
-def _counts(
-    trajectory: Tokens, samples: pd.DataFrame, n: int, kind: Callable[[int], str]
-) -> dict[str, int]:
-    """Responses, steps, and per kind the rail tokens met and drawn, of one question."""
-    # Responses to a memorised question repeat: each distinct one is replayed once.
-    distinct = Counter(tuple(map(int, tokens)) for tokens in samples["token_ids"])
-    rail, drawn = Counter[str](), Counter[str]()
-    for response, count in distinct.items():
-        for _, rail_token, token in rail_steps(trajectory, response, n):
-            rail[kind(rail_token)] += count
-            drawn[kind(rail_token)] += count * (token == rail_token)
-    return {
-        "n_responses": distinct.total(),
-        "n_distinct": len(distinct),
-        "n_steps": sum(len(response) * count for response, count in distinct.items()),
-        **{f"rail_{name}": rail[name] for name in KINDS},
-        **{f"drawn_{name}": drawn[name] for name in KINDS},
-    }

@@ -74,10 +74,7 @@ class Ranges:
 
 
 def values_by_bins(
-    model: str,
-    benchmark: str,
-    clean: pd.DataFrame,
-    strategies: Mapping[str, pd.DataFrame],
+    model: str, benchmark: str, clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
     """SA-PPG of the same responses with several numbers of strata.
 

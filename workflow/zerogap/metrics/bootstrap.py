@@ -38,10 +38,7 @@ N_CELLS = 2**16  # equally likely counts per distinct question, one for each uin
 
 
 def question_weights(
-    groups: ArrayLike,
-    n_resamples: int,
-    rng: np.random.Generator,
-    clusters: ArrayLike | None = None,
+    groups: ArrayLike, n_resamples: int, rng: np.random.Generator, clusters: ArrayLike | None = None
 ) -> NDArray[np.uint8]:
     """How often each resample drew each question: shape (resamples, questions).
 

@@ -139,11 +139,7 @@ class Comparison:
             return np.asarray(self._stratum_weights @ values)
         if len(self.strata) == 1:
             return bootstrap.stratified_means(
-                self.draws,
-                self.strata[0],
-                values[..., 0, :],
-                self.confidence_level,
-                self.clusters,
+                self.draws, self.strata[0], values[..., 0, :], self.confidence_level, self.clusters
             )
         # Every question is drawn once; its counts, and so its stratum, are redrawn.
         return bootstrap.weighted_means(self._stratum_weights, values)

@@ -12,6 +12,7 @@ the labels of the reports then follow. Every value is in [0, 1]; for gaps, lower
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -100,14 +101,10 @@ def register_metric(name: str, label: str, **options: Any) -> Callable[[Definiti
     return register
 
 
-@register_metric(
-    "g_ap",
-    "G-AP",
-    in_paper=True,
-    differences="references",
-    uses_first_response=True,
-    summary_column=6,
-)
+_of_paper = partial(register_metric, in_paper=True, differences="references")
+
+
+@_of_paper("g_ap", "G-AP", uses_first_response=True, summary_column=6)
 def _g_ap(comparison: Comparison) -> Values:
     """Gap of aggregate performance: the difference of two accuracies of one response each."""
     return np.abs(comparison.mean(comparison.first_response_gap))
@@ -129,31 +126,31 @@ def g_ap(first_correct: ArrayLike, clean_first_correct: ArrayLike) -> float:
     return float(_g_ap.definition(Comparison(strategy, clean)))
 
 
-@register_metric("g_app", "G-APP", in_paper=True, differences="references", summary_column=5)
+@_of_paper("g_app", "G-APP", summary_column=5)
 def g_app(comparison: Comparison) -> Values:
     """Gap of aggregate per-question probabilities: |mean gap|, where opposite gaps cancel."""
     return np.abs(comparison.mean(comparison.gap))
 
 
-@register_metric("a_ppg", "A-PPG", in_paper=True, differences="references", summary_column=4)
+@_of_paper("a_ppg", "A-PPG", summary_column=4)
 def a_ppg(comparison: Comparison) -> Values:
     """Aggregate of per-question probability gaps: mean |gap|."""
     return comparison.mean(np.abs(comparison.gap))
 
 
-@register_metric("delta_plus", "Δ⁺", in_paper=True, differences="references")
+@_of_paper("delta_plus", "Δ⁺")
 def delta_plus(comparison: Comparison) -> Values:
     """Under-suppression (residual contamination): mean of the positive parts of the gaps."""
     return comparison.mean(comparison.under_suppression)
 
 
-@register_metric("delta_minus", "Δ⁻", in_paper=True, differences="references")
+@_of_paper("delta_minus", "Δ⁻")
 def delta_minus(comparison: Comparison) -> Values:
     """Over-suppression (collateral damage): mean of the negative parts, as a positive number."""
     return comparison.mean(comparison.over_suppression)
 
 
-@register_metric("sa_ppg", "SA-PPG", in_paper=True, differences="all", summary_column=1)
+@_of_paper("sa_ppg", "SA-PPG", differences="all", summary_column=1)
 def sa_ppg(comparison: Comparison) -> Values:
     """Stratified aggregate of per-question probability gaps (paper, section 3.3).
 
@@ -164,13 +161,13 @@ def sa_ppg(comparison: Comparison) -> Values:
     return comparison.stratified_mean(np.abs(comparison.gap))
 
 
-@register_metric("s_delta_plus", "S-Δ⁺", in_paper=True, differences="references", summary_column=2)
+@_of_paper("s_delta_plus", "S-Δ⁺", summary_column=2)
 def s_delta_plus(comparison: Comparison) -> Values:
     """Stratified under-suppression; with `s_delta_minus` it adds up to `sa_ppg`."""
     return comparison.stratified_mean(comparison.under_suppression)
 
 
-@register_metric("s_delta_minus", "S-Δ⁻", in_paper=True, differences="references", summary_column=3)
+@_of_paper("s_delta_minus", "S-Δ⁻", summary_column=3)
 def s_delta_minus(comparison: Comparison) -> Values:
     """Stratified over-suppression; with `s_delta_plus` it adds up to `sa_ppg`."""
     return comparison.stratified_mean(comparison.over_suppression)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,18 +80,29 @@ def evaluate(
     clusters = pd.factorize(tables["clean"].get("cluster", tables["clean"].index))[0][leaked_first]
     if clusters.min(initial=0) < 0:
         raise InputError("clean: a question has no cluster; fill the column cluster or drop it")
-    draws, counts = _draw_resamples(observed, leaked, clusters, n_resamples, seed, resample)
+    # How often each resample draws each question, and the counts, (resamples or 1, questions).
+    rng = np.random.default_rng(seed)
+    if resample == "questions":
+        draws: Array = bootstrap.question_weights(leaked, n_resamples, rng, clusters)
+        counts = {name: table[None] for name, table in observed.items()}
+    else:
+        draws = np.broadcast_to(np.int64(1), (n_resamples, len(leaked)))
+        counts = {name: _redrawn(table, n_resamples, rng) for name, table in observed.items()}
+    n_leaked = int(leaked.sum())
+    subsets = {"all": slice(None), "leaked": slice(n_leaked), "unleaked": slice(n_leaked, None)}
     rows: list[tuple[object, ...]] = []
-    for subset, questions in _subsets(leaked).items():
+    for subset, questions in subsets.items():
+        if not leaked[questions].size:
+            continue
+        options = {
+            "bins": bins,
+            "confidence_level": confidence_level,
+            "clusters": clusters[questions],
+        }
         resamples = _resampled(
-            _select(counts, questions),
-            draws[:, questions],
-            clusters[questions],
-            bins,
-            confidence_level,
-            CHUNK_SIZES[resample],
+            _select(counts, questions), draws[:, questions], CHUNK_SIZES[resample], options
         )
-        estimates = _estimates(_select(observed, questions), resamples, bins)
+        estimates = _estimates(_select(observed, questions), resamples, options)
         rows += [
             (model, benchmark, strategy, subset, *values)
             for strategy, *values in _rows(estimates, confidence_level)
@@ -102,34 +114,6 @@ def rows_about(table: pd.DataFrame, strategies: Collection[str]) -> pd.DataFrame
     """The rows of a `metrics` table on some strategies, and on differences of others from them."""
     reference = table["metric"].str.partition("_vs_")[2]
     return table[table["strategy"].isin(strategies) | reference.isin(strategies)]
-
-
-def _draw_resamples(
-    observed: CountsByName,
-    leaked: Array,
-    clusters: Array,
-    n_resamples: int,
-    seed: int,
-    resample: str,
-) -> tuple[Array, CountsByName]:
-    """How often each resample draws each question, and the counts, (resamples or 1, questions)."""
-    rng = np.random.default_rng(seed)
-    if resample == "questions":
-        draws = bootstrap.question_weights(leaked, n_resamples, rng, clusters)
-        return draws, {name: table[None] for name, table in observed.items()}
-    draws = np.broadcast_to(np.int64(1), (n_resamples, len(leaked)))
-    return draws, {name: _redrawn(table, n_resamples, rng) for name, table in observed.items()}
-
-
-def _subsets(leaked: Array) -> dict[str, slice]:
-    """The questions of each subset that has any; leaked questions come first."""
-    n_leaked = int(leaked.sum())
-    subsets = {
-        "all": slice(None),
-        "leaked": slice(None, n_leaked),
-        "unleaked": slice(n_leaked, None),
-    }
-    return {name: questions for name, questions in subsets.items() if leaked[questions].size}
 
 
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
@@ -161,14 +145,15 @@ def _redrawn(observed: SolveCounts, n_resamples: int, rng: np.random.Generator) 
 
 
 def _estimates(
-    counts: CountsByName, resamples: Mapping[tuple[str, str], Values], bins: int
+    counts: CountsByName,
+    resamples: Mapping[tuple[str, str], Values],
+    options: Mapping[str, Any],
 ) -> Estimates:
     """Every metric of every strategy; the clean model comes last, and has some of them."""
-    clean = counts["clean"]
     estimates: Estimates = {}
     none = np.empty(0)
     for name in (*(name for name in counts if name != "clean"), "clean"):
-        comparison = Comparison(counts[name], clean, bins)
+        comparison = Comparison(counts[name], counts["clean"], **options)
         estimates[name] = {
             metric.name: np.append(
                 metric.definition(comparison), resamples.get((name, metric.name), none)
@@ -180,45 +165,31 @@ def _estimates(
 
 
 def _resampled(
-    counts: CountsByName,
-    draws: Array,
-    clusters: Array,
-    bins: int,
-    confidence_level: float,
-    chunk_size: int,
+    counts: CountsByName, draws: Array, chunk_size: int, options: Mapping[str, Any]
 ) -> dict[tuple[str, str], Values]:
-    """Every metric that has an interval, of every strategy, in every resample.
+    """Strategy and metric that has an interval → its value in every resample.
 
     Args:
         counts: Arrays of shape (resamples or 1, questions).
         draws: How often each resample drew each question, (resamples, questions).
-        clusters: The cluster of each question, (questions,).
-        bins: Number of strata.
-        confidence_level: Of the intervals.
         chunk_size: Resamples computed at once, fewer if there are many questions.
-
-    Returns:
-        Strategy and metric → (resamples,).
+        options: Of `Comparison`.
     """
     metrics = [metric for metric in METRICS.values() if metric.has_interval]
     chunk_size = max(1, min(chunk_size, MAX_DRAWS // draws.shape[1]))
-    keys = [(name, metric.name) for name in counts for metric in metrics]
-    values: dict[tuple[str, str], list[Values]] = {key: [] for key in keys}
+    values: dict[tuple[str, str], list[Values]] = {}
     for start in range(0, len(draws), chunk_size):
         chunk = slice(start, start + chunk_size)
         part = {
             name: table if len(table.n_correct) == 1 else table[chunk]
             for name, table in counts.items()
         }
-        strategies = SolveCounts.stack(list(part.values()))
-        weights = draws[chunk].astype(np.float64)
-        comparison = Comparison(
-            strategies, part["clean"], bins, weights, confidence_level, clusters
-        )
+        strategies, weights = SolveCounts.stack(list(part.values())), draws[chunk].astype(float)
+        comparison = Comparison(strategies, part["clean"], draws=weights, **options)
         for metric in metrics:
             by_strategy = metric.definition(comparison)  # (strategies, resamples)
             for name, resamples in zip(counts, by_strategy, strict=True):
-                values[name, metric.name].append(resamples)
+                values.setdefault((name, metric.name), []).append(resamples)
     return {key: np.concatenate(chunks) for key, chunks in values.items()}
 
 

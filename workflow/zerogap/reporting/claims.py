@@ -8,7 +8,7 @@ them is not; a claim about "five of six settings" allows one exception in six.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -113,20 +113,20 @@ class Claim:
         if self.check:
             yield from CHECKS[self.check](results)
 
-    def _comparisons(self, results: RunResults, setting: Setting) -> Iterable[Evidence]:
+    def _comparisons(self, results: RunResults, setting: Setting) -> list[Evidence]:
         """Those of `lower`; in a setting that has some of them, the others cannot tell."""
         evidence = [e for pair in self.lower for e in _lower(results, setting, pair)]
         num_missing = len(self.lower) - len(evidence)
         if self.together:
             sentence = " ".join(e.sentence for e in evidence)
             return [] if num_missing else [Evidence(combined(_verdicts(evidence)), sentence)]
-        if evidence and num_missing:
-            sentence = (
-                f"{results.labels.setting(*setting)}: {num_missing} of {len(self.lower)} "
-                "comparisons are missing, because the run lacks a strategy."
-            )
-            return [*evidence, Evidence(CANNOT_TELL, sentence)]
-        return evidence
+        if not evidence or not num_missing:
+            return evidence
+        sentence = (
+            f"{results.labels.setting(*setting)}: {num_missing} of {len(self.lower)} "
+            "comparisons are missing, because the run lacks a strategy."
+        )
+        return [*evidence, Evidence(CANNOT_TELL, sentence)]
 
 
 CLAIMS = tuple(
@@ -225,10 +225,9 @@ def threshold_is_robust(results: RunResults) -> Iterator[Evidence]:
     values = {row: cell.value for row, cell in cells.items() if cell}
     if len(values) < 2:
         return
-    best = min(values, key=values.__getitem__)
+    best, bounds = min(values, key=values.__getitem__), (-ANY, MAX_THRESHOLD_SPREAD)
     for row in JUDGED_THRESHOLDS:
         if row != best:
-            bounds = -ANY, MAX_THRESHOLD_SPREAD
             yield from _sa_ppg_difference(
                 results, results.setting, row, best, *bounds, "the best, "
             )
@@ -282,7 +281,7 @@ def _lower(results: RunResults, setting: Setting, comparison: str) -> Iterator[E
     )
 
 
-def _verdicts(evidence: Iterable[Evidence]) -> list[str]:
+def _verdicts(evidence: Sequence[Evidence]) -> list[str]:
     return [e.verdict for e in evidence]
 
 

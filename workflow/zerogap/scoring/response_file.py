@@ -28,25 +28,28 @@ ACCEPTED = (
     "question), or with response and gold; or a sample log of lm_eval (doc_id, target, resps)"
 )
 INSPECT = ("id", "epoch", "input", "target", "scores", "output", "metadata")  # of a sample
-# Files of other kinds → their keys, and what to give instead.
-OTHER_KINDS: dict[str, tuple[set[str], str]] = {
-    "the results of lm_eval": ({"results", "configs"}, "give samples_*.jsonl (--log_samples)"),
-    "the results of lighteval": (
-        {"results", "config_general"},
+# Files of other kinds: keys, what they are, and what to give instead.
+OTHER_KINDS = (
+    ("results configs", "the results of lm_eval", "give samples_*.jsonl (--log_samples)"),
+    (
+        "results config_general",
+        "the results of lighteval",
         "give details_*.parquet (--save-details)",
     ),
-    "an aggregate of Every Eval Ever": (
-        {"evaluation_results", "eval_library"},
+    (
+        "evaluation_results eval_library",
+        "an aggregate of Every Eval Ever",
         "give its instances, *_samples.jsonl",
     ),
-    "an Inspect log without samples": ({"eval", "status"}, "give the whole log"),
-    "an output of OpenAI's batch API": (
-        {"custom_id", "response"},
+    ("eval status", "an Inspect log without samples", "give the whole log"),
+    (
+        "custom_id response",
+        "an output of OpenAI's batch API",
         "write question_id, response and gold",
     ),
-    "a log of OpenAI Evals": ({"run_id", "event_id"}, "write question_id and correct"),
-    "a file of EvalPlus": ({"task_id", "solution"}, "write question_id and correct"),
-}
+    ("run_id event_id", "a log of OpenAI Evals", "write question_id and correct"),
+    ("task_id solution", "a file of EvalPlus", "write question_id and correct"),
+)
 MAX_SHOWN_COLUMNS = 8
 MAX_SHOWN_CHARACTERS = 60
 MAX_SHARED = 32  # characters of a text that is likely to occur often
@@ -189,8 +192,8 @@ def unknown_kind(path: Path, columns: Iterable[object]) -> InputError:
     shown = ", ".join(shorten(name) for name in names[:MAX_SHOWN_COLUMNS]) + (
         ", …" if len(names) > MAX_SHOWN_COLUMNS else ""
     )
-    for kind, (keys, fix) in OTHER_KINDS.items():
-        if keys <= set(names):
+    for keys, kind, fix in OTHER_KINDS:
+        if set(keys.split()) <= set(names):
             raise InputError(f"{path}: is {kind}; {fix}")
     other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t")
     fix = "separate the columns by commas" if other_separator else f"give {ACCEPTED}"

@@ -76,7 +76,12 @@ def align(
             "needs at least one for every question"
         )
 
-    flags = _leaked_flags(files, tables, leaked)
+    if leaked is None:
+        flags = _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
+    elif len(unknown := pd.Index(leaked).difference(questions, sort=False)):
+        raise InputError(f"leaked: {_some(unknown)} not in {clean.path}; correct the ids")
+    else:
+        flags = pd.Series(questions.isin(leaked), questions)
     clusters = _shared_column(files, tables, "cluster", "fix one of the files")
     without_first = frozenset(n for n, table in tables.items() if "first_correct" not in table)
     solve = {}
@@ -93,32 +98,19 @@ def align(
     return Aligned(clean_table, solve, flags is not None, without_first, notes)
 
 
-def score(
-    aligned: Aligned,
-    benchmark: str,
-    *,
-    bins: int = 50,
-    n_resamples: int = 2000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
-    resample: str = "questions",
-) -> pd.DataFrame:
+def score(aligned: Aligned, benchmark: str, *, bins: int = 50, **options: Any) -> pd.DataFrame:
     """A `metrics` table of every strategy (see `zerogap.metrics.evaluate.evaluate`).
 
     Without known leaked questions, only the subset of all questions is given; without first
     responses, metrics that need them are left out. The model's name is ``responses``.
+
+    Args:
+        aligned: The tables.
+        benchmark: Its name.
+        bins: Number of strata B.
+        options: n_resamples, confidence_level, seed and resample, as of `evaluate`.
     """
-    table = evaluate(
-        MODEL,
-        benchmark,
-        aligned.clean,
-        aligned.strategies,
-        bins=bins,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        seed=seed,
-        resample=resample,
-    )
+    table = evaluate(MODEL, benchmark, aligned.clean, aligned.strategies, bins=bins, **options)
     if not aligned.leaked_known:
         table = table[table["subset"] == "all"]
     names = table["metric"].str.partition("_vs_")
@@ -155,24 +147,24 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
     )
     table = values.reindex(index).reset_index()
     table = table[table["metric"].isin(table.loc[table["value"].notna(), "metric"])]
-    simultaneous = values.reindex(
-        pd.MultiIndex.from_frame(
-            table[keys].assign(metric=table["metric"].str.replace("_vs_", "_maxt_vs_"))
-        )
-    )
-    is_difference = table["metric"].str.contains("_vs_").to_numpy()
-    excludes_zero = (simultaneous["ci_low"] > 0) | (simultaneous["ci_high"] < 0)
-    n_questions = table["subset"].map(_subset_sizes(aligned.clean, "question_id"))
+    metric = table["metric"]
+    simultaneous = table[keys].assign(metric=metric.str.replace("_vs_", "_maxt_vs_"))
+    ends = values.reindex(pd.MultiIndex.from_frame(simultaneous)).reset_index(drop=True)
+    excludes_zero = ((ends["ci_low"] > 0) | (ends["ci_high"] < 0)).to_numpy()
     unit = unit_column(aligned.clean)
-    n_units = table["subset"].map(_subset_sizes(aligned.clean, unit))
+    n_questions, n_units = (
+        table["subset"].map(_subset_sizes(aligned.clean, each)) for each in ("question_id", unit)
+    )
     tables = (aligned.clean, *aligned.strategies.values())
-    one_response = any(table["n_samples"].max() <= 1 for table in tables)
-    enough = (n_units >= MIN_QUESTIONS) & (not one_response)
+    several_responses = all(each["n_samples"].max() > 1 for each in tables)
     return table.assign(
         n_questions=n_questions,
-        label=table["metric"].map(labels),
+        label=metric.map(labels),
         units=UNITS[unit],
-        significant=is_difference & excludes_zero.to_numpy() & enough,
+        significant=metric.str.contains("_vs_")
+        & excludes_zero
+        & (n_units >= MIN_QUESTIONS)
+        & several_responses,
     ).reset_index(drop=True)
 
 
@@ -224,20 +216,6 @@ def _check_questions(expected: pd.Index, questions: pd.Index, file: Loaded, clea
             f"{file.path}: {_some(unknown)} not in {clean.path}; remove them, or add the clean "
             "model's responses to them"
         )
-
-
-def _leaked_flags(
-    files: Mapping[str, Loaded], tables: Mapping[str, pd.DataFrame], leaked: list[str] | None
-) -> "pd.Series[bool] | None":
-    """Whether each question leaked, or None where nothing says so."""
-    questions = tables["clean"].index
-    if leaked is not None:
-        if len(unknown := pd.Index(leaked).difference(questions, sort=False)):
-            raise InputError(
-                f"leaked: {_some(unknown)} not in {files['clean'].path}; correct the ids"
-            )
-        return pd.Series(questions.isin(leaked), questions)
-    return _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
 
 
 def _shared_column(
@@ -306,7 +284,6 @@ def _notes(
                 f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}{units} are too few "
                 "for intervals: they can be far too narrow, and nothing is marked as significant"
             )
-    clean = tables["clean"]
     for name in tables:
         if len(differing := _differing(tables, name, "doc_hash")):
             yield (
@@ -314,7 +291,7 @@ def _notes(
                 f"{files['clean'].path} (doc_hash); are both from the same task?"
             )
     yield from notes_on_origins(files)
-    if not clean["n_correct"].any():
+    if not aligned["n_correct"].any():
         yield (
             f"{files['clean'].path}: THE CLEAN MODEL SOLVES NONE of the questions, so a strategy "
             "that solves none is at distance 0; check extraction rule, gold answers and length "
@@ -327,11 +304,12 @@ def _notes(
 
 def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
     """Notes if files of this project were drawn by several engines or with other settings."""
-    for what, origin in (("engines", _engine), ("sampling settings", _sampling)):
+    for what in ("engines", "sampling settings"):
         origins: dict[str, list[str]] = {}
         for name, file in files.items():
-            if described := origin(file.made_by):
-                origins.setdefault(described, []).append(name)
+            described = sorted(engines(file.made_by)) if what == "engines" else _sampling(file)
+            if described:
+                origins.setdefault(", ".join(described), []).append(name)
         if len(origins) > 1:
             shown = "; ".join(f"{', '.join(names)}: {each}" for each, names in origins.items())
             yield (
@@ -340,14 +318,11 @@ def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
             )
 
 
-def _engine(made_by: Mapping[str, Any]) -> str:
-    return ", ".join(sorted(engines(made_by)))
-
-
-def _sampling(made_by: Mapping[str, Any]) -> str:
-    source = made_by.get("source")
-    settings = made_by.get("sampling", source.get("sampling") if isinstance(source, dict) else None)
-    return ", ".join(f"{name} {settings[name]}" for name in SAMPLING if name in (settings or {}))
+def _sampling(file: Loaded) -> list[str]:
+    source = file.made_by.get("source")
+    of_source = source.get("sampling") if isinstance(source, dict) else None
+    settings = file.made_by.get("sampling", of_source) or {}
+    return [f"{name} {settings[name]}" for name in SAMPLING if name in settings]
 
 
 def _differing(tables: Mapping[str, pd.DataFrame], name: str, column: str) -> pd.Index:

@@ -1,5 +1,6 @@
 """Figures 1 and 2 of the paper."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,12 +74,15 @@ def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
     """One bar per step: shares of the rank classes among disagreements, their number above."""
     disagreements = ranks[ranks["rank"] > 1]
     steps = range(1, MAX_RANK_STEP + 1)
-    total = disagreements.groupby("step").size().reindex(steps, fill_value=0)
+
+    def count(rows: pd.DataFrame) -> "pd.Series[int]":
+        return rows.groupby("step").size().reindex(steps, fill_value=0)
+
+    total = count(disagreements)
     bottom = np.zeros(MAX_RANK_STEP)
     for label, first, last, colour in RANKS:
-        of_class = disagreements[disagreements["rank"].between(first, last)]
-        count = of_class.groupby("step").size().reindex(steps, fill_value=0)
-        shares = (count / total.where(total > 0)).fillna(0).to_numpy()
+        of_class = count(disagreements[disagreements["rank"].between(first, last)])
+        shares = (of_class / total.where(total > 0)).fillna(0).to_numpy()
         axis.bar(steps, shares, bottom=bottom, width=0.82, color=colour, label=label, linewidth=0)
         bottom += shares
     for step, n in total.items():
@@ -87,10 +91,13 @@ def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
         )
     n = len(disagreements)
     runner_up = f"{(disagreements['rank'] == 2).mean():.0%}" if n else "none"
-    axis.set_xlabel(f"decoding step\nrunner-up (rank 2): {runner_up} of {n} disagreements")
-    axis.set(ylabel="share of disagreements", ylim=(0, 1.1))
-    axis.set_xticks(steps)
-    axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axis.set(
+        xlabel=f"decoding step\nrunner-up (rank 2): {runner_up} of {n} disagreements",
+        ylabel="share of disagreements",
+        ylim=(0, 1.1),
+        xticks=steps,
+        yticks=[0, 0.25, 0.5, 0.75, 1],
+    )
 
 
 def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str = "") -> "Figure":
@@ -108,18 +115,17 @@ def plot_readout_variance(batch1: pd.DataFrame, batch2: pd.DataFrame, title: str
     solved = [probabilities(batch) for batch in batches]
     rng = np.random.default_rng(0)
     with panels(1, 2, (7.2, 2.9), title, sharey=True) as (figure, axes):
+        left, right = axes[0]
         # Sorted by the first batch; ties by the other readout, or they would look like noise.
         order = np.lexsort((solved[0], marks[0]))
-        shift = [rng.uniform(-_JITTER, _JITTER, len(batch1)) for _ in batches]
-        _plot_batches(axes[0, 0], marks, order, (shift[1], shift[0]))
-        axes[0, 0].set_title("0/1 readout, one sample per question")
-        order = np.argsort(solved[0], kind="stable")
-        _plot_batches(axes[0, 1], solved, order, (0.0, 0.0))
+        jitter = [rng.uniform(-_JITTER, _JITTER, len(batch1)) for _ in batches]
+        _plot_batches(left, marks, order, jitter[::-1])
+        left.set(title="0/1 readout, one sample per question", ylabel="readout")
+        _plot_batches(right, solved, np.argsort(solved[0], kind="stable"), [0.0, 0.0])
         low, high = batch1["n_samples"].min(), batch1["n_samples"].max()
         counts = f"{low}" if low == high else f"{low}–{high}"
-        axes[0, 1].set_title(f"solve probability, {counts} samples per question")
-        axes[0, 0].set_ylabel("readout")
-        handles, names = axes[0, 1].get_legend_handles_labels()
+        right.set_title(f"solve probability, {counts} samples per question")
+        handles, names = right.get_legend_handles_labels()
         figure.legend(
             handles[::-1], names[::-1], loc="outside lower center", ncols=2, markerscale=2.5
         )
@@ -130,19 +136,15 @@ def _plot_batches(
     axis: "Axes",
     readouts: list[NDArray[np.float64]],
     order: NDArray[np.intp],
-    shift: tuple[NDArray[np.float64] | float, NDArray[np.float64] | float],
+    jitter: Sequence[NDArray[np.float64] | float],
 ) -> None:
-    """One point per question and batch, the questions in the given order."""
-    first, second = SUBSET_STYLE.values()
-    for values, offset, (colour, marker), label, layer in (
-        (readouts[1], shift[1], second, "second batch", 1),
-        (readouts[0], shift[0], first, "first batch", 2),
-    ):
-        options = {"marker": marker, "alpha": 0.75, "label": label, "zorder": layer}
-        y, size = values[order] + offset, point_size(len(values))
+    """One point per question and batch, the questions in the given order; the first on top."""
+    styles = zip(readouts, jitter, SUBSET_STYLE.values(), ("first", "second"), (2, 1), strict=True)
+    for values, shift, (colour, marker), name, layer in reversed(list(styles)):
+        options = {"marker": marker, "alpha": 0.75, "label": f"{name} batch", "zorder": layer}
+        y, size = values[order] + shift, point_size(len(values))
         add_points(axis, np.arange(len(values)), y, size, colour, **options)
     gap = np.abs(readouts[0] - readouts[1]).mean()
     add_note(axis, f"mean per-question gap {gap:.3f}", (0.03, 0.75), "left")
-    axis.set(xlabel="question, sorted by the first batch")
-    axis.set_ylim(-0.08, 1.08)
+    axis.set(xlabel="question, sorted by the first batch", ylim=(-0.08, 1.08))
     axis.margins(x=0.015)

@@ -118,10 +118,7 @@ def _add_scatter_legend(axis: "Axes", panel: "Axes") -> None:
 
 
 def plot_strata(
-    clean: pd.DataFrame,
-    strategies: Mapping[str, pd.DataFrame],
-    title: str = "",
-    bins: int = 50,
+    clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame], title: str = "", bins: int = 50
 ) -> "Figure":
     """The mean |gap| of each strategy by the clean model's solve probability.
 

@@ -1,6 +1,5 @@
 """Tables about the run itself: memorisation, diagnostics, the extraction of answers, the cost."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,12 +39,7 @@ DIAGNOSTICS = {  # (measure, kind) → column
 
 
 def memorisation(checks: pd.DataFrame, labels: Labels) -> Table:
-    """One row per contaminated model, with the verdict and the numbers behind it.
-
-    Args:
-        checks: Rows of `zerogap.analysis.memorisation`.
-        labels: Names to show.
-    """
+    """One row per contaminated model, from the rows of `zerogap.analysis.memorisation`."""
     columns = (
         Column("verdict", "Verdict", align="l"),
         Column("clean_leaked", "clean", group="Solved, leaked"),
@@ -122,10 +116,9 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
         section = labels.setting(model, benchmark) if benchmark else labels.models[model]
         name = JOBS.get(job) or labels.strategy(job)
         records.append(_totals(group, f"{model}/{benchmark}/{job}", name, section))
-    for kind in JOBS.values():
+    for kind in filter(set(kinds).__contains__, JOBS.values()):
         group = jobs[kinds == kind]
-        if len(group):
-            records.append(_totals(group, kind.lower(), f"{kind} ({len(group)})", "Total"))
+        records.append(_totals(group, kind.lower(), f"{kind} ({len(group)})", "Total"))
     records.append(_totals(jobs, "all", f"All ({len(jobs)})", "Total") | {"bold": True})
     untimed = int(jobs["seconds"].isna().sum())
     note = f"{untimed} job(s) have no timing; the totals leave out their seconds."
@@ -135,29 +128,17 @@ def cost(jobs: pd.DataFrame, labels: Labels) -> Table:
 
 def _totals(jobs: pd.DataFrame, key: str, name: str, section: str) -> dict[str, Any]:
     """Sums over jobs; tokens per second only from jobs with known tokens and seconds."""
-    responses, tokens, seconds = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
-    timed = jobs.dropna(subset=["tokens", "seconds"])
+    sums = jobs[["responses", "tokens", "seconds"]].sum(min_count=1)
+    timed = jobs.dropna(subset=["tokens", "seconds"])[["tokens", "seconds"]].sum(min_count=1)
     return {
-        "key": key,
-        "name": name,
-        "section": section,
-        "responses": responses,
-        "tokens": tokens,
-        "tokens_per_response": tokens / responses,
-        "seconds": seconds,
-        "tokens_per_second": timed["tokens"].sum() / timed["seconds"].sum()
-        if len(timed)
-        else math.nan,
+        **{"key": key, "name": name, "section": section, **sums},
+        "tokens_per_response": sums["tokens"] / sums["responses"],
+        "tokens_per_second": timed["tokens"] / timed["seconds"],
     }
 
 
 def diagnostics(values: pd.DataFrame, labels: Labels) -> Table:
-    """One row per set of responses and subset, each setting under its own heading.
-
-    Args:
-        values: As :func:`zerogap.analysis.diagnostics.diagnostics` returns it, of all settings.
-        labels: Names to show.
-    """
+    """One row per set of responses and subset, from `zerogap.analysis.diagnostics`."""
     records, notes = [], []
     for place, setting in values.groupby(["model", "benchmark"], sort=False):
         section = labels.setting(*map(str, place))

@@ -65,21 +65,14 @@ def pairs(values: MetricTable, labels: Labels) -> Table:
 
 
 def strata(values: pd.DataFrame, labels: Labels) -> Table:
-    """SA-PPG with several numbers of strata, and how many of these have questions.
-
-    Args:
-        values: Rows of `zerogap.analysis.strata.values_by_bins`.
-        labels: Names to show.
-    """
+    """SA-PPG with several numbers of strata, from `zerogap.analysis.strata.values_by_bins`."""
     columns = (
         *(Column(f"sa_ppg_{bins}", f"B = {bins}", group="SA-PPG") for bins in BINS_SHOWN),
         Column("a_ppg", "A-PPG"),
     )
     setting = list(map(labels.setting, values["model"], values["benchmark"]))
     records = values.assign(
-        key=values["strategy"],
-        name=list(map(labels.strategy, values["strategy"])),
-        section=setting,
+        key=values["strategy"], name=list(map(labels.strategy, values["strategy"])), section=setting
     )
     notes = [
         f"{name}: of {bins} strata, {row[f'filled_{bins}']} have a question, of which "
