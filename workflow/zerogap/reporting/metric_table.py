@@ -75,11 +75,8 @@ class MetricTable:
             tables: The `metrics` tables.
 
         Raises:
-            InputError: There is no table, or two rows have the same key.
+            InputError: Two rows have the same key.
         """
-        tables = list(tables)
-        if not tables:
-            raise InputError("there are no metric values yet")
         frame = pd.concat(tables, ignore_index=True)
         duplicates = frame[frame.duplicated(_KEYS)]
         if len(duplicates):

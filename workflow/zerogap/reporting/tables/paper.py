@@ -16,7 +16,6 @@ from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     Setting,
     bold_best,
-    metric_rows,
     record_rows,
     setting_table,
     strategy_names,
@@ -44,13 +43,6 @@ def main(values: MetricTable, labels: Labels) -> Table:
     settings = values.settings(labels)
     order = ["identity", "ted", "shortcut", "lne_blocking", "railcap"]
     names = strategy_names(values, labels, settings, order)
-    rows = metric_rows(
-        values,
-        (
-            ("", strategy, name, [(*setting, strategy, "sa_ppg") for setting in settings])
-            for strategy, name in names.items()
-        ),
-    )
     columns = tuple(
         Column(
             f"{benchmark}/{model}",
@@ -59,7 +51,12 @@ def main(values: MetricTable, labels: Labels) -> Table:
         )
         for model, benchmark in settings
     )
-    return bold_best(Table(columns, rows, index_label="Method"))
+    records = (
+        {"key": key, "name": name}
+        | {f"{b}/{m}": values.get(m, b, key, "sa_ppg") for m, b in settings}
+        for key, name in names.items()
+    )
+    return bold_best(Table(columns, record_rows(records, columns), index_label="Method"))
 
 
 def ablation(values: MetricTable, labels: Labels, setting: Setting) -> Table:

@@ -30,21 +30,22 @@ def columns_of(titles: Mapping[str, str]) -> tuple[Column, ...]:
 
 
 def record_rows(records: Iterable[Mapping[Any, Any]], columns: Columns) -> tuple[Row, ...]:
-    """One row per record.
+    """One row per record that has a value.
 
     Args:
         records: key, name and perhaps section and bold of each row, and by the columns' keys its
-            numbers, NaN or left out where there is none, or texts; the ends of an interval are
-            under ``<key>_ci_low`` and ``<key>_ci_high``.
+            cells, texts or numbers, NaN where there is none; the ends of a number's interval are
+            under ``<key>_ci_low`` and ``<key>_ci_high``. A value that is None is left out.
         columns: The columns.
     """
 
     def cell(record: Mapping[Any, Any], key: str) -> Cell:
-        value = record.get(key, math.nan)
+        value = record.get(key)
+        if value is None or isinstance(value, Cell):
+            return value or Cell()
         if isinstance(value, str):
             return Cell(text=value)
-        ends = (record.get(f"{key}_ci_{end}", math.nan) for end in ("low", "high"))
-        return Cell(value, *ends)
+        return Cell(value, *(record.get(f"{key}_ci_{end}", math.nan) for end in ("low", "high")))
 
     return tuple(
         Row(
@@ -55,26 +56,7 @@ def record_rows(records: Iterable[Mapping[Any, Any]], columns: Columns) -> tuple
             record.get("bold", False),
         )
         for record in records
-    )
-
-
-def metric_rows(
-    values: MetricTable, rows: Iterable[tuple[str, str, str, Sequence[tuple[str, ...]]]]
-) -> tuple[Row, ...]:
-    """Rows of metric values, without those that have none.
-
-    Args:
-        values: Metric values.
-        rows: Section, key, name, and for each cell the arguments of `MetricTable.get`.
-    """
-    found = (
-        (section, key, name, [values.get(*of_cell) for of_cell in keys])
-        for section, key, name, keys in rows
-    )
-    return tuple(
-        Row(key, name, tuple(cell or Cell() for cell in cells), section)
-        for section, key, name, cells in found
-        if any(cells)
+        if any(record.get(column.key) is not None for column in columns)
     )
 
 
@@ -162,12 +144,10 @@ def setting_table(
         raise InputError(
             f"setting {'/'.join(setting)}: no metric values; check primary_setting in the config"
         )
-    rows = metric_rows(
-        values,
-        (
-            ("", strategy, name, [(*setting, strategy, metric) for metric in titles])
-            for strategy, name in names.items()
-        ),
+    columns = columns_of(titles)
+    records = (
+        {"key": key, "name": name} | {m: values.get(*setting, key, m) for m in titles}
+        for key, name in names.items()
     )
     note = f"Setting: {labels.setting(*setting)}."
-    return Table(columns_of(titles), rows, notes=(note,), **options)
+    return Table(columns, record_rows(records, columns), notes=(note,), **options)

@@ -1,6 +1,6 @@
 """Tables of metrics that the paper does not have: intervals, pairs, strata and subsets."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import pandas as pd
@@ -12,7 +12,6 @@ from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
     columns_of,
     difference_notes,
-    metric_rows,
     record_rows,
 )
 
@@ -30,33 +29,30 @@ def intervals(values: MetricTable, labels: Labels) -> Table:
             "share_empty": "No samples",
         }
     )
-    rows = _strategy_rows(values, labels, [column.key for column in columns])
+    rows = _strategy_rows(values, labels, columns)
     notes = difference_notes(columns, rows)
     return Table(columns, rows, notes=notes, decimals=3, intervals=True)
 
 
 def pairs(values: MetricTable, labels: Labels) -> Table:
     """Differences in SA-PPG between all pairs of strategies, with both kinds of intervals."""
-    titles = {"vs": "This pair alone", "maxt_vs": "Among all pairs"}
-    rows = metric_rows(
-        values,
-        (
-            (
-                labels.setting(*setting),
-                f"{first}-{second}",
-                f"{labels.strategy(first)} − {labels.strategy(second)}",
-                [(*setting, first, f"sa_ppg_{kind}_{second}") for kind in titles],
-            )
-            for setting in values.settings(labels)
-            for first, second in combinations(
-                ordered(values.strategies(*setting), labels.strategies), 2
-            )
-            if not {first, second} & {"clean", *NOISE_FLOOR}
-        ),
+    columns = columns_of({"vs": "This pair alone", "maxt_vs": "Among all pairs"})
+    records = (
+        {
+            "section": labels.setting(*setting),
+            "key": f"{first}-{second}",
+            "name": f"{labels.strategy(first)} − {labels.strategy(second)}",
+            **{c.key: values.get(*setting, first, f"sa_ppg_{c.key}_{second}") for c in columns},
+        }
+        for setting in values.settings(labels)
+        for first, second in combinations(
+            ordered(values.strategies(*setting), labels.strategies), 2
+        )
+        if not {first, second} & {"clean", *NOISE_FLOOR}
     )
     return Table(
-        columns_of(titles),
-        rows,
+        columns,
+        record_rows(records, columns),
         index_label="Pair",
         notes=("†: the interval among all pairs excludes 0.",),
         decimals=3,
@@ -86,28 +82,27 @@ def strata(values: pd.DataFrame, labels: Labels) -> Table:
 
 def subsets(values: MetricTable, labels: Labels) -> Table:
     """Leaked and unleaked questions separately, one row each per strategy."""
-    rows = _strategy_rows(values, labels, METRICS, {s: (f"@{s}", f", {s}") for s in SUBSETS})
-    return Table(columns_of(METRICS), rows, decimals=3)
+    columns = columns_of(METRICS)
+    subsets = {name: (f"@{name}", f", {name}") for name in SUBSETS}
+    return Table(columns, _strategy_rows(values, labels, columns, subsets), decimals=3)
 
 
 def _strategy_rows(
     values: MetricTable,
     labels: Labels,
-    metrics: Collection[str],
+    columns: Sequence[Column],
     subsets: Mapping[str, tuple[str, str]] = {"all": ("", "")},
 ) -> tuple[Row, ...]:
     """One row per setting, strategy and subset; each subset with what follows keys and names."""
-    return metric_rows(
-        values,
-        (
-            (
-                labels.setting(*setting),
-                strategy + key,
-                labels.strategy(strategy) + name,
-                [(*setting, strategy, metric, subset) for metric in metrics],
-            )
-            for setting in values.settings(labels)
-            for strategy in ordered(values.strategies(*setting), labels.strategies)
-            for subset, (key, name) in subsets.items()
-        ),
+    records = (
+        {
+            "section": labels.setting(*setting),
+            "key": strategy + key,
+            "name": labels.strategy(strategy) + name,
+            **{c.key: values.get(*setting, strategy, c.key, subset) for c in columns},
+        }
+        for setting in values.settings(labels)
+        for strategy in ordered(values.strategies(*setting), labels.strategies)
+        for subset, (key, name) in subsets.items()
     )
+    return record_rows(records, columns)
