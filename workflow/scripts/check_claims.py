@@ -3,14 +3,14 @@
 from script_helpers import Job, run_job
 from zerogap.io.provenance import provenance
 from zerogap.pipeline.report.sources import RESULTS
-from zerogap.reporting import claim_sheet
 from zerogap.reporting.claims import evaluate_claims
+from zerogap.reporting.pages import save_claims
 
 
 def main(job: Job) -> None:
     verdicts = evaluate_claims(RESULTS.read(job.params.source))
     scale = f"{job.params.scale_note} {job.params.scale}".lstrip()
-    claim_sheet.save(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))
+    save_claims(verdicts, scale, job.params.prefix, provenance(**job.params.metadata))
 
 
 if __name__ == "__main__":

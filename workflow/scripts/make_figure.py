@@ -2,7 +2,7 @@
 
 from script_helpers import Job, run_job
 from zerogap.pipeline.report.figures import FIGURES
-from zerogap.reporting.figures.style import save
+from zerogap.reporting.figures import save
 
 
 def main(job: Job) -> None:

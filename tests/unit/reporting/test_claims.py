@@ -9,7 +9,6 @@ import pytest
 from helpers.synthetic_run import LABELS
 from zerogap.analysis import memorisation
 from zerogap.published import as_metrics, printed
-from zerogap.reporting import claim_sheet
 from zerogap.reporting.claims import (
     CANNOT_TELL,
     CLAIMS,
@@ -21,6 +20,7 @@ from zerogap.reporting.claims import (
     within,
 )
 from zerogap.reporting.metric_table import MetricTable
+from zerogap.reporting.pages import claims_markdown, save_claims
 from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
@@ -180,7 +180,7 @@ def test_another_threshold_is_no_evidence_on_that_of_the_paper():
     found = by_claim(dataclasses.replace(results(width=0.0003), rail_n=6))
     for key in ("trade_off", "parity", "threshold"):
         assert (found[key].verdict, found[key].evidence) == (CANNOT_TELL, ())
-    assert "does not have" in claim_sheet.to_markdown(list(found.values()), "Small.")
+    assert "does not have" in claims_markdown(list(found.values()), "Small.")
     assert found["cap_beats_ban"].verdict == SUPPORTED
 
 
@@ -261,7 +261,7 @@ def test_every_comparison_in_the_sheet_shows_its_interval(tmp_path):
     for verdict in verdicts:
         assert verdict.evidence
         assert all("[" in evidence.sentence for evidence in verdict.evidence)
-    claim_sheet.save(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
+    save_claims(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
     for suffix in (".md", ".html"):
         text = (tmp_path / f"claims{suffix}").read_text()
         assert "Run tiny: 5 questions." in text

@@ -6,9 +6,15 @@ import pytest
 
 from helpers.synthetic_run import overlap_table, rank_table, solve_tables
 from zerogap import metrics
-from zerogap.reporting.figures.paper import RANKS, plot_mechanism, plot_readout_variance
-from zerogap.reporting.figures.style import save
-from zerogap.reporting.figures.supplementary import plot_questions, plot_scatter, plot_strata
+from zerogap.reporting.figures import (
+    RANKS,
+    plot_mechanism,
+    plot_questions,
+    plot_readout_variance,
+    plot_scatter,
+    plot_strata,
+    save,
+)
 
 
 @pytest.fixture(autouse=True)

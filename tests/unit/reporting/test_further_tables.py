@@ -19,14 +19,17 @@ from zerogap.analysis.strata import values_by_bins
 from zerogap.reporting import render
 from zerogap.reporting.metric_table import MetricTable
 from zerogap.reporting.tables.paper import inline_numbers
-from zerogap.reporting.tables.run import (
+from zerogap.reporting.tables.supplementary import (
     JOB_COLUMNS,
     cost,
     diagnostics,
     extraction_agreement,
+    intervals,
     memorisation,
+    pairs,
+    strata,
+    subsets,
 )
-from zerogap.reporting.tables.supplementary import intervals, pairs, strata, subsets
 
 SETTING = ("llama2", "gsm8k")
 

@@ -269,8 +269,7 @@ def _plot(path: Path, aligned: "Aligned", bins: int) -> None:
     from zerogap.reporting.score import strategy_label
 
     with needed_packages("reporting", "--plot"):
-        from zerogap.reporting.figures.style import write
-        from zerogap.reporting.figures.supplementary import plot_strata
+        from zerogap.reporting.figures import plot_strata, write
 
     strategies = {strategy_label(name): table for name, table in aligned.strategies.items()}
     n_questions = len(aligned.clean)

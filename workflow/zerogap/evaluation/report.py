@@ -17,8 +17,7 @@ from zerogap.evaluation.summary import COLLAPSE, Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
 from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
-from zerogap.reporting.figures import style
-from zerogap.reporting.figures.supplementary import plot_questions
+from zerogap.reporting import figures
 from zerogap.reporting.record import (
     Evaluation,
     generation_config,
@@ -227,8 +226,8 @@ def _plot(request: Request, summary: Summary, title: str) -> None:
         if name != IDENTITY
     }
     identity = questions[IDENTITY].to_numpy()
-    figure = plot_questions(identity, others, request.num_samples, "Identity", title)
-    style.write(figure, request.output / PLOT)
+    figure = figures.plot_questions(identity, others, request.num_samples, "Identity", title)
+    figures.write(figure, request.output / PLOT)
 
 
 def _without_nan(value: Any) -> Any:

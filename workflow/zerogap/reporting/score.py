@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
-from zerogap.reporting.render import Cell, Row, Table, provenance_line
+from zerogap.reporting.render import Cell, Row, Table, provenance_line, render_template
 from zerogap.reporting.tables.rows import columns_of, difference_notes
-from zerogap.reporting.templates import render_template
 from zerogap.scoring.inputs import Loaded, Texts
 from zerogap.scoring.score import BATCH2, Aligned, summary
 

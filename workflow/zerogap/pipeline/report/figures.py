@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 from zerogap.pipeline.report import sources
 from zerogap.pipeline.report.entry import Source, entries, made_of
 from zerogap.pipeline.report.sources import CLEAN, TITLE
-from zerogap.reporting.figures.paper import plot_mechanism, plot_readout_variance
-from zerogap.reporting.figures.supplementary import plot_scatter, plot_strata
+from zerogap.reporting.figures import (
+    plot_mechanism,
+    plot_readout_variance,
+    plot_scatter,
+    plot_strata,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ from zerogap.pipeline.report.entry import File, Source, file, made_of, read, rea
 from zerogap.reporting.claims import RunResults
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
-from zerogap.reporting.tables.run import JOB_COLUMNS
+from zerogap.reporting.tables.supplementary import JOB_COLUMNS
 from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, RAIL_N
 
 # What the jobs that generate responses make: the contract of the file.

@@ -18,9 +18,8 @@ from zerogap.pipeline.report.sources import (
     PRIMARY_SETTING,
 )
 from zerogap.reporting.render import Table
-from zerogap.reporting.tables import paper, run, supplementary
+from zerogap.reporting.tables import paper, supplementary
 from zerogap.reporting.tables.paper import main_vs_paper, of_one_setting
-from zerogap.reporting.tables.run import diagnostics
 
 _SOURCES: dict[str, Source[Table]] = {
     "main": made_of(paper.main, METRICS, LABELS),
@@ -32,9 +31,9 @@ _SOURCES: dict[str, Source[Table]] = {
     "pairs": made_of(supplementary.pairs, METRICS, LABELS),
     "strata": made_of(supplementary.strata, sources.VALUES_BY_BINS, LABELS),
     "subsets": made_of(supplementary.subsets, METRICS_AND_ABLATION, LABELS),
-    "diagnostics": made_of(diagnostics, sources.DIAGNOSTICS, LABELS),
-    "extraction_agreement": made_of(run.extraction_agreement, sources.EXTRACTION, LABELS),
-    "cost": made_of(run.cost, sources.JOB_COSTS, LABELS),
+    "diagnostics": made_of(supplementary.diagnostics, sources.DIAGNOSTICS, LABELS),
+    "extraction_agreement": made_of(supplementary.extraction_agreement, sources.EXTRACTION, LABELS),
+    "cost": made_of(supplementary.cost, sources.JOB_COSTS, LABELS),
     "main_vs_paper": made_of(main_vs_paper, METRICS, LABELS, PROTOCOL_DIFFERENCES),
     **{
         f"{name}_vs_paper": made_of(
@@ -50,6 +49,6 @@ _SOURCES: dict[str, Source[Table]] = {
             ("ablation", paper.ablation, PRIMARY_METRICS_AND_ABLATION, 4),
         )
     },
-    "memorisation": made_of(run.memorisation, sources.MEMORISATION, LABELS),
+    "memorisation": made_of(supplementary.memorisation, sources.MEMORISATION, LABELS),
 }
 TABLES = entries(Path(__file__).with_suffix(".yaml"), _SOURCES)

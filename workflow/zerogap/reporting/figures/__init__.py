@@ -1,1 +1,0 @@
-"""The figures of the paper and beyond it, one module per figure, with matplotlib."""
