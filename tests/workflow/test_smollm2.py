@@ -54,24 +54,6 @@ def test_strategies_and_lora_are_those_of_the_paper(scales):
                 assert getattr(training, key) == getattr(published, key)
 
 
-@pytest.mark.parametrize(
-    ("overlay", "is_shared"),
-    [
-        ("training: { cutoff_len: 999 }", False),
-        ("benchmarks: { gsm8k: { num_preparation: 6000 } }", False),
-        ("sampling: { temperature: 0.9, num_samples: 30 }", True),
-        ("metrics: { bins: 5 }", True),
-        ("seed: 3", True),
-    ],
-)
-def test_runs_share_a_prepared_base_if_its_values_are_equal(scales, tmp_path, overlay, is_shared):
-    files = [ROOT / "config.yaml", *scales["gsm8k"]]
-    path = tmp_path / "overlay.yaml"
-    path.write_text(overlay)
-    bases = {targets.base_model(config.load(some), "smollm2") for some in (files, [*files, path])}
-    assert len(bases) == (1 if is_shared else 2)
-
-
 def test_the_preparation_counts_in_the_cost_of_a_run(scales):
     scale = config.load([ROOT / "config.yaml", *scales["gsm8k"]])
     job, training, *_ = JOB_COSTS.locate(scale)

@@ -27,7 +27,7 @@ if workflow.output_settings.dryrun and Quietness.RULES in (
 onerror:
     logger.error(
         terminal.describe_failures(
-            terminal.FailedJob(job.rule.name, job.wildcards_dict, [*job.log])
+            (job.rule.name, job.wildcards_dict, [*job.log])
             for job in workflow.scheduler.failed
         )
     )

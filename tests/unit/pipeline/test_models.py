@@ -7,7 +7,7 @@ from safetensors import safe_open
 
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
-from zerogap.pipeline.models import model_size, size_of_folder, size_on_hub
+from zerogap.pipeline.models import model_size, size_on_hub
 
 ENDS = re.compile(r"(down_proj|dense_4h_to_h)\.weight$")
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -45,8 +45,3 @@ def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
     with pytest.raises(InputError, match=r"some/model: its size .*\(no network\).*give a folder"):
         size_on_hub("some/model", None, "llama")
     assert isinstance(size_on_hub("EleutherAI/pythia-12b", None, "gpt_neox"), ModelSize)
-
-
-def test_a_folder_without_weights_is_an_error_with_its_remedy(tmp_path):
-    with pytest.raises(InputError, match=r"has no safetensors weights.*save_pretrained"):
-        size_of_folder(tmp_path, "llama")

@@ -54,15 +54,6 @@ def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config)
     assert rows["railcap"] == "n=4"
 
 
-def test_a_table_only_reads_its_own_setting(config):
-    folder = f"{RUN}/llama2/gsm8k"
-    assert TABLES["reversal"].source.files(config) == [f"{folder}/metrics.parquet"]
-    assert TABLES["ablation"].source.files(config) == [
-        f"{folder}/metrics.parquet",
-        f"{folder}/ablation_metrics.parquet",
-    ]
-
-
 def test_a_lost_timing_does_not_make_the_cost_table_again(config):
     files = TABLES["cost"].source.files(config)
     assert f"{RUN}/llama2/gsm8k/cells/railcap/samples.parquet" in files

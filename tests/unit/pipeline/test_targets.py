@@ -43,12 +43,6 @@ def test_a_variant_has_the_questions_and_starting_model_of_its_owner(
     assert path == f"results/paper/gemma/{starting_model}"
 
 
-def test_only_a_paraphrased_benchmark_needs_paraphrases(two_owners):
-    assert targets.paraphrases(two_owners, "gsm8k") == []
-    [path] = targets.paraphrases(two_owners, "pq")
-    assert path == "results/paper/data/pq/paraphrases.jsonl"
-
-
 def test_a_base_model_in_a_folder_is_used_where_it_is(tmp_path):
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text(f"models: {{ llama2: {{ base: {tmp_path}, revision: null }} }}")
@@ -76,13 +70,6 @@ def test_shards_have_files_and_questions_of_their_own():
     assert targets.shard_file(1, path) == path
     assert targets.shard_files(1, path) == [path]
     assert targets.shard_option(1, SimpleNamespace()) == ""
-
-
-def test_input_files_become_options_and_absent_ones_do_not():
-    files = {"base_model": "a folder/base", "excluded": ["x", "y"]}
-    assert targets.options(files, "base_model", "neurons") == "--base-model 'a folder/base'"
-    assert targets.options(files, "excluded") == "--excluded x y"
-    assert targets.options(files, "gsm8k") == ""
 
 
 def test_diagnostics_read_the_unmitigated_model_and_each_strategys_rail(two_owners, paper):

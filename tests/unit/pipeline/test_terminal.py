@@ -7,7 +7,6 @@ import pytest
 from zerogap.errors import InputError
 from zerogap.pipeline.terminal import (
     CountsOnce,
-    FailedJob,
     check_targets,
     describe_failures,
 )
@@ -53,9 +52,9 @@ def test_failed_jobs_are_listed_with_the_ends_of_their_logs(tmp_path):
     empty.touch()
     text = describe_failures(
         [
-            FailedJob("train_lora", {"model": "llama2", "variant": "pq"}, [str(log)]),
-            FailedJob("make_table", {"table": "main"}, [str(empty)]),
-            FailedJob("merge_lora", {}, [str(tmp_path / "none.log")]),
+            ("train_lora", {"model": "llama2", "variant": "pq"}, [str(log)]),
+            ("make_table", {"table": "main"}, [str(empty)]),
+            ("merge_lora", {}, [str(tmp_path / "none.log")]),
         ]
     )
     assert text.splitlines() == [

@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from zerogap.errors import InputError
 
@@ -70,21 +69,17 @@ class CountsOnce(logging.Filter):
         return not repeats and not str(record.msg).startswith("Reasons:")
 
 
-class FailedJob(NamedTuple):
-    """A job that failed in its last attempt."""
+def describe_failures(jobs: Iterable[tuple[str, Mapping[str, str], Sequence[str]]]) -> str:
+    """The failed jobs with the ends of their logs, in the order of the rules' names.
 
-    rule: str
-    wildcards: Mapping[str, str]
-    logs: Sequence[str]
-
-
-def describe_failures(jobs: Iterable[FailedJob]) -> str:
-    """The failed jobs with the ends of their logs, in the order of the rules' names."""
-    jobs = sorted(jobs, key=lambda job: (job.rule, sorted(job.wildcards.items())))
+    Args:
+        jobs: rule, wildcards and log files of each.
+    """
+    jobs = sorted(jobs, key=lambda job: (job[0], sorted(job[1].items())))
     blocks = [f"{len(jobs)} job{'s' * (len(jobs) != 1)} failed:"]
-    for job in jobs:
-        blocks.append(" ".join([job.rule, *(f"{k}={v}" for k, v in job.wildcards.items())]))
-        for log in job.logs:
+    for rule, wildcards, logs in jobs:
+        blocks.append(" ".join([rule, *(f"{k}={v}" for k, v in wildcards.items())]))
+        for log in logs:
             blocks += [f"  log: {log}", *(f"  | {line}" for line in _last_lines(Path(log)))]
     return "\n".join(blocks)
 

@@ -175,59 +175,52 @@ INLINE_NUMBERS = Source(
 # Every contaminated model, or every model.
 
 
-def _of_each(analyse: Callable[..., pd.DataFrame]) -> Callable[[Any], pd.DataFrame]:
-    """What a function makes of the files and values of each setting."""
-    return lambda settings: pd.concat(
-        (analyse(**read_all(setting)) for setting in settings), ignore_index=True
+def _of_each_setting(
+    analyse: Callable[..., pd.DataFrame],
+    locate: Callable[[Config, str, str], dict[str, Any]],
+    settings: Callable[[Config], list[tuple[str, str]]] = _settings,
+) -> Source[pd.DataFrame]:
+    """What a function makes of the clean model and the files and values of each setting."""
+
+    def located(config: Config, model: str, benchmark: str) -> dict[str, Any]:
+        clean = _clean_solve(config, model, benchmark, "batch1")
+        place = {"model": model, "benchmark": benchmark, "clean": clean}
+        return place | locate(config, model, benchmark)
+
+    return Source(
+        lambda config: [located(config, *setting) for setting in settings(config)],
+        lambda parts: pd.concat((analyse(**read_all(part)) for part in parts), ignore_index=True),
     )
 
 
-MEMORISATION = Source(
-    lambda config: [
-        {
-            "model": model,
-            "benchmark": benchmark,
-            "clean": _clean_solve(config, model, benchmark, "batch1"),
-            "identity": _file(config, model, benchmark, "cells/identity/solve"),
-            "overlap": _file(config, model, benchmark, "overlap"),
-            "clean_overlap": _clean_file(config, model, benchmark, "overlap"),
-            **_bootstrap(config),
-        }
-        for model, benchmark in _settings(config)
-    ],
-    _of_each(memorisation),
+MEMORISATION = _of_each_setting(
+    memorisation,
+    lambda config, model, benchmark: {
+        "identity": _file(config, model, benchmark, "cells/identity/solve"),
+        "overlap": _file(config, model, benchmark, "overlap"),
+        "clean_overlap": _clean_file(config, model, benchmark, "overlap"),
+        **_bootstrap(config),
+    },
 )
-VALUES_BY_BINS = Source(
-    lambda config: [
-        {
-            "model": model,
-            "benchmark": benchmark,
-            "clean": _clean_solve(config, model, benchmark, "batch1"),
-            "strategies": {
-                name: _file(config, model, benchmark, f"cells/{name}/solve")
-                for name in (*config.strategies, ALL_ZERO)
-            }
-            | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")},
+VALUES_BY_BINS = _of_each_setting(
+    values_by_bins,
+    lambda config, model, benchmark: {
+        "strategies": {
+            name: _file(config, model, benchmark, f"cells/{name}/solve")
+            for name in (*config.strategies, ALL_ZERO)
         }
-        for model, benchmark in _settings(config)
-    ],
-    _of_each(values_by_bins),
+        | {"clean_batch2": _clean_solve(config, model, benchmark, "batch2")}
+    },
 )
-DIAGNOSTICS = Source(
-    lambda config: [
-        {
-            "model": model,
-            "benchmark": benchmark,
-            "rail": _file(config, model, benchmark, "rail"),
-            "recovery": _clean_file(config, model, benchmark, "recovery"),
-            "clean": _clean_solve(config, model, benchmark, "batch1"),
-            "clean_batch2": _clean_solve(config, model, benchmark, "batch2"),
-            **_bootstrap(config),
-        }
-        for benchmark in config.benchmarks
-        for model in config.models
-    ],
-    _of_each(diagnostics),
+DIAGNOSTICS = _of_each_setting(
+    diagnostics,
+    lambda config, model, benchmark: {
+        "rail": _file(config, model, benchmark, "rail"),
+        "recovery": _clean_file(config, model, benchmark, "recovery"),
+        "clean_batch2": _clean_solve(config, model, benchmark, "batch2"),
+        **_bootstrap(config),
+    },
+    lambda config: [(model, name) for name in config.benchmarks for model in config.models],
 )
 
 
