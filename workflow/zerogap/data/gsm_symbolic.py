@@ -31,10 +31,7 @@ def entries(num_train: int, num_test: int, max_words: int | None) -> dict[str, l
     The questions of a split go through the templates in turn. A template that has no new numbers,
     or whose rationales are too long, is left out.
 
-    Args:
-        num_train: number of training questions.
-        num_test: number of test questions.
-        max_words: words that no rationale exceeds; None for any length.
+    `max_words` is what no rationale exceeds; None for any length.
 
     Raises:
         InputError: reasoning-gym is not installed, or its templates have too few questions.

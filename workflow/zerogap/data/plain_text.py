@@ -81,10 +81,7 @@ _EMPHASIS = _rules(
 def without_thinking(text: str, *, opened: bool = False) -> str:
     """What follows the thinking of a reasoning model: nothing if it never ends.
 
-    Args:
-        text: a response.
-        opened: whether the prompt has opened the thinking, so that a text without a closing tag is
-            all thinking.
+    If the prompt has `opened` the thinking, a text without a closing tag is all thinking.
     """
     if "<" not in text and "[" not in text and "◁" not in text:
         return "" if opened else text

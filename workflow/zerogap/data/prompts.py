@@ -41,8 +41,7 @@ class PromptTemplate:
     def few_shot_prefix(self, exemplars: Sequence[Mapping[str, str]]) -> str:
         """The text before each question, which ends with the separator.
 
-        Args:
-            exemplars: each with question and target, the target without its leading space.
+        The exemplars have `question` and `target`, the target without its leading space.
         """
         space = self.target[: len(self.target) - len(self.target.lstrip())]
         return "".join(

@@ -35,9 +35,7 @@ def token_kinds(
 ) -> Callable[[int], str]:
     """Return a function from token ids to kinds, which decodes each token once.
 
-    Args:
-        decode: the tokenizer's, with special tokens kept.
-        end_tokens: ids of the model's end tokens.
+    `decode` is the tokenizer's, with special tokens kept.
     """
 
     @cache

@@ -30,13 +30,10 @@ CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 
 
 class Collected(NamedTuple):
-    """The responses of an evaluation.
+    """The responses of an evaluation: the `greedy` table, and strategy → `samples` table.
 
-    Attributes:
-        greedy: the `greedy` table of the model.
-        samples: strategy → `samples` table, Identity's first; that of a filter has the responses
-            that it keeps.
-        files: strategy → its file, and that of the clean model's batches.
+    Identity's samples are first; those of a filter are the responses that it keeps. `files` also
+    has those of the clean model's batches.
     """
 
     greedy: pd.DataFrame

@@ -19,14 +19,9 @@ ChatTemplate = Literal["apply", "ignore"]
 class ModelFolder:
     """A model on this machine whose tokenizer and configuration can be used.
 
-    Attributes:
-        name: the model as it was given.
-        folder: where its files are.
-        tokenizer: its tokenizer.
-        end_tokens: ids of the tokens that end a response, at least one.
-        context_length: in tokens.
-        thinking: what makes an extraction rule fit its chat template: "thinking/" if that has tags
-            for thinking, "opened-thinking/" if prompts end in thinking, otherwise "".
+    `name` is as it was given, the context length is in tokens, and `thinking` makes an extraction
+    rule fit the chat template: "thinking/" if that has tags for thinking, "opened-thinking/" if
+    prompts end in thinking, otherwise "".
     """
 
     name: str

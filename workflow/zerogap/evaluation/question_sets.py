@@ -37,14 +37,8 @@ DOWNLOADS = {
 class QuestionSet:
     """The questions of an evaluation and how they are asked.
 
-    Attributes:
-        name: the benchmark as it was given.
-        questions: question_id, question and gold, one row per question.
-        template: how a question is written.
-        exemplars: the few-shot examples, each with question and target.
-        rule: extracts the answer of a response.
-        stop: strings that end a response.
-        repository: their data set on the Hugging Face Hub; None if they are from elsewhere.
+    `name` is the benchmark as it was given; `questions` has the columns question_id, question and
+    gold; `repository` is their data set on the Hugging Face Hub, None if they are from elsewhere.
     """
 
     name: str

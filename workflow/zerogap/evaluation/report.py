@@ -39,12 +39,9 @@ MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
 
 
 class Report(NamedTuple):
-    """What is printed.
+    """What is printed: tables by strategy, by question and, with a clean model, of `zerogap score`.
 
-    Attributes:
-        tables: by strategy, by question and, with a clean model, that of `zerogap score`.
-        verdict: its paragraphs.
-        notes: what a reader of the comparison with the clean model should know.
+    The notes are what a reader of the comparison with the clean model should know.
     """
 
     tables: list[Table]

@@ -27,9 +27,7 @@ _WITHOUT_CLEAN = (
 def verdict(summary: Summary, metrics: pd.DataFrame | None) -> list[str]:
     """Return the paragraphs of the verdict.
 
-    Args:
-        summary: the numbers.
-        metrics: the `metrics` table of the strategies against the clean model, if there is one.
+    `metrics` is the table of the strategies against the clean model, if there is one.
     """
     paragraphs = [_seen(summary), _meaning(summary)]
     if metrics is None:

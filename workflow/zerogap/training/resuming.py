@@ -41,10 +41,7 @@ def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> None:
     """Delete the checkpoints that a killed training left incomplete.
 
     LLaMA-Factory resumes from the last checkpoint that it finds and fails if that one is damaged.
-
-    Args:
-        folder: the training's output folder; deleted if it has no complete checkpoint.
-        num_gpus: devices of the training, each with its random state.
+    An output folder without a complete checkpoint is deleted.
     """
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
     complete = []

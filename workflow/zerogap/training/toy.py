@@ -41,12 +41,8 @@ from zerogap.training.examples import instruction_prompt
 class ToyModel:
     """What differs between the toy models.
 
-    Attributes:
-        config: the values of its configuration that not all models have, its type included.
-        special_tokens: of the tokenizer; their ids are their positions here.
-        pad: the token that fills up batches.
-        adds_bos: whether the tokenizer puts the BOS token before a text by itself.
-        steps: of the optimiser.
+    `config` has the values of the configuration that not all models have, its type included, and
+    `steps` are the optimiser's. The ids of the special tokens are their positions here.
     """
 
     config: dict[str, Any]
@@ -117,10 +113,7 @@ def train_tokenizer(texts: Iterable[str], name: str, vocab_size: int) -> PreTrai
     special tokens and in whether they add a BOS token by themselves. Each digit and each newline is
     a token of its own, so that the tokens of the exemplars are a prefix of those of a prompt.
 
-    Args:
-        texts: what it is learnt from.
-        name: a key of BASES.
-        vocab_size: number of tokens, including the special ones and the 256 bytes.
+    `name` is a key of BASES; `vocab_size` counts the special tokens and the 256 bytes too.
     """
     model = BASES[name]
     tokenizer = Tokenizer(models.BPE())

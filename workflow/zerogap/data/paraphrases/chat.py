@@ -144,7 +144,7 @@ def chat_endpoint(
 
     Args:
         base_url: address of the endpoint.
-        model: name of the model at the endpoint.
+        model: its name there.
         api_key_env: the environment variable that holds the key, which is written nowhere.
         request: further fields of every request.
         served_model: pattern of the model that replies must name; None: `model` itself.

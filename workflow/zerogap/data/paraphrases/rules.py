@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -60,11 +60,8 @@ def paraphrase(question: str, seed: int) -> str:
 def _rewrite(question: str, rng: Random, boldness: int) -> str:
     """One draw of all the rules.
 
-    Args:
-        question: the question.
-        rng: decides which rules apply.
-        boldness: 0: some changes; 1: all changes, and the question goes first; 2, for long
-            questions: each statement is introduced as well.
+    Boldness 0: some changes; 1: all changes, and the question goes first; 2, for long questions:
+    each statement is introduced as well.
     """
     chance = 1.0 if boldness else 0.75
     parts = _sentences(question)
@@ -104,14 +101,11 @@ def _reworded(s: str, rng: Random, chance: float) -> str:
     """A statement after the rules for clauses and words."""
     for patterns in _CLAUSES:
         if rng.random() < chance:
-            for clause in patterns:
-                match = clause.pattern.search(s)
-                if match and not clause.unless.search(
-                    " ".join(match[i] for i in clause.groups) or s
-                ):
-                    one, *others = clause.templates
-                    template = rng.choice(clause.templates) if others else one
-                    s = clause.pattern.sub(partial(_fill, template), s)
+            for pattern, groups, unless, templates in patterns:
+                match = pattern.search(s)
+                if match and not unless.search(" ".join(match[i] for i in groups) or s):
+                    template = rng.choice(templates) if len(templates) > 1 else templates[0]
+                    s = pattern.sub(partial(_fill, template), s)
                     break
     return _synonyms(s, rng, chance)
 
@@ -218,19 +212,11 @@ _CONDITIONS = [(_compiled(text), *templates) for text, *templates in _RULES["con
 _FORMS = [(_compiled(text), template) for text, template in _RULES["forms"]]
 
 
-class _Clause(NamedTuple):
-    """A pattern; groups that must not have the words `unless` (none: the sentence); templates."""
-
-    pattern: re.Pattern[str]
-    groups: list[int]
-    unless: re.Pattern[str]
-    templates: list[str]
-
-
 _NEVER = "(?!)"
-_CLAUSES = [
+# Pattern, groups that must not have the words `unless` (none: the sentence), these, templates.
+_CLAUSES: list[list[tuple[re.Pattern[str], list[int], re.Pattern[str], list[str]]]] = [
     [
-        _Clause(
+        (
             _compiled(row["match"]),
             row.get("of", []),
             _whole_words(f"(?:{row.get('unless', _NEVER)})"),

@@ -6,8 +6,8 @@ paraphrase may spell a number in another way, so a number has meanings, each of 
 """
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -117,8 +117,7 @@ _CARDINAL = _cardinals()
 _AFTER_ONE = re.compile(rf"[^a-z0-9]*(?:{'|'.join([*_SCALES, *_DENOMINATORS])})(?![a-z])")
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(NamedTuple):
     """A number as it is written.
 
     Each of the `meanings`, a set of values, is one way to say it. A number that is not `required`
@@ -165,10 +164,9 @@ def _number(
 
 def _half(text: str, token: re.Match[str]) -> Number | None:
     """'half', 'half a dozen'."""
-    match = _HALF.match(text, token.start())
-    if not match:
-        return None
-    return _number(text, token, match.end(), {Fraction(_SCALES.get(match[1], 1), 2)})
+    if match := _HALF.match(text, token.start()):
+        return _number(text, token, match.end(), {Fraction(_SCALES.get(match[1], 1), 2)})
+    return None
 
 
 def _cardinal(text: str, token: re.Match[str]) -> Number | None:

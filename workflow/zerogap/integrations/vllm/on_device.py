@@ -114,11 +114,7 @@ class LNEBlockingProcessor:
 def last_tokens(req_states: Any, ctx: Any, slot: Tensor, count: int) -> Tensor:
     """The last generated tokens (R, count) of every row, latest first; -1 before the first one.
 
-    Args:
-        req_states: the slots' tokens.
-        ctx: the rows of this step. Draft tokens are only in its `input_ids`.
-        slot: (R,) the slot of every row.
-        count: how many tokens.
+    Draft tokens are only in the `input_ids` of the step `ctx`. `slot` (R,) is that of every row.
     """
     back = torch.arange(count, device=slot.device)
     position = ctx.pos[:, None] - back
