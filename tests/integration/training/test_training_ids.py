@@ -1,8 +1,10 @@
-"""Training ids against inference ids: real tokenizer classes and LLaMA-Factory's own code."""
+"""Training ids against inference ids: each class of tokenizers and LLaMA-Factory's own code.
+
+The real tokenizers are in test_all_rows.
+"""
 
 import pytest
 
-from helpers import shared_data
 from helpers.toy_tokenizers import TOKENIZERS
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.training.examples import (
@@ -15,20 +17,13 @@ from zerogap.training.llamafactory import write_datasets
 
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("lm_eval", 8))
 # The first token of a prompt; Llama tokenizers begin with <s>.
-FIRST = {"gemma4": "<bos>", "gpt_neox": "Q", "gpt_neox_20b": "Q", "smollm2": "Q"}
-REAL = ("llama2", "gpt_neox_20b", "smollm2")
+FIRST = {"gemma4": "<bos>", "gpt_neox": "Q"}
 
 
-@pytest.fixture(scope="module", params=[*TOKENIZERS, *REAL])
+@pytest.fixture(scope="module", params=TOKENIZERS)
 def loaded(request, tmp_path_factory):
-    """(name, tokenizer): small ones of each class as a job loads them, and the real ones."""
+    """(name, tokenizer): small ones of each class as a job loads them."""
     from transformers import AutoTokenizer
-
-    if request.param in REAL:
-        folder = shared_data.TOKENIZERS / request.param
-        if not folder.is_dir():
-            pytest.skip(f"tokenizer {request.param} is not available; set ZEROGAP_TOKENIZERS")
-        return request.param, AutoTokenizer.from_pretrained(folder)
 
     folder = tmp_path_factory.mktemp(request.param)
     TOKENIZERS[request.param]().save_pretrained(folder)
