@@ -27,9 +27,6 @@ from zerogap.errors import InputError
 from zerogap.families.folders import read_tokenizer, tensor_names
 from zerogap.families.structure import config_of, problem_of
 
-# A rehearsal looks for it in the logs of jobs.
-MISFIT = "the shared prompt cache does not fit this architecture"
-
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
     """Load a model, on the GPU if there is one. On a CPU the process keeps freed memory after that.
@@ -212,7 +209,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
         return SharedPromptDecoder(model, with_logits=with_logits)
     own_misfit = trial.misfit(HFDecoder)
     model.set_attn_implementation(trial.attention)
-    problem = f"{model.config.model_type}: {MISFIT} "
+    problem = f"{model.config.model_type}: the shared prompt cache does not fit this architecture "
     if own_misfit is None:
         print(
             f"{problem}({misfit}); falling back to the model's own cache, one question at a time "
