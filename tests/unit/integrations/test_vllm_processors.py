@@ -1,18 +1,20 @@
-"""RailCap and LNE-blocking as vLLM's second model runner calls them, without vLLM.
+"""RailCap and LNE-blocking as vLLM's two model runners call them, without vLLM.
 
-The runner's buffers are imitated. The reference is the processor for `transformers`, row by row.
+The runners' buffers and batch updates are imitated. The reference is the processor for
+`transformers`, row by row.
 """
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from zerogap import RailCapLogitsProcessor
-from zerogap.integrations.vllm import on_device
+from zerogap.integrations.vllm import on_device, on_host
 
 VOCABULARY = 4
 MODEL = SimpleNamespace(max_model_len=64, get_vocab_size=lambda: VOCABULARY)
@@ -56,7 +58,7 @@ def reference(logits, context, request):
     prompt, generated = context
     parameters = {name: request[name] for name in ("n", "suppression", "successor")}
     processor = RailCapLogitsProcessor([request["trajectory"]], len(prompt), **parameters)
-    return processor(torch.tensor([[*prompt, *generated]]), logits[None])[0]
+    return processor(torch.tensor([[*prompt, *generated]]).long(), logits[None])[0]
 
 
 tokens = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
@@ -75,7 +77,7 @@ requests = st.none() | st.fixed_dictionaries(
     st.sampled_from([0, 0.7]),
     st.randoms(),
 )
-def test_every_row_equals_the_processor_for_transformers(cases, masked, random):
+def test_every_row_on_the_device_equals_the_processor_for_transformers(cases, masked, random):
     contexts = [(prompt, generated) for prompt, generated, _, _ in cases]
     processor = on_device.RailCapProcessor(CONFIG, slots(contexts))
     for slot, (*_, earlier, _) in enumerate(cases):  # a slot's former request leaves nothing
@@ -134,3 +136,34 @@ def test_a_batch_without_the_strategy_is_returned_as_it_is():
     processor.apply_staged_writes()
     logits = torch.zeros(1, VOCABULARY)
     assert processor.apply(logits, SimpleNamespace(idx_mapping_np=np.array([0]))) is logits
+
+
+@pytest.fixture
+def vllm(monkeypatch):
+    def process_dict_updates(by_row, batch, new):
+        for row, (params, output) in enumerate(batch):
+            if (request := new(params, None, output)) is not None:
+                by_row[row] = request
+
+    module = SimpleNamespace(process_dict_updates=process_dict_updates)
+    monkeypatch.setitem(sys.modules, "vllm.v1.sample.logits_processor.builtin", module)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cases=st.lists(st.tuples(tokens, requests), min_size=1, max_size=5),
+    masked=st.sampled_from([0, 0.7]),
+)
+@pytest.mark.filterwarnings("ignore:RailCap. every token but")
+def test_every_row_on_the_host_equals_the_processor_for_transformers(cases, masked, vllm):
+    processor = on_host.RailCapProcessor(CONFIG, torch.device("cpu"), is_pin_memory=False)
+    processor.update_state([(params(railcap=request), list(t)) for t, request in cases])
+    logits = torch.randn(len(cases), VOCABULARY)
+    logits[torch.rand_like(logits) < masked] = float("-inf")
+    expected = torch.stack(
+        [
+            reference(row, ([], generated), request)
+            for row, (generated, request) in zip(logits, cases, strict=True)
+        ]
+    )
+    assert torch.equal(processor.apply(logits.clone()), expected)
