@@ -20,11 +20,10 @@ def tables():
 
 @pytest.fixture(scope="module")
 def values(tables):
-    return by_key(diagnostics("llama2", "gsm8k", *tables, n_resamples=200))
+    return by_key(diagnostics(*tables, n_resamples=200))
 
 
 def by_key(frame):
-    frame = frame.drop(columns=["model", "benchmark"])
     return frame.set_index(["responses", "subset", "measure", "kind"]).sort_index()
 
 
@@ -86,9 +85,7 @@ def test_without_any_step_a_value_is_missing_and_equal_questions_have_no_interva
     rail, recovery, clean, batch2 = tables
     none = rail.assign(rail_end=0, drawn_end=0, n_distinct=7)
     unsolved = clean.assign(n_correct=0)
-    values = by_key(
-        diagnostics("llama2", "gsm8k", none, recovery, unsolved, batch2, n_resamples=20)
-    )
+    values = by_key(diagnostics(none, recovery, unsolved, batch2, n_resamples=20))
     for key in (("railcap", "leaked", "drawn", "end"), ("clean", "all", "recovery", "all")):
         assert all(map(math.isnan, values.loc[key]))
     assert values.loc[("railcap", "leaked", "rail_steps", "end"), "value"] == 0
@@ -100,7 +97,7 @@ def test_the_order_of_the_questions_does_not_matter(tables):
     reversed_tables = (rail[::-1], recovery[::-1], clean, batch2[::-1])
     keys = ["responses", "subset", "measure", "kind"]
     first, second = (
-        diagnostics("llama2", "gsm8k", *each, n_resamples=20).sort_values(keys, ignore_index=True)
+        diagnostics(*each, n_resamples=20).sort_values(keys, ignore_index=True)
         for each in (tables, reversed_tables)
     )
     pd.testing.assert_frame_equal(first, second)

@@ -14,7 +14,7 @@ def tables():
 def verdict(clean, identity, overlap, bound=0.7, clean_rouge_l=0.5):
     clean_overlap = overlap.assign(rouge_l=clean_rouge_l)
     table = memorisation(
-        *("llama2", "gsm8k", clean, identity, overlap, clean_overlap),
+        *(clean, identity, overlap, clean_overlap),
         min_leaked_solve_probability=bound,
         n_resamples=200,
     )
@@ -67,7 +67,7 @@ def test_excess_is_the_overlap_of_unleaked_questions_beyond_the_clean_models(tab
 
 def test_different_questions_and_a_missing_subset_are_rejected(tables):
     clean, strategies, overlap = tables
-    with pytest.raises(InputError, match="llama2/gsm8k identity: question 'test-0'"):
+    with pytest.raises(InputError, match="identity: question 'test-0'"):
         verdict(clean, strategies["identity"].iloc[1:], overlap)
     part = clean["leaked"]
     with pytest.raises(InputError, match="leaked and unleaked"):

@@ -37,7 +37,7 @@ def test_the_mean_over_the_ranges_weighted_by_their_strata_is_sa_ppg(bins):
 
 def test_sa_ppg_has_a_value_for_each_number_of_strata_and_these_are_counted():
     clean, halved = solve_table([0, 0, 4, 25, 26]), solve_table([0, 0, 2, 12, 13])
-    table = values_by_bins("m", "b", clean, {"identity": clean, "halved": halved[::-1]})
+    table = values_by_bins(clean, {"identity": clean, "halved": halved[::-1]})
     identity, other = table.to_dict("records")
     assert identity["sa_ppg_50"] == identity["a_ppg"] == 0
     # With B = 5, 0 and 4 of 50 share a stratum, and 25 and 26 another one.

@@ -32,6 +32,7 @@ from zerogap.reporting.tables.supplementary import (
 )
 
 SETTING = ("llama2", "gsm8k")
+PLACE = {"model": "llama2", "benchmark": "gsm8k"}
 
 
 def test_intervals_shows_paired_differences_and_the_noise_floor(values):
@@ -94,7 +95,7 @@ def test_subsets_has_every_metric_for_leaked_and_unleaked_questions(values, metr
 def test_strata_has_sa_ppg_for_several_numbers_of_strata():
     clean, solve = solve_tables()
     compared = {name: solve[name] for name in ("identity", "railcap")}
-    table = strata(values_by_bins(*SETTING, clean, compared), LABELS)
+    table = strata(values_by_bins(clean, compared).assign(**PLACE), LABELS)
     assert [row.name for row in table.rows] == ["Identity", "RailCap"]
     assert [column.full_title for column in table.columns[-2:]] == ["SA-PPG B = 50", "A-PPG"]
     assert re.search(r"of 5 strata, \d have a question, of which \d have one", table.notes[0])
@@ -136,7 +137,7 @@ def test_memorisation_shows_the_verdict_and_its_reasons():
     clean, strategies = solve_tables(n=40, m=10)
     overlap = overlap_table(n=40, m=10)
     tables = (clean, strategies["identity"], overlap, overlap.assign(rouge_l=0.5))
-    frame = check_memorisation(*SETTING, *tables, n_resamples=40)
+    frame = check_memorisation(*tables, n_resamples=40).assign(**PLACE)
     table = memorisation(frame, LABELS)
     assert table.rows[0].name == "Llama2 × GSM8K"
     assert table.rows[0].cells[0].text == frame.loc[0, "verdict"]
@@ -171,14 +172,10 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
 def test_diagnostics_has_the_clean_model_and_leaked_and_unleaked_rows_per_setting():
     clean, strategies = solve_tables(n=40, m=10)
     frame = analysis_diagnostics.diagnostics(
-        *SETTING,
-        rail_table(n=40, m=10),
-        recovery_table(n=40),
-        clean,
-        strategies["clean_batch2"],
+        *(rail_table(n=40, m=10), recovery_table(n=40), clean, strategies["clean_batch2"]),
         n_resamples=40,
     )
-    parts = [frame.assign(benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
+    parts = [frame.assign(model="llama2", benchmark=benchmark) for benchmark in ("gsm8k", "pq")]
     table = diagnostics(pd.concat(parts), LABELS)
     assert [(row.section, row.name) for row in table.rows[:6:5]] == [
         ("Llama2 × GSM8K", "Clean model"),

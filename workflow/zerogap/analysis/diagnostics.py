@@ -16,8 +16,7 @@ from zerogap.metrics.bootstrap import SHARE, with_interval
 from zerogap.metrics.same_questions import probabilities
 
 CLEAN = "clean"
-_KEYS = ["model", "benchmark", "responses", "subset", "measure", "kind"]
-COLUMNS = [*_KEYS, "value", "ci_low", "ci_high"]
+COLUMNS = ["responses", "subset", "measure", "kind", "value", "ci_low", "ci_high"]
 ALL = "all"
 POSITIVE = (0.0, np.inf)
 BOUNDS = {"rail_share": SHARE, "drawn": SHARE}  # the other measures are only positive
@@ -26,8 +25,6 @@ Ratios = Mapping[tuple[str, str], tuple[pd.Series, pd.Series]]  # (measure, kind
 
 
 def diagnostics(
-    model: str,
-    benchmark: str,
     rail: pd.DataFrame,
     recovery: pd.DataFrame,
     clean: pd.DataFrame,
@@ -40,8 +37,6 @@ def diagnostics(
     """The diagnostics of one setting.
 
     Args:
-        model: Name of the model.
-        benchmark: Name of the benchmark.
         rail: `rail` table.
         recovery: `recovery` table of the clean model.
         clean: `solve` table of the clean model's first batch. The recovery rate is over the
@@ -84,7 +79,7 @@ def diagnostics(
             above, below = (draws[:, mask] @ part.to_numpy()[mask] for part in sums)
             values = np.divide(above, below, out=np.full(len(draws), np.nan), where=below > 0)
             cell = with_interval(values, confidence_level, BOUNDS.get(measure, POSITIVE))
-            rows.append((model, benchmark, responses, subset, measure, kind, *cell))
+            rows.append((responses, subset, measure, kind, *cell))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

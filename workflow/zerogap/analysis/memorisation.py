@@ -36,8 +36,6 @@ VERDICTS = {("clear", "clear"): "memorised", ("absent", "absent"): "not memorise
 
 
 def memorisation(
-    model: str,
-    benchmark: str,
     clean: pd.DataFrame,
     identity: pd.DataFrame,
     overlap: pd.DataFrame,
@@ -51,8 +49,6 @@ def memorisation(
     """One row for one contaminated model: the two signs with intervals, and the verdict.
 
     Args:
-        model: Name of the model.
-        benchmark: Name of the benchmark.
         clean: `solve` table of the clean model.
         identity: `solve` table of the contaminated model.
         overlap: `overlap` table of the contaminated model's samples.
@@ -64,7 +60,7 @@ def memorisation(
         seed: Of the bootstrap.
 
     Returns:
-        model, benchmark, verdict (memorised, weakly memorised, not memorised), text, and, each with
+        verdict (memorised, weakly memorised, not memorised), text, and, each with
         ci_low and ci_high columns: clean_leaked, identity_leaked, clean_unleaked,
         identity_unleaked (mean solve probabilities), inflation (see above), rouge_leaked,
         rouge_unleaked, collapse, clean_rouge_unleaked, excess (rouge_unleaked minus
@@ -75,18 +71,17 @@ def memorisation(
         InputError: There are no leaked or no unleaked questions, or the tables have different
             questions.
     """
-    place = f"{model}/{benchmark} "
     overlaps = {"rouge": overlap, "clean_rouge": clean_overlap}
     means = {
         name: table.groupby("question_id")["rouge_l"].mean().reset_index()
         for name, table in overlaps.items()
     }
-    tables = in_order({"clean": clean, "identity": identity, **means}, place=place)
+    tables = in_order({"clean": clean, "identity": identity, **means})
     leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
     if leaked.all() or not leaked.any():
-        raise InputError(f"{place.strip()}: needs both leaked and unleaked questions")
+        raise InputError("memorisation: needs both leaked and unleaked questions")
     draws = observed_and_resampled(leaked, n_resamples, np.random.default_rng(seed))
-    row: dict[str, Any] = {"model": model, "benchmark": benchmark}
+    row: dict[str, Any] = {}
     for name, values in _estimates(tables, leaked, draws).items():
         bounds = UNBOUNDED if name in DIFFERENCES else SHARE
         cell = with_interval(values, confidence_level, bounds)

@@ -73,19 +73,15 @@ class Ranges:
         return stratum * self.n_groups // self.bins
 
 
-def values_by_bins(
-    model: str, benchmark: str, clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]
-) -> pd.DataFrame:
+def values_by_bins(clean: pd.DataFrame, strategies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """SA-PPG of the same responses with several numbers of strata.
 
     Args:
-        model: For the first column.
-        benchmark: For the second column.
         clean: `solve` table of the reference.
         strategies: Name → `solve` table.
 
     Returns:
-        One row per strategy: model, benchmark, strategy, `a_ppg`, and for each B of `BINS_SHOWN`
+        One row per strategy: strategy, `a_ppg`, and for each B of `BINS_SHOWN`
         `sa_ppg_<B>`, the number `filled_<B>` of strata that have a question, and the number
         `single_<B>` of those that have one.
     """
@@ -97,8 +93,7 @@ def values_by_bins(
     rows = []
     for name in strategies:
         counts = (tables[name]["n_correct"], tables[name]["n_samples"], *reference)
-        row: dict[str, object] = {"model": model, "benchmark": benchmark, "strategy": name}
-        row["a_ppg"] = metrics.a_ppg(*counts)
+        row: dict[str, object] = {"strategy": name, "a_ppg": metrics.a_ppg(*counts)}
         for bins, size in sizes.items():
             row[f"sa_ppg_{bins}"] = metrics.sa_ppg(*counts, bins=bins)
             row |= {f"filled_{bins}": len(size), f"single_{bins}": int((size == 1).sum())}

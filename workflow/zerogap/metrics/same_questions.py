@@ -13,15 +13,12 @@ def probabilities(solve: pd.DataFrame) -> gaps.Values:
     return gaps.solve_probability(solve["n_correct"], solve["n_samples"])
 
 
-def in_order(
-    tables: Mapping[str, pd.DataFrame], clean: str = "clean", place: str = ""
-) -> dict[str, pd.DataFrame]:
+def in_order(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Tables by question id, all in the order of the clean model's.
 
     Args:
-        tables: Name → table with one row per question and the column question_id.
-        clean: Name of the clean model's.
-        place: Precedes the names in errors.
+        tables: Name → table with one row per question and the column question_id; the clean
+            model's is ``clean``.
 
     Raises:
         InputError: A question appears twice in a table, or is not in both it and the clean one.
@@ -30,15 +27,15 @@ def in_order(
     for name, table in tables.items():
         duplicated = table["question_id"][table["question_id"].duplicated()]
         if duplicated.size:
-            raise InputError(f"{place}{name}: duplicate row: question {duplicated.iloc[0]!r}")
+            raise InputError(f"{name}: duplicate row: question {duplicated.iloc[0]!r}")
         by_question[name] = table.set_index("question_id")
-    question_ids = by_question[clean].index
+    question_ids = by_question["clean"].index
     for name, table in by_question.items():
         differing = question_ids.symmetric_difference(table.index)
         if differing.size:
             where = "missing" if differing[0] in question_ids else "unknown to the clean model"
             raise InputError(
-                f"{place}{name}: question {differing[0]!r} is {where} ({differing.size} differ); "
+                f"{name}: question {differing[0]!r} is {where} ({differing.size} differ); "
                 "sample both from the same questions"
             )
     return {name: table.loc[question_ids] for name, table in by_question.items()}

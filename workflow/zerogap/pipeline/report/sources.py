@@ -182,14 +182,16 @@ def _of_each_setting(
 ) -> Source[pd.DataFrame]:
     """What a function makes of the clean model and the files and values of each setting."""
 
-    def located(config: Config, model: str, benchmark: str) -> dict[str, Any]:
-        clean = _clean_solve(config, model, benchmark, "batch1")
-        place = {"model": model, "benchmark": benchmark, "clean": clean}
-        return place | locate(config, model, benchmark)
+    def located(config: Config, model: str, benchmark: str) -> list[dict[str, Any]]:
+        clean = {"clean": _clean_solve(config, model, benchmark, "batch1")}
+        return [{"model": model, "benchmark": benchmark}, clean | locate(config, model, benchmark)]
 
     return Source(
         lambda config: [located(config, *setting) for setting in settings(config)],
-        lambda parts: pd.concat((analyse(**read_all(part)) for part in parts), ignore_index=True),
+        lambda parts: pd.concat(
+            (analyse(**read_all(files)).assign(**place) for place, files in parts),
+            ignore_index=True,
+        ),
     )
 
 
