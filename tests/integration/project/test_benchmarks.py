@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,31 +12,20 @@ from zerogap import config
 from zerogap.engine.decoder import Response
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-common, contenders, dag_size, floors, kernels, score_files, strategies = map(
+common, contenders, dag_size, kernels, score_files, step_account, strategies = map(
     __import__,
-    ("common", "contenders", "dag_size", "floors", "kernels", "score_files", "strategies"),
+    ("common", "contenders", "dag_size", "kernels", "score_files", "step_account", "strategies"),
 )
 
 SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
 }  # fmt: skip
-SHRUNK = {
-    "llama-2-7b": SMALL,
-    "pythia-12b": SMALL,
-    "gemma-4-e2b": SMALL | {
-        "vocab_size": 32000, "vocab_size_per_layer_input": 32000, "num_hidden_layers": 10,
-        "head_dim": 8, "global_head_dim": 16, "num_kv_shared_layers": 5,
-        "hidden_size_per_layer_input": 4,
-        "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 2,
-    },
-}  # fmt: skip
 
 
 @pytest.fixture
 def shrunk(monkeypatch):
-    for name, small in SHRUNK.items():
-        config_class, values = common.SHAPES[name]
-        monkeypatch.setitem(common.SHAPES, name, (config_class, values | small))
+    config_class, values = common.SHAPES["llama-2-7b"]
+    monkeypatch.setitem(common.SHAPES, "llama-2-7b", (config_class, values | SMALL))
 
 
 @pytest.mark.parametrize(
@@ -45,41 +35,41 @@ def shrunk(monkeypatch):
 def test_benchmark_models_have_the_parameter_counts_of_the_real_ones(name, parameters):
     model = common.model(name, "bfloat16", "meta")
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
-    weights, multiplied, attentions = floors.work(model)
-    table = model.config.vocab_size * model.config.hidden_size
-    assert weights == 2 * (parameters - (0 if model.config.tie_word_embeddings else table))
-    assert attentions == [(model.config.hidden_size, 2**40)] * model.config.num_hidden_layers
-    assert 0 < weights / 2 - multiplied < 0.001 * weights  # norms and biases
 
 
 def test_gemma_has_two_billion_parameters_without_embedding_tables():
     model = common.model("gemma-4-e2b", "bfloat16", "meta")
-    weights, _, attentions = floors.work(model)
-    assert weights / 2 == pytest.approx(2.3e9, rel=0.03)
-    assert sorted(set(attentions)) == [(8 * 256, 512), (8 * 512, 2**40)]
-    assert len(attentions) == 35
+    tables = [m for m in model.modules() if isinstance(m, torch.nn.Embedding)]
+    lookup_only = {id(table.weight) for table in tables} - {
+        id(model.get_output_embeddings().weight)
+    }
+    weights = [weight for weight in model.parameters() if id(weight) not in lookup_only]
+    assert sum(weight.numel() for weight in weights) == pytest.approx(2.3e9, rel=0.03)
 
 
-@pytest.mark.parametrize("name", SHRUNK)
-def test_floor_is_the_larger_of_memory_traffic_and_arithmetic(name, shrunk):
-    result = floors.measure(name, "bfloat16", "cpu", rows=6, questions=3, samples=3, tokens=5)
-    assert result["tokens"] == 3 * 3 * 5
-    assert result["floor"] >= max(result["bytes_floor"], result["operations_floor"]) > 0
-    assert result["prefill"] + result["stepping"] < result["seconds"]
+def test_operations_of_all_products_of_a_step_equal_a_count_by_hand():
+    work = {"model": "llama2", "dtype": "float32", "questions": 2, "samples": 3, "tokens": 5}
+    result = common.in_child(step_account.__file__, **work)
+    model = common.model("llama2", "float32", "cpu")
+    layers = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
+    weights = sum(layer.weight.numel() for layer in layers)
+    assert result["steps"] == 4
+    rows, rest = divmod(sum(result["operations"].values()), 2 * weights)
+    assert rest == 0
+    assert 4 * 2 <= rows <= 4 * 2 * 3  # samples that agree so far are one row
+    assert all(seconds > 0 for seconds in result["seconds"].values())
 
 
-def test_operations_and_bytes_of_a_step_equal_a_count_by_hand(shrunk, monkeypatch):
-    """One row: its question is all that is not shared."""
-    monkeypatch.setattr(floors, "rates", lambda *_: (1.0, 1.0))
-    result = floors.measure(
-        "llama-2-7b", "float32", "cpu", rows=1, questions=2, samples=1, tokens=2
-    )
-    model = common.model("llama-2-7b", "float32", "cpu")
-    linear = 2 * (4 * 32 * 32 + 3 * 32 * 48) + 32 * 32000
-    seen = [len(prompt.token_ids) + 1 for prompt in common.prompts("llama-2-7b", 2)]
-    assert result["operations_floor"] == 2 * 2 * linear + 2 * 4 * 32 * sum(seen)
-    weights = sum(parameter.nbytes for parameter in model.parameters()) - 4 * 32 * 32000
-    assert result["bytes_floor"] == 2 * weights + 2 * (2 * 32 * 4) * sum(seen)
+def test_the_time_of_an_operator_is_without_that_of_others_it_calls(monkeypatch):
+    now = iter([0, 1, 3, 7, 8, 8])
+    monkeypatch.setattr(step_account.time, "perf_counter", lambda: next(now))
+    work = SimpleNamespace(step=lambda: work.inner(), inner=lambda: None)
+    account = step_account.Account()
+    account.time_calls(work, "step", step_account.REST)
+    account.time_calls(work, "inner", "inner")
+    work.inner()  # outside a step it does not count
+    work.step()
+    assert account.seconds == {step_account.REST: 1 + 4, "inner": 2}
 
 
 @pytest.mark.parametrize(
