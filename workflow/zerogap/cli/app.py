@@ -11,11 +11,9 @@ import typer
 import zerogap
 from zerogap.cli.compare import compare
 from zerogap.cli.evaluate import evaluate, sample
-from zerogap.cli.plan import plan
-from zerogap.cli.rehearse import rehearse
-from zerogap.cli.run import run
 from zerogap.cli.score import score
 from zerogap.cli.show import show
+from zerogap.cli.workflow import plan, rehearse, run
 from zerogap.errors import InputError
 from zerogap.io.text_files import printable
 
@@ -29,7 +27,7 @@ COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
     sample: ("--model FOLDER --benchmark questions.jsonl --output out", RESUMES),
     score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
     compare: ("checkpoint-1.eval checkpoint-2.eval",),
-    plan: ("--config config.yaml --sampling 3000",),
+    plan: ("--config config.yaml --rate sampling=3000",),
     rehearse: ("--models llama2", "1 a stage failed"),
     run: ("table_main --profile quick --with mine.yaml", "1 Snakemake failed"),
     show: ("test-0000 --run quick",),
