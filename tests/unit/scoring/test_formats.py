@@ -196,6 +196,13 @@ def test_the_cluster_of_inspect_samples_is_in_their_metadata(tmp_path):
     assert load(tmp_path / "log").counts["cluster"].tolist() == ["t1", "t1"]
 
 
+def test_inspect_samples_without_targets_are_counted(tmp_path):
+    samples = [{k: v for k, v in each.items() if k != "target"} for each in inspect_samples()]
+    counts = load(json_lines(tmp_path / "log", samples)).counts
+    assert counts.n_correct.tolist() == [2, 1]
+    assert counts.gold.isna().all()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
