@@ -72,7 +72,12 @@ def write_report(request: Request, collected: Collected) -> Report:
     with atomic.replacing(folder / QUESTIONS) as path:
         summary.questions.map(_not_a_formula).to_csv(path, index=False)
     _write_summary(folder, summary, metrics, said, notes)
-    _plot(request, summary, title)
+    solved = {name: summary.questions[name].to_numpy() for name in summary.strategies}
+    others = {LABELS.strategy(name): solved[name] for name in solved if name != IDENTITY}
+    figure = figures.plot_questions(
+        solved[IDENTITY], others, request.num_samples, "Identity", title
+    )
+    figures.write(figure, folder / PLOT)
     evaluation = Evaluation(
         benchmark=request.question_set.name,
         repository=request.question_set.repository,
@@ -212,19 +217,6 @@ def _write_summary(
 def _not_a_formula(value: Any) -> Any:
     """A value of a CSV file, with ' before a text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
-
-
-def _plot(request: Request, summary: Summary, title: str) -> None:
-    """Every question's solve probability under each strategy against Identity's."""
-    questions = summary.questions
-    others = {
-        LABELS.strategy(name): questions[name].to_numpy()
-        for name in summary.strategies
-        if name != IDENTITY
-    }
-    identity = questions[IDENTITY].to_numpy()
-    figure = figures.plot_questions(identity, others, request.num_samples, "Identity", title)
-    figures.write(figure, request.output / PLOT)
 
 
 def _without_nan(value: Any) -> Any:

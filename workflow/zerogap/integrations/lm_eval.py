@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import torch
@@ -236,16 +237,14 @@ def _replace_dropped(
     positions = defaultdict(list)
     for position, request in enumerate(requests):
         positions[id(request)].append(position)
-    replaced = list(texts)
+    replaced = [DROPPED] * len(texts)
     for request, where in positions.items():
         responses = [texts[position] for position in where]
         trajectory, *token_ids = tokenizer(
             [greedy_texts[request], *responses], add_special_tokens=False
         )["input_ids"]
         keep = response_filter(trajectory, token_ids, responses)
-        kept = [text for text, counts in zip(responses, keep, strict=True) if counts]
-        padded = kept + [DROPPED] * (len(responses) - len(kept))
-        for position, text in zip(where, padded, strict=True):
+        for position, text in zip(where, compress(responses, keep), strict=False):
             replaced[position] = text
     return replaced
 
