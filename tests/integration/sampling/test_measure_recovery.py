@@ -12,7 +12,7 @@ from zerogap.analysis.rail import replay
 from zerogap.data.token_kinds import text_kind, token_kinds
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
-from zerogap.sampling import cell, jobs
+from zerogap.sampling import cell, diagnostics, jobs
 
 QUESTIONS = 6
 INPUTS = {
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
             solve=folder / f"{name}_solve.parquet", strategy=strategy, seed=3, stream="strategies",
             **PARAMETERS,
         )  # fmt: skip
-    jobs.measure_recovery(
+    diagnostics.measure_recovery(
         **inputs, greedy=greedy, output=folder / "recovery.parquet", seed=3, **PARAMETERS
     )
     return folder
@@ -61,7 +61,7 @@ def test_the_kind_of_a_forced_response_is_that_of_the_token_it_departs_from(fold
     text = "word 12+3"
     trajectories = greedy.assign(token_ids=[tokenizer().encode(text)] * QUESTIONS)
     parquet.write(tmp_path / "greedy.parquet", trajectories, "greedy", {})
-    jobs.measure_recovery(
+    diagnostics.measure_recovery(
         **{name: folder / file for name, file in INPUTS.items()}, seed=3,
         greedy=tmp_path / "greedy.parquet", output=tmp_path / "recovery.parquet", **PARAMETERS,
     )  # fmt: skip
@@ -75,7 +75,7 @@ def test_a_models_own_greedy_tokens_have_rank_1(folder):
         "model": folder / "model", "questions": folder / "questions.parquet",
         "exemplars": folder / "exemplars.json", "clean_greedy": folder / "greedy.parquet",
     }  # fmt: skip
-    jobs.rank_clean_tokens(**inputs, output=folder / "ranks.parquet", steps=3, **PARAMETERS)
+    diagnostics.rank_clean_tokens(**inputs, output=folder / "ranks.parquet", steps=3, **PARAMETERS)
     table = parquet.read(folder / "ranks.parquet", "ranks")
     greedy = parquet.read(folder / "greedy.parquet", "greedy").set_index("question_id")
     assert (table["rank"] == 1).all()
@@ -97,7 +97,7 @@ def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
         saved.append(part)
 
     def measure():
-        jobs.measure_recovery(
+        diagnostics.measure_recovery(
             model=folder / "model", questions=folder / "questions.parquet",
             exemplars=folder / "exemplars.json", greedy=folder / "greedy.parquet",
             output=folder / "resumed.parquet", seed=3, **PARAMETERS,

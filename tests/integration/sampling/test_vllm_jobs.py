@@ -12,7 +12,7 @@ from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import model
 from zerogap.io import parquet
 from zerogap.sampling import cell, jobs
-from zerogap.sampling.ranks import step_entropies
+from zerogap.sampling.diagnostics import step_entropies
 
 QUESTIONS = 6
 STRATEGIES = ("identity", "railcap")

@@ -13,7 +13,7 @@ from zerogap.engine import output_head, sampler
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.sampling.ranks import token_ranks
+from zerogap.sampling.diagnostics import token_ranks
 
 SIZES = {
     "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,

@@ -12,10 +12,10 @@ from helpers.rules import parity
 from helpers.tiny_models import model, tokenizer
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
-from zerogap.sampling.samplers import decode_greedily
 
 TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
@@ -39,7 +39,7 @@ def test_at_temperature_0_all_responses_to_a_prompt_are_the_greedy_one():
     assert len(table) == 6 * len(PROMPTS)
     prompts = [Prompt(name, TOKENIZER(text)["input_ids"]) for name, text in PROMPTS.items()]
     params = SamplingParams(temperature=0, max_new_tokens=12)
-    trajectories, _ = decode_greedily(loading.decoder(net), prompts, TOKENIZER, params)
+    trajectories = greedy(loading.decoder(net), prompts, TOKENIZER, params)
     for prompt, trajectory in zip(prompts, trajectories, strict=True):
         drawn = table[table.question_id == prompt.question_id].token_ids
         assert [list(token_ids) for token_ids in drawn] == [trajectory.token_ids] * 6

@@ -8,15 +8,17 @@ import torch
 from helpers.tiny_models import model, tokenizer
 from zerogap.data.extraction import extraction_rule
 from zerogap.engine.decoder import Prompt, SamplingParams
-from zerogap.engine.sampler import auto_batch_size, greedy
+from zerogap.engine.sampler import auto_batch_size
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.errors import InputError
 from zerogap.io.resume import Journal
 from zerogap.sampling import cell
-from zerogap.sampling.samplers import EngineSampler, decode_greedily
+from zerogap.sampling.responses import JobInputs
 
 TOKENIZER = tokenizer()
 PROMPTS = [Prompt(f"q{i}", TOKENIZER(f"Shots. Q: {i}\nA:")["input_ids"]) for i in range(6)]
+INPUTS = JobInputs(
+    TOKENIZER, pd.DataFrame({"gold": ["1"] * 6}), PROMPTS, [256], extraction_rule("numeric")
+)
 SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=10, stop=[], num_samples=4, batch_size=8)
 
 
@@ -27,13 +29,8 @@ def chunks_of_two_questions(monkeypatch):
 
 def sample(journal=None, decoder=None, sampling=SAMPLING, indices=None):
     decoder = decoder or SharedPromptDecoder(model("llama"))
-    return cell.sample_questions(
-        EngineSampler(decoder, PROMPTS, TOKENIZER, sampling),
-        ["1"] * 6,
-        extraction_rule("numeric"),
-        journal=journal,
-        indices=indices,
-    )
+    sampler = cell.EngineSampler(decoder, INPUTS, sampling)
+    return cell.sample_questions(sampler, journal=journal, indices=indices)
 
 
 class SmallDevice(SharedPromptDecoder):
@@ -143,28 +140,3 @@ def test_the_automatic_batch_size_counts_the_prompts_memory(monkeypatch):
     long = [Prompt(prompt.question_id, prompt.token_ids + [7] * 150) for prompt in PROMPTS]
     one, many = (replace(SAMPLING, num_samples=m) for m in (1, 50))
     assert auto_batch_size(decoder, long, one) < 0.7 * auto_batch_size(decoder, long, many)
-
-
-GREEDY = SamplingParams(temperature=0, max_new_tokens=10)
-
-
-def test_greedy_decoding_continues_with_half_the_batch_size_when_memory_runs_out(capsys):
-    responses, batch_size = decode_greedily(SmallDevice(2), PROMPTS, TOKENIZER, GREEDY)
-    expected = greedy(SharedPromptDecoder(model("llama")), PROMPTS, TOKENIZER, GREEDY)
-    assert [response.token_ids for response in responses] == [r.token_ids for r in expected]
-    assert batch_size == 1  # 6, then 3, then 1
-    message = capsys.readouterr().err
-    assert message.count("out of memory (CUDA") == 2
-    assert "continuing with batch_size 3" in message
-
-
-def test_a_greedy_batch_is_never_larger_than_the_number_of_prompts():
-    decoder = SharedPromptDecoder(model("llama"))
-    for batch_size in (500, "auto"):
-        params = replace(GREEDY, batch_size=batch_size)
-        assert decode_greedily(decoder, PROMPTS, TOKENIZER, params)[1] == 6
-
-
-def test_a_prompt_that_does_not_fit_into_memory_is_an_error():
-    with pytest.raises(InputError, match="out of memory with batch_size 1: use fewer new tokens"):
-        decode_greedily(SmallDevice(0), PROMPTS, TOKENIZER, GREEDY)

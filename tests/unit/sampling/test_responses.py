@@ -1,16 +1,23 @@
 import pandas as pd
 import pytest
 
+from helpers.job_inputs import BENCHMARK
 from helpers.tiny_models import tokenizer
 from zerogap.data.extraction import extraction_rule
-from zerogap.engine.decoder import Prompt, Response
+from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.sampling import responses
+from zerogap.sampling.responses import JobInputs, decoding_params, recorded
 from zerogap.sampling.tables import solve_counts
 
 TOKENIZER = tokenizer()
 EXEMPLARS = [{"question": "1 + 1?", "target": "The answer is 2."}]
 QUESTIONS = pd.DataFrame({"question_id": ["a", "b"], "question": ["2?", "three?"]})
+
+
+def inputs(words=TOKENIZER, rule="numeric", gold="4"):
+    questions = pd.DataFrame([{"question_id": "a", "gold": gold}])
+    return JobInputs(words, questions, [Prompt("a", [1, 2, 3])], [256], extraction_rule(rule))
 
 
 def test_a_prompt_is_the_exemplars_and_the_question():
@@ -36,7 +43,7 @@ def test_a_response_that_runs_on_is_scored_by_its_first_answer(stop):
         " The answer is 5.\n\nQ: And 2 + 2?\nA: The answer is 4.",
     ]
     drawn = [Response(TOKENIZER(text)["input_ids"], "length") for text in texts]
-    rows = responses.scored_responses("a", "4", drawn, TOKENIZER, stop, extraction_rule("numeric"))
+    rows = responses.scored_responses(inputs(), 0, drawn, stop)
     assert [(row["answer"], row["correct"]) for row in rows] == [
         ("4", True), ("4", True), ("5", False),
     ]  # fmt: skip
@@ -60,8 +67,8 @@ def test_thinking_between_special_tokens_is_not_graded(tokens, text, finished, a
     marked = tokenizer()
     marked.add_special_tokens({"additional_special_tokens": tokens})
     ids = marked(text if finished else text[: text.index("5.") + 2])["input_ids"]
-    rule = extraction_rule("thinking/numeric")
-    rows = responses.scored_responses("a", "4", [Response(ids, "length")], marked, [], rule)
+    asked = inputs(marked, "thinking/numeric")
+    rows = responses.scored_responses(asked, 0, [Response(ids, "length")], [])
     assert rows[0]["answer"] == answer
     assert "[CONTROL]" not in rows[0]["text"]
 
@@ -73,9 +80,7 @@ def test_responses_are_cut_scored_and_counted():
         " no idea",
     ]
     drawn = [Response(TOKENIZER(text)["input_ids"], "stop") for text in texts]
-    rule = extraction_rule("numeric")
-    stop = ["what", "Q:"]
-    table = pd.DataFrame(responses.scored_responses("a", "4", drawn, TOKENIZER, stop, rule))
+    table = pd.DataFrame(responses.scored_responses(inputs(), 0, drawn, ["what", "Q:"]))
     assert table.text[0] == "So the answer is 4. The answer is 4."
     assert table.correct.tolist() == [True, False, False]
     assert table.answer.tolist()[:2] == ["4", "5"]
@@ -90,11 +95,26 @@ def test_responses_are_cut_scored_and_counted():
 
 def test_a_digest_of_prompts_includes_the_gold_answers():
     """Kept responses carry their marks."""
+    assert inputs().digest() == inputs().digest()
+    assert inputs().digest() != inputs(gold="2").digest()
 
-    def digest(**changes):
-        row = {"question_id": "a", "gold": "1"} | changes
-        prompts = [Prompt(row["question_id"], [1, 2, 3])]
-        return responses.JobInputs(TOKENIZER, pd.DataFrame([row]), prompts, [256]).digest()
 
-    assert digest() == digest()
-    assert digest() != digest(gold="2")
+SAMPLING = {
+    "num_samples": 3, "temperature": 0.6, "top_p": 0.9, "max_new_tokens": 7, "dtype": "float32",
+    "batch_size": 5, "batch_invariant": True,
+}  # fmt: skip
+
+
+def test_every_value_that_changes_a_response_reaches_the_decoding_loop():
+    every_job = {"max_new_tokens": 7, "stop": ["Q:"], "batch_size": 5, "batch_invariant": True}
+    draws = {"seed": 4, "stream": "clean-batch1"}
+    benchmark = BENCHMARK | {"stop": ("Q:",)}
+    assert decoding_params(SAMPLING, benchmark) == SamplingParams(temperature=0, **every_job)
+    assert decoding_params(SAMPLING, benchmark, **draws) == SamplingParams(
+        num_samples=3, temperature=0.6, top_p=0.9, **every_job, **draws
+    )
+
+
+def test_a_table_records_everything_but_the_batch_size():
+    assert recorded(SAMPLING) | {"batch_size": 5} == SAMPLING
+    assert "batch_size" not in recorded(SAMPLING)

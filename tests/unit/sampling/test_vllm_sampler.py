@@ -10,6 +10,7 @@ from helpers import fake_vllm
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
+from zerogap.sampling.responses import JobInputs
 from zerogap.sampling.vllm_sampler import (
     VLLMSampler,
     request_arguments,
@@ -40,8 +41,9 @@ def vllm(monkeypatch):
     return module
 
 
-def sampler(llm, arguments=(), sampling=SAMPLING):
-    return VLLMSampler(llm, PROMPTS, None, sampling, [8, END], arguments)
+def sampler(llm, arguments=()):
+    inputs = JobInputs(None, None, PROMPTS, [8, END], None)
+    return VLLMSampler(llm, inputs, SAMPLING, arguments)
 
 
 def parsed(parse, arguments):

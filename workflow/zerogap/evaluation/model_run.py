@@ -23,7 +23,7 @@ from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.arguments import sampling_params
-from zerogap.sampling.cell import sample_questions
+from zerogap.sampling.cell import EngineSampler, engine_identity, sample_questions
 from zerogap.sampling.identity import (
     drawing_code,
     job_settings,
@@ -31,7 +31,6 @@ from zerogap.sampling.identity import (
     task_identity,
 )
 from zerogap.sampling.responses import JobInputs, few_shot_prompts
-from zerogap.sampling.samplers import EngineSampler, engine_identity
 from zerogap.strategies.base import Context, Intervention, Strategy
 
 # Responses that an interruption costs at most. The workflow's jobs have larger chunks, which are
@@ -107,7 +106,9 @@ class ModelRun:
             asked.template,
             as_chat=request.chat_template == "apply",
         )
-        self.inputs = JobInputs(model.tokenizer, asked.questions, prompts, model.end_tokens)
+        self.inputs = JobInputs(
+            model.tokenizer, asked.questions, prompts, model.end_tokens, self.rule
+        )
 
     @functools.cached_property
     def digest(self) -> str:
@@ -164,7 +165,7 @@ class ModelRun:
     ) -> pd.DataFrame:
         draws = {"sampling": dataclasses.asdict(sampling), **draws}
         # What decides a finished file, up to rounding; any machine may read it.
-        task = task_identity(self.inputs, self.rule)
+        task = task_identity(self.inputs)
         made_from = value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})
         if path.exists():
             if parquet.provenance(path).get("made_from") != made_from:
@@ -176,7 +177,6 @@ class ModelRun:
             return parquet.read(path, contract)
         settings = job_settings(
             self.inputs,
-            self.rule,
             context,
             **draws,
             model=self.digest,
@@ -188,11 +188,8 @@ class ModelRun:
             resumable_parts(path, settings) as journal,
             intervention.applied_to(decoder) as changed,
         ):
-            inputs, edit = self.inputs, intervention.edit_logits
             table = sample_questions(
-                EngineSampler(changed, inputs.prompts, inputs.tokenizer, sampling, edit),
-                list(inputs.questions.gold),
-                self.rule,
+                EngineSampler(changed, self.inputs, sampling, intervention.edit_logits),
                 contract=contract,
                 journal=journal,
                 samples_per_chunk=SAMPLES_PER_CHUNK[contract],

@@ -15,15 +15,13 @@ from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
-from zerogap.sampling.cell import sample_questions
+from zerogap.sampling.cell import EngineSampler, sample_questions
 from zerogap.sampling.identity import (
     job_settings,
     model_identity,
     strategy_identity,
     tokenizer_identity,
 )
-from zerogap.sampling.responses import JobInputs
-from zerogap.sampling.samplers import EngineSampler
 from zerogap.strategies.base import Context, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
@@ -90,18 +88,14 @@ def sample(
             writing the same output.
     """
     arguments.check_model(model, tokenizer)
-    if strategy is not None:
-        arguments.check_strategy(strategy)
-    target = arguments.path_of(output, "output")
-    base_model = arguments.existing(base_model, "base_model", Path.is_dir)
-    neurons = arguments.existing(neurons, "neurons", Path.is_file)
+    strategy = Identity() if strategy is None else arguments.checked_strategy(strategy)
+    base_model = arguments.path_of("base_model", base_model, Path.is_dir)
+    neurons = arguments.path_of("neurons", neurons, Path.is_file)
+    target = arguments.path_of("output", output)
     if base_model is not None:
         loading.check_folder(base_model, with_tokenizer=False)
     if target is not None:
         atomic.output_file(target, [path for path in (base_model, neurons) if path])
-    texts = arguments.prompt_texts(prompts)
-    rule = arguments.extraction_of(extraction)
-    golds = arguments.gold_answers(texts, gold, rule)
     sampling = arguments.sampling_params(
         temperature=temperature,
         top_p=top_p,
@@ -112,43 +106,32 @@ def sample(
         batch_size=batch_size,
         batch_invariant=batch_invariant,
     )
-    inputs = JobInputs(
-        tokenizer,
-        pd.DataFrame({"question_id": list(texts), "gold": pd.Series(golds, dtype=object)}),
-        arguments.tokenized_prompts(texts, model, tokenizer, sampling.max_new_tokens),
-        generation_config.end_tokens(tokenizer, model.generation_config),
-    )
+    inputs = arguments.job_inputs(model, tokenizer, prompts, gold, extraction, sampling)
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
-    strategy = strategy or Identity()
     fixed = _identity(model, tokenizer, strategy, sampling) if target else {}
-    with _decoder_of(model) as decoder:
+    with contextlib.ExitStack() as stack:
+        decoder = stack.enter_context(_decoder_of(model))
         context = Context([], [])
         if type(strategy) is not Identity:
             greedily = dataclasses.replace(sampling, temperature=0, num_samples=1)
-            plain = EngineSampler(decoder, inputs.prompts, tokenizer, greedily)
-            greedy = sample_questions(
-                plain, golds, rule, contract="greedy", label="greedy trajectories"
-            )
+            plain = EngineSampler(decoder, inputs, greedily)
+            greedy = sample_questions(plain, contract="greedy", label="greedy trajectories")
             context = inputs.context(greedy, base_model, neurons)
         intervention = prepared(strategy, context)
-        with intervention.applied_to(decoder) as changed, contextlib.ExitStack() as stack:
-            journal = None
-            if target:
-                settings = job_settings(inputs, rule, context, **fixed)
-                journal = stack.enter_context(resumable_parts(target, settings))
-            sampler = EngineSampler(
-                changed, inputs.prompts, tokenizer, sampling, intervention.edit_logits
+        changed = stack.enter_context(intervention.applied_to(decoder))
+        journal = None
+        if target:
+            settings = job_settings(inputs, context, **fixed)
+            journal = stack.enter_context(resumable_parts(target, settings))
+        sampler = EngineSampler(changed, inputs, sampling, intervention.edit_logits)
+        table = sample_questions(sampler, journal=journal)
+        if keep := intervention.filter_responses:
+            table = filter_samples(table, greedy_trajectories(greedy), keep)
+        if target:
+            made_by = provenance(
+                strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
             )
-            table = sample_questions(sampler, golds, rule, journal=journal)
-            if intervention.filter_responses:
-                table = filter_samples(
-                    table, greedy_trajectories(greedy), intervention.filter_responses
-                )
-            if target:
-                made_by = provenance(
-                    strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
-                )
-                parquet.write(target, table, "samples", made_by)
+            parquet.write(target, table, "samples", made_by)
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves
     return table

@@ -4,7 +4,6 @@ Every error is one line that begins with the argument's name.
 """
 
 import contextlib
-import inspect
 import math
 import numbers
 import operator
@@ -19,11 +18,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.engine import loading, memory
+from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.stop_strings import check_stops
 from zerogap.errors import InputError
-from zerogap.sampling.responses import check_lengths
+from zerogap.sampling.responses import JobInputs, check_lengths
+from zerogap.strategies.base import Strategy
 
 _COUNTS = range(1, 2**31)  # sample ids are stored in 32 bits
 _SEEDS = range(2**63)
@@ -121,70 +121,52 @@ def check_model(model: Any, tokenizer: Any) -> None:
         )
 
 
-def check_strategy(strategy: Any) -> None:
-    """Check that this is a strategy.
+def checked_strategy(strategy: Any) -> Strategy:
+    """The strategy.
 
     Raises:
-        InputError: it is not, or is a class.
+        InputError: it is none, or is a class.
     """
-    prepare = getattr(strategy, "prepare", None)
-    is_strategy = callable(prepare) and not isinstance(strategy, type)
-    with contextlib.suppress(ValueError):  # a signature that Python does not know
-        try:
-            inspect.signature(cast(Any, prepare)).bind(None)
-        except TypeError:
-            is_strategy = False
-    if not is_strategy:
+    if isinstance(strategy, type) or not callable(getattr(strategy, "prepare", None)):
         raise InputError(
             "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
             f"not {_shown(strategy)}"
         )
+    return cast(Strategy, strategy)
 
 
-def path_of(value: Any, argument: str) -> Path | None:
+def path_of(
+    argument: str, value: Any, is_kind: Callable[[Path], bool] = lambda _: True
+) -> Path | None:
     """A path, or None.
 
     Raises:
-        InputError: it is neither, or no system has such a path.
+        InputError: it is neither, or `is_kind` says that there is no such file or folder.
     """
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
         raise InputError(f"{argument}: must be the path of a file or folder (got {_shown(value)})")
-    return Path(value)
-
-
-def existing(value: Any, argument: str, is_kind: Callable[[Path], bool]) -> Path | None:
-    """The path of a file or folder that exists, or None.
-
-    Raises:
-        InputError: it is neither, or `is_kind` says that it does not exist.
-    """
-    path = path_of(value, argument)
     with contextlib.suppress(OSError):  # a name that is too long
-        if path is None or is_kind(path):
-            return path
-    raise InputError(f"{argument}: {str(path)[:200]} does not exist; correct the path")
+        if is_kind(Path(value)):
+            return Path(value)
+    raise InputError(f"{argument}: {str(value)[:200]} does not exist; correct the path")
 
 
-def extraction_of(name: Any) -> ExtractionRule:
-    """The extraction rule of a name.
-
-    Raises:
-        InputError: there is none.
-    """
-    if not isinstance(name, str):
-        raise InputError(
-            f"extraction: must be the name of a rule or package.module:function, not {_shown(name)}"
-        )
-    return extraction_rule(name)
-
-
-def prompt_texts(prompts: Any) -> dict[str, str]:
-    """Prompts by id; those in a list are numbered.
+def job_inputs(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: Any,
+    gold: Any,
+    extraction: Any,
+    sampling: SamplingParams,
+) -> JobInputs:
+    """What is asked: the prompts by id, or numbered, and their gold answers.
 
     Raises:
-        InputError: these are not prompts.
+        InputError: these are not prompts, there is no such extraction rule, the gold answers belong
+            to other prompts or are none, the tokenizer is another model's or has no end token, or a
+            prompt leaves no room for new tokens in the model's context.
     """
     texts = _by_id(prompts, "prompts", "pass a list of texts or a mapping from ids to texts")
     if not texts:
@@ -200,66 +182,51 @@ def prompt_texts(prompts: Any) -> dict[str, str]:
             raise InputError(
                 f"prompts: prompt {name!r} has half a surrogate pair (\\ud800 …); remove it"
             ) from error
-    return texts
-
-
-def tokenized_prompts(
-    texts: Mapping[str, str],
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    max_new_tokens: int,
-) -> list[Prompt]:
-    """The tokens of every prompt.
-
-    Raises:
-        InputError: a prompt has no tokens or one that the model does not have, or leaves no room
-            for `max_new_tokens` in the model's context.
-    """
+    if not isinstance(extraction, str):
+        raise InputError(
+            "extraction: must be the name of a rule or package.module:function, not "
+            f"{_shown(extraction)}"
+        )
+    rule = extraction_rule(extraction)
+    answers = dict.fromkeys(texts)
+    if gold is not None:
+        answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
+        if unmatched := sorted(set(answers) ^ set(texts), key=str):
+            raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
+    golds = [_gold_answer(name, answers[name], rule) for name in texts]
+    questions = pd.DataFrame({"question_id": list(texts), "gold": pd.Series(golds, dtype=object)})
     encoded = tokenizer(list(texts.values()))["input_ids"]
-    prompts = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
+    tokens = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
     num_tokens = model.get_input_embeddings().weight.shape[0]
-    for prompt in prompts:
-        if not prompt.token_ids:
-            raise InputError(f"prompts: the tokenizer turns '{prompt.question_id}' into no tokens")
-        if max(prompt.token_ids) >= num_tokens:
+    for name, ids in zip(texts, encoded, strict=True):
+        if not ids:
+            raise InputError(f"prompts: the tokenizer turns '{name}' into no tokens")
+        if max(ids) >= num_tokens:
             raise InputError(
-                f"tokenizer: token {max(prompt.token_ids)} of prompt '{prompt.question_id}' is not "
-                f"among the model's {num_tokens}; pass the model's own tokenizer"
+                f"tokenizer: token {max(ids)} of prompt '{name}' is not among the model's "
+                f"{num_tokens}; pass the model's own tokenizer"
             )
-    check_lengths(prompts, loading.context_length(model.config), max_new_tokens)
-    return prompts
-
-
-def gold_answers(prompts: Mapping[str, str], gold: Any, rule: ExtractionRule) -> list[str | None]:
-    """The gold answer of every prompt, in their order; numbers are accepted as well as texts.
-
-    Raises:
-        InputError: these are not the prompts' gold answers.
-    """
-    if gold is None:
-        return [None] * len(prompts)
-    answers = _by_id(gold, "gold", "pass a list or a mapping with one answer per prompt")
-    if unmatched := sorted(set(answers) ^ set(prompts), key=str):
-        raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
-    return [_gold_answer(name, answers[name], rule) for name in prompts]
+    check_lengths(tokens, loading.context_length(model.config), sampling.max_new_tokens)
+    end_tokens = generation_config.end_tokens(tokenizer, model.generation_config)
+    return JobInputs(tokenizer, questions, tokens, end_tokens, rule)
 
 
 def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
     if answer is None:
         return None
-    if not isinstance(answer, str):
-        try:
-            _number(answer)
-            answer = str(answer)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"gold: the answer to '{name}' must be a text or a finite number (got "
-                f"{_shown(answer)})"
-            ) from error
     try:
-        return rule.parse_gold(answer)
+        return rule.parse_gold(answer if isinstance(answer, str) else _text_of_number(answer))
     except InputError as error:
         raise InputError(f"gold: the answer to '{name}': {error}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"gold: the answer to '{name}' must be a text or a finite number (got {_shown(answer)})"
+        ) from error
+
+
+def _text_of_number(value: Any) -> str:
+    _number(value)
+    return str(value)
 
 
 def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:

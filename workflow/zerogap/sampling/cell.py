@@ -5,28 +5,74 @@ job resumable. When a chunk runs out of memory it is sampled again with half the
 progress bar shows speed, batch size and memory.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
+from transformers import PreTrainedModel
 
-from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import memory
+from zerogap.engine.decoder import Decoder, Edit, Response, SamplingParams
+from zerogap.engine.sampler import auto_batch_size, sample
 from zerogap.io import parquet
 from zerogap.io.digests import value_digest
 from zerogap.io.resume import Journal
 from zerogap.sampling.progress import Progress
-from zerogap.sampling.responses import scored_responses
-from zerogap.sampling.samplers import Sampler
+from zerogap.sampling.responses import JobInputs, scored_responses
+from zerogap.sampling.vllm_sampler import VLLMSampler
 
 SAMPLES_PER_CHUNK = 5_000
 
 
+@dataclass(frozen=True)
+class EngineSampler:
+    """Responses from our own engine.
+
+    Attributes:
+        decoder: the model to sample from, wrapped by the strategy if it wraps.
+        inputs: what is asked. What all prompts begin with is computed once.
+        sampling: how to draw.
+        edit_logits: the strategy's change to a step's logits.
+    """
+
+    decoder: Decoder
+    inputs: JobInputs
+    sampling: SamplingParams
+    edit_logits: Edit | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the draws depend on besides model and settings: a resumed job must have the same."""
+        return engine_identity(self.decoder.model)
+
+    def batch_size(self) -> int:
+        """The configured size, or what fits into memory."""
+        if self.sampling.batch_size == "auto":
+            return auto_batch_size(self.decoder, self.inputs.prompts, self.sampling)
+        return self.sampling.batch_size
+
+    def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
+        """Yield the index of each of some prompts and its responses, in any order.
+
+        Raises:
+            InputError: see :func:`zerogap.engine.sampler.sample`.
+        """
+        prompts, tokenizer = self.inputs.prompts, self.inputs.tokenizer
+        sampling = dataclasses.replace(self.sampling, batch_size=batch_size)
+        return sample(self.decoder, prompts, tokenizer, sampling, self.edit_logits, indices)
+
+
+def engine_identity(model: PreTrainedModel) -> dict[str, Any]:
+    """What our engine and a model's placement add to the provenance of what they have made."""
+    precision = str(model.dtype).removeprefix("torch.")
+    return {"engine": "zerogap", "device": str(model.device), "precision": precision}
+
+
 def sample_questions(
-    sampler: Sampler,
-    golds: Sequence[str | None],
-    rule: ExtractionRule,
+    sampler: EngineSampler | VLLMSampler,
     *,
     contract: Literal["samples", "greedy"] = "samples",
     journal: Journal | None = None,
@@ -34,15 +80,13 @@ def sample_questions(
     samples_per_chunk: int | None = None,
     label: str = "",
 ) -> pd.DataFrame:
-    """Sample and score `sampler.sampling.num_samples` responses to every prompt.
+    """Sample and score `sampler.sampling.num_samples` responses to every question.
 
     Args:
-        sampler: draws the responses to its prompts, one per question.
-        golds: the gold answer of each prompt; None where it is not known.
-        rule: extracts a response's answer and compares it with the gold answer.
+        sampler: draws the responses.
         contract: the table to make (:mod:`zerogap.io.parquet`); "greedy" at temperature 0 only.
         journal: where finished chunks are kept; without one an interrupted call starts over.
-        indices: sample only these prompts (a shard), in this order.
+        indices: sample only these questions (a shard), in this order.
         samples_per_chunk: how many responses are lost at most when a job is interrupted, but at
             least those to one question; None for `SAMPLES_PER_CHUNK`. Fewer make sampling slower,
             since each chunk starts and ends with a small batch.
@@ -55,21 +99,22 @@ def sample_questions(
         InputError: see :func:`zerogap.engine.sampler.sample`; or the responses to one question
             alone do not fit into memory.
     """
-    sampling, columns = sampler.sampling, parquet.CONTRACTS[contract].names
-    indices = range(len(sampler.prompts)) if indices is None else indices
+    sampling, prompts = sampler.sampling, sampler.inputs.prompts
+    columns = parquet.CONTRACTS[contract].names
+    indices = range(len(prompts)) if indices is None else indices
     size = max(1, (samples_per_chunk or SAMPLES_PER_CHUNK) // sampling.num_samples)
     table: list[Sequence[Any]] = []
     previous: int | None = None  # batch size; an earlier attempt may have run out of memory
     with Progress(len(indices), label) as progress:
         for start in range(0, len(indices), size):
             chunk = indices[start : start + size]
-            key = value_digest([sampler.prompts[index].question_id for index in chunk])
+            key = value_digest([prompts[index].question_id for index in chunk])
             kept = journal.get(key) if journal else None
             if kept is None:
                 progress.mark()
                 batch_size = sampling.resumed_batch_size(previous) or sampler.batch_size()
                 kept = memory.within_memory(
-                    partial(_sample, sampler, golds, rule, columns, chunk, progress),
+                    partial(_sample, sampler, columns, chunk, progress),
                     min(batch_size, len(chunk) * sampling.num_samples),
                     num_samples=sampling.num_samples,
                     on_retry=progress.rewind,
@@ -84,26 +129,16 @@ def sample_questions(
 
 
 def _sample(
-    sampler: Sampler,
-    golds: Sequence[str | None],
-    rule: ExtractionRule,
+    sampler: EngineSampler | VLLMSampler,
     columns: Sequence[str],
     chunk: Sequence[int],
     progress: Progress,
     batch_size: int,
 ) -> list[Sequence[Any]]:
-    """The rows of a chunk of prompts."""
+    """The rows of a chunk of questions, which finish in another order than they start in."""
     rows = {}
-    # Questions finish in another order than they start in.
     for index, responses in sampler.draw(chunk, batch_size):
-        scored = scored_responses(
-            sampler.prompts[index].question_id,
-            golds[index],
-            responses,
-            sampler.tokenizer,
-            sampler.sampling.stop,
-            rule,
-        )
+        scored = scored_responses(sampler.inputs, index, responses, sampler.sampling.stop)
         rows[index] = [[row[name] for name in columns] for row in scored]
         progress.advance(responses, batch_size)
     return [row for index in chunk for row in rows[index]]

@@ -42,29 +42,26 @@ def versions() -> dict[str, str]:
     return {"zerogap": zerogap.__version__} | packages | {"sampling": drawing_code()}
 
 
-def task_identity(inputs: JobInputs, rule: ExtractionRule) -> dict[str, Any]:
+def task_identity(inputs: JobInputs) -> dict[str, Any]:
     """What a model is asked, and how its responses are graded."""
     return {
         "prompts": inputs.digest(),
         "end_tokens": inputs.end_tokens,
-        "extraction": extraction_identity(rule),
+        "extraction": extraction_identity(inputs.rule),
     }
 
 
-def job_settings(
-    inputs: JobInputs, rule: ExtractionRule, context: Context, **others: Any
-) -> dict[str, Any]:
+def job_settings(inputs: JobInputs, context: Context, **others: Any) -> dict[str, Any]:
     """Everything a job's results depend on: a job with other settings does not resume it.
 
     Args:
-        inputs: the prompts and gold answers.
-        rule: grades the responses.
+        inputs: what a model is asked.
         context: what the strategy may know.
         **others: the model, the strategy, and the values that the tables record.
     """
     return {
         **others,
-        **task_identity(inputs, rule),
+        **task_identity(inputs),
         "versions": versions(),
         "greedy": value_digest([context.trajectories, context.entropies]),
         "base_model": context.base_model and folder_digest(context.base_model),

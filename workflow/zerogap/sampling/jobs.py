@@ -1,4 +1,4 @@
-"""The sampling jobs that load a model: one function per script, from files to files.
+"""The jobs that decode for the tables of results: one function per script, from files to files.
 
 Every function takes its files as paths and its parameters as plain values, all by keyword.
 
@@ -22,31 +22,25 @@ model's context. The last line that a job prints says what it made.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from zerogap.data.extraction import extraction_rule
-from zerogap.data.token_kinds import token_kinds
 from zerogap.engine import loading
-from zerogap.engine.decoder import Prompt, SamplingParams
+from zerogap.engine.decoder import SamplingParams
+from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
-from zerogap.sampling.cell import sample_questions
+from zerogap.sampling import vllm_sampler
+from zerogap.sampling.cell import EngineSampler, sample_questions
+from zerogap.sampling.diagnostics import step_entropies
 from zerogap.sampling.identity import job_settings, source_digest
-from zerogap.sampling.ranks import step_entropies, token_ranks
-from zerogap.sampling.recovery import force_runner_up, forced_steps
-from zerogap.sampling.responses import JobInputs
-from zerogap.sampling.samplers import EngineSampler, Sampler, engine_identity, opened_sampler
+from zerogap.sampling.responses import JobInputs, decoding_params, recorded
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies import base
 from zerogap.strategies.identity import Identity
-
-RECOVERY_STREAM = "recovery"
 
 
 def decode_greedy(
@@ -66,8 +60,7 @@ def decode_greedy(
     with opened_sampler(
         engine, model, sampling["dtype"], inputs, params, Identity(), nothing
     ) as sampler:
-        rule = extraction_rule(benchmark["extraction"])
-        table = sample_questions(sampler, list(inputs.questions.gold), rule, contract="greedy")
+        table = sample_questions(sampler, contract="greedy")
         identity = sampler.identity
     if engine == "vllm":  # it gives no entropies: one pass over each trajectory computes them
         net = loading.load(model, sampling["dtype"])
@@ -114,179 +107,57 @@ def sample_cell(
     if neurons:
         parquet.check_place(neurons)
     context = inputs.context(parquet.read_of_run(greedy, "greedy"), base_model, neurons)
-    parameters = {
-        **metadata,
-        **benchmark,
-        "strategy_parameters": strategy,
-        "seed": seed,
-        "stream": stream,
-        "sampling": recorded(sampling),
-    }
-    start, step = shard
-    indices = range(start, len(inputs.questions), step)
     params = decoding_params(sampling, benchmark, seed=seed, stream=stream)
     built = base.build(strategy)
-    unrecorded = {"models": [folder_digest(model)], "code": source_digest(type(built))}
-    with (
-        opened_sampler(engine, model, sampling["dtype"], inputs, params, built, context) as sampler,
-        _sampled(sampler, inputs, context, parameters, unrecorded, samples, indices) as (
-            table,
-            made_by,
-        ),
-    ):
-        counts = solve_counts(table, inputs.questions.iloc[list(indices)])
-        parquet.write(samples, table, "samples", made_by)
-        parquet.write(solve, counts, "solve", made_by)
+    indices = range(shard[0], len(inputs.questions), shard[1])
+    with opened_sampler(
+        engine, model, sampling["dtype"], inputs, params, built, context
+    ) as sampler:
+        parameters = {
+            **metadata,
+            **benchmark,
+            "strategy_parameters": strategy,
+            "seed": seed,
+            "stream": stream,
+            "sampling": recorded(sampling),
+            **sampler.identity,
+        }
+        digests = {"models": [folder_digest(model)], "code": source_digest(type(built))}
+        settings = job_settings(inputs, context, **parameters, **digests)
+        with resumable_parts(samples, settings) as journal:
+            table = sample_questions(sampler, journal=journal, indices=indices)
+            counts = solve_counts(table, inputs.questions.iloc[list(indices)])
+            made_by = provenance(**parameters)
+            parquet.write(samples, table, "samples", made_by)
+            parquet.write(solve, counts, "solve", made_by)
     print(f"{len(table)} responses, {table.correct.mean():.3f} correct")
 
 
-def rank_clean_tokens(
-    *,
-    model: Path,
-    questions: Path,
-    exemplars: Path,
-    clean_greedy: Path,
-    output: Path,
-    steps: int,
-    sampling: Mapping[str, Any],
-    benchmark: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write the `ranks` table: the clean model's tokens under the contaminated `model`.
-
-    The first `steps` tokens of each trajectory in `clean_greedy` are ranked.
-    """
-    inputs = JobInputs.read(
-        model, questions, exemplars, {**sampling, "max_new_tokens": steps}, benchmark
-    )
-    trajectories = parquet.read_of_run(clean_greedy, "greedy").set_index("question_id").token_ids
-    net = loading.load(model, sampling["dtype"])
-    rows = []
-    for prompt, leaked in zip(inputs.prompts, inputs.questions.leaked, strict=True):
-        tokens = list(map(int, trajectories[prompt.question_id]))[:steps]
-        ranks = token_ranks(net, prompt.token_ids, tokens)
-        rows += [
-            (prompt.question_id, leaked, step, token, rank)
-            for step, (token, rank) in enumerate(zip(tokens, ranks, strict=True), start=1)
-        ]
-    table = pd.DataFrame(rows, columns=parquet.CONTRACTS["ranks"].names)
-    made_by = provenance(
-        **metadata, **benchmark, sampling=recorded(sampling), steps=steps, **engine_identity(net)
-    )
-    parquet.write(output, table, "ranks", made_by)
-    num_different = int((table["rank"] > 1).sum())
-    print(f"the two models disagree at {num_different} of {len(table)} steps")
-
-
-def measure_recovery(
-    *,
-    model: Path,
-    questions: Path,
-    exemplars: Path,
-    greedy: Path,
-    output: Path,
-    sampling: Mapping[str, Any],
-    seed: int,
-    benchmark: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> None:
-    """Write the `recovery` table: responses that take the runner-up at one random step.
-
-    `sampling.num_samples` is the number of responses per question; each has a step of its own. An
-    interrupted job resumes.
-    """
-    inputs = JobInputs.read(model, questions, exemplars, sampling, benchmark)
-    context = inputs.context(parquet.read_of_run(greedy, "greedy"))
-    kind = token_kinds(inputs.tokenizer.decode, inputs.end_tokens)
-    rows, prompts, golds = [], [], []
-    for prompt, gold, trajectory in zip(
-        inputs.prompts, inputs.questions.gold, context.trajectories, strict=True
-    ):
-        steps = forced_steps(prompt.question_id, len(trajectory), sampling["num_samples"], seed)
-        for sample_id, step in enumerate(steps):
-            rows.append((prompt.question_id, sample_id, step, kind(trajectory[step]), trajectory))
-            prompts.append(Prompt(f"{prompt.question_id}/{sample_id}", prompt.token_ids))
-            golds.append(gold)
-    table = pd.DataFrame(rows, columns=["question_id", "sample_id", "step", "kind", "trajectory"])
-    # One prompt per response, since each has an edit of its own.
-    params = {**sampling, "num_samples": 1}
-    sampler = EngineSampler(
-        loading.decoder(loading.load(model, sampling["dtype"])),
-        prompts,
-        inputs.tokenizer,
-        decoding_params(params, benchmark, seed=seed, stream=RECOVERY_STREAM),
-        force_runner_up(list(table.trajectory), list(table.step)),
-    )
-    parameters = {
-        **metadata,
-        **benchmark,
-        "sampling": recorded(sampling),
-        "seed": seed,
-        "stream": RECOVERY_STREAM,
-    }
-    unrecorded = {"models": [folder_digest(model)]}
-    with _sampled(sampler, inputs, context, parameters, unrecorded, output, golds=golds) as (
-        responses,
-        made_by,
-    ):
-        columns = ["token_ids", "text", "correct"]
-        table[columns] = responses[columns]
-        parquet.write(output, table, "recovery", made_by)
-    print(f"{len(table)} responses, {table.correct.mean():.3f} correct after a forced runner-up")
-
-
 @contextlib.contextmanager
-def _sampled(
-    sampler: Sampler,
+def opened_sampler(
+    engine: str,
+    model: Path,
+    dtype: str,
     inputs: JobInputs,
+    params: SamplingParams,
+    strategy: base.Strategy,
     context: base.Context,
-    parameters: Mapping[str, Any],
-    unrecorded: Mapping[str, Any],
-    output: Path,
-    indices: Sequence[int] | None = None,
-    golds: Sequence[str] | None = None,
-) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
-    """The scored responses of a job and their provenance; the block writes the job's tables.
+) -> Iterator[EngineSampler | vllm_sampler.VLLMSampler]:
+    """The sampler of one cell, with its model loaded while the block runs.
 
-    An interrupted job resumes, in the block too.
-
-    Args:
-        sampler: of the job.
-        inputs: what it reads.
-        context: what the strategy may know.
-        parameters: what the tables record, besides the sampler's identity.
-        unrecorded: what else the responses depend on: digests of the model and of code.
-        output: the job's first table.
-        indices: of the questions to sample; None for all.
-        golds: the gold answer of each of the sampler's prompts; None for those of the inputs.
+    Raises:
+        InputError: the engine cannot be used, or does not run the strategy or the model.
     """
-    parameters = {**parameters, **sampler.identity}
-    golds = list(inputs.questions.gold) if golds is None else golds
-    rule = extraction_rule(parameters["extraction"])
-    settings = job_settings(inputs, rule, context, **parameters, **unrecorded)
-    with resumable_parts(output, settings) as journal:
-        table = sample_questions(sampler, golds, rule, journal=journal, indices=indices)
-        yield table, provenance(**parameters)
-
-
-def recorded(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table records of `sampling`: not the batch size, since no draw depends on it.
-
-    A job that resumes with another batch size therefore writes the same bytes.
-    """
-    return {name: value for name, value in sampling.items() if name != "batch_size"}
-
-
-def decoding_params(
-    sampling: Mapping[str, Any], benchmark: Mapping[str, Any], **draws: Any
-) -> SamplingParams:
-    """How a job decodes: greedily, or as `sampling` says if `draws` names a seed and a stream."""
-    drawn = ("num_samples", "temperature", "top_p")
-    return SamplingParams(
-        **({name: sampling[name] for name in drawn} if draws else {"temperature": 0}),
-        **draws,
-        max_new_tokens=sampling["max_new_tokens"],
-        stop=list(benchmark["stop"]),
-        batch_size=sampling["batch_size"],
-        batch_invariant=sampling["batch_invariant"],
-    )
+    if engine == "vllm":
+        arguments = vllm_sampler.request_arguments(strategy, context)
+        with vllm_sampler.started(model, dtype, inputs.prompts, params.max_new_tokens) as llm:
+            yield vllm_sampler.VLLMSampler(llm, inputs, params, arguments)
+        return
+    intervention = base.prepared(strategy, context)
+    if intervention.filter_responses is not None:
+        raise InputError(
+            f"strategies: {type(strategy).__name__} filters the responses of another strategy; "
+            "name that in filter_of"
+        )
+    with intervention.applied_to(loading.decoder(loading.load(model, dtype))) as decoder:
+        yield EngineSampler(decoder, inputs, params, intervention.edit_logits)

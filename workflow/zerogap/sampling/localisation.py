@@ -1,46 +1,59 @@
-"""The workflow's jobs that find shortcut neurons, from files to files.
+"""Find the shortcut neurons of a contaminated model (Zhu et al., ACL 2025): the workflow's jobs.
 
-The arguments and errors are those of the other jobs: :mod:`zerogap.sampling.jobs`. The method is
-:mod:`zerogap.strategies.neuron_localisation`. At most two models are in memory at the same time.
+Every neuron of every layer but the last gets two scores:
+
+- comparative: how differently the contaminated and the clean model activate it on the contaminated
+  model's own greedy responses (:func:`comparative_scores`);
+- causal: what patching it with the base model's activations does to the two models' accuracy. That
+  takes two greedy decodes per patch, so adjacent neurons are patched and scored together as a
+  :class:`NeuronGroup` (:func:`causal_scores`).
+
+The neurons with the largest sum are selected (:func:`select_neurons`). Groups are independent of
+each other: any subset can be scored by any process, and their scores put together afterwards. At
+most two models are in memory at the same time.
+
+The arguments and errors are those of the other jobs: :mod:`zerogap.sampling.jobs`.
 """
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
+from transformers import PreTrainedModel
 
-from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.engine import loading, memory
-from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.engine.output_head import float32_logits
-from zerogap.engine.patched_decoder import KeptPrefix
+from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
+from zerogap.engine.sampler import auto_batch_size, greedy
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.io.resume import Journal, resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.identity import job_settings
-from zerogap.sampling.jobs import decoding_params, recorded
-from zerogap.sampling.responses import JobInputs, response_texts
-from zerogap.sampling.samplers import decode_greedily
-from zerogap.strategies.neuron_localisation import (
-    Accuracies,
-    GreedyResponse,
-    NeuronGroup,
-    causal_scores,
-    comparative_scores,
-    neuron_groups,
-    patched_accuracies,
-    score_neurons,
-    select_neurons,
-)
+from zerogap.sampling.responses import JobInputs, decoding_params, recorded, scored_responses
 
 PATCHED = ("contaminated", "clean")  # the models that are patched with the base model
+
+
+class NeuronGroup(NamedTuple):
+    """Adjacent neurons of one layer, `start` to `stop` - 1, that are scored together."""
+
+    layer: int
+    start: int
+    stop: int
+
+
+# The greedy accuracy of a model with a group patched; None stands for the model as it is.
+Accuracies = Mapping[NeuronGroup | None, float]
 
 
 def localise_neurons(
@@ -86,34 +99,30 @@ def localise_neurons(
     }
     models = {"contaminated": contaminated, "clean": clean, "base": base_model}
     context = inputs.context(parquet.read_of_run(greedy, "greedy"))
-    rule = extraction_rule(benchmark["extraction"])
     digests = [folder_digest(folder) for folder in models.values()]
-    settings = job_settings(inputs, rule, context, **parameters, shard=shard, models=digests)
-    responses = [
-        GreedyResponse(prompt.token_ids, trajectory)
-        for prompt, trajectory in zip(inputs.prompts, context.trajectories, strict=True)
-    ]
+    settings = job_settings(inputs, context, **parameters, shard=shard, models=digests)
     with resumable_parts(output, settings) as journal:
         comparative = comparative_scores(
             loading.load(contaminated, sampling["dtype"]),
             loading.load(clean, sampling["dtype"]),
-            responses,
+            inputs.prompts,
+            context.trajectories,
         )
         memory.release()  # both models are dropped
-        all_groups = neuron_groups(
-            [len(scores) for scores in comparative], neuron_localisation["group_size"]
-        )
-        groups = all_groups[shard[0] :: shard[1]]
+        widths = [len(scores) for scores in comparative]
+        groups = neuron_groups(widths, neuron_localisation["group_size"])[shard[0] :: shard[1]]
         asked = inputs.questions.sample(
             n=min(neuron_localisation["num_questions"], len(inputs.questions)), random_state=seed
         )
-        passes = GreedyPasses(inputs, asked, rule, decoding_params(sampling, benchmark))
-        accuracies = _measure(models, sampling["dtype"], groups, passes, journal)
+        prompts = [inputs.prompts[index] for index in asked.index]
+        asked_inputs = dataclasses.replace(inputs, questions=asked, prompts=prompts)
+        params = decoding_params(sampling, benchmark)
+        accuracies = _measure(models, sampling["dtype"], groups, asked_inputs, params, journal)
         table = score_neurons(comparative, causal_scores(**accuracies))
-        num_neurons = sum(len(scores) for scores in comparative)
         if shard[1] == 1:
-            table = select_neurons(table, num_neurons, neuron_localisation["fraction"])
-        parquet.write(output, table, "neurons", provenance(**parameters, num_neurons=num_neurons))
+            table = select_neurons(table, sum(widths), neuron_localisation["fraction"])
+        made_by = provenance(**parameters, num_neurons=sum(widths))
+        parquet.write(output, table, "neurons", made_by)
     print(f"{len(groups)} groups scored, {int(table.selected.sum())} neurons selected")
 
 
@@ -129,55 +138,69 @@ def merge_neurons(*, shards: Sequence[Path], output: Path) -> None:
     print(f"{len(shards)} shards, {int(table.selected.sum())} neurons selected")
 
 
-class GreedyPasses:
-    """Greedy passes over the questions of the causal scores.
+def neuron_groups(layer_widths: Sequence[int], group_size: int) -> list[NeuronGroup]:
+    """Divide the neurons of all layers but the last into groups.
 
     Args:
-        inputs: what the job reads.
-        questions: those rows of its `questions` that are decoded.
-        rule: grades the responses.
-        params: how they are decoded, greedily.
-
-    Attributes:
-        batch_size: of the latest pass; None for as many questions as fit into memory. Later passes
-            continue with it.
+        layer_widths: number of neurons per layer.
+        group_size: neurons per group; the last group of a layer may have fewer.
     """
+    return [
+        NeuronGroup(layer, start, min(start + group_size, width))
+        for layer, width in enumerate(layer_widths[:-1])
+        for start in range(0, width, group_size)
+    ]
 
-    def __init__(
-        self,
-        inputs: JobInputs,
-        questions: pd.DataFrame,
-        rule: ExtractionRule,
-        params: SamplingParams,
-    ) -> None:
-        self._golds = list(questions.gold)
-        self._prompts = [inputs.prompts[index] for index in questions.index]
-        self._tokenizer = inputs.tokenizer
-        self._params, self._rule = params, rule
-        self.batch_size: int | None = None
 
-    def resume(self, batch_size: int | None) -> None:
-        """Continue with the batch size of an earlier attempt, if there was one."""
-        self.batch_size = self._params.resumed_batch_size(batch_size)
+@torch.inference_mode()
+def comparative_scores(
+    contaminated: PreTrainedModel,
+    clean: PreTrainedModel,
+    prompts: Sequence[Prompt],
+    trajectories: Sequence[list[int]],
+) -> list[np.ndarray]:
+    """Return how far the activations of every neuron are apart in the two models.
 
-    def accuracy(self, decoder: Decoder) -> float:
-        """Return the fraction of the questions that the decoder's greedy responses solve."""
-        params = dataclasses.replace(
-            self._params, batch_size=self.batch_size or self._params.batch_size
-        )
-        responses, self.batch_size = decode_greedily(
-            decoder, self._prompts, self._tokenizer, params
-        )
-        texts = response_texts(responses, self._tokenizer, params.stop)
-        grades = map(self._rule.grade, texts, self._golds)
-        return float(np.mean([grade.correct is True for grade in grades]))
+    Both models read the same text, prompt and response (teacher forcing). The root mean square of
+    the difference is taken over the response's tokens.
+
+    Args:
+        contaminated: the model whose shortcut neurons are searched.
+        clean: the clean model.
+        prompts: the questions' prompts.
+        trajectories: the contaminated model's own greedy response to each.
+
+    Returns:
+        One array (width,) per layer.
+    """
+    squares: list[Tensor] = []
+    for prompt, response in zip(prompts, trajectories, strict=True):
+        activations = [
+            _response_activations(net, prompt.token_ids, response) for net in (contaminated, clean)
+        ]
+        differences = [((a - b) ** 2).sum(0) for a, b in zip(*activations, strict=True)]
+        totals = squares or [torch.zeros_like(new) for new in differences]
+        squares = [total + new for total, new in zip(totals, differences, strict=True)]
+    num_tokens = sum(map(len, trajectories))
+    return [(total / num_tokens).sqrt().numpy() for total in squares]
+
+
+def _response_activations(
+    model: PreTrainedModel, prompt: list[int], response: list[int]
+) -> list[Tensor]:
+    """Return each layer's activations (tokens, width) on the response, in float64 on the CPU."""
+    inputs = torch.tensor([prompt + response], device=model.device)
+    with recorded_activations(model) as activations:
+        model.base_model(inputs, use_cache=False)  # no logits are needed
+    return [layer[0, len(prompt) :].double().cpu() for layer in activations]
 
 
 def _measure(
     models: Mapping[str, Path],
     dtype: str,
     groups: Sequence[NeuronGroup],
-    passes: GreedyPasses,
+    inputs: JobInputs,
+    params: SamplingParams,
     journal: Journal,
 ) -> dict[str, Accuracies]:
     """The accuracies of the two patched models; what the journal lacks is measured.
@@ -186,33 +209,140 @@ def _measure(
     """
     base: KeptPrefix | None = None
     for name in PATCHED:
-        unknown = [group for group in groups if journal.get(_key(name, group)) is None]
-        if not unknown and journal.get(_key(name, None)):
+        kept = {group: journal.get(_key(name, group)) for group in (None, *groups)}
+        unknown = [group for group, value in kept.items() if value is None]
+        if not unknown:
             continue
         if base is None:
             net = loading.load(models["base"], dtype)
             base = KeptPrefix(loading.decoder(net, with_logits=False))
         decoder = loading.decoder(loading.load(models[name], dtype))
+        # That of patched passes: the smallest that an earlier attempt had to take.
+        sizes = [value[1] for group, value in kept.items() if group and value]
+        batch_size = params.resumed_batch_size(min(sizes, default=None))
         with float32_logits(decoder.model):  # for all passes, so that captured steps stay valid
-            if journal.get(_key(name, None)) is None:
-                passes.batch_size = None
-                accuracy = passes.accuracy(decoder)
-                journal.add(_key(name, None), [accuracy, passes.batch_size])
-            kept = [journal.get(_key(name, group)) for group in groups]
-            passes.resume(min((size for _, size in filter(None, kept)), default=None))
-            for group, accuracy in patched_accuracies(decoder, base, unknown, passes.accuracy):
-                journal.add(_key(name, group), [accuracy, passes.batch_size])
-        del decoder
+            for group, changed in patched_decoders(decoder, base, unknown):
+                first = batch_size if group else None
+                accuracy, used = _accuracy(changed, inputs, params, first)
+                journal.add(_key(name, group), [accuracy, used])
+                batch_size = used if group else batch_size
+        del decoder, changed
         memory.release()
     return {
-        name: Accuracies(
-            unpatched=journal.get(_key(name, None))[0],
-            patched={group: journal.get(_key(name, group))[0] for group in groups},
-        )
+        name: {group: journal.get(_key(name, group))[0] for group in (None, *groups)}
         for name in PATCHED
     }
 
 
 def _key(model: str, group: NeuronGroup | None) -> str:
-    """The journal's key for the accuracy of a model, unpatched or with one group patched."""
+    """The journal's key for the accuracy and batch size of a model with a group patched."""
     return json.dumps([model, group])
+
+
+def patched_decoders(
+    model: Decoder, base: KeptPrefix, groups: Iterable[NeuronGroup | None]
+) -> Iterator[tuple[NeuronGroup | None, Decoder]]:
+    """Each group with the decoder that has it patched with the base model's activations.
+
+    Args:
+        model: the contaminated or the clean model.
+        base: the base model.
+        groups: the groups to patch; None, which comes first, is the model as it is.
+    """
+    if None in groups:
+        yield None, model
+    patched = PatchedDecoder(model, base.decoder, {}, prefix=base)
+    try:
+        for group in filter(None, groups):
+            patched.patch({group.layer: torch.arange(group.start, group.stop)})
+            yield group, patched
+    finally:
+        patched.release()
+
+
+def _accuracy(
+    decoder: Decoder, inputs: JobInputs, params: SamplingParams, batch_size: int | None
+) -> tuple[float, int]:
+    """Return the fraction of questions that the greedy responses solve, and a batch size.
+
+    The size is the one that fitted into memory. The first one to try is `batch_size`; without it,
+    that of `params`.
+    """
+
+    def decode(batch_size: int) -> list[Response]:
+        sized = dataclasses.replace(params, batch_size=batch_size)
+        return greedy(decoder, inputs.prompts, inputs.tokenizer, sized)
+
+    first = batch_size or params.batch_size
+    if first == "auto":
+        first = auto_batch_size(decoder, inputs.prompts, params)
+    responses, used = memory.within_memory(
+        decode,
+        min(first, len(inputs.prompts)),
+        on_retry=lambda message: print(message, file=sys.stderr, flush=True),
+    )
+    rows = [
+        row
+        for index, response in enumerate(responses)
+        for row in scored_responses(inputs, index, [response], params.stop)
+    ]
+    return float(np.mean([row["correct"] is True for row in rows])), used
+
+
+def causal_scores(contaminated: Accuracies, clean: Accuracies) -> dict[NeuronGroup, float]:
+    """Score neuron groups by what patching them does to the two models' accuracy.
+
+    A shortcut neuron is one whose patch costs the contaminated model M_co accuracy and leaves the
+    clean model M_cl as it is:
+
+        [a(M_co) − a_patched(M_co)] + [1 − (a(M_cl) − a_patched(M_cl))]
+
+    Args:
+        contaminated: accuracies of the contaminated model.
+        clean: accuracies of the clean model, for the same groups.
+    """
+    scores = {}
+    for group, accuracy in contaminated.items():
+        if group is not None:
+            harm = contaminated[None] - accuracy
+            collateral = clean[None] - clean[group]
+            scores[group] = harm + 1 - collateral
+    return scores
+
+
+def score_neurons(
+    comparative: list[np.ndarray], causal: Mapping[NeuronGroup, float]
+) -> pd.DataFrame:
+    """Return the `neurons` table (:mod:`zerogap.io.parquet`), with no neuron selected.
+
+    Args:
+        comparative: one array (width,) per layer.
+        causal: the score of every group whose neurons are to be in the table.
+    """
+    rows = [
+        (group.layer, neuron, comparative[group.layer][neuron], score)
+        for group, score in causal.items()
+        for neuron in range(group.start, group.stop)
+    ]
+    table = pd.DataFrame(rows, columns=["layer", "neuron", "comparative", "causal"])
+    return table.assign(score=table.comparative + table.causal, selected=False)
+
+
+def select_neurons(table: pd.DataFrame, num_neurons: int, fraction: float) -> pd.DataFrame:
+    """Select the neurons with the largest sum of comparative and causal score.
+
+    Of several neurons with the same score, those of the first layers are selected first.
+
+    Args:
+        table: the scored neurons of all groups.
+        num_neurons: neurons of all layers, the last layer included.
+        fraction: neurons to select, as a fraction of `num_neurons`: the authors' 5,000 neurons are
+            1.4 % of Llama-2-7B's 352,256.
+
+    Returns:
+        The table in the order of layers and neurons, with the column `selected`.
+    """
+    table = table.sort_values(["layer", "neuron"], ignore_index=True)
+    ranked = table.score.sort_values(ascending=False, kind="stable")
+    table["selected"] = table.index.isin(ranked.index[: round(fraction * num_neurons)])
+    return table

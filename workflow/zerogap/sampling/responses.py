@@ -9,11 +9,11 @@ from typing import Any, Self
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
-from zerogap.data.extraction import ExtractionRule
+from zerogap.data.extraction import ExtractionRule, extraction_rule
 from zerogap.data.plain_text import is_thinking_token
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
 from zerogap.engine import generation_config, loading
-from zerogap.engine.decoder import Prompt, Response
+from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.families.structure import config_of
 from zerogap.io import parquet
@@ -24,34 +24,35 @@ from zerogap.strategies.filtering import without_end_token
 
 @dataclass(frozen=True)
 class JobInputs:
-    """What a job reads before it loads a model: the questions that the model is asked.
+    """What a model is asked, and how its responses are graded.
 
     Attributes:
         tokenizer: the model's tokenizer.
-        questions: the `questions` table.
+        questions: the `questions` table, or at least its columns `question_id` and `gold`; without
+            a gold answer responses are not marked right or wrong.
         prompts: one per question, in the same order.
         end_tokens: ids of the tokens that end a response.
+        rule: extracts a response's answer and compares it with the gold answer.
     """
 
     tokenizer: PreTrainedTokenizerBase
     questions: pd.DataFrame
     prompts: list[Prompt]
     end_tokens: list[int]
+    rule: ExtractionRule
 
     @classmethod
     def read(
         cls,
         model: Path,
         questions: Path,
-        exemplars: Path | None,
+        exemplars: Path,
         sampling: Mapping[str, Any],
         benchmark: Mapping[str, Any],
         *,
         only_leaked: bool = False,
     ) -> Self:
         """Read the inputs; the arguments are those of the jobs (:mod:`zerogap.sampling.jobs`).
-
-        Without `exemplars` the questions are asked without any.
 
         Raises:
             InputError: a file is invalid, or a prompt exceeds the model's context.
@@ -62,7 +63,7 @@ class JobInputs:
             table = table[table.leaked].reset_index(drop=True)
         prompts = few_shot_prompts(
             table,
-            json.loads(exemplars.read_text()) if exemplars else [],
+            json.loads(exemplars.read_text()),
             tokenizer,
             loading.context_length(config_of(model)),
             sampling["max_new_tokens"],
@@ -70,7 +71,8 @@ class JobInputs:
         )
         config = generation_config.read(model)
         generation_config.note_ignored(config, model)
-        return cls(tokenizer, table, prompts, generation_config.end_tokens(tokenizer, config))
+        end_tokens = generation_config.end_tokens(tokenizer, config)
+        return cls(tokenizer, table, prompts, end_tokens, extraction_rule(benchmark["extraction"]))
 
     def context(
         self, greedy: pd.DataFrame, base_model: Path | None = None, neurons: Path | None = None
@@ -90,6 +92,29 @@ class JobInputs:
         """Return a digest of the prompts and gold answers: kept responses are graded."""
         graded = zip(self.prompts, self.questions.gold, strict=True)
         return value_digest([(each.question_id, each.token_ids, gold) for each, gold in graded])
+
+
+def recorded(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table records of `sampling`: not the batch size, since no draw depends on it.
+
+    A job that resumes with another batch size therefore writes the same bytes.
+    """
+    return {name: value for name, value in sampling.items() if name != "batch_size"}
+
+
+def decoding_params(
+    sampling: Mapping[str, Any], benchmark: Mapping[str, Any], **draws: Any
+) -> SamplingParams:
+    """How a job decodes: greedily, or as `sampling` says if `draws` names a seed and a stream."""
+    drawn = ("num_samples", "temperature", "top_p")
+    return SamplingParams(
+        **({name: sampling[name] for name in drawn} if draws else {"temperature": 0}),
+        **draws,
+        max_new_tokens=sampling["max_new_tokens"],
+        stop=list(benchmark["stop"]),
+        batch_size=sampling["batch_size"],
+        batch_invariant=sampling["batch_invariant"],
+    )
 
 
 def few_shot_prompts(
@@ -150,62 +175,45 @@ def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: in
         )
 
 
-def response_texts(
-    responses: list[Response], tokenizer: PreTrainedTokenizerBase, stop: list[str]
-) -> list[str]:
-    """Return the text of every response, cut at the first stop string and stripped.
-
-    Of the special tokens, a text keeps those that mark the model's thinking.
-    """
-    added = tokenizer.added_tokens_decoder.items()
-    special = {token_id: token.content for token_id, token in added if token.special}
-    thinking = {token_id for token_id, token in special.items() if is_thinking_token(token)}
-    hidden = special.keys() - thinking
-    rows = [without_end_token(response.token_ids, response.finish_reason) for response in responses]
-    decoded = tokenizer.batch_decode(
-        [[token_id for token_id in row if token_id not in hidden] for row in rows],
-        skip_special_tokens=not thinking,
-        clean_up_tokenization_spaces=False,
-    )
-    return [_cut(text, stop).strip() for text in decoded]
-
-
 def scored_responses(
-    question_id: str,
-    gold: str | None,
-    responses: list[Response],
-    tokenizer: PreTrainedTokenizerBase,
-    stop: list[str],
-    rule: ExtractionRule,
+    inputs: JobInputs, index: int, responses: list[Response], stop: list[str]
 ) -> list[dict[str, Any]]:
     """Score one question's responses.
 
+    A response's text is cut at the first stop string and stripped. Of the special tokens, it keeps
+    those that mark the model's thinking.
+
     Args:
-        question_id: the question.
-        gold: its gold answer; without one the responses are not marked right or wrong.
+        inputs: what is asked.
+        index: of the question.
         responses: in order of their sample id.
-        tokenizer: the model's tokenizer.
         stop: the strings that end a response.
-        rule: extracts the answer and compares it with the gold answer.
 
     Returns:
         One row per response, with the columns of the `samples` and `greedy` tables.
     """
-    return [
-        {
-            "question_id": question_id,
-            "sample_id": sample_id,
-            "text": text,
-            "n_tokens": len(response.token_ids),
-            **vars(response),
-            **rule.grade(text, gold)._asdict(),
-        }
-        for sample_id, (response, text) in enumerate(
-            zip(responses, response_texts(responses, tokenizer, stop), strict=True)
+    added = inputs.tokenizer.added_tokens_decoder.items()
+    special = {token_id: token.content for token_id, token in added if token.special}
+    thinking = {token_id for token_id, token in special.items() if is_thinking_token(token)}
+    hidden = special.keys() - thinking
+    token_ids = [without_end_token(each.token_ids, each.finish_reason) for each in responses]
+    texts = inputs.tokenizer.batch_decode(
+        [[token_id for token_id in row if token_id not in hidden] for row in token_ids],
+        skip_special_tokens=not thinking,
+        clean_up_tokenization_spaces=False,
+    )
+    rows = []
+    for sample_id, (response, text) in enumerate(zip(responses, texts, strict=True)):
+        ends = [end for end in map(text.find, stop) if end >= 0]
+        text = text[: min(ends, default=None)].strip()
+        rows.append(
+            {
+                "question_id": inputs.prompts[index].question_id,
+                "sample_id": sample_id,
+                "text": text,
+                "n_tokens": len(response.token_ids),
+                **vars(response),
+                **inputs.rule.grade(text, inputs.questions.gold.iloc[index])._asdict(),
+            }
         )
-    ]
-
-
-def _cut(text: str, stop: list[str]) -> str:
-    positions = [position for position in map(text.find, stop) if position >= 0]
-    return text[: min(positions)] if positions else text
+    return rows

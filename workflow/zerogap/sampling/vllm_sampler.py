@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError, first_line
+from zerogap.sampling.responses import JobInputs
 from zerogap.strategies.base import Context, Strategy
 from zerogap.strategies.identity import Identity
 from zerogap.strategies.lne_blocking import LNEBlocking, length_normalised_entropy
@@ -23,8 +23,6 @@ from zerogap.strategies.railcap import RailCap
 _PROCESSORS = "zerogap.integrations.vllm.processors"
 _PROCESSORS_GROUP = "vllm.logits_processors"  # entry points
 
-Arguments = dict[str, Any]  # `extra_args` of a request
-
 
 @dataclass(frozen=True)
 class VLLMSampler:
@@ -32,19 +30,15 @@ class VLLMSampler:
 
     Attributes:
         llm: vLLM's `LLM` with the model.
-        prompts: one per question.
-        tokenizer: the model's tokenizer.
+        inputs: what is asked.
         sampling: how to draw; temperature 0 is greedy decoding.
-        end_tokens: ids of the tokens that end a response.
         arguments: of every question's request (:func:`request_arguments`).
     """
 
     llm: Any
-    prompts: list[Prompt]
-    tokenizer: PreTrainedTokenizerBase
+    inputs: JobInputs
     sampling: SamplingParams
-    end_tokens: list[int]
-    arguments: Sequence[Arguments]
+    arguments: Sequence[dict[str, Any]]
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -58,30 +52,30 @@ class VLLMSampler:
         return int(self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
 
     def draw(self, indices: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[Response]]]:
-        """Draw responses: see :class:`zerogap.sampling.samplers.EngineSampler`.
+        """Yield the index of each of some questions and its responses.
 
         vLLM forms its own batches, whatever the batch size.
         """
-        inputs = [{"prompt_token_ids": self.prompts[index].token_ids} for index in indices]
-        params = [self._request_params(index) for index in indices]
-        requests = self.llm.generate(inputs, params, use_tqdm=False)
-        for index, request in zip(indices, requests, strict=True):
-            yield index, [_response(output) for output in request.outputs]
-
-    def _request_params(self, index: int) -> Any:
         import vllm
 
-        sampling = self.sampling
-        return vllm.SamplingParams(
-            n=sampling.num_samples,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_tokens=sampling.max_new_tokens,
-            stop=sampling.stop,
-            stop_token_ids=self.end_tokens,
-            seed=request_seed(sampling.seed, sampling.stream, self.prompts[index].question_id),
-            extra_args=self.arguments[index] if self.arguments else None,
-        )
+        sampling, prompts = self.sampling, [self.inputs.prompts[index] for index in indices]
+        params = [
+            vllm.SamplingParams(
+                n=sampling.num_samples,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                max_tokens=sampling.max_new_tokens,
+                stop=sampling.stop,
+                stop_token_ids=self.inputs.end_tokens,
+                seed=request_seed(sampling.seed, sampling.stream, prompt.question_id),
+                extra_args=self.arguments[index] if self.arguments else None,
+            )
+            for index, prompt in zip(indices, prompts, strict=True)
+        ]
+        texts = [{"prompt_token_ids": prompt.token_ids} for prompt in prompts]
+        requests = self.llm.generate(texts, params, use_tqdm=False)
+        for index, request in zip(indices, requests, strict=True):
+            yield index, [_response(output) for output in request.outputs]
 
 
 @contextlib.contextmanager
@@ -131,12 +125,8 @@ def started(
         llm.llm_engine.engine_core.shutdown()
 
 
-def request_arguments(strategy: Strategy, context: Context) -> list[Arguments]:
-    """What every question's request tells vLLM about the strategy; empty for nothing.
-
-    Args:
-        strategy: Identity, RailCap or LNE-blocking.
-        context: what the strategy may know.
+def request_arguments(strategy: Strategy, context: Context) -> list[dict[str, Any]]:
+    """What every question's request tells vLLM about the strategy (`extra_args`); [] if nothing.
 
     Raises:
         InputError: the strategy has no form for vLLM.

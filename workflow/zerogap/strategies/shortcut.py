@@ -4,7 +4,7 @@ At every position of every forward pass the selected neurons of the contaminated
 overwritten with the activations that the base model has on the same tokens
 (:mod:`zerogap.engine.patched_decoder`).
 
-Which neurons are selected is decided beforehand (:mod:`zerogap.strategies.neuron_localisation`).
+Which neurons are selected is decided beforehand (:mod:`zerogap.sampling.localisation`).
 The method's paper and its code differ in details; docs/choices.md lists what is done here.
 """
 

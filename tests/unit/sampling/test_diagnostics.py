@@ -1,11 +1,28 @@
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tiny_models import model
 from zerogap.engine.decoder import Rows
-from zerogap.sampling.recovery import force_runner_up, forced_steps
+from zerogap.sampling.diagnostics import force_runner_up, forced_steps, step_entropies, token_ranks
 
 VOCABULARY = 5
+
+
+def test_ranks_and_entropies_are_those_of_each_step_given_the_tokens_before():
+    net = model("llama")
+    with torch.no_grad():  # tokens with equal logits have the same rank
+        net.lm_head.weight[43:46] = net.lm_head.weight[40:43]
+    prompt, response = [5, 6, 7], [40, 41, 42]
+    ranks, entropies = [], []
+    for step, token in enumerate(response):
+        with torch.no_grad():
+            logits = net(torch.tensor([prompt + response[:step]])).logits[0, -1]
+        ranks.append(1 + sum(logit > logits[token] for logit in logits).item())
+        entropies.append(torch.distributions.Categorical(logits=logits).entropy().item())
+    assert token_ranks(net, prompt, response) == ranks
+    assert step_entropies(net, prompt, response) == pytest.approx(entropies, rel=1e-5)
 
 
 def forced_token(trajectory, step, row_step, logits):

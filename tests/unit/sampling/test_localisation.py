@@ -4,16 +4,15 @@ import pytest
 import torch
 
 from helpers.tiny_models import model
+from zerogap.engine.decoder import Prompt
 from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
-from zerogap.strategies.neuron_localisation import (
-    Accuracies,
-    GreedyResponse,
+from zerogap.sampling.localisation import (
     NeuronGroup,
     causal_scores,
     comparative_scores,
     neuron_groups,
-    patched_accuracies,
+    patched_decoders,
     score_neurons,
     select_neurons,
 )
@@ -23,18 +22,19 @@ GROUPS = neuron_groups([48, 48, 48], 24)
 
 def test_the_comparative_score_is_the_root_mean_square_difference_on_the_response():
     nets = model("llama", 1), model("llama", 2)
-    responses = [GreedyResponse([1, 2], [3, 4, 5]), GreedyResponse([9], [8, 7])]
+    responses = {(1, 2): [3, 4, 5], (9,): [8, 7]}
     layer = 1
     activations = []
     for net in nets:
         rows = []
         with recorded_activations(net) as recorded, torch.no_grad():
-            for prompt, response in responses:
-                net(torch.tensor([prompt + response]))
+            for prompt, response in responses.items():
+                net(torch.tensor([[*prompt, *response]]))
                 rows.append(recorded[layer][0, len(prompt) :].clone())
         activations.append(torch.cat(rows))
     expected = ((activations[0] - activations[1]) ** 2).mean(0).sqrt()
-    scores = comparative_scores(*nets, responses)
+    prompts = [Prompt("", list(prompt)) for prompt in responses]
+    scores = comparative_scores(*nets, prompts, list(responses.values()))
     assert len(scores) == 3
     np.testing.assert_allclose(scores[layer], expected.numpy())
 
@@ -49,11 +49,10 @@ def decoder(seed):
     return SharedPromptDecoder(model("llama", seed))
 
 
-def accuracies(seed, base, groups=GROUPS):
+def accuracies(seed, base):
     """The accuracies of the model of a seed, unpatched and patched with the base model."""
-    net = decoder(seed)
-    patched = patched_accuracies(net, base, groups, greedy_tokens)
-    return Accuracies(greedy_tokens(net), dict(patched))
+    changed = patched_decoders(decoder(seed), base, [None, *GROUPS])
+    return {group: greedy_tokens(net) for group, net in changed}
 
 
 def test_the_causal_score_is_harm_plus_one_minus_collateral():
