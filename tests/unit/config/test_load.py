@@ -88,3 +88,8 @@ NOTE = yaml.safe_load(QUICK[1].read_text())["scale_note"]
 def test_a_note_on_the_models_does_not_outlive_them(overlay, note):
     assert overlaid(QUICK, overlay).scale_note == note
     assert load(QUICK, {"scale_note": "Of the command line."}).scale_note == "Of the command line."
+
+
+def test_a_training_takes_the_gpus_of_its_device():
+    cpu, gpu = (overlaid(PAPER, {"training.device": device}).training for device in ("cpu", "auto"))
+    assert (cpu.clean.num_gpus_used, gpu.clean.num_gpus_used) == (0, 1)

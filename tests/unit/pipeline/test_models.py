@@ -1,13 +1,14 @@
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from safetensors import safe_open
 
 from zerogap.errors import InputError
 from zerogap.families import ModelSize
-from zerogap.pipeline.models import model_size, size_on_hub
+from zerogap.pipeline.models import base_files, model_size, size_on_hub
 
 ENDS = re.compile(r"(down_proj|dense_4h_to_h)\.weight$")
 pytestmark = pytest.mark.usefixtures("in_checkout")
@@ -45,3 +46,32 @@ def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
     with pytest.raises(InputError, match=r"some/model: its size .*\(no network\).*give a folder"):
         size_on_hub("some/model", None, "llama")
     assert isinstance(size_on_hub("EleutherAI/pythia-12b", None, "gpt_neox"), ModelSize)
+
+
+def test_a_base_in_gguf_is_converted_before_it_is_read(paper, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gguf = {"package": "some-package", "file": "model.gguf", "end_token": "</s>"}
+    with pytest.raises(InputError, match=r"convert it first with snakemake results/bases/llama2/"):
+        base_files(paper(models__llama2__gguf=gguf), "llama2")
+
+
+def test_the_family_of_a_model_on_the_hub_is_the_given_one_or_that_of_its_config(
+    monkeypatch, tmp_path
+):
+    import huggingface_hub
+
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "llama"}')
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
+    header = {"model.layers.0.mlp.down_proj.weight": SimpleNamespace(
+        dtype="BF16", shape=[4, 6], parameter_count=24, data_offsets=(0, 48)
+    )}  # fmt: skip
+    metadata = SimpleNamespace(
+        parameter_count={"BF16": 24}, files_metadata={"f": SimpleNamespace(tensors=header)}
+    )
+    monkeypatch.setattr(
+        huggingface_hub.HfApi, "get_safetensors_metadata", lambda *_, **__: metadata
+    )
+    given, found = (size_on_hub("some/model", None, family) for family in ("llama", "auto"))
+    assert given == found
+    assert given.widths == (6,)

@@ -162,3 +162,11 @@ def test_only_the_jobs_that_decode_name_an_engine_that_is_not_ours():
     assert {job: engine for job, engine in engines.items() if engine} == dict.fromkeys(
         DECODING, "vllm"
     )
+
+
+def test_a_converted_base_depends_on_its_file_and_a_fetched_one_on_its_name():
+    gguf = {"package": "some-package", "file": ["a.part0", "a.part1"], "end_token": "</s>"}
+    overlay, place = {"models.llama2.gguf": gguf}, {"model": "llama2"}
+    assert gguf.items() <= parameters("convert_gguf", place, overlay).items()
+    fetched = parameters("fetch_base", place, {"models.llama2.revision": "abc"})
+    assert (fetched["repository"], fetched["revision"]) == ("meta-llama/Llama-2-7b-hf", "abc")
