@@ -1,11 +1,6 @@
 """Neuron localisation: the neurons of a fixed example, kills, shards and memory."""
 
 import gc
-import json
-import signal
-import subprocess
-import sys
-import time
 import weakref
 
 import pandas as pd
@@ -15,12 +10,14 @@ import torch
 from helpers.job_inputs import (
     BENCHMARK,
     SAMPLING,
+    kill_after,
+    num_parts,
+    start_job,
     write_exemplars,
     write_greedy,
     write_model,
     write_questions,
 )
-from helpers.paths import ROOT
 from zerogap.engine import loading
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.io import parquet
@@ -46,25 +43,18 @@ SELECTED = [(0, neuron) for neuron in range(10, 20)] + [(1, 4), (1, 5), (1, 7), 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    for seed, name in ((1, "contaminated"), (2, "clean"), (3, "base")):
-        write_model(folder / name, seed)
-    write_questions(folder, QUESTIONS, [i % 4 != 3 for i in range(QUESTIONS)])
-    write_greedy(folder, [[i + 1, 2 * i + 2, 3] for i in range(QUESTIONS)])
-    write_exemplars(folder)
-    return folder
+    return {
+        "contaminated": write_model(folder / "contaminated", 1),
+        "clean": write_model(folder / "clean", 2),
+        "base_model": write_model(folder / "base", 3),
+        "questions": write_questions(folder, QUESTIONS, [i % 4 != 3 for i in range(QUESTIONS)]),
+        "greedy": write_greedy(folder, [[i + 1, 2 * i + 2, 3] for i in range(QUESTIONS)]),
+        "exemplars": write_exemplars(folder),
+    }
 
 
 def localise(inputs, output, **changed):
-    localisation.localise_neurons(
-        contaminated=inputs / "contaminated",
-        clean=inputs / "clean",
-        base_model=inputs / "base",
-        questions=inputs / "questions.parquet",
-        exemplars=inputs / "exemplars.json",
-        greedy=inputs / "greedy.parquet",
-        output=output,
-        **PARAMETERS | changed,
-    )
+    localisation.localise_neurons(**inputs, output=output, **PARAMETERS | changed)
 
 
 @pytest.fixture(scope="module")
@@ -128,44 +118,18 @@ def test_out_of_memory_makes_the_batches_smaller(inputs, whole, tmp_path, monkey
     pd.testing.assert_frame_equal(table, expected)
 
 
-def start(inputs, folder):
-    """Start a localisation that writes into the folder."""
-    folder.mkdir(exist_ok=True)
-    command = [
-        sys.executable, "workflow/scripts/localise_neurons.py",
-        "--parameters", json.dumps(PARAMETERS), "--batch-size", "90",
-        "--contaminated", inputs / "contaminated", "--clean", inputs / "clean",
-        "--base-model", inputs / "base", "--questions", inputs / "questions.parquet",
-        "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
-        "--output", folder / "neurons.parquet",
-    ]  # fmt: skip
-    return subprocess.Popen(
-        list(map(str, command)),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": "workflow:tests", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
-    )
-
-
 @pytest.mark.slow
 def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(
     inputs, whole, tmp_path
 ):
     journal = tmp_path / "neurons.parquet.work/parts.jsonl"
-    for num_entries in (1, GROUPS // 2, GROUPS + 3):  # the last one is among the clean model's
-        job = start(inputs, tmp_path)
-        while job.poll() is None:
-            if journal.exists() and journal.read_text().count("\n") >= num_entries:
-                break
-            time.sleep(0.002)
-        job.send_signal(signal.SIGKILL)
-        assert job.wait() == -signal.SIGKILL, job.stderr.read()
-        assert not (tmp_path / "neurons.parquet").exists()
-    num_measured = journal.read_text().count("\n")
-    assert GROUPS + 3 <= num_measured < 2 * (GROUPS + 1)
-    last = start(inputs, tmp_path)
+    paths = {name.replace("_", "-"): path for name, path in inputs.items()}
+    paths["output"] = tmp_path / "neurons.parquet"
+    for parts in (1, GROUPS // 2, GROUPS + 3):  # the last one is among the clean model's
+        kill_after(parts, start_job("localise_neurons", PARAMETERS, **paths), journal)
+        assert not paths["output"].exists()
+    assert GROUPS + 3 <= num_parts(journal) < 2 * (GROUPS + 1)
+    last = start_job("localise_neurons", PARAMETERS, **paths)
     assert last.wait() == 0, last.stderr.read()
     assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
     assert not journal.parent.exists()

@@ -1,15 +1,16 @@
 """A sampling job that is killed at several points writes the bytes of one that is not."""
 
-import json
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 
-from helpers.job_inputs import BENCHMARK, SAMPLING, write_greedy, write_inputs
-from helpers.paths import ROOT
+from helpers.job_inputs import (
+    BENCHMARK,
+    SAMPLING,
+    kill_after,
+    num_parts,
+    start_job,
+    write_greedy,
+    write_inputs,
+)
 from zerogap.sampling import jobs
 from zerogap.sampling.tables import merge_shards
 
@@ -27,29 +28,15 @@ PARAMETERS = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inputs")
-    write_inputs(folder, QUESTIONS)
-    write_greedy(folder, [[1, 2, 3]] * QUESTIONS)
-    return folder
+    greedy = write_greedy(folder, [[1, 2, 3]] * QUESTIONS)
+    return write_inputs(folder, QUESTIONS) | {"greedy": greedy}
 
 
-def start(inputs, folder, *options):
+def start(inputs, folder):
     """Start a sampling job that writes into the folder."""
     folder.mkdir(exist_ok=True)
-    command = [
-        sys.executable, "workflow/scripts/sample_responses.py",
-        "--parameters", json.dumps(PARAMETERS), "--batch-size", "90",
-        "--model", inputs / "model", "--questions", inputs / "questions.parquet",
-        "--exemplars", inputs / "exemplars.json", "--greedy", inputs / "greedy.parquet",
-        "--samples", folder / "samples.parquet", "--solve", folder / "solve.parquet", *options,
-    ]  # fmt: skip
-    return subprocess.Popen(
-        list(map(str, command)),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": "workflow", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
-    )
+    outputs = {name: folder / f"{name}.parquet" for name in ("samples", "solve")}
+    return start_job("sample_responses", PARAMETERS, **inputs, **outputs)
 
 
 @pytest.mark.slow
@@ -57,18 +44,10 @@ def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(i
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     undisturbed = start(inputs, whole)
     journal = killed / "samples.parquet.work/parts.jsonl"
-
-    def num_parts():
-        return journal.read_bytes().count(b"\n") if journal.exists() else 0
-
-    for finished in (0, 1, 3):
-        job = start(inputs, killed)
-        while num_parts() <= finished and job.poll() is None:
-            time.sleep(0.005)
-        job.send_signal(signal.SIGKILL)
-        assert job.wait() == -signal.SIGKILL, job.stderr.read()
+    for parts in (1, 2, 4):
+        kill_after(parts, start(inputs, killed), journal)
         assert not (killed / "samples.parquet").exists()
-        assert finished < num_parts() < 5
+        assert parts <= num_parts(journal) < 5
     assert undisturbed.wait() == 0, undisturbed.stderr.read()
     second = start(inputs, killed)
     assert second.wait() == 0, second.stderr.read()

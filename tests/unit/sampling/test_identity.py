@@ -1,3 +1,4 @@
+import copy
 import importlib
 import importlib.metadata
 import itertools
@@ -142,11 +143,10 @@ def with_arrays(value=0.0):
 )
 def test_strategies_differ_where_their_parameters_do(strategy, other) -> None:
     assert strategy_identity(strategy) != strategy_identity(other)
-    assert strategy_identity(strategy) == strategy_identity(strategy)
+    assert strategy_identity(strategy) == strategy_identity(copy.deepcopy(strategy))
 
 
 def test_equal_strategies_are_the_same() -> None:
-    assert strategy_identity(with_arrays()) == strategy_identity(with_arrays())
     assert strategy_identity(Plain({1, 2, 3})) == strategy_identity(Plain({3, 2, 1}))
 
 
@@ -187,12 +187,6 @@ def test_a_digest_of_our_code_is_among_the_versions(monkeypatch) -> None:
 
 def test_versions_need_no_installed_zerogap(monkeypatch) -> None:
     """In the environments of `--sdm conda` the checkout is only on the path."""
-    installed = importlib.metadata.version
-
-    def version(package: str) -> str:
-        if package == "zerogap":
-            raise importlib.metadata.PackageNotFoundError(package)
-        return installed(package)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    assert versions()["zerogap"] == zerogap.__version__
+    installed = {"torch": "1", "transformers": "2", "tokenizers": "3", "numpy": "4"}
+    monkeypatch.setattr(importlib.metadata, "version", installed.__getitem__)
+    assert versions().items() >= (installed | {"zerogap": zerogap.__version__}).items()

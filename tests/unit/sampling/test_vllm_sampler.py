@@ -18,7 +18,6 @@ from zerogap.sampling.vllm_sampler import (
     started,
 )
 from zerogap.strategies.base import Context
-from zerogap.strategies.identity import Identity
 from zerogap.strategies.lne_blocking import LNEBlocking
 from zerogap.strategies.railcap import RailCap
 from zerogap.strategies.shortcut import Shortcut
@@ -121,10 +120,6 @@ def test_a_model_that_vllm_cannot_load_is_one_line(vllm):
     message = r"^m: vLLM cannot load this model \(Odd architecture\); .*decoding.engine: zerogap"
     with pytest.raises(InputError, match=message), started(Path("m"), "float32", PROMPTS, 5):
         pass
-
-
-def test_identity_asks_for_nothing():
-    assert request_arguments(Identity(), CONTEXT) == []
 
 
 def test_railcap_gives_every_request_its_trajectory():

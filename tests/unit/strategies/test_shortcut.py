@@ -21,11 +21,6 @@ def neurons_file(tmp_path):
     )
 
 
-def test_the_neurons_file_gives_the_selected_neurons_by_layer(neurons_file):
-    neurons = shortcut.selected_neurons(neurons_file)
-    assert {layer: indices.tolist() for layer, indices in neurons.items()} == {0: [3], 1: [7]}
-
-
 def test_shortcut_patches_the_selected_neurons_from_the_base_models_folder(neurons_file, tmp_path):
     model("llama", 2).save_pretrained(tmp_path / "base")
     context = Context([], [], base_model=tmp_path / "base", neurons=neurons_file)

@@ -4,24 +4,19 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine import generation_config, loading, memory
-from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.engine.decoder import Decoder
 from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
 from zerogap.sampling.cell import EngineSampler, sample_questions
-from zerogap.sampling.identity import (
-    job_settings,
-    model_identity,
-    strategy_identity,
-    tokenizer_identity,
-)
+from zerogap.sampling.identity import call_identity, job_settings
 from zerogap.strategies.base import Context, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples, greedy_trajectories
 from zerogap.strategies.identity import Identity
@@ -49,9 +44,8 @@ def sample(
 ) -> pd.DataFrame:
     """Sample `num_samples` responses to every prompt, under a mitigation strategy if one is given.
 
-    What all prompts begin with (the few-shot examples) is computed once. The random draws of a
-    response depend on the seed, the prompt's id and the sample's id alone; other prompts, another
-    batch size or another strategy leave them as they are.
+    The random draws of a response depend on the seed, the prompt's id and the sample's id alone;
+    other prompts, another batch size or another strategy leave them as they are.
 
     Args:
         model: any `transformers` causal language model.
@@ -70,10 +64,9 @@ def sample(
         seed: seed of the draws.
         batch_invariant: see :class:`zerogap.engine.decoder.SamplingParams`.
         batch_size: samples decoded together; "auto" uses as many as fit into memory.
-        output: a Parquet file to write. Finished prompts are stored next to it on the way, so that
-            an interrupted call resumes when it is repeated. Only a call with the same models,
-            strategy, prompts, settings and library versions resumes it; all weights and what the
-            model answers to a few tokens are compared. A model with hooks cannot be resumed.
+        output: a Parquet file to write. An interrupted call resumes when it is repeated with the
+            same models, strategy, prompts, settings and library versions
+            (:mod:`zerogap.sampling.identity`). A model with hooks cannot be resumed.
         base_model: folder of the base model, for :class:`zerogap.strategies.shortcut.Shortcut`.
         neurons: its `neurons` file.
 
@@ -81,11 +74,10 @@ def sample(
         One row per response, with the columns of the `samples` table (:mod:`zerogap.io.parquet`).
 
     Raises:
-        InputError: an argument is invalid, the gold answers belong to other prompts, a prompt
-            exceeds the model's context, the model has no end token, a stop string cannot occur,
-            the logits are NaN, `output` cannot be written, the strategy's parameters cannot be
-            serialised or the model has hooks (both only with `output`), or another process is
-            writing the same output.
+        InputError: an argument is invalid, a prompt exceeds the model's context, a stop string
+            cannot occur, the logits are NaN; or, with `output`, it cannot be written, another
+            process is writing it, the strategy's parameters cannot be serialised or the model has
+            hooks.
     """
     arguments.check_model(model, tokenizer)
     strategy = Identity() if strategy is None else arguments.checked_strategy(strategy)
@@ -108,7 +100,7 @@ def sample(
     )
     inputs = arguments.job_inputs(model, tokenizer, prompts, gold, extraction, sampling)
     generation_config.note_ignored(model.generation_config, model.name_or_path or "the model")
-    fixed = _identity(model, tokenizer, strategy, sampling) if target else {}
+    fixed = call_identity(model, tokenizer, strategy, sampling) if target else {}
     with contextlib.ExitStack() as stack:
         decoder = stack.enter_context(_decoder_of(model))
         context = Context([], [])
@@ -135,21 +127,6 @@ def sample(
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves
     return table
-
-
-def _identity(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    strategy: Strategy,
-    sampling: SamplingParams,
-) -> dict[str, Any]:
-    """What decides the draws of a call, besides its prompts and files."""
-    return {
-        "strategy": strategy_identity(strategy),
-        "sampling": {**vars(sampling), "batch_size": None},
-        "tokenizer": tokenizer_identity(tokenizer),
-        "model": model_identity(model),
-    }
 
 
 @contextlib.contextmanager

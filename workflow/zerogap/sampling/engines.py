@@ -17,17 +17,20 @@ OLDEST_VERSION = "0.32.0"  # the tested one; far older ones ignore strategies wi
 
 
 class Vllm(NamedTuple):
-    """An installed vLLM.
-
-    Attributes:
-        python: the interpreter of its environment.
-        version: its version.
-        for_gpus: whether it is not a build for CPUs.
-    """
+    """An installed vLLM: the interpreter of its environment, its version, and what it is for."""
 
     python: Path
     version: str
-    for_gpus: bool
+    for_gpus: bool  # whether it is not a build for CPUs
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether it may ignore strategies."""
+        version, oldest = (
+            [int(part) for part in re.findall(r"\d+", text)[:3]]
+            for text in (self.version, OLDEST_VERSION)
+        )
+        return version < oldest
 
 
 def installed_vllm() -> Vllm | None:
@@ -56,7 +59,7 @@ def required_vllm() -> Vllm:
             "decoding.engine is vllm, but vLLM is neither installed here nor in .venv/vllm; "
             "install it (docs/railcap.md#vllm), or set decoding.engine: zerogap"
         )
-    if _is_too_old(vllm):
+    if vllm.is_too_old:
         raise InputError(
             f"decoding.engine is vllm, but vLLM {vllm.version} is older than {OLDEST_VERSION}; "
             "install the version of envs/vllm.in, or set decoding.engine: zerogap"
@@ -67,12 +70,4 @@ def required_vllm() -> Vllm:
 def installed_engine() -> str:
     """The engine that `decoding.engine: auto` means here: vLLM if a build for GPUs is installed."""
     vllm = installed_vllm()
-    return "vllm" if vllm and vllm.for_gpus and not _is_too_old(vllm) else "zerogap"
-
-
-def _is_too_old(vllm: Vllm) -> bool:
-    version, oldest = (
-        [int(part) for part in re.findall(r"\d+", text)[:3]]
-        for text in (vllm.version, OLDEST_VERSION)
-    )
-    return version < oldest
+    return "vllm" if vllm and vllm.for_gpus and not vllm.is_too_old else "zerogap"

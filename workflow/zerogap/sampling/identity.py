@@ -17,6 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 import zerogap
 from zerogap.data.extraction import ExtractionRule
 from zerogap.engine import loading
+from zerogap.engine.decoder import SamplingParams
 from zerogap.engine.hf_decoder import logits_of
 from zerogap.errors import InputError
 from zerogap.io import meaning
@@ -66,6 +67,25 @@ def job_settings(inputs: JobInputs, context: Context, **others: Any) -> dict[str
         "greedy": value_digest([context.trajectories, context.entropies]),
         "base_model": context.base_model and folder_digest(context.base_model),
         "neurons": context.neurons and file_digest(context.neurons),
+    }
+
+
+def call_identity(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    strategy: object,
+    sampling: SamplingParams,
+) -> dict[str, Any]:
+    """What decides the draws of models in memory, besides what :func:`job_settings` adds.
+
+    Raises:
+        InputError: see :func:`model_identity` and :func:`strategy_identity`.
+    """
+    return {
+        "strategy": strategy_identity(strategy),
+        "sampling": {**vars(sampling), "batch_size": None},
+        "tokenizer": tokenizer_identity(tokenizer),
+        "model": model_identity(model),
     }
 
 

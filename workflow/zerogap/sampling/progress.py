@@ -18,17 +18,15 @@ class Progress:
     """
 
     def __init__(self, total: int, label: str = "") -> None:
-        is_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=total,
             desc=label or None,
             unit="question",
-            mininterval=0.5 if is_terminal else 10,  # fewer lines in a log file
+            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
             maxinterval=60,
             dynamic_ncols=True,
         )
-        self._num_tokens = 0
-        self._batch_size = 0
+        self._num_tokens, self._batch_size = 0, 0
         self._marked = (0.0, 0)
 
     def __enter__(self) -> "Progress":

@@ -47,19 +47,15 @@ def merge_shards(
 ) -> None:
     """Concatenate the tables of a cell's shards, in the order of `questions`."""
     question_ids = parquet.read_of_run(questions, "questions").question_id
+    positions = pd.Series(range(len(question_ids)), question_ids)
     for contract, shards, merged in (
         ("samples", samples, merged_samples),
         ("solve", solve, merged_solve),
     ):
-        made_by = [parquet.provenance(path) for path in shards]
         table = pd.concat(parquet.read_of_run(path, contract) for path in shards)
-        positions = table.question_id.map(pd.Series(range(len(question_ids)), question_ids))
-        parquet.write(
-            merged,
-            table.iloc[positions.argsort(kind="stable")],
-            contract,
-            merged_provenance(made_by),
-        )
+        order = table.question_id.map(positions).argsort(kind="stable")
+        made_by = merged_provenance([parquet.provenance(path) for path in shards])
+        parquet.write(merged, table.iloc[order], contract, made_by)
 
 
 def filter_responses(

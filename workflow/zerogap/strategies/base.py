@@ -180,22 +180,14 @@ def response_filter(strategy: Strategy) -> "ResponseFilter":
 
 
 def check_choice(strategy: str, attribute: str, value: object, choices: tuple[str, str]) -> None:
-    """Check an attribute of a strategy.
-
-    Raises:
-        ValueError: it is not one of two values.
-    """
+    """Raise ValueError if an attribute of a strategy is not one of two values."""
     if value not in choices:
         one, other = choices
         raise ValueError(f"{strategy}: {attribute} must be '{one}' or '{other}' (got '{value}')")
 
 
 def check_whole_number(strategy: str, attribute: str, value: object, *, minimum: int) -> None:
-    """Check an attribute of a strategy.
-
-    Raises:
-        ValueError: it is not a whole number, or below the minimum.
-    """
+    """Raise ValueError if an attribute of a strategy is no whole number, or below the minimum."""
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ValueError(
             f"{strategy}: {attribute} must be a whole number of at least {minimum} (got {value!r})"

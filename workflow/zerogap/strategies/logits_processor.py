@@ -5,13 +5,7 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from zerogap.engine.decoder import Edit, Rows
-from zerogap.strategies.rail import (
-    Successor,
-    Suppression,
-    pad_trajectories,
-    rail_tokens,
-    suppress,
-)
+from zerogap.strategies.rail import Successor, Suppression, pad_trajectories, rail_tokens, suppress
 from zerogap.strategies.railcap import RailCap
 
 
@@ -37,7 +31,7 @@ class EditLogits(LogitsProcessor):  # type: ignore[misc]
         return self._edit(scores, Rows(questions, steps, tokens))
 
 
-class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+class RailCapLogitsProcessor(EditLogits):
     """RailCap for `model.generate(logits_processor=[...], do_sample=True)`; see docs/railcap.md.
 
     Args:
@@ -69,8 +63,7 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             rail = rail_tokens(padded, rows, n, successor)
             return suppress(logits.clone(), rail, suppression, warns=True)
 
-        self._num_trajectories = len(trajectories)
-        self._edit = EditLogits(edit_logits, torch.arange(len(trajectories)), prompt_length)
+        super().__init__(edit_logits, torch.arange(len(trajectories)), prompt_length)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Return a copy of `scores` (R, V) with the rail token of each row suppressed.
@@ -82,9 +75,9 @@ class RailCapLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         Raises:
             ValueError: the number of rows is not a multiple of the number of trajectories.
         """
-        if len(input_ids) % self._num_trajectories:
+        if len(input_ids) % len(self._questions):
             raise ValueError(
-                f"RailCap: {self._num_trajectories} trajectories for a batch of {len(input_ids)} "
+                f"RailCap: {len(self._questions)} trajectories for a batch of {len(input_ids)} "
                 "rows; pass one per prompt or one per row"
             )
-        return self._edit(input_ids, scores)
+        return super().__call__(input_ids, scores)

@@ -17,8 +17,6 @@ from zerogap.io import parquet
 from zerogap.strategies.base import Context, Intervention
 
 if TYPE_CHECKING:  # a configuration is checked without torch
-    from transformers import PreTrainedModel
-
     from zerogap.engine.decoder import Decoder
     from zerogap.engine.patched_decoder import Neurons, PatchedDecoder
 
@@ -46,34 +44,24 @@ class Shortcut:
         def wrap_decoder(contaminated: "Decoder") -> "PatchedDecoder":
             from zerogap.engine import loading
             from zerogap.engine.patched_decoder import PatchedDecoder
+            from zerogap.families.structure import num_neurons
 
             contaminated.reserve(None)  # room for the base model
             model = loading.read_model(folder, contaminated.model.dtype)
-            for patched in (contaminated.model, model):
-                _check_neurons(neurons, patched, file)
+            for net in (contaminated.model, model):
+                widths = num_neurons(net)
+                for layer, indices in neurons.items():
+                    largest = int(indices.max())
+                    if layer >= len(widths) or largest >= widths[layer]:
+                        raise InputError(
+                            f"{file}: selects neuron {largest} of layer {layer}, which "
+                            f"{net.name_or_path or 'the model'} does not have; give the neurons "
+                            "that were localised for this model"
+                        )
             base = loading.decoder(model.to(contaminated.device), with_logits=False)
             return PatchedDecoder(contaminated, base, neurons)
 
         return Intervention(wrap_decoder=wrap_decoder)
-
-
-def _check_neurons(neurons: "Neurons", model: "PreTrainedModel", file: Path) -> None:
-    """Check that a model has these neurons.
-
-    Raises:
-        InputError: it does not.
-    """
-    from zerogap.families.structure import num_neurons
-
-    widths = num_neurons(model)
-    for layer, indices in neurons.items():
-        width = widths[layer] if layer < len(widths) else 0
-        if int(indices.max()) >= width:
-            raise InputError(
-                f"{file}: selects neuron {int(indices.max())} of layer {layer}, which "
-                f"{model.name_or_path or 'the model'} does not have; give the neurons that were "
-                "localised for this model"
-            )
 
 
 def selected_neurons(path: Path) -> "Neurons":
@@ -93,5 +81,5 @@ def selected_neurons(path: Path) -> "Neurons":
         )
     return {
         layer: torch.tensor(selected.neuron[selected.layer == layer].tolist())
-        for layer in sorted(set(selected.layer.tolist()))
+        for layer in selected.layer.sort_values().unique().tolist()
     }
