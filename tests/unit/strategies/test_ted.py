@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap.strategies.base import Context
-from zerogap.strategies.filtering import filter_samples, greedy_trajectories
+from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.ted import TED
 
 TOKENS = st.lists(st.integers(0, 3), max_size=9)
@@ -63,7 +63,7 @@ def test_the_end_token_does_not_count_in_the_distance():
         greedy = pd.DataFrame(
             {"question_id": ["other", "q"], "token_ids": [[4], trajectory]}
         ).assign(finish_reason=["eos", finish_reason])
-        assert list(filter_samples(samples, greedy_trajectories(greedy), ted).text) == kept
+        assert list(filter_samples(samples, greedy, ted).text) == kept
 
 
 def test_an_emptied_question_keeps_all_responses_only_in_the_unfiltered_variant():

@@ -21,7 +21,7 @@ from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import Context, Intervention, prepared
-from zerogap.strategies.filtering import filter_samples, greedy_trajectories
+from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
 
 SETTINGS = "settings.json"
@@ -70,7 +70,7 @@ def collect(request: Request) -> Collected:
     for name, strategy in strategies.items():
         intervention = prepared(strategy, context)
         if keep := intervention.filter_responses:
-            samples[name] = filter_samples(samples[IDENTITY], greedy_trajectories(greedy), keep)
+            samples[name] = filter_samples(samples[IDENTITY], greedy, keep)
             # A question may have no responses left, but it has a row.
             questions = request.question_set.questions.assign(leaked=False)
             made_by = provenance(

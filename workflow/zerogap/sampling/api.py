@@ -18,7 +18,7 @@ from zerogap.sampling import arguments
 from zerogap.sampling.cell import EngineSampler, sample_questions
 from zerogap.sampling.identity import call_identity, job_settings
 from zerogap.strategies.base import Context, Strategy, prepared
-from zerogap.strategies.filtering import filter_samples, greedy_trajectories
+from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
 
 
@@ -118,7 +118,7 @@ def sample(
         sampler = EngineSampler(changed, inputs, sampling, intervention.edit_logits)
         table = sample_questions(sampler, journal=journal)
         if keep := intervention.filter_responses:
-            table = filter_samples(table, greedy_trajectories(greedy), keep)
+            table = filter_samples(table, greedy, keep)
         if target:
             made_by = provenance(
                 strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path

@@ -12,7 +12,7 @@ import pandas as pd
 from zerogap.io import parquet
 from zerogap.io.provenance import merged_provenance, provenance
 from zerogap.strategies import base
-from zerogap.strategies.filtering import filter_samples, greedy_trajectories
+from zerogap.strategies.filtering import filter_samples
 
 
 def solve_counts(samples: pd.DataFrame, questions: pd.DataFrame) -> pd.DataFrame:
@@ -70,9 +70,8 @@ def filter_responses(
 ) -> None:
     """Write the tables of a strategy that filters `source`, the responses of another strategy."""
     table = parquet.read_of_run(source, "samples")
-    trajectories = greedy_trajectories(parquet.read_of_run(greedy, "greedy"))
     keep = base.response_filter(base.build(strategy))
-    kept = filter_samples(table, trajectories, keep)
+    kept = filter_samples(table, parquet.read_of_run(greedy, "greedy"), keep)
     counts = solve_counts(kept, parquet.read_of_run(questions, "questions"))
     made_by = provenance(
         **metadata, strategy_parameters=strategy, source=parquet.provenance(source)

@@ -84,11 +84,7 @@ def started(
 ) -> Iterator[Any]:
     """An `LLM` with the model while the block runs; its memory is free afterwards.
 
-    Args:
-        model: a model folder.
-        dtype: "float32", "bfloat16", …
-        prompts: all prompts.
-        max_new_tokens: the longest response, in tokens.
+    Its context has room for the longest of all prompts and `max_new_tokens`.
 
     Raises:
         InputError: vLLM cannot load the model.

@@ -187,7 +187,7 @@ def check_choice(strategy: str, attribute: str, value: object, choices: tuple[st
 
 
 def check_whole_number(strategy: str, attribute: str, value: object, *, minimum: int) -> None:
-    """Raise ValueError if an attribute of a strategy is no whole number, or below the minimum."""
+    """Raise ValueError if an attribute is not a whole number of at least the minimum."""
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ValueError(
             f"{strategy}: {attribute} must be a whole number of at least {minimum} (got {value!r})"

@@ -1,6 +1,6 @@
 """Apply a strategy that filters responses to a table of drawn responses."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -20,35 +20,34 @@ def without_end_token(token_ids: Iterable[int], finish_reason: str) -> list[int]
     return tokens[:-1] if finish_reason == "eos" else tokens
 
 
-def greedy_trajectories(greedy: pd.DataFrame) -> dict[str, tuple[Iterable[int], str]]:
-    """Question id → token ids and finish reason, of a `greedy` table."""
-    trajectories = zip(greedy.token_ids, greedy.finish_reason, strict=True)
-    return dict(zip(greedy.question_id, trajectories, strict=True))
-
-
 def filter_samples(
-    samples: pd.DataFrame,
-    trajectories: Mapping[str, tuple[Iterable[int], str]],
-    response_filter: ResponseFilter,
+    samples: pd.DataFrame, greedy: pd.DataFrame, response_filter: ResponseFilter
 ) -> pd.DataFrame:
     """Return the rows of a `samples` table that the filter keeps, in their order.
 
     Args:
         samples: one row per response; all responses of a question are filtered together.
-        trajectories: question id → token ids and finish reason of its greedy trajectory.
+        greedy: the `greedy` table of the model that has drawn them.
         response_filter: see :class:`zerogap.strategies.base.Intervention`.
 
     Raises:
         InputError: the filter does not return one bool per response.
     """
+    trajectories = {
+        question_id: without_end_token(tokens, reason)
+        for question_id, tokens, reason in zip(
+            greedy.question_id, greedy.token_ids, greedy.finish_reason, strict=True
+        )
+    }
     kept = []
     for question_id, responses in samples.groupby("question_id", sort=False):
-        trajectory = without_end_token(*trajectories[str(question_id)])
         token_ids = [
             without_end_token(tokens, reason)
             for tokens, reason in zip(responses.token_ids, responses.finish_reason, strict=True)
         ]
-        keep = np.asarray(response_filter(trajectory, token_ids, list(responses.text)))
+        keep = np.asarray(
+            response_filter(trajectories[question_id], token_ids, list(responses.text))
+        )
         if keep.dtype != bool or keep.shape != (len(responses),):
             raise InputError(
                 f"strategies: filter_responses must return one bool per response to {question_id}"
