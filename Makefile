@@ -76,7 +76,7 @@ vllm-test: ## test the strategies inside vLLM for CPUs, in an environment of its
 vllm: .venv/ready ## install vLLM for GPUs in an environment of its own, for decoding.engine (docs/railcap.md#vllm)
 	$(call INSTALL_VLLM,envs/vllm.lock)
 
-fuzz: .venv/ready ## give invalid input to everything that takes input, and print a table of the outcomes
+fuzz: .venv/ready ## give invalid input to everything that takes input
 	$(PYTEST) $(PARALLEL) tests/fuzz
 
 kill-test: KILLS ?= 50
