@@ -41,6 +41,11 @@ class Returning:
         return self.value
 
 
+class WithoutContext:
+    def prepare(self):
+        return zerogap.Intervention()
+
+
 class Intervening:
     """A strategy with an intervention of these functions."""
 
@@ -143,7 +148,7 @@ INVALID: dict[str, list[Any]] = {
     ],
     "strategy": [
         "railcap", zerogap.RailCap, 4, object(), zerogap.Shortcut(), [], {}, len, True,
-        [zerogap.RailCap()], *map(Returning, [None, 5, "x", zerogap.RailCap()]),
+        [zerogap.RailCap()], WithoutContext(), *map(Returning, [None, 5, "x", zerogap.RailCap()]),
         *map(editing, EDITS.values()),
         *(filtering(keep) for keep in (
             lambda texts: None, lambda texts: [True], lambda texts: 5,

@@ -4,6 +4,7 @@ Every error is one line that begins with the argument's name.
 """
 
 import contextlib
+import inspect
 import math
 import numbers
 import operator
@@ -127,7 +128,14 @@ def checked_strategy(strategy: Any) -> Strategy:
     Raises:
         InputError: it is none, or is a class.
     """
-    if isinstance(strategy, type) or not callable(getattr(strategy, "prepare", None)):
+    prepare = getattr(strategy, "prepare", None)
+    is_strategy = callable(prepare) and not isinstance(strategy, type)
+    with contextlib.suppress(ValueError):  # a signature that Python does not know
+        try:
+            inspect.signature(cast(Any, prepare)).bind(None)
+        except TypeError:
+            is_strategy = False
+    if not is_strategy:
         raise InputError(
             "strategy: must be a strategy with a method prepare(context), such as RailCap(n=4), "
             f"not {_shown(strategy)}"
