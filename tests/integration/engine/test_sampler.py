@@ -16,7 +16,9 @@ TEXTS = ["Q: one\nA:", "Q: twenty-two of them\nA:", "Q: 3\nA:", "Q: four, at las
 PROMPTS = [
     Prompt(f"q{i}", TOKENIZER("Shots first. " + text)["input_ids"]) for i, text in enumerate(TEXTS)
 ]
-SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=24, stop=["Q:"], num_samples=6, seed=3)
+SAMPLING = SamplingParams(
+    temperature=0.7, max_new_tokens=24, stop=["Q:"], num_samples=6, seed=3, stream="clean"
+)
 
 
 def everything(family, sampling, prompts=PROMPTS):
@@ -123,12 +125,6 @@ def test_shards_draw_the_same_as_the_whole():
             )
             shards |= {PROMPTS[index].question_id: responses for index, responses in drawn}
         assert shards == whole
-
-
-def test_seed_and_stream_change_the_draws():
-    whole = everything("llama", SAMPLING)
-    assert whole != everything("llama", dataclasses.replace(SAMPLING, seed=4))
-    assert whole != everything("llama", dataclasses.replace(SAMPLING, stream="clean-batch1"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

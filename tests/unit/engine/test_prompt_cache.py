@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from zerogap.engine.decoder import Capacity
-from zerogap.engine.prompt_cache import PromptCache, padded_columns, padded_rows
+from zerogap.engine.prompt_cache import PromptCache, padded_columns, padded_rows, row_grid
 
 CPU = torch.device("cpu")
 CAPACITY = Capacity(
@@ -72,19 +72,7 @@ def test_a_new_row_without_storage_takes_the_number_of_a_row_that_left(capacity)
 
 
 @WITH_AND_WITHOUT_CAPACITY
-def test_rows_of_different_lengths_change_places(capacity):
-    cache = filled(capacity)
-    write_step(cache, [1, 2])
-    cache.reorder(np.array([0]))
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
-    write_step(cache, [3, 4])
-    assert own_keys(cache) == [[1, 3], [4]]
-    cache.reorder(np.array([1, 0]))
-    assert own_keys(cache) == [[4], [1, 3]]
-
-
-@WITH_AND_WITHOUT_CAPACITY
-def test_a_question_enters_after_the_current_rows(capacity):
+def test_a_question_enters_after_the_current_rows_and_changes_places_with_them(capacity):
     cache = filled(capacity)
     write_step(cache, [1, 2])
     cache.reorder(np.array([1]))  # question 10 has no row left
@@ -93,6 +81,9 @@ def test_a_question_enters_after_the_current_rows(capacity):
     assert row_questions(cache) == [20, 30]
     assert own_keys(cache) == [[2, 3], [4]]
     assert cache.question_length[cache.row_question].tolist() == [2, 1]
+    cache.reorder(np.array([1, 0]))
+    assert row_questions(cache) == [30, 20]
+    assert own_keys(cache) == [[4], [2, 3]]
 
 
 def test_with_a_capacity_storage_stays_in_place():
@@ -137,7 +128,7 @@ def test_rows_may_start_behind_the_same_question(capacity):
 def test_the_grid_lists_the_rows_of_each_question(capacity):
     cache = filled(capacity)
     cache.reorder(np.array([0, 1, 0, 0]))
-    row_of_cell, cell_of_row = cache.row_grid()
+    row_of_cell, cell_of_row = row_grid(cache)
     width = 4 if capacity else 3
     assert row_of_cell.shape == (2, width)
     assert row_of_cell[0, :3].tolist() == [0, 2, 3]

@@ -238,23 +238,25 @@ class PromptCache:
         for layer in self.layers.values():
             layer.make_room(num_rows, width)
 
-    def row_grid(self) -> tuple[IntArray, IntArray]:
-        """A grid with a line of rows per question, for products batched over questions.
 
-        Returns:
-            The row in each cell (Q, W), where unused cells repeat row 0, and the index of each
-            row's cell in the flattened grid (R,). A question's rows are in its first cells.
-        """
-        num_rows, num_slots = len(self.row_question), len(self.question_length)
-        order = self.row_question.argsort(kind="stable")
-        count = np.bincount(self.row_question, minlength=num_slots)
-        rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
-        width = self.capacity.samples_per_prompt if self.capacity else int(count.max())
-        cell_of_row = np.empty(num_rows, dtype=np.int64)
-        cell_of_row[order] = self.row_question[order] * width + rank
-        row_of_cell = np.zeros(num_slots * width, dtype=np.int64)
-        row_of_cell[cell_of_row] = np.arange(num_rows)
-        return row_of_cell.reshape(num_slots, width), cell_of_row
+def row_grid(cache: PromptCache) -> tuple[IntArray, IntArray]:
+    """A grid with a line of a cache's rows per question, for products batched over questions.
+
+    Returns:
+        The row in each cell (Q, W), where unused cells repeat row 0, and the index of each row's
+        cell in the flattened grid (R,). A question's rows are in its first cells.
+    """
+    question = cache.row_question
+    num_rows, num_slots = len(question), len(cache.question_length)
+    order = question.argsort(kind="stable")
+    count = np.bincount(question, minlength=num_slots)
+    rank = np.arange(num_rows) - np.repeat(count.cumsum() - count, count)
+    width = cache.capacity.samples_per_prompt if cache.capacity else int(count.max())
+    cell_of_row = np.empty(num_rows, dtype=np.int64)
+    cell_of_row[order] = question[order] * width + rank
+    row_of_cell = np.zeros(num_slots * width, dtype=np.int64)
+    row_of_cell[cell_of_row] = np.arange(num_rows)
+    return row_of_cell.reshape(num_slots, width), cell_of_row
 
 
 def stored(part: KeyValue | None) -> KeyValue:

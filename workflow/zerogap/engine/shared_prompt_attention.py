@@ -34,6 +34,7 @@ from zerogap.engine.prompt_cache import (
     PromptCache,
     padded_columns,
     padded_rows,
+    row_grid,
     stored,
 )
 
@@ -128,7 +129,7 @@ def step_plan(cache: PromptCache) -> tuple[int, list[IntArray]]:
     write to storage that no row uses, and their logits are ignored.
     """
     width = cache.make_room_for_step()
-    row_of_cell, cell_of_row = cache.row_grid()
+    row_of_cell, cell_of_row = row_grid(cache)
     start = cache.prefix_length + cache.question_length[cache.row_question]
     padding = 0
     if cache.capacity is not None:
@@ -148,7 +149,7 @@ class StepPass:
         width: generated tokens of the longest row after this step, or more.
         start: (R,) position of each row's first generated token.
         length: (R,) generated tokens of each row so far, which is the column of the new one.
-        cell_of_row: (R,) see :meth:`~zerogap.engine.prompt_cache.PromptCache.row_grid`.
+        cell_of_row: (R,) see :func:`~zerogap.engine.prompt_cache.row_grid`.
         row_of_cell: (Q, W) see there.
     """
 
