@@ -1,16 +1,23 @@
-"""A local server that answers as the Hugging Face hub does, and fails as planned."""
+"""A local server that answers as the Hugging Face hub does, and fails as it does.
+
+The failures are planned per file: each request takes the next one of the list, and a request
+without a planned failure is answered properly.
+"""
 
 import contextlib
 import hashlib
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 COMMIT = "1" * 40
-LIMITED, BROKEN, REFUSED = 429, 503, 403  # statuses of failures
+LIMITED, BROKEN, REFUSED = "limited", "broken", "refused"  # by status
+DROPPED, INCOMPLETE, HANGS = "dropped", "incomplete", "hangs"
+RETRY_AFTER = 1  # seconds
 
 
 class FakeHub:
@@ -20,16 +27,18 @@ class FakeHub:
         files: name → content.
         other_files: part of a path → the files of repositories with it, if they have others.
         errors: part of a path → (status, X-Error-Code) with which the API refuses.
-        failures: name of a file, or "api" → statuses of the next requests, which fail.
-        requests: (method, name) of every request so far.
+        failures: name of a file, or "api" → failures of the next requests.
+        requests: (method, name, Range header) of every request so far.
+        hang: seconds that a request hangs.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
         self.other_files: dict[str, dict[str, bytes]] = {}
         self.errors: dict[str, tuple[int, str]] = {}
-        self.failures: dict[str, list[int]] = {}
-        self.requests: list[tuple[str, str]] = []
+        self.failures: dict[str, list[str]] = {}
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.hang = 3.0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
 
     @property
@@ -40,6 +49,10 @@ class FakeHub:
     def files_of(self, path: str) -> dict[str, bytes]:
         """The files of the repository that a request is about."""
         return next((f for part, f in self.other_files.items() if part in path), self.files)
+
+    def downloads(self, name: str) -> list[str | None]:
+        """The Range header of every download of a file."""
+        return [part for method, file, part in self.requests if (method, file) == ("GET", name)]
 
     @contextlib.contextmanager
     def running(self) -> Iterator["FakeHub"]:
@@ -86,14 +99,22 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
             if name == "api" and not path.startswith(("/api/models/", "/api/datasets/")):
                 self.answer(b"", 404)
                 return
-            hub.requests.append((self.command, name))
+            hub.requests.append((self.command, name, self.headers.get("Range")))
             planned = hub.failures.get(name, [])
-            if planned and (self.command == "GET" or name == "api"):
-                self.answer(b"", planned.pop(0))
+            is_counted = self.command == "GET" or name == "api"
+            failure = planned.pop(0) if planned and is_counted else None
+            if failure == HANGS:
+                time.sleep(hub.hang)
+            if failure == LIMITED:
+                self.answer(b"", 429, {"Retry-After": str(RETRY_AFTER)})
+            elif failure == BROKEN:
+                self.answer(b"", 503)
+            elif failure == REFUSED:
+                self.answer(b"", 403)
             elif name == "api":
                 self.answer_api()
             else:
-                self.answer_file(name)
+                self.answer_file(name, failure)
 
         do_HEAD = do_GET  # noqa: N815
 
@@ -115,16 +136,29 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
                 ]
             self.answer(json.dumps(answer).encode(), 200)
 
-        def answer_file(self, name: str) -> None:
+        def answer_file(self, name: str, failure: str | None) -> None:
             content = hub.files_of(self.path)[name]
             headers = {
                 "ETag": f'"{etag(content)}"',
                 "X-Repo-Commit": commit(self.path),
                 "X-Linked-Size": str(len(content)),
             }
-            self.answer(content, 200, headers)
+            start = int((self.headers.get("Range") or "bytes=0-")[6:].partition("-")[0])
+            body = content[start:]
+            if start:
+                headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+            if failure == INCOMPLETE:
+                body = body[: len(body) // 2]
+            self.answer(body, 206 if start else 200, headers, dropped=failure == DROPPED)
 
-        def answer(self, body: bytes, status: int, headers: dict[str, str] | None = None) -> None:
+        def answer(
+            self,
+            body: bytes,
+            status: int,
+            headers: dict[str, str] | None = None,
+            *,
+            dropped: bool = False,
+        ) -> None:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self.send_response(status)
                 for key, value in (headers or {}).items():
@@ -132,7 +166,9 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command == "GET":
-                    self.wfile.write(body)
+                    self.wfile.write(body[: len(body) // 2] if dropped else body)
+                if dropped:
+                    self.close_connection = True
 
         def log_message(self, *_: object) -> None:
             pass

@@ -27,13 +27,21 @@ def test_a_mistake_in_the_configuration_stops_snakemake(tmp_path, overlay, messa
 
 def test_unlikely_values_are_warnings_and_the_run_continues(tmp_path):
     (tmp_path / "overlay.yaml").write_text("metrics: { bins: 60 }")
+    resources = ("decode_greedy:runtime=2-0", "train_lora:runtime=2d", "merge_shards:runtime=5")
     process = snakemake(
         *("-n", "--profile", "profiles/quick", "--configfile", "profiles/quick/quick.yaml"),
-        *(tmp_path / "overlay.yaml", "--", "table_main"),
+        *(tmp_path / "overlay.yaml", "--set-resources", *resources, "sample_response:runtime=9h"),
+        *("--", "table_main"),
     )
     assert process.returncode == 0
     text = process.stdout + process.stderr
-    assert text.count("metrics.bins is 60, more than sampling.num_samples (20)") == 1
+    for warning in (
+        "metrics.bins is 60, more than sampling.num_samples (20)",
+        "set-resources: the runtime 2-0 of decode_greedy is 2 min, too short for a job on a GPU",
+        "set-resources: there is no rule 'sample_response'; did you mean sample_responses",
+    ):
+        assert text.count(warning) == 1
+    assert text.count("set-resources: ") == 2
 
 
 def test_a_rule_with_wildcards_is_not_a_target_which_is_said_in_one_line():

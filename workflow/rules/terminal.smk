@@ -14,7 +14,12 @@ if workflow.is_main_process:
         )
     except InputError as error:
         sys.exit(f"error: {error}")
-
+    uses_gpu = {rule.name: "gpu" in rule.resources for rule in workflow.rules}
+    for warning in terminal.resource_warnings(
+        workflow.resource_settings.overwrite_resources,
+        dict.fromkeys(("merge_shards", "merge_neurons"), False) | uses_gpu,
+    ):
+        logger.warning(warning)
 
 # A dry run fits a screen; with `--quiet host` it lists the jobs and why they run.
 if workflow.output_settings.dryrun and Quietness.RULES in (

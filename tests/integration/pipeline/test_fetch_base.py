@@ -1,10 +1,20 @@
-"""Downloads from a hub that is gated, or refuses a file."""
+"""Downloads from a hub that is gated, limited, slow, broken or cuts files short."""
 
 import json
 
 import pytest
 
-from helpers.fake_hub import COMMIT, REFUSED, FakeHub, environment
+from helpers.fake_hub import (
+    BROKEN,
+    COMMIT,
+    DROPPED,
+    HANGS,
+    INCOMPLETE,
+    LIMITED,
+    REFUSED,
+    FakeHub,
+    environment,
+)
 from helpers.scripts import run_script
 
 WEIGHTS = bytes(range(256)) * 4000
@@ -82,6 +92,34 @@ def test_a_refusal_is_reported_at_once_with_its_remedy(hub, fetch, status, error
     assert len(hub.requests) == 1
 
 
+@pytest.mark.parametrize("failures", [[LIMITED, HANGS], [BROKEN, DROPPED], [INCOMPLETE]])
+def test_a_download_survives_failures_that_pass(hub, fetch, failures):
+    hub.failures = dict(zip((FIRST, SECOND), ([one] for one in failures), strict=False))
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert is_complete(folder)
+
+
+def test_a_dropped_connection_resumes_in_the_middle_of_the_file(hub, fetch):
+    from huggingface_hub.constants import DOWNLOAD_CHUNK_SIZE  # a part of a chunk is not kept
+
+    hub.files = FILES | {FIRST: bytes(3 * DOWNLOAD_CHUNK_SIZE)}
+    hub.failures = {FIRST: [DROPPED]}
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert (folder / FIRST).read_bytes() == hub.files[FIRST]
+    assert hub.downloads(FIRST) == [None, f"bytes={DOWNLOAD_CHUNK_SIZE}-"]
+
+
+def test_the_hub_is_asked_again_when_it_says_so(hub, fetch):
+    hub.failures = {"api": [LIMITED]}
+    code, text, folder = fetch()
+    assert code == 0, text
+    assert "the hub limits your requests for 'someone/model' (HTTP 429); wait 1 seconds" in text
+    assert "trying again in 1 s" in text
+    assert is_complete(folder)
+
+
 def test_an_interrupted_download_keeps_the_complete_files(hub, fetch):
     hub.failures = {SECOND: [REFUSED] * 100}
     code, text, folder = fetch()
@@ -93,5 +131,12 @@ def test_an_interrupted_download_keeps_the_complete_files(hub, fetch):
     code, text, folder = fetch()
     assert code == 0, text
     assert is_complete(folder)
-    assert ("GET", FIRST) not in hub.requests
-    assert ("GET", SECOND) in hub.requests
+    assert hub.downloads(FIRST) == []
+    assert hub.downloads(SECOND) == [None]
+
+
+def test_a_hub_that_does_not_answer_is_named(fetch):
+    code, text, _ = fetch(endpoint="http://127.0.0.1:9")
+    line = one_line_error(code, text)
+    assert "http://127.0.0.1:9 does not answer for 'someone/model'" in line
+    assert "check network and proxy" in line

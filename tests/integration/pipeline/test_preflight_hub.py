@@ -114,7 +114,7 @@ def test_a_hub_that_allows_everything_passes(preflight, hub):
     [
         (
             LIMITED,
-            "hub: the hub limits your requests for 'google/gemma-4-E2B' (HTTP 429); wait a ",
+            "hub: the hub limits your requests for 'google/gemma-4-E2B' (HTTP 429); wait 1 s",
         ),
         (BROKEN, "hub: the hub fails for 'google/gemma-4-E2B' (HTTP 503)"),
         (None, "hub: http://127.0.0.1:9 does not answer for 'google/gemma-4-E2B'"),

@@ -1,8 +1,9 @@
-"""What the Hugging Face hub's errors mean, in one line with a remedy."""
+"""What the Hugging Face hub's errors mean, in one line with a remedy, and which are transient."""
 
 import errno
-import importlib
+import sys
 from collections.abc import Iterator
+from typing import Any, cast
 
 from zerogap.errors import first_line
 
@@ -24,8 +25,9 @@ def hub_problem(
         revision: branch, tag or commit; None for the default branch.
         kind: "model" or "dataset".
     """
+    problem = access_problem(error, repository, revision, kind)
     return (
-        access_problem(error, repository, revision, kind)
+        problem
         or _transfer_problem(error, repository)
         or f"'{repository}' cannot be read from the hub ({first_line(error)}); check name, network "
         "and proxy"
@@ -56,23 +58,43 @@ def access_problem(
     return None
 
 
+def is_transient(error: BaseException) -> bool:
+    """Whether the same request may succeed later: a rate limit, a lost connection, an outage."""
+    status = _status(error)
+    if status is not None:
+        return status in (408, 429) or status >= 500
+    return any(_is_unanswered(cause) or _is_incomplete(cause) for cause in _causes(error))
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Seconds after which the hub wants to be asked again, if it says so."""
+    response = _response(error)
+    text = "" if response is None else response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None
+
+
 def _transfer_problem(error: BaseException, repository: str) -> str | None:
     from huggingface_hub import constants
 
-    status, again = _status(error), "run the same command again"
+    status = _status(error)
     if status == 429:
+        seconds = retry_after(error)
+        wait = "a few minutes" if seconds is None else f"{seconds:.0f} seconds"
         return (
-            f"the hub limits your requests for '{repository}' (HTTP 429); wait a few minutes and "
-            f"{again}, or {LOG_IN}, which raises the limit"
+            f"the hub limits your requests for '{repository}' (HTTP 429); wait {wait} and run the "
+            f"same command again, or {LOG_IN}, which raises the limit"
         )
     if status is not None and status >= 500:
         return (
             f"the hub fails for '{repository}' (HTTP {status}); see https://status.huggingface.co "
-            f"and {again} later"
+            "and run the same command again later"
         )
+    again = "run the same command again: complete files are kept"
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             return f"the disk is full while downloading '{repository}'; free some space and {again}"
+        if _is_incomplete(cause):
+            return f"a file of '{repository}' arrived incomplete; {again}"
         if _is_unanswered(cause):
             return (
                 f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(cause)}); "
@@ -85,9 +107,11 @@ def connection_error() -> type[Exception]:
     """Of the hub's HTTP library if nobody answers: httpx, since huggingface_hub 2 httpx2."""
     import huggingface_hub
 
-    library = type(huggingface_hub.get_session()).__module__.partition(".")[0]
-    error: type[Exception] = importlib.import_module(library).TransportError
-    return error
+    for kind in type(huggingface_hub.get_session()).__mro__:
+        library = sys.modules[kind.__module__.partition(".")[0]]
+        if error := getattr(library, "TransportError", None):
+            return cast(type[Exception], error)
+    return ConnectionError
 
 
 def _is_unanswered(error: BaseException) -> bool:
@@ -98,9 +122,19 @@ def _is_unanswered(error: BaseException) -> bool:
     )
 
 
-def _status(error: BaseException) -> int | None:
+def _is_incomplete(error: BaseException) -> bool:
+    return isinstance(error, OSError) and str(error).startswith("Consistency check failed")
+
+
+def _response(error: BaseException) -> Any:
+    """The HTTP response that an error is about, if any."""
     responses = (getattr(cause, "response", None) for cause in _causes(error))
-    return next((int(found.status_code) for found in responses if found is not None), None)
+    return next((response for response in responses if response is not None), None)
+
+
+def _status(error: BaseException) -> int | None:
+    response = _response(error)
+    return None if response is None else int(response.status_code)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

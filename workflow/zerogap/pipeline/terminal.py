@@ -4,11 +4,13 @@ import difflib
 import logging
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from zerogap.errors import InputError
 
+MIN_GPU_MINUTES = 10  # a model may not even be loaded in less
 LAST_LINES = 5  # of the log of a failed job
 
 
@@ -47,6 +49,34 @@ def check_targets(requested: Iterable[str], targets: Collection[str]) -> None:
             nearest = difflib.get_close_matches(name, targets)
             hint = f"did you mean {', '.join(nearest)}? " if nearest else ""
             raise InputError(f"'{name}' is not a target; {hint}docs/workflow.md#targets lists all")
+
+
+def resource_warnings(
+    changed: Mapping[str, Mapping[str, Any]], uses_gpu: Mapping[str, bool]
+) -> Iterator[str]:
+    """What is probably a mistake in `set-resources`.
+
+    Args:
+        changed: rule → resource → what it is set to, as an object of Snakemake.
+        uses_gpu: whether a rule's jobs use a GPU, for all rules.
+    """
+    for rule, resources in changed.items():
+        if rule not in uses_gpu:
+            nearest = difflib.get_close_matches(rule, uses_gpu)
+            hint = f"; did you mean {', '.join(nearest)}?" if nearest else ""
+            yield f"set-resources: there is no rule '{rule}'{hint}"
+        elif uses_gpu[rule] and "runtime" in resources:
+            runtime = resources["runtime"]
+            names = ("wildcards", "input", "attempt", "threads", "rulename", "async_run")
+            try:
+                minutes = runtime.evaluate(**dict.fromkeys(names, 1)).value
+            except Exception:  # noqa: S112 (an expression that needs a job's own values)
+                continue
+            if minutes < MIN_GPU_MINUTES:
+                yield (
+                    f"set-resources: the runtime {runtime.raw} of {rule} is {minutes} min, too "
+                    "short for a job on a GPU; write 2d for two days, 12h or minutes"
+                )
 
 
 class CountsOnce(logging.Filter):
