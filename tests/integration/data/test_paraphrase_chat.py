@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import threading
 from collections import Counter
 from functools import partial
 from types import SimpleNamespace
@@ -224,6 +225,23 @@ def test_a_refusal_and_a_redirect_are_errors(serve, tmp_path, status):
     with pytest.raises(InputError, match=f"status {status}"):
         request_valid(service, tmp_path / "journal.jsonl")
     assert all(path == "/chat/completions" for path, _, _ in service.bodies)  # no redirect
+
+
+def test_a_refusal_stops_the_requests_while_the_first_question_waits(serve, tmp_path):
+    questions = {f"test-{k:04}": f"A question number {k} of 3 cakes?" for k in range(60)}
+    refused = threading.Event()
+
+    def refuse(question, nth):
+        if question == questions["test-0000"]:
+            refused.wait(timeout=30)
+            return 200, completion("New Question: no")
+        refused.set()
+        return 401, None
+
+    service = serve(refuse)
+    with pytest.raises(InputError, match="status 401"):
+        request(service, tmp_path / "journal.jsonl", questions)
+    assert len(service.bodies) < 20
 
 
 # The scripts: what a run of the workflow does with the replies.

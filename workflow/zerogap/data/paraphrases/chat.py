@@ -7,12 +7,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
-from tqdm.contrib.concurrent import thread_map
+from tqdm import tqdm
 
 from zerogap.data.paraphrases.validation import problems_with
 from zerogap.errors import InputError
@@ -117,14 +118,23 @@ def paraphrase_all(
             else:
                 (result.invalid if received else result.unanswered)[question_id] = problem
 
-    thread_map(
-        request,
-        missing,
-        max_workers=concurrency,
-        unit="question",
-        mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
-        disable=not missing,
-    )
+    with (
+        ThreadPoolExecutor(concurrency) as pool,
+        tqdm(
+            total=len(missing),
+            unit="question",
+            mininterval=0.5 if sys.stderr.isatty() else 10,  # fewer lines in a log file
+            disable=not missing,
+        ) as bar,
+    ):
+        requests = [pool.submit(request, question_id) for question_id in missing]
+        try:
+            for done in as_completed(requests):
+                done.result()
+                bar.update()
+        except BaseException:  # a refused key, or a wrong model: further requests may cost
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     if missing:
         print(
             f"used {sum(reply.input_tokens for reply in replies):,} input and "
@@ -216,7 +226,7 @@ def _part(value: Any, *path: Any) -> Any:
     for key in path:
         try:
             value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
-        except (IndexError, KeyError):
+        except (IndexError, KeyError, TypeError):
             return None
     return value
 
