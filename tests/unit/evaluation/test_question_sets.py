@@ -124,12 +124,15 @@ def test_own_ids_are_kept(questions):
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["a", "a", "b"], "question 2 has the id 'a' of an earlier one"),
-        (["a", None, "b"], "question 2 has no id; give all or none"),
-        (["a", ["b"], "c"], r"question 2 has the id \['b'\]; give a text or a whole number"),
-        (["a", "\x1b[1m", "c"], "question 2 has the id "),
-        (["a", True, "c"], "question 2 has the id True"),
-        (["a", " ", "c"], "question 2 has the id ' '"),
+        (["a", "a", "b"], "line 2: the question has the id 'a' of line 1"),
+        (["a", None, "b"], "line 2: the question has no id; give all or none"),
+        (
+            ["a", ["b"], "c"],
+            r"line 2: the question has the id \['b'\]; give a text or a whole number",
+        ),
+        (["a", "\x1b[1m", "c"], "line 2: the question has the id "),
+        (["a", True, "c"], "line 2: the question has the id True"),
+        (["a", " ", "c"], "line 2: the question has the id ' '"),
     ],
 )
 def test_own_ids_that_cannot_be_used_are_errors(ids, message, questions):

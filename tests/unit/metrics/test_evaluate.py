@@ -272,6 +272,26 @@ def test_a_registered_metric_is_in_the_table_with_intervals_and_differences(
     pd.testing.assert_frame_equal(without, before)
 
 
+def test_a_metric_of_one_value_per_question_is_an_error(tables, monkeypatch):
+    monkeypatch.setitem(METRICS, "gaps", None)
+    register_metric("gaps", "G", has_interval=False)(lambda comparison: comparison.gap)
+    with pytest.raises(TypeError, match=r"0-dimensional|scalar"):
+        evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED)
+
+
+def test_a_metric_that_some_resamples_leave_undefined_has_no_interval(tables, monkeypatch):
+    monkeypatch.setitem(METRICS, "undefined", None)
+
+    @register_metric("undefined", "U")
+    def undefined(comparison):
+        gap = comparison.mean(comparison.gap)
+        return np.where(np.ndim(gap) and gap > np.median(gap), np.nan, gap)
+
+    row = look_up(evaluate("llama2", "gsm8k", *tables, bins=20, **SPEED), "ted", "undefined")
+    assert np.isfinite(row.value)
+    assert np.isnan([row.ci_low, row.ci_high]).all()
+
+
 @pytest.mark.parametrize(
     "metric", [m for m in METRICS.values() if m.has_interval], ids=lambda m: m.name
 )

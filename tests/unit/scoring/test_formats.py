@@ -177,7 +177,7 @@ def test_another_scorer_of_an_inspect_log_is_chosen(write, tmp_path):
     loaded = load(write(tmp_path / "log"), "model_graded")
     assert loaded.counts.n_correct.tolist() == [1, 2]  # it is wrong everywhere
     assert "correct is model_graded of the Inspect log (others: match" in loaded.notes[0]
-    with pytest.raises(InputError, match="no 'other'; it has match, model_graded"):
+    with pytest.raises(InputError, match="scorer 'other'; it has match, model_graded"):
         load(tmp_path / "log", "other")
 
 

@@ -163,7 +163,7 @@ def test_a_log_without_repeats_is_read_by_its_metric_and_filter(tmp_path):
     assert strict.counts.iloc[:, :3].values.tolist() == [["0", 0, 1], ["1", 1, 1]]
     assert "'strict-match' (others: flexible-extract; choose with --filter)" in strict.notes[0]
     assert load(path, "flexible-extract").counts["n_correct"].tolist() == [1, 1]
-    with pytest.raises(InputError, match="no 'maj'; it has strict-match, flexible-extract"):
+    with pytest.raises(InputError, match="scorer 'maj'; it has strict-match, flexible"):
         load(path, "maj")
 
 
@@ -197,7 +197,7 @@ def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
         loaded = load(log, name)
         assert loaded.counts.n_correct.tolist() == expected
         assert "an old log with 2 passes per document" in loaded.notes[1]
-    with pytest.raises(InputError, match="no '3'; it has 1, 2"):
+    with pytest.raises(InputError, match="scorer '3'; it has 1, 2"):
         load(log, "3")
     repeats = json_lines(tmp_path / "g", [record(0, ["18", "3"], kind="none")])
     assert load(repeats, "2").counts.n_correct.tolist() == [1]  # there, filters have no effect
@@ -226,10 +226,10 @@ def test_texts_of_files_with_marks_are_counted(tmp_path):
     rows = [{"id": 1, "text": text, "answer": "18", "correct": 1} for text in ("18", "")]
     rows[1]["answer"] = None
     (note,) = load(json_lines(tmp_path / "f", rows)).notes
-    assert note.endswith("2 responses, 1 empty; without an answer: its rule 1")
+    assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 1")
     log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
     _, note = load(json_lines(tmp_path / "g", log)).notes
-    assert note.endswith("2 responses, 1 empty; without an answer: its rule 2")
+    assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 2")
 
 
 @pytest.mark.parametrize(

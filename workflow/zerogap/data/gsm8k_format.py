@@ -26,8 +26,8 @@ _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
 def read(
     path: str | Path, parse_gold: ParseGold = canonical, *, rationales: bool = True
-) -> list[tuple[Mapping[str, object], Question]]:
-    """Read the entries of a file, each with what it says.
+) -> dict[int, tuple[Mapping[str, object], Question]]:
+    """Read the entries of a file by the number of their line, each with what it says.
 
     Args:
         path: the file.
@@ -52,10 +52,10 @@ def read(
             raise InputError(f"duplicate question, also on line {earlier}; remove one of them")
         return entry, question
 
-    found = []
+    found = {}
     for number, (entry, question) in json_lines(Path(path), read_text(Path(path)), parse_line):
         line_numbers[question.question] = number
-        found.append((entry, question))
+        found[number] = entry, question
     if not found:
         raise InputError(f"{path}: contains no questions; add at least one")
     return found
@@ -65,12 +65,14 @@ def load(
     path: str | Path, parse_gold: ParseGold = canonical, *, rationales: bool = True
 ) -> list[Question]:
     """Read the questions of a file; see :func:`read`."""
-    return [question for _, question in read(path, parse_gold, rationales=rationales)]
+    entries = read(path, parse_gold, rationales=rationales)
+    return [question for _, question in entries.values()]
 
 
 def load_entries(path: str | Path, parse_gold: ParseGold = canonical) -> list[Entry]:
     """Read the entries of a file unchanged; see :func:`read`."""
-    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in read(path, parse_gold)]
+    entries = read(path, parse_gold)
+    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in entries.values()]
 
 
 def parse(

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,8 +71,9 @@ def load(
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
         entries = gsm8k_format.read(benchmark, rule.parse_gold, rationales=False)
-        drawn = _draw([question for _, question in entries], num_questions, len(entries), seed)
-        if ids := _own_ids([entry for entry, _ in entries], benchmark):
+        questions = [question for _, question in entries.values()]
+        drawn = _draw(questions, num_questions, len(entries), seed)
+        if ids := _own_ids({line: entry for line, (entry, _) in entries.items()}, benchmark):
             positions = drawn["question_id"].str.removeprefix("test-").astype(int)
             drawn = drawn.assign(question_id=[ids[position] for position in positions])
         shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
@@ -92,18 +93,18 @@ def load(
     )
 
 
-def _own_ids(entries: Sequence[Mapping[str, object]], path: str) -> list[str]:
-    """The questions' own ids; none if no question has one.
+def _own_ids(entries: Mapping[int, Mapping[str, object]], path: str) -> list[str]:
+    """The own ids of questions, given by their lines; none if no question has one.
 
     Raises:
         InputError: a question has none although others do, or an id is used twice or no text or
             whole number.
     """
-    values = [entry.get("question_id", entry.get("id")) for entry in entries]
-    if not any(value is not None for value in values):
+    values = {line: entry.get("question_id", entry.get("id")) for line, entry in entries.items()}
+    if all(value is None for value in values.values()):
         return []
-    names: dict[str, None] = {}
-    for number, value in enumerate(values, start=1):
+    lines: dict[str, int] = {}
+    for line, value in values.items():
         name = str(value).strip()
         is_id = isinstance(value, str | int) and not isinstance(value, bool)
         problem = ""
@@ -111,12 +112,12 @@ def _own_ids(entries: Sequence[Mapping[str, object]], path: str) -> list[str]:
             problem = "has no id; give all or none"
         elif not is_id or not name or printable(name, keep="") != name:
             problem = f"has the id {value!r}; give a text or a whole number"
-        elif name in names:
-            problem = f"has the id {name!r} of an earlier one; give every question its own"
+        elif name in lines:
+            problem = f"has the id {name!r} of line {lines[name]}; give every question its own"
         if problem:
-            raise InputError(f"{path}: question {number} {problem}")
-        names[name] = None
-    return list(names)
+            raise InputError(f"{path}, line {line}: the question {problem}")
+        lines[name] = line
+    return list(lines)
 
 
 def _benchmark_file(benchmark: str) -> Path | str:

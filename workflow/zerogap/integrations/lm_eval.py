@@ -244,6 +244,8 @@ def _replace_dropped(
             [greedy_texts[request], *responses], add_special_tokens=False
         )["input_ids"]
         keep = response_filter(trajectory, token_ids, responses)
+        if len(keep) != len(responses):
+            raise InputError("strategies: filter_responses must return one bool per response")
         for position, text in zip(where, compress(responses, keep), strict=False):
             replaced[position] = text
     return replaced

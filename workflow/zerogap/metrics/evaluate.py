@@ -156,7 +156,7 @@ def _estimates(
         comparison = Comparison(counts[name], counts["clean"], **options)
         estimates[name] = {
             metric.name: np.append(
-                metric.definition(comparison), resamples.get((name, metric.name), none)
+                float(metric.definition(comparison)), resamples.get((name, metric.name), none)
             )
             for metric in METRICS.values()
             if name != "clean" or metric.of_clean_model
@@ -203,7 +203,7 @@ def _rows(
     strategies = [name for name in estimates if name != "clean"]
     for strategy, metrics in estimates.items():
         for name, values in metrics.items():
-            yield strategy, name, *with_interval(values, confidence_level, SHARE)
+            yield strategy, name, *_with_interval(values, confidence_level, SHARE)
         if strategy == "clean":
             continue
         for metric in METRICS.values():
@@ -211,11 +211,19 @@ def _rows(
             for other in strategies:
                 if other != strategy and other in compared[metric.differences]:
                     difference = metrics[metric.name] - estimates[other][metric.name]
-                    cell = with_interval(difference, confidence_level, UNBOUNDED)
+                    cell = _with_interval(difference, confidence_level, UNBOUNDED)
                     yield strategy, f"{metric.name}_vs_{other}", *cell
     for metric in METRICS.values():
         if metric.differences == "all" and len(strategies) > 1:
             yield from _simultaneous(metric.name, strategies, estimates, confidence_level)
+
+
+def _with_interval(
+    values: Values, confidence_level: float, bounds: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Value and ends; they are NaN if a resample is, since the others would be a selection."""
+    kept = values if np.isfinite(values).all() else values[:1]
+    return with_interval(kept, confidence_level, bounds)
 
 
 def _simultaneous(

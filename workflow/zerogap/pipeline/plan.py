@@ -189,7 +189,8 @@ def plan_table(planned: pd.DataFrame, config: Config) -> Table:
     rows.append(_row("Total", planned, bold=True))
     notes = [
         f"Assumed: {QUESTION} tokens per question, {RESPONSE} per response, {INSTRUCTION} per "
-        "instruction. All other jobs are not included; they take seconds each."
+        "instruction. Jobs on data, paraphrases from a chat model, metrics, tables and figures are "
+        "not listed."
     ]
     if planned.hours.isna().any():
         notes.append(

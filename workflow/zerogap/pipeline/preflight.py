@@ -81,14 +81,19 @@ def all_checks(config: Config) -> list[CheckResult]:
         on_hub = entry.gguf is None and failed.isdisjoint({HUB, f"{HUB}, models.{model}"})
         is_readable = on_hub or jobs.base_folder(config, model) is not None
         if is_readable:
-            results.append(_run(f"tokenizer of {model}", _tokenizer, config, model))
-            results.append(_run(f"context of {model}", _context, config, model))
+            tokenizer = _run(f"tokenizer of {model}", _tokenizer, config, model)
+            results.append(tokenizer)
+            if tokenizer.status == OK:
+                results.append(_run(f"context of {model}", _context, config, model))
         if is_readable or entry.base in HUB_SIZES:
             try:
                 sizes[model] = model_size(config, model)
             except InputError as error:
                 results.append(CheckResult(FAILED, f"weights of {model}", str(error)))
-    if sizes.keys() == config.models.keys():
+    if unknown := [model for model in config.models if model not in sizes]:
+        text = f"not checked, as the size of {', '.join(unknown)} is not known"
+        results.append(CheckResult(OK, "disk space", text))
+    else:
         results.append(check_disk_space(config, sizes))
     return results + check_gpu_memory(config, sizes, gpu_memories())
 
@@ -313,9 +318,11 @@ def check_disk_space(config: Config, sizes: Mapping[str, ModelSize]) -> CheckRes
 def _stored(folder: Path) -> int:
     """The bytes of all files in a folder."""
     num_bytes = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # another process may just have moved it
-            num_bytes += path.stat().st_size if path.is_file() else 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            # Another process may just have moved it, and a link may lead nowhere.
+            with contextlib.suppress(FileNotFoundError):
+                num_bytes += Path(parent, name).stat().st_size
     return num_bytes
 
 

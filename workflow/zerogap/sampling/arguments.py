@@ -223,13 +223,15 @@ def _gold_answer(name: str, answer: Any, rule: ExtractionRule) -> str | None:
     if answer is None:
         return None
     try:
-        return rule.parse_gold(answer if isinstance(answer, str) else _text_of_number(answer))
-    except InputError as error:
-        raise InputError(f"gold: the answer to '{name}': {error}") from error
+        text = answer if isinstance(answer, str) else _text_of_number(answer)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"gold: the answer to '{name}' must be a text or a finite number (got {_shown(answer)})"
         ) from error
+    try:
+        return rule.parse_gold(text)
+    except InputError as error:
+        raise InputError(f"gold: the answer to '{name}': {error}") from error
 
 
 def _text_of_number(value: Any) -> str:

@@ -66,6 +66,9 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
     rows: list[tuple[int, Row]] = []
     seen: dict[str, int] = {}
     for k, record in selected:
+        for name in ("doc_id",) if metric else ("doc_id", "target"):
+            if record[name] is None:
+                raise file.error(k, f"{name} is empty; run lm_eval again")
         document = str(record["doc_id"])
         if seen.setdefault(document, k) != k:
             raise file.error(
@@ -95,7 +98,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
 
 def _responses(file: ResponseFile, k: int, resps: Any) -> list[Any]:
     """The responses to a document; only one if it has several requests (multiple choice)."""
-    if not (isinstance(resps, list) and resps and all(isinstance(r, list) and r for r in resps)):
+    if not (isinstance(resps, list) and resps and all(isinstance(r, list) for r in resps)):
         raise file.error(k, "resps must be a list of lists of responses; run lm_eval again")
     return list(resps[0]) if len(resps) == 1 else resps[:1]
 
@@ -235,7 +238,7 @@ def _chosen(file: ResponseFile, names: Iterable[str], choice: str | None) -> tup
     """The marks that count, chosen or the first, and how to choose others."""
     names = list(dict.fromkeys(names))
     if choice not in (None, *names):
-        raise InputError(f"{file.path}: no {choice!r}; it has {', '.join(names)}")
+        raise InputError(f"{file.path}: no filter or scorer {choice!r}; it has {', '.join(names)}")
     chosen = choice or (names[0] if names else "")
     others = ", ".join(name for name in names if name != chosen)
     return chosen, f" (others: {others}; choose with --filter)" if others else ""

@@ -180,7 +180,7 @@ def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
     if "response" in file.rows:
         num_empty = sum(not str(text or "").strip() for text in file.rows["response"])
         answers = file.rows.get("answer")
-        unanswered = {} if answers is None else {"its rule": int(answers.isna().sum())}
+        unanswered = {} if answers is None else {"its rule or filter": int(answers.isna().sum())}
         notes = [f"correct is as the file has it: {count_note(len(ids), num_empty, unanswered)}"]
     gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
     return _count(file, ids, marks, gold), notes

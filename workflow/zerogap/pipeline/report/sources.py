@@ -12,6 +12,7 @@ from zerogap.analysis.memorisation import memorisation
 from zerogap.analysis.strata import values_by_bins
 from zerogap.config import Config
 from zerogap.data.extraction import extraction_rule
+from zerogap.errors import InputError
 from zerogap.pipeline import jobs, targets
 from zerogap.pipeline.report.entry import File, Source, file, made_of, read, read_all, value
 from zerogap.reporting.claims import RunResults
@@ -189,10 +190,20 @@ def _of_each_setting(
     return Source(
         lambda config: [located(config, *setting) for setting in settings(config)],
         lambda parts: pd.concat(
-            (analyse(**read_all(files)).assign(**place) for place, files in parts),
+            (_analysed(analyse, files, **place) for place, files in parts),
             ignore_index=True,
         ),
     )
+
+
+def _analysed(
+    analyse: Callable[..., pd.DataFrame], files: dict[str, Any], model: str, benchmark: str
+) -> pd.DataFrame:
+    """The rows of a setting, which an error names."""
+    try:
+        return analyse(**read_all(files)).assign(model=model, benchmark=benchmark)
+    except InputError as error:
+        raise InputError(f"{model}/{benchmark}: {error}") from error
 
 
 MEMORISATION = _of_each_setting(
