@@ -1,11 +1,11 @@
-"""Where the time of a decoding step goes on a CPU: every operator, and what the products reach.
+"""The time of a decoding step on a CPU, operator by operator, and the speed of its products.
 
 python benchmarks/step_account.py --model smollm2-135m --dtype bfloat16
 
 A run is timed as it is, then once more with a timer around every operator. Times are exclusive: an
 operator's time does not contain that of others that it calls. Products are listed by their shape
-with the operations per second that they reach, and the time of all products at the best of these
-rates says how much of a step is the matrix products that nothing can avoid.
+with their operations per second. The time of all products at the best of these rates is what a step
+takes at least.
 """
 
 import time

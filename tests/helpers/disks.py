@@ -1,4 +1,4 @@
-"""File systems of a test's own: full after a few writes, or read-only."""
+"""File systems of a test's own, full after a few writes."""
 
 import contextlib
 import os
@@ -31,5 +31,5 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 def remount(folder: Path, options: str) -> None:
-    """Change a mounted file system: "size=1g", "ro"."""
+    """Change a mounted file system, for example by "size=1g"."""
     subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)

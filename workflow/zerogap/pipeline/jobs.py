@@ -177,7 +177,7 @@ def costly_jobs(config: Config) -> list[Job]:
     """The jobs that take long or store a model, in a run of which nothing exists yet.
 
     A base model is fetched unless its folder exists (relative to the working directory). Each shard
-    is a job; their merging, the jobs on data and the metrics take seconds.
+    is a job. Their merging, and the jobs on data, paraphrases, metrics and tables, are left out.
     """
     jobs = [Job("fetch_base", model) for model in fetched_models(config)]
     jobs += [Job("convert_gguf", model) for model in converted_models(config)]
