@@ -1,0 +1,169 @@
+"""Fresh numbers: the same questions with other numbers and recomputed answers."""
+
+import re
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.shared_data import GSM8K, needs_gsm8k
+from zerogap.data import gsm8k_format
+from zerogap.data.fresh_numbers import with_fresh_numbers
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+
+
+def numbers(text: str) -> list[Fraction]:
+    return [Fraction(digits.rstrip(",").replace(",", "")) for digits in NUMBER.findall(text)]
+
+
+def masked(text: str) -> str:
+    return re.sub(r"[\d,]*\.?\d", "#", text)
+
+
+def annotations_are_true(answer: str) -> bool:
+    equations = [found.split("=") for found in re.findall(r"<<([^<>]*)>>", answer)]
+    bare = [[side.replace("%", "/100").lstrip("0") or "0" for side in e] for e in equations]
+    return all(abs(eval(side) - float(sides[-1])) < 1e-6 for sides in bare for side in sides)
+
+
+def draws(question: str, answer: str, number: int = 20) -> list[gsm8k_format.Entry | None]:
+    entry = {"question": question, "answer": answer}
+    return [with_fresh_numbers(entry, Random(seed)) for seed in range(number)]
+
+
+def fresh(question: str, answer: str, number: int = 20) -> list[gsm8k_format.Entry]:
+    found = [entry for entry in draws(question, answer, number) if entry]
+    assert len(found) == number
+    return found
+
+
+@given(st.integers(2, 40), st.integers(2, 9), st.integers(41, 99), st.integers())
+@settings(deadline=None, max_examples=50)
+def test_the_answer_is_the_one_for_the_new_numbers(a: int, b: int, c: int, seed: int) -> None:
+    question = "Tim has {} bags of {} pens and buys {:,} more. How many pens has he?"
+    answer = "He has {}*{}=<<{}*{}={}>>{} pens.\nThen {}+{}=<<{}+{}={}>>{}.\n#### {}"
+
+    def entry(a: int, b: int, c: int) -> gsm8k_format.Entry:
+        x, y = a * b, a * b + c
+        values = (a, b, a, b, x, x, x, c, x, c, y, y, y)
+        return {"question": question.format(a, b, c), "answer": answer.format(*values)}
+
+    new = with_fresh_numbers(entry(a, b, c), Random(seed))
+    if new is not None:
+        inputs = [int(number) for number in numbers(new["question"])]
+        assert new == entry(*inputs)
+        assert new["answer"].split("#")[-1] != entry(a, b, c)["answer"].split("#")[-1]
+
+
+def test_all_inputs_change_and_stay_alike() -> None:
+    question = "A shop has 1,200 pens at $2.50 and 48 cups at $7. What are they worth?"
+    answer = (
+        "Pens: 1,200 x 2.5 = $<<1200*2.5=3000>>3,000\nCups: 48*7=$<<48*7=336>>336\n"
+        "Together $3,000+336=$<<3000+336=3336>>3,336\n#### 3336"
+    )
+    for entry in fresh(question, answer):
+        pens, price, cups, cup = re.findall(r"[\d,.]*\d", entry["question"])
+        assert re.fullmatch(r"\d,[1-9]00", pens)
+        assert pens != "1,200"
+        assert re.fullmatch(r"[1-5]\.[1-9]0", price)
+        assert price != "2.50"
+        assert 24 <= int(cups) <= 96
+        assert int(cups) % 2 == 0
+        assert int(cups) % 5
+        assert cups != "48"
+        assert cup in ["4", "5", "6", "8", "9"]
+        gold = int(Fraction(pens.replace(",", "")) * Fraction(price)) + int(cups) * int(cup)
+        assert entry["answer"].endswith(f"\n#### {gold}")
+        assert f">>{gold:,}" in entry["answer"]
+
+
+@pytest.mark.parametrize(
+    ("share", "calculation", "gold"),
+    [
+        ("20%", "200*.2=<<200*.2=40>>40", 40),
+        ("20%", "200*0.8=<<200*0.8=160>>160", 160),
+        ("20%", "200*1.2=<<200*1.2=240>>240", 240),
+        ("20 percent", "200*20/100=<<200*20*.01=40>>40", 40),
+        ("20 cents", "200*$.20=<<200*.2=40>>40", 40),
+    ],
+)
+def test_percentages_and_cents_keep_their_form(share: str, calculation: str, gold: int) -> None:
+    question = f"Of 200 pens, {share}. How many?"
+    for entry in fresh(question, f"{calculation}\n#### {gold}"):
+        new_share = numbers(entry["question"])[1]
+        assert masked(entry["question"]) == masked(question)
+        assert annotations_are_true(entry["answer"])
+        assert new_share != 20
+        assert 10 <= new_share < 100
+
+
+def test_numbers_that_are_no_input_stay() -> None:
+    question = "On Route 66 the 3rd of 2 vans drives 5 hours at 40 miles an hour in 2019. How far?"
+    answer = "It drives 5*40=<<5*40=200>>200 miles.\n#### 200"
+    for entry in fresh(question, answer):
+        route, third, vans, hours, speed, year = numbers(entry["question"])
+        assert (route, third, vans, year) == (66, 3, 2, 2019)
+        assert (hours != 5, speed != 40) == (True, True)
+
+
+def test_numbers_that_words_imply_stay() -> None:
+    question = "Ann runs 60 minutes and 30 more for 7 of her friends. How many hours?"
+    answer = "She runs 60+30=<<60+30=90>>90 minutes, or 90/60=<<90/60=1.5>>1.5 hours.\n#### 1.5"
+    for entry in draws(question, answer):
+        assert entry is None or "runs 60 minutes" in entry["question"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "question", "answer"),
+    [
+        ("no annotation", "Tim has 14 pens. How many?", "He has many.\n#### 14"),
+        ("untrue", "14 men and 23 women?", "14+23=<<14+23=38>>38\n#### 38"),
+        ("rounded", "25 pens for 7 men?", "25/7=<<25/7=3.57>>3.57\n#### 3.57"),
+        ("not arithmetic", "14 men?", "<<14**2=196>>196\n#### 196"),
+        ("another gold answer", "14 and 23?", "14+23=<<14+23=37>>37\nSo 36.\n#### 36"),
+        ("no input", "Two and two?", "2+2=<<2+2=4>>4\n#### 4"),
+        ("unknown operand", "14 men and some?", "14+23=<<14+23=37>>37\n#### 37"),
+        ("unknown number", "14 and 23?", "Of 88: 14+23=<<14+23=37>>37\n#### 37"),
+        ("a word for an input", "Eight men and 8 cats?", "8+8=<<8+8=16>>16\n#### 16"),
+        ("a result like another number", "14, 23 or 37?", "14+23=<<14+23=37>>37\n#### 37"),
+        ("no change", "9 of 14 pens?", "14-14=<<14-14=0>>0\n#### 0"),
+        ("negative", "14 less 23?", "14-23=<<14-23=-9>>-9\n#### -9"),
+        ("one", "1 pen and 1 cup?", "1+1=<<1+1=2>>2\n#### 2"),
+        ("a clock time", "From 9:30 for two hours?", "9+2=<<9+2=11>>11\n#### 11"),
+        ("days a week", "She works 5 days a week. Twice?", "5*2=<<5*2=10>>10\n#### 10"),
+        ("a quotient", "Half of 3/4?", "3/4/2=<<3/4/2=.375>>.375\n#### .375"),
+    ],
+)
+def test_no_fresh_numbers(reason: str, question: str, answer: str) -> None:
+    assert draws(question, answer, 5) == [None] * 5, reason
+
+
+def test_no_number_becomes_one_and_articles_fit() -> None:
+    question = "Tim cuts an 8 foot board into 2 foot pieces, and has 9 nails. How many of both?"
+    answer = "8/2=<<8/2=4>>4 pieces.\n4+9=<<4+9=13>>13\n#### 13"
+    for entry in draws(question, answer):
+        if entry:
+            assert "an 8 foot" in entry["question"]
+            assert 1 not in numbers(entry["answer"])
+
+
+def test_the_same_state_gives_the_same_entry() -> None:
+    question, answer = "14 men and 23 women?", "14+23=<<14+23=37>>37\n#### 37"
+    assert fresh(question, answer) == fresh(question, answer)
+    assert len({entry["question"] for entry in fresh(question, answer)}) > 10
+
+
+@needs_gsm8k
+def test_two_fifths_of_gsm8k_have_fresh_numbers() -> None:
+    entries = gsm8k_format.load_entries(GSM8K / "test.jsonl")[::12]
+    pairs = [(entry, with_fresh_numbers(entry, Random(at))) for at, entry in enumerate(entries)]
+    found = [(old, new) for old, new in pairs if new]
+    assert len(found) >= 0.4 * len(entries)
+    for old, new in found:
+        assert gsm8k_format.parse(new).gold != gsm8k_format.parse(old).gold
+        assert masked(new["question"]) == masked(old["question"])
+        assert annotations_are_true(new["answer"])
+        assert new["question"] != old["question"]
