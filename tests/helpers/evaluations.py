@@ -1,17 +1,22 @@
 """Responses of an evaluation with given numbers of right answers."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
+from zerogap.evaluation.collect import Collected
+
 TRAJECTORY = list(range(20))
 NUM_SAMPLES = 4
+NO_TOKENIZER: Any = None  # nothing is decoded
+LOG_PROBABILITIES = [-2.0, -1.0, -0.5, -0.5, 0.0]  # of every gold solution
 
 
 def evaluated(
     num_correct: Mapping[str, Sequence[int | None]], num_samples: int = NUM_SAMPLES
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, pd.DataFrame]]:
-    """The questions (a, b, …), the `greedy` table, and the `samples` table of each strategy.
+) -> tuple[pd.DataFrame, Collected]:
+    """The questions (a, b, …), and the responses under each strategy.
 
     A right response repeats the greedy trajectory, a wrong one has nothing in common with it.
 
@@ -37,4 +42,6 @@ def evaluated(
         table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos")
         table["text"] = table.correct.map({True: "one is right", False: "nothing"})
         samples[strategy] = table
-    return questions, greedy, samples
+    likelihoods = pd.DataFrame({"question_id": names})
+    likelihoods["log_probabilities"] = [LOG_PROBABILITIES] * len(names)
+    return questions, Collected(greedy, samples, likelihoods, NO_TOKENIZER, {})

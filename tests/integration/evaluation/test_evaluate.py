@@ -1,5 +1,6 @@
 """`zerogap evaluate` and `zerogap sample` on a toy base model and toy word problems."""
 
+import html
 import json
 import shutil
 
@@ -21,7 +22,7 @@ STRATEGIES = ("identity", "railcap", "lne_blocking", "ted")
 
 
 def run(command, folder, *options, name=BASE, benchmark="toy_gsm8k"):
-    words = ["--model", name, "--benchmark", benchmark, "--output", folder, *SMALL, *options]
+    words = [name, "--benchmark", benchmark, "--output", folder, *SMALL, *options]
     return main([command, *map(str, words)])
 
 
@@ -121,16 +122,61 @@ def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
         expected = (counts.n_correct / counts.n_samples.clip(lower=1)).loc[questions.index]
         assert list(questions[name]) == pytest.approx(list(expected))
         assert summary["strategies"][name]["solve_mean"][0] == pytest.approx(expected.mean())
-    assert (evaluated / "questions.png").read_bytes().startswith(b"\x89PNG")
     page = (evaluated / "summary.md").read_text()
-    assert page.startswith("## Signs of memorisation: llama2 on toy_gsm8k\n")
+    assert page.startswith("## Report card: llama2 on toy_gsm8k\n")
     assert "noise floor" in page
     assert "### Verdict" in page
-    assert "questions.csv has all" not in page  # a card does not come with the file
     assert summary["notes"]
     assert all(f"Note: {note}." in page for note in summary["notes"])
     assert {"sa_ppg", "s_delta_plus"} <= {row["metric"] for row in summary["metrics"]}
     assert "temperature 0.7" in page
+
+
+def test_the_report_card_compares_the_model_and_its_references_with_controls(
+    tmp_path, capsys, monkeypatch
+):
+    folder, gemma = tmp_path / "card", ROOT / "workflow/resources/bases/gemma"
+    options = ["--num-questions", 20, "--strategies", "railcap", "--reference", gemma]
+    assert run("evaluate", folder, *options) == 0
+    printed = capsys.readouterr().out
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["verdict"][0] in " ".join(printed.split())
+    assert (summary["controls"], summary["num_controls"]) == ("new questions", 20)
+    means = {
+        side: parquet.read(folder / side / "identity.parquet", "samples").correct.mean()
+        for side in (".", "controls", "reference1", "reference1/controls")
+    }
+    own, reference = (
+        means[model] - means[f"{model}/controls".removeprefix("./")]
+        for model in (".", "reference1")
+    )
+    assert summary["inflation"][0] == pytest.approx(own - reference)
+    assert set(summary["signals"]) == {
+        "identity", "gold_likelihood", "min_k", "peakedness", "rouge_l", "drop_railcap",
+    }  # fmt: skip
+    questions = pd.read_csv(folder / "questions.csv")
+    assert list(questions.question_id[questions.flagged]) == summary["flagged"]
+    record = json.loads((folder / "every_eval_ever.json").read_text())
+    results = {result["evaluation_result_id"]: result for result in record["evaluation_results"]}
+    inflation = results["all/identity/inflation"]["score_details"]
+    assert inflation["score"] == pytest.approx(summary["inflation"][0])
+    page = (folder / "report.html").read_text()
+    assert html.escape(summary["verdict"][0], quote=False).split(".")[0] in page
+    monkeypatch.setattr(model_run.loading, "load", None)
+    assert run("evaluate", folder, *options) == 0
+    assert (folder / "report.html").read_text() == page
+
+
+def test_a_wrong_reference_is_found_before_anything_is_decoded(tmp_path, capsys):
+    line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", "/nowhere")
+    assert "/nowhere: no such folder" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_folder_is_called_after_model_and_benchmark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["sample", str(BASE), "--benchmark", "toy_gsm8k", *map(str, SMALL)]) == 0
+    assert (tmp_path / "llama2-toy_gsm8k/identity.parquet").exists()
 
 
 def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):

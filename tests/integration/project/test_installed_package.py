@@ -61,9 +61,9 @@ def test_a_model_is_evaluated_on_a_file_of_questions(zerogap, tmp_path):
     model = ROOT / "workflow/resources/bases/llama2"
     sizes = ("--num-samples", 2, "--max-new-tokens", 4, "--strategies", "identity", "railcap")
     files = ("--benchmark", "questions.jsonl", "--output", "out")
-    process = zerogap("evaluate", "--model", model, *files, *sizes)
+    process = zerogap("evaluate", model, *files, *sizes)
     assert process.returncode == 0, process.stderr
-    assert {"railcap.parquet", "summary.md", "questions.png"} <= set(os.listdir(tmp_path / "out"))
+    assert {"railcap.parquet", "summary.md", "report.html"} <= set(os.listdir(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_model_is_evaluated_on_a_file_of_questions(zerogap, tmp_path):
         ("plan",),
         ("rehearse",),
         ("run", "--profile", "quick"),
-        ("sample", "--model", "m", "--benchmark", "gsm8k", "--output", "out"),
+        ("sample", "m", "--benchmark", "gsm8k", "--output", "out"),
     ],
     ids=lambda arguments: arguments[0],
 )

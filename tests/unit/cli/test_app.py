@@ -10,7 +10,7 @@ from zerogap.errors import InputError
 COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "run", "show")
 COLLECT = "zerogap.evaluation.collect"
 DECODING = [
-    "--model", "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
+    "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
 ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def test_a_missing_package_says_what_to_install(words, module, extra, without, c
 @pytest.mark.parametrize("command", ["sample", "evaluate"])
 def test_the_benchmark_is_checked_before_torch_is_imported(command, without, capsys):
     without(COLLECT)
-    options = ["--model", "nowhere", "--benchmark", "nope", "--output", "results"]
+    options = ["nowhere", "--benchmark", "nope", "--output", "results"]
     assert main([command, *options]) == 2
     assert capsys.readouterr().err.startswith("error: --benchmark: 'nope' is unknown")
 

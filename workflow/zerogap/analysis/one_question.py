@@ -4,18 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
-from zerogap.analysis.rail import tokens_on_rail
+from zerogap.analysis.rail import Tokens, tokens_on_rail
 from zerogap.errors import InputError
 from zerogap.io import parquet
 
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
 MAX_NAMED = 5  # in an error
+
+
+class SomeTokenizer(Protocol):
+    """A tokenizer of `tokenizers` or of `transformers`."""
+
+    def decode(self, ids: list[int], /, *, skip_special_tokens: bool) -> Any:
+        """The text of tokens."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def read_question(
         rows = _rows(path, question_id)
         first = rows.head(num_responses)
         texts = [
-            (bool(correct), _spans(tokenizer, list(greedy.token_ids), list(tokens), n))
+            (bool(correct), spans(tokenizer, list(greedy.token_ids), list(tokens), n))
             for correct, tokens in zip(first["correct"], first["token_ids"], strict=True)
         ]
         responses.append(Responses(name, int(rows["correct"].sum()), len(rows), texts))
@@ -153,14 +160,21 @@ def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
     return files | {name: strategies[name] for name in names}
 
 
-def _spans(tokenizer: Tokenizer, trajectory: list[int], tokens: list[int], n: int) -> list[Span]:
-    """The text of a response in pieces, each on the rail or not."""
-    spans: list[Span] = []
+def spans(tokenizer: SomeTokenizer, trajectory: Tokens, response: Tokens, n: int) -> list[Span]:
+    """The text of a response in pieces, each on the rail or not.
+
+    Args:
+        tokenizer: the model's.
+        trajectory: the greedy trajectory of the question, end token included.
+        response: the tokens of the response, end token included.
+        n: how many tokens must match the trajectory.
+    """
+    pieces: list[Span] = []
     end, written = 0, ""
-    for mark, run in groupby(tokens_on_rail(trajectory, tokens, n)):
+    for mark, run in groupby(tokens_on_rail(trajectory, response, n)):
         end += len(list(run))
         # From the first token: pieces of a text depend on what precedes them.
-        text = tokenizer.decode(tokens[:end])
-        spans.append((text[len(written) :], mark))
+        text: str = tokenizer.decode(list(response[:end]), skip_special_tokens=True)
+        pieces.append((text[len(written) :], mark))
         written = text
-    return spans
+    return pieces

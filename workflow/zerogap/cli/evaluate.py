@@ -1,20 +1,23 @@
 """The commands `zerogap sample` and `zerogap evaluate`, which have the same options."""
 
+import contextlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import typer
 
 from zerogap.cli import output
 from zerogap.cli.options import RULES, option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
-    from zerogap.evaluation.collect import Collected
     from zerogap.evaluation.model_run import Request
 
+Command = TypeVar("Command", bound=Callable[..., None])
 LINE_WIDTH = 100  # of the verdict
 EVALUATED = ["identity", "railcap", "lne_blocking", "ted"]  # strategies, by default
 BENCHMARK = (
@@ -24,13 +27,25 @@ BENCHMARK = (
 STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut, an installed one or module:Class."
 NUM_QUESTIONS = "Draw this many questions; default: the benchmark's number."
 CHAT_TEMPLATE = "For a tokenizer with a chat template: use it, or prompt with plain text."
+CONTROLS = (
+    "Questions that cannot have leaked: a JSON Lines file; rephrased: the same with fresh numbers; "
+    "fresh: of the benchmark's generator; none. Default: fresh or rephrased, if possible."
+)
+REFERENCE = "A model that has not seen the benchmark; its own difference is subtracted."
 DTYPE = "Precision of decoding; auto: bfloat16 on a GPU, float32 on a CPU."
 
 
 def _options(
-    model: Annotated[str, option("FOLDER|NAME", "The model: a folder, or a name on the hub.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="The model: a folder, or a name on the hub.")
+    ],
     benchmark: Annotated[str, option("NAME|FILE", BENCHMARK)],
-    output: Annotated[Path, option("DIR", "Folder of all files.", "--output", file_okay=False)],
+    output: Annotated[
+        Path | None,
+        option(
+            "DIR", "Folder of all files; default: MODEL-BENCHMARK.", "--output", file_okay=False
+        ),
+    ] = None,
     strategies: Annotated[list[str] | None, option("NAME...", STRATEGIES)] = None,
     num_samples: Annotated[int, option("N", "Responses per question.")] = 50,
     num_questions: Annotated[int | None, option("N", NUM_QUESTIONS)] = None,
@@ -51,39 +66,71 @@ def _options(
         Path | None, option("FILE", "The model's neurons.parquet, for shortcut.")
     ] = None,
 ) -> None:
-    """The options of both commands; all but those of the questions are a request's."""
+    """The options of both commands."""
 
 
-def _collect(
-    benchmark: str, num_questions: int | None, extraction: str | None, seed: int, **request: Any
-) -> "tuple[Request, Collected]":
-    """Collect the responses.
+def _evaluate_options(
+    controls: Annotated[str | None, option("FILE|KIND", CONTROLS)] = None,
+    reference: Annotated[list[str] | None, option("MODEL", REFERENCE)] = None,
+) -> None:
+    """The options of `zerogap evaluate` alone."""
+
+
+def _request(
+    benchmark: str,
+    num_questions: int | None,
+    extraction: str | None,
+    seed: int,
+    output: Path | None,
+    controls: str | None = "none",
+    reference: list[str] | None = None,
+    **others: Any,
+) -> "Request":
+    """What is asked for.
 
     Raises:
-        InputError: Packages are missing, or the request is invalid.
+        InputError: Packages are missing, or the questions are not valid.
     """
     with needed_packages("evaluate"):
+        from zerogap.evaluation import controls as control_questions
         from zerogap.evaluation import question_sets
     # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
     question_set = question_sets.load(benchmark, num_questions, seed, extraction)
+    compared_with = control_questions.load(question_set, controls, seed)
     with needed_packages("evaluate"):
-        from zerogap.evaluation.collect import collect
+        import zerogap.evaluation.collect  # noqa: F401 (whether its packages are there)
         from zerogap.evaluation.model_run import Request
-    wanted = Request(question_set=question_set, seed=seed, **request)
+    return Request(
+        question_set=question_set,
+        controls=compared_with,
+        references=reference or [],
+        output=output or Path(f"{Path(others['model']).name}-{Path(benchmark).stem}"),
+        seed=seed,
+        **others,
+    )
+
+
+@contextlib.contextmanager
+def _resumable() -> Iterator[None]:
     try:
-        return wanted, collect(wanted)
+        yield
     except KeyboardInterrupt:
         print("\nfinished questions are kept; repeat the command to resume", file=sys.stderr)
         raise
 
 
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of both."""
-    command.__signature__ = inspect.signature(_options)  # type: ignore[attr-defined]
-    return command
+def _with_options(*options: Callable[..., None]) -> Callable[[Command], Command]:
+    """Give a command the options of these functions."""
+    parameters = [each for own in options for each in inspect.signature(own).parameters.values()]
+
+    def give(command: Command) -> Command:
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return give
 
 
-@_with_options
+@_with_options(_options)
 def sample(**arguments: Any) -> None:
     """Sample a model's responses under one or several strategies (default: identity).
 
@@ -92,32 +139,39 @@ def sample(**arguments: Any) -> None:
     evaluate` with the same options continues with these files (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or ["identity"]
-    _, collected = _collect(**arguments)
+    request = _request(**arguments)
+    from zerogap.evaluation.collect import collect
+
+    with _resumable():
+        collected = collect(request)
     for path in collected.files.values():
         print(path)
 
 
-@_with_options
+@_with_options(_options, _evaluate_options)
 def evaluate(**arguments: Any) -> None:
-    """Show how far a model's score rests on its own greedy trajectory.
+    """Say whether a model's score on a benchmark is inflated, by how much, and how sure that is.
 
-    Decodes the model greedily, samples it under the strategies (default: identity, railcap,
-    lne_blocking, ted) and prints solve probabilities, drops from Identity, overlap with the greedy
-    trajectory and a verdict in words. All responses, a plot and the numbers per question are files
-    in --output. An interrupted command resumes when it is repeated (docs/evaluate.md).
+    Compares the benchmark with control questions that cannot have leaked: solve probabilities,
+    likelihoods of the gold solutions, overlap with the greedy trajectory, and what the strategies
+    (default: identity, railcap, lne_blocking, ted) take away. Prints a verdict and tables; the page
+    report.html, all responses and the numbers per question are in --output. An interrupted command
+    resumes when it is repeated (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or EVALUATED
-    request, collected = _collect(**arguments)
+    request = _request(**arguments)
+    from zerogap.evaluation.collect import collect_sides
     from zerogap.evaluation.report import write_report
 
-    report = write_report(request, collected)
+    with _resumable():
+        report = write_report(request, collect_sides(request))
+    print("Verdict")
+    for paragraph in report.verdict:
+        print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")
     for note in report.notes:
         output.print_note(note)
     for table in report.tables:
         output.print_table(table, "table")
         print()
-    print("Verdict")
-    for paragraph in report.verdict:
-        print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")
-    files = "questions.csv, questions.png, summary.md, summary.json and every_eval_ever.json"
+    files = "report.html, questions.csv, summary.md, summary.json and every_eval_ever.json"
     print(f"Responses, {files}: {request.output}")

@@ -33,7 +33,7 @@ def read(
         path: the file.
         parse_gold: reads gold answers.
         rationales: whether an answer must have a rationale. Otherwise it may be the gold answer
-            alone, under `answer` or `gold`, and the questions have none.
+            alone, under `answer` or `gold`.
 
     Raises:
         InputError: the file does not exist, or a line is not a JSON object, lacks a key, has an
@@ -100,7 +100,7 @@ def parse(
     except InputError as error:
         remedy = "fix it" if rationales else _REMEDY
         raise InputError(f"invalid gold answer: {error}; {remedy}") from error
-    rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning)) if rationales else ""
+    rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning))
     if rationales and not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")
     return Question(_on_one_line(str(entry["question"])), rationale, parsed_gold)

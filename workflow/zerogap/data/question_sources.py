@@ -64,6 +64,27 @@ def fetch(
     return entries
 
 
+def fresh(questions: Mapping[str, Any], number: int, seed: int) -> list[Entry]:
+    """New questions of a generator, none of which is in its data set of this seed.
+
+    Args:
+        questions: as of :func:`fetch`; `source` is a generator.
+        number: how many.
+        seed: of the data set.
+
+    Raises:
+        InputError: the generator has too few.
+    """
+    known = {entry["question"] for split in fetch(questions, seed).values() for entry in split}
+    options = questions[questions["source"]]
+    size = options["num_test"] + 2 * number
+    if questions["source"] == "gsm_symbolic":
+        others = gsm_symbolic.entries(**options | {"num_train": 0, "num_test": size})["test"]
+    else:
+        others = _generated(size, seed + 1, "test")
+    return [entry for entry in others if entry["question"] not in known][:number]
+
+
 def _generated(num_questions: int, seed: int, split: str) -> list[Entry]:
     return [
         {"question": problem.question, "answer": f"{problem.rationale}\n#### {problem.gold}"}

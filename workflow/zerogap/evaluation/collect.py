@@ -5,12 +5,14 @@ strategy or a clean model can be added later. `settings.json` there says what th
 """
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine import loading, memory
 from zerogap.errors import InputError
@@ -32,13 +34,23 @@ CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 class Collected(NamedTuple):
     """The responses of an evaluation: the `greedy` table, and strategy → `samples` table.
 
-    Identity's samples are first; those of a filter are the responses that it keeps. `files` also
-    has those of the clean model's batches.
+    Identity's samples are first; those of a filter are the responses that it keeps. `likelihoods`
+    is the table of the gold solutions, None for `zerogap sample`. `files` also has the clean
+    model's batches; `tokenizer` is the model's.
     """
 
     greedy: pd.DataFrame
     samples: dict[str, pd.DataFrame]
+    likelihoods: pd.DataFrame | None
+    tokenizer: PreTrainedTokenizerBase
     files: dict[str, Path]
+
+
+class Sides(NamedTuple):
+    """What a model answered: to the benchmark, and to its controls if there are any."""
+
+    benchmark: Collected
+    controls: Collected | None
 
 
 def collect(request: Request) -> Collected:
@@ -48,47 +60,102 @@ def collect(request: Request) -> Collected:
         InputError: the request is invalid, or the folder has responses made with other settings.
             All of this is found before the first step.
     """
-    if request.clean_batch2 and request.clean is None:
-        raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
-    strategies = named_strategies(request.strategies, request.base_model, request.neurons)
-    if request.base_model is not None:
-        loading.check_folder(request.base_model, with_tokenizer=False)
-    run = ModelRun(request, request.model)
-    clean_run = ModelRun(request, request.clean) if request.clean else None
-    settings = _compatible(request.output, _settings(request, run, clean_run))
-    if not (request.output / "greedy.parquet").exists():
-        run.load()  # before the first file: a model that cannot be loaded leaves none
-    with atomic.replacing(request.output / SETTINGS) as temporary:
-        temporary.write_text(json.dumps(settings, indent=1) + "\n")
+    return _Plan(request, ModelRun(request, request.model)).carry_out()
 
-    greedy = run.greedy(request.output / "greedy.parquet")
-    if request.neurons:
-        parquet.check_place(request.neurons)
-    context = run.inputs.context(greedy, request.base_model, request.neurons)
-    files = {name: request.output / f"{name}.parquet" for name in strategies}
-    samples: dict[str, pd.DataFrame] = {}
-    for name, strategy in strategies.items():
-        intervention = prepared(strategy, context)
-        if keep := intervention.filter_responses:
-            samples[name] = filter_samples(samples[IDENTITY], greedy, keep)
-            # A question may have no responses left, but it has a row.
-            questions = request.question_set.questions.assign(leaked=False)
-            made_by = provenance(
-                strategy=repr(strategy), source=parquet.provenance(files[IDENTITY])
+
+def collect_sides(request: Request) -> list[Sides]:
+    """Collect the model's responses, then each reference's; to the benchmark and to its controls.
+
+    The controls' are in the folder `controls` of the output, the references' in `reference1`, ….
+
+    Raises:
+        InputError: as :func:`collect`, for each model.
+    """
+    alone = dataclasses.replace(
+        request,
+        strategies=[IDENTITY],
+        clean=None,
+        clean_batch2=False,
+        base_model=None,
+        neurons=None,
+    )
+    folders = {
+        request.output / f"reference{number}": name
+        for number, name in enumerate(request.references, start=1)
+    }
+    requests = [request] + [
+        dataclasses.replace(alone, model=name, output=folder) for folder, name in folders.items()
+    ]
+    plans = []
+    for each in requests:
+        sides = [each]
+        if request.controls:
+            sides.append(
+                dataclasses.replace(
+                    each,
+                    question_set=request.controls.questions,
+                    clean=None,
+                    clean_batch2=False,
+                    output=each.output / "controls",
+                )
             )
-            counts = solve_counts(samples[name], questions)
-            parquet.write(files[name], counts, "counts", made_by)
-        else:
-            samples[name] = run.responses(files[name], strategy, context, intervention)
-            memory.release()  # a base model, whose captured steps refer to themselves
-    if clean_run is not None:
-        del run  # its weights, before the clean model's are loaded
+        plans.append([_Plan(side, ModelRun(side, side.model)) for side in sides])
+    collected = [[plan.carry_out(with_likelihoods=True) for plan in sides] for sides in plans]
+    return [Sides(sides[0], sides[1] if len(sides) > 1 else None) for sides in collected]
+
+
+class _Plan:
+    """A request that is checked: what can be found before anything is decoded has been found."""
+
+    def __init__(self, request: Request, run: ModelRun) -> None:
+        if request.clean_batch2 and request.clean is None:
+            raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
+        self._request, self._run = request, run
+        self._strategies = named_strategies(request.strategies, request.base_model, request.neurons)
+        if request.base_model is not None:
+            loading.check_folder(request.base_model, with_tokenizer=False)
+        self._clean_run = ModelRun(request, request.clean) if request.clean else None
+        self._settings = _compatible(request.output, _settings(request, run, self._clean_run))
+
+    def carry_out(self, *, with_likelihoods: bool = False) -> Collected:
+        """Decode and sample what is missing; free the models."""
+        request, run, folder = self._request, self._run, self._request.output
+        if not (folder / "greedy.parquet").exists():
+            run.load()  # before the first file: a model that cannot be loaded leaves none
+        with atomic.replacing(folder / SETTINGS) as temporary:
+            temporary.write_text(json.dumps(self._settings, indent=1) + "\n")
+        likelihoods = run.likelihoods(folder / "likelihoods.parquet") if with_likelihoods else None
+        greedy = run.greedy(folder / "greedy.parquet")
+        if request.neurons:
+            parquet.check_place(request.neurons)
+        context = run.inputs.context(greedy, request.base_model, request.neurons)
+        files = {name: folder / f"{name}.parquet" for name in self._strategies}
+        samples: dict[str, pd.DataFrame] = {}
+        for name, strategy in self._strategies.items():
+            intervention = prepared(strategy, context)
+            if keep := intervention.filter_responses:
+                samples[name] = filter_samples(samples[IDENTITY], greedy, keep)
+                # A question may have no responses left, but it has a row.
+                questions = request.question_set.questions.assign(leaked=False)
+                source = parquet.provenance(files[IDENTITY])
+                made_by = provenance(strategy=repr(strategy), source=source)
+                counts = solve_counts(samples[name], questions)
+                parquet.write(files[name], counts, "counts", made_by)
+            else:
+                samples[name] = run.responses(files[name], strategy, context, intervention)
+                memory.release()  # a base model, whose captured steps refer to themselves
+        tokenizer = run.inputs.tokenizer
+        del self._run, run  # its weights, before another model's are loaded
         memory.release()
-        for name in (CLEAN, CLEAN_BATCH2)[: 1 + request.clean_batch2]:
-            files[name] = request.output / f"{name}.parquet"
-            nothing = Context([], []), Intervention()
-            clean_run.responses(files[name], Identity(), *nothing, stream=CLEAN_STREAMS[name])
-    return Collected(greedy, samples, files)
+        if self._clean_run is not None:
+            for name in (CLEAN, CLEAN_BATCH2)[: 1 + request.clean_batch2]:
+                files[name] = folder / f"{name}.parquet"
+                nothing = Context([], []), Intervention()
+                self._clean_run.responses(
+                    files[name], Identity(), *nothing, stream=CLEAN_STREAMS[name]
+                )
+            del self._clean_run
+        return Collected(greedy, samples, likelihoods, tokenizer, files)
 
 
 def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 import pandas as pd
 import torch
+from transformers import PreTrainedModel
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine import loading
 from zerogap.engine.decoder import Decoder, SamplingParams
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
+from zerogap.evaluation.controls import Controls
 from zerogap.evaluation.model_folders import ChatTemplate
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
@@ -24,6 +26,7 @@ from zerogap.io.resume import resumable_parts
 from zerogap.precision import used_precision
 from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.cell import EngineSampler, engine_identity, sample_questions
+from zerogap.sampling.diagnostics import token_log_probabilities
 from zerogap.sampling.identity import (
     drawing_code,
     job_settings,
@@ -42,11 +45,14 @@ SAMPLES_PER_CHUNK = {"samples": 1_000, "greedy": 50}
 class Request:
     """What is evaluated and how: the options of `zerogap evaluate`, described by its help.
 
-    `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`).
+    `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`), `controls`
+    what it is compared with, and `references` are models that have not seen it.
     """
 
     model: str
     question_set: QuestionSet
+    controls: Controls | None
+    references: Sequence[str]
     strategies: Sequence[str]
     output: Path
     num_samples: int
@@ -106,6 +112,10 @@ class ModelRun:
             asked.template,
             as_chat=request.chat_template == "apply",
         )
+        self._solutions = [
+            asked.template.response(rationale, gold) if rationale else ""
+            for rationale, gold in zip(asked.questions.rationale, asked.questions.gold, strict=True)
+        ]
         self.inputs = JobInputs(
             model.tokenizer, asked.questions, prompts, model.end_tokens, self.rule
         )
@@ -121,6 +131,37 @@ class ModelRun:
             temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
         )
         return self._table(path, "greedy", sampling, Context([], []), Intervention(), {})
+
+    def likelihoods(self, path: Path) -> pd.DataFrame:
+        """Return the `likelihoods` table of the gold solutions; compute what is not there yet.
+
+        A question without a rationale has no solution, and an empty list. Responses come later:
+        a decoder gives the model its own attention.
+        """
+        made_from = value_digest([self.inputs.digest(), self._solutions, self.digest])
+        if not path.exists():
+            model = self._model
+            tokenizer = self.inputs.tokenizer
+            rows = [
+                (
+                    prompt.question_id,
+                    token_log_probabilities(
+                        model,
+                        prompt.token_ids,
+                        tokenizer(solution, add_special_tokens=False)["input_ids"],
+                    )
+                    if solution
+                    else [],
+                )
+                for prompt, solution in zip(self.inputs.prompts, self._solutions, strict=True)
+            ]
+            table = pd.DataFrame(rows, columns=parquet.CONTRACTS["likelihoods"].names)
+            made_by = provenance(
+                made_from=made_from, model=self.model.name, **engine_identity(model)
+            )
+            parquet.write(path, table, "likelihoods", made_by)
+        _check_made_from(path, made_from)
+        return parquet.read(path, "likelihoods")
 
     def responses(
         self,
@@ -168,12 +209,7 @@ class ModelRun:
         task = task_identity(self.inputs)
         made_from = value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})
         if path.exists():
-            if parquet.provenance(path).get("made_from") != made_from:
-                raise InputError(
-                    f"{path}: was made by another version of zerogap, of the strategy or of the "
-                    "extraction rule, or from other files; choose another --output, or delete the "
-                    "file"
-                )
+            _check_made_from(path, made_from)
             return parquet.read(path, contract)
         settings = job_settings(
             self.inputs,
@@ -211,8 +247,20 @@ class ModelRun:
 
     def load(self) -> None:
         """Load the weights, which the next step needs, or raise InputError."""
-        self._decoder  # noqa: B018 (cached)
+        self._model  # noqa: B018 (cached)
+
+    @functools.cached_property
+    def _model(self) -> PreTrainedModel:
+        return loading.load(self.model.folder, self.dtype)
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return loading.decoder(loading.load(self.model.folder, self.dtype))
+        return loading.decoder(self._model)
+
+
+def _check_made_from(path: Path, made_from: str) -> None:
+    if parquet.provenance(path).get("made_from") != made_from:
+        raise InputError(
+            f"{path}: was made by another version of zerogap, of the strategy or of the extraction "
+            "rule, or from other files; choose another --output, or delete the file"
+        )

@@ -1,10 +1,12 @@
 """What a model is asked: questions with gold answers and their prompt, from a name or a file."""
 
 import contextlib
+import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,6 +15,7 @@ from zerogap.config.files import ROOT, project_file
 from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
+from zerogap.data.gsm8k_format import Entry
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError, first_line
@@ -22,6 +25,7 @@ from zerogap.plugins import installed
 
 HUB_SECONDS = 10  # within which the hub answers
 BENCHMARKS = "workflow/benchmarks"
+GENERATORS = ("generated", "gsm_symbolic")  # sources that make questions
 # For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
 DEFAULT_EXTRACTION = "numeric"
 DEFAULT_STOP = ["Q:"]
@@ -37,8 +41,10 @@ DOWNLOADS = {
 class QuestionSet:
     """The questions of an evaluation and how they are asked.
 
-    `name` is the benchmark as it was given; `questions` has the columns question_id, question and
-    gold; `repository` is their data set on the Hugging Face Hub, None if they are from elsewhere.
+    `name` is the benchmark as it was given; `questions` has the columns question_id, question,
+    rationale (empty where it is not known), gold and answer (the whole text of the data set);
+    `repository` is their data set on the Hugging Face Hub, None if they are from elsewhere;
+    `generator` is the `questions` section of a benchmark that makes its questions.
     """
 
     name: str
@@ -48,6 +54,7 @@ class QuestionSet:
     rule: ExtractionRule
     stop: list[str]
     repository: str | None = None
+    generator: Mapping[str, Any] | None = None
 
 
 def load(
@@ -70,27 +77,49 @@ def load(
     """
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        entries = gsm8k_format.read(benchmark, rule.parse_gold, rationales=False)
-        questions = [question for _, question in entries.values()]
-        drawn = _draw(questions, num_questions, len(entries), seed)
-        if ids := _own_ids({line: entry for line, (entry, _) in entries.items()}, benchmark):
-            positions = drawn["question_id"].str.removeprefix("test-").astype(int)
-            drawn = drawn.assign(question_id=[ids[position] for position in positions])
+        drawn = _from_file(benchmark, num_questions, seed, rule)
         shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
         return QuestionSet(benchmark, drawn, DEFAULT_TEMPLATE, shots, rule, DEFAULT_STOP)
     settings = load_benchmark(_benchmark_file(benchmark))
     prompt, source, hub = settings.prompt, settings.questions.source, settings.questions.hub
     rule = extraction_rule(extraction or settings.extraction)
-    questions = _test_questions(benchmark, settings, seed, rule)
+    entries = _test_entries(benchmark, settings, seed, rule)
     return QuestionSet(
         benchmark,
-        _draw(questions, num_questions, settings.num_test, seed),
+        _draw(entries, num_questions, settings.num_test, seed),
         PromptTemplate.of(prompt.model_dump()),
         exemplars(prompt.model_dump()["exemplars"], prompt.num_shots),
         rule,
         list(settings.stop),
         hub.repository if source == "hub" and hub else None,
+        settings.questions.model_dump() if source in GENERATORS else None,
     )
+
+
+def with_questions(asked: QuestionSet, name: str, entries: Sequence[Entry]) -> QuestionSet:
+    """Controls that are asked in the same way, with ids like "control-0007"."""
+    parsed = [(entry, gsm8k_format.parse(entry, asked.rule.parse_gold)) for entry in entries]
+    drawn = _draw(parsed, None, len(parsed), 0)
+    drawn["question_id"] = drawn["question_id"].str.replace("test-", "control-")
+    return dataclasses.replace(asked, name=name, questions=drawn, repository=None, generator=None)
+
+
+def from_file(asked: QuestionSet, path: str) -> QuestionSet:
+    """The questions of a JSON Lines file, asked in the same way."""
+    drawn = _from_file(path, None, 0, asked.rule)
+    return dataclasses.replace(asked, name=path, questions=drawn, repository=None, generator=None)
+
+
+def _from_file(
+    path: str, num_questions: int | None, seed: int, rule: ExtractionRule
+) -> pd.DataFrame:
+    """Draw questions of a JSON Lines file, which may have ids of their own."""
+    entries = gsm8k_format.read(path, rule.parse_gold, rationales=False)
+    drawn = _draw(list(entries.values()), num_questions, len(entries), seed)
+    if ids := _own_ids({line: entry for line, (entry, _) in entries.items()}, path):
+        positions = drawn["question_id"].str.removeprefix("test-").astype(int)
+        drawn = drawn.assign(question_id=[ids[position] for position in positions])
+    return drawn
 
 
 def _own_ids(entries: Mapping[int, Mapping[str, object]], path: str) -> list[str]:
@@ -138,9 +167,9 @@ def _benchmark_file(benchmark: str) -> Path | str:
     )
 
 
-def _test_questions(
+def _test_entries(
     name: str, benchmark: Benchmark, seed: int, rule: ExtractionRule
-) -> list[Question]:
+) -> list[tuple[Mapping[str, object], Question]]:
     """All test questions of a benchmark, from its source."""
     source = benchmark.questions.model_dump()
     if source[source["source"]] is None:
@@ -148,7 +177,8 @@ def _test_questions(
             f"{name}: questions.{source['source']} is missing; questions.source needs it"
         )
     if source["source"] == "files":
-        return gsm8k_format.load(source["files"]["test"] or "", rule.parse_gold, rationales=False)
+        path = source["files"]["test"] or ""
+        return list(gsm8k_format.read(path, rule.parse_gold, rationales=False).values())
     unreachable = ""
     try:
         if source["source"] == "hub":
@@ -164,7 +194,7 @@ def _test_questions(
             f"{name}: {unreachable or error}; or download the questions from {place} and give the "
             "file: --benchmark test.jsonl"
         ) from error
-    return [gsm8k_format.parse(entry, rule.parse_gold) for entry in entries]
+    return [(entry, gsm8k_format.parse(entry, rule.parse_gold)) for entry in entries]
 
 
 def _use_cache_if_unreachable() -> str:
@@ -190,15 +220,20 @@ def _use_cache_if_unreachable() -> str:
 
 
 def _draw(
-    questions: list[Question], requested: int | None, default: int, seed: int
+    entries: Sequence[tuple[Mapping[str, object], Question]],
+    requested: int | None,
+    default: int,
+    seed: int,
 ) -> pd.DataFrame:
     """Draw the requested number of questions, or the benchmark's default."""
     num_questions = default if requested is None else requested
-    if not 1 <= num_questions <= len(questions):
+    if not 1 <= num_questions <= len(entries):
         name = "num_test" if requested is None else "--num-questions"
         raise InputError(
-            f"{name} must be from 1 to {len(questions)}, the number of questions "
+            f"{name} must be from 1 to {len(entries)}, the number of questions "
             f"(got {num_questions})"
         )
-    table = split_test_questions(questions, num_questions, 0, seed)
-    return table[["question_id", "question", "gold"]]
+    table = split_test_questions([question for _, question in entries], num_questions, 0, seed)
+    positions = table["question_id"].str.removeprefix("test-").astype(int)
+    table["answer"] = [str(entries[position][0].get("answer", "")) for position in positions]
+    return table[["question_id", "question", "rationale", "gold", "answer"]]

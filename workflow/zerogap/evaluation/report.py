@@ -1,45 +1,49 @@
 """What an evaluation shows: tables, the verdict, and files for a reader next to the responses."""
 
-import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 import zerogap
-from zerogap.evaluation.collect import SETTINGS, Collected
+from zerogap.analysis.one_question import spans
+from zerogap.evaluation.card import MAX_STYLE_AUC, SCORE, SIGNALS, Card, card
+from zerogap.evaluation.collect import SETTINGS, Collected, Sides
 from zerogap.evaluation.model_run import Request
-from zerogap.evaluation.strategies import CLEAN, IDENTITY, RAILCAP
-from zerogap.evaluation.summary import COLLAPSE, Summary, summarise
+from zerogap.evaluation.strategies import CLEAN, IDENTITY
+from zerogap.evaluation.summary import Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
 from zerogap.io import atomic, parquet
 from zerogap.io.provenance import provenance
-from zerogap.reporting import figures
 from zerogap.reporting.record import (
     Evaluation,
     generation_config,
     model_card_section,
     write_record,
 )
-from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.reporting.render import Cell, Column, Row, Table, provenance_line
+from zerogap.reporting.report_card import Suspect
+from zerogap.reporting.report_card import write as write_page
 from zerogap.reporting.score import score_table
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
-QUESTIONS, SUMMARY, PAGE, PLOT = "questions.csv", "summary.json", "summary.md", "questions.png"
+QUESTIONS, SUMMARY, SECTION, PAGE = "questions.csv", "summary.json", "summary.md", "report.html"
 RECORD = "every_eval_ever.json"
 DECIMALS = 2
 OVERLAP = {"rouge_l": "ROUGE-L", "peakedness": "Peakedness"}
-COLUMNS = {"solve_mean": "Solved", "drop": "Drop", "collapsed": "Collapsed"} | OVERLAP
+COLUMNS = {"solve_mean": "Solved", "drop": "Drop"} | OVERLAP
 FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
-MAX_QUESTIONS = 10  # in a printed table; all are in questions.csv
+MAX_QUESTIONS, MAX_RESPONSES = 10, 3  # on the page; all questions are in questions.csv
+SUSPECT_COLUMNS = ("question_id", "question", "gold", "greedy_correct", "control", "flagged")
+RAIL_N = 4  # tokens that must match, as in RailCap
 
 
 class Report(NamedTuple):
-    """What is printed: tables by strategy, by question and, with a clean model, of `zerogap score`.
+    """What is printed: tables by strategy, of signals and, with a clean model, of `zerogap score`.
 
     The notes are what a reader of the comparison with the clean model should know.
     """
@@ -49,15 +53,21 @@ class Report(NamedTuple):
     notes: tuple[str, ...]
 
 
-def write_report(request: Request, collected: Collected) -> Report:
-    """Summarise an evaluation; write questions, summary and plot into its folder."""
-    questions, folder = request.question_set.questions, request.output
-    summary = summarise(questions, collected.greedy, collected.samples)
+def write_report(request: Request, models: Sequence[Sides]) -> Report:
+    """Summarise an evaluation; write its files for a reader into its folder.
+
+    `models` has the responses of the model, then those of each reference.
+    """
+    questions, folder, collected = request.question_set.questions, request.output, models[0][0]
+    summary = summarise(questions, collected)
     title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
     answered = answer_note({"greedy": collected.greedy, **collected.samples})
-    by_strategy = strategy_table(summary, title, request.num_samples, answered)
-    values = _values(by_strategy, len(questions))
-    distances: list[Table] = []
+    tables = [strategy_table(summary, title, request.num_samples, answered)]
+    values = _values(tables[0], len(questions))
+    report_card = _card(request, summary, models)
+    if report_card:
+        tables.insert(0, signal_table(report_card, title))
+        values = pd.concat([values, _inflation(report_card)])
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     if CLEAN in collected.files:
@@ -66,18 +76,11 @@ def write_report(request: Request, collected: Collected) -> Report:
         metrics = scoring.score(aligned, collected.files[CLEAN].name)
         notes = (*aligned.notes, *scoring.strata_notes(aligned.clean))
         compared = scoring.summary(metrics, aligned)
-        distances = [score_table(compared)]
+        tables.append(score_table(compared))
         values = pd.concat([values, compared[compared.metric != "solve_mean"]])
-    said = verdict(summary, metrics)
-    with atomic.replacing(folder / QUESTIONS) as path:
-        summary.questions.map(_not_a_formula).to_csv(path, index=False)
-    _write_summary(folder, summary, metrics, said, notes)
-    solved = {name: summary.questions[name].to_numpy() for name in summary.strategies}
-    others = {LABELS.strategy(name): solved[name] for name in solved if name != IDENTITY}
-    figure = figures.plot_questions(
-        solved[IDENTITY], others, request.num_samples, "Identity", title
-    )
-    figures.write(figure, folder / PLOT)
+    said = verdict(report_card, metrics)
+    _write_questions(folder / QUESTIONS, summary, report_card)
+    _write_summary(folder, summary, report_card, metrics, said, notes)
     evaluation = Evaluation(
         benchmark=request.question_set.name,
         repository=request.question_set.repository,
@@ -87,16 +90,75 @@ def write_report(request: Request, collected: Collected) -> Report:
     )
     write_record(folder / RECORD, values, evaluation)
     drawn = generation_config(evaluation.made_by[IDENTITY])
-    card = model_card_section(
-        f"Signs of memorisation: {title}",
-        [by_strategy, *distances],
-        notes,
-        ["### Verdict", *said],
-        {"zerogap": zerogap.__version__, **drawn["generation_args"], **drawn["additional_details"]},
+    settings = {
+        "zerogap": zerogap.__version__, **drawn["generation_args"], **drawn["additional_details"]
+    }  # fmt: skip
+    heading = f"Report card: {title}"
+    section = model_card_section(heading, tables, notes, ["### Verdict", *said], settings)
+    with atomic.replacing(folder / SECTION) as path:
+        path.write_text(section, encoding="utf-8")
+    write_page(
+        folder / PAGE,
+        title=heading,
+        paragraphs=said,
+        tables=tables,
+        signals={
+            SIGNALS[name]: each
+            for name, each in (report_card.values if report_card else {}).items()
+        },
+        suspects=_suspects(summary, report_card, collected) if report_card else [],
+        notes=notes,
+        footer=provenance_line(settings),
     )
-    with atomic.replacing(folder / PAGE) as path:
-        path.write_text(card, encoding="utf-8")
-    return Report([by_strategy, question_table(summary), *distances], said, notes)
+    return Report(tables, said, notes)
+
+
+def _card(request: Request, summary: Summary, models: Sequence[Sides]) -> Card | None:
+    """The comparison with the controls, if there are any."""
+    if request.controls is None:
+        return None
+    benchmark, controls = request.question_set.questions, request.controls.questions.questions
+    sides = [
+        (
+            summary if side is models[0] else summarise(benchmark, side.benchmark),
+            summarise(controls, side.controls),
+        )
+        for side in models
+        if side.controls
+    ]
+    return card(sides, request.controls)
+
+
+def _inflation(report_card: Card) -> pd.DataFrame:
+    """The inflation of the score, in the columns of `zerogap.scoring.score.summary`."""
+    columns = ["strategy", "metric", "label", "value", "ci_low", "ci_high"]
+    row = (IDENTITY, "inflation", "Inflation", *report_card.inflation)
+    table = pd.DataFrame([row], columns=columns)
+    return table.assign(subset="all", n_questions=len(report_card.questions))
+
+
+def _suspects(summary: Summary, report_card: Card, collected: Collected) -> list[Suspect]:
+    """The most suspicious questions."""
+    ranked = report_card.questions.sort_values("suspicion", ascending=False, kind="stable")
+    rows = ranked.head(MAX_QUESTIONS).merge(summary.questions, on="question_id")
+    rows = rows.merge(collected.greedy[["question_id", "token_ids", "text"]], on="question_id")
+    responses = dict(list(collected.samples[IDENTITY].groupby("question_id")))
+    suspects = []
+    for row in rows.to_dict("records"):
+        shown = responses[row["question_id"]].head(MAX_RESPONSES)
+        tokens = list(map(int, row["token_ids"]))
+        suspects.append(
+            Suspect(
+                **{name: row[name] for name in SUSPECT_COLUMNS},
+                greedy=row["text"],
+                solved=row[IDENTITY],
+                responses=[
+                    (bool(right), spans(collected.tokenizer, tokens, list(map(int, ids)), RAIL_N))
+                    for ids, right in zip(shown.token_ids, shown.correct, strict=True)
+                ],
+            )
+        )
+    return suspects
 
 
 def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
@@ -109,12 +171,55 @@ def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
     return f"Responses that are empty, and that have no answer: {', '.join(counts)}."
 
 
+def signal_table(report_card: Card, title: str) -> Table:
+    """One row per signal: benchmark, controls, and what sets them apart."""
+    rows = [
+        Row(
+            name,
+            SIGNALS[name],
+            (
+                *(Cell(*signal.difference), Cell(text=f"{signal.p:.4f}")),
+                *(Cell(signal.benchmark), Cell(signal.controls), Cell(signal.auc)),
+            ),
+        )
+        for name, signal in report_card.signals.items()
+    ]
+    columns = {
+        "difference": "Difference",
+        "p": "p",
+        "benchmark": "Benchmark",
+        "controls": "Controls",
+        "auc": "AUC",
+    }
+    pairs = "each with a control of its own, " if report_card.paired else ""
+    return Table(
+        label="tab:signals",
+        caption=(
+            f"{title}: {len(report_card.questions)} questions, {pairs}against "
+            f"{report_card.num_controls} controls ({report_card.name}), with 95% bootstrap "
+            "intervals over questions."
+        ),
+        index_label="Signal",
+        columns=tuple(Column(key, label) for key, label in columns.items()),
+        rows=tuple(rows),
+        notes=(
+            "AUC: how often a question of the benchmark has a larger value than a control. p: "
+            "one-sided, of a permutation test; the verdict rests on "
+            f"{SIGNALS[SCORE]} alone. Likelihoods are in nats per "
+            "token.",
+            "The texts of the questions alone tell the two apart with an AUC of "
+            f"{report_card.style_auc:.2f}; above {MAX_STYLE_AUC:.2f} there is no verdict.",
+        ),
+        decimals=DECIMALS,
+        intervals=True,
+    )
+
+
 def strategy_table(summary: Summary, title: str, num_samples: int, answered: str) -> Table:
     """One row per strategy; `answered` is a note on the responses without an answer."""
     solved_greedily = int(summary.questions.greedy_correct.sum())
     notes = [
-        f"Drop: Identity's solve probability minus the strategy's. Collapsed: questions that drop "
-        f"by {COLLAPSE} or more, of those that Identity solves with {COLLAPSE} or more.",
+        "Drop: Identity's solve probability minus the strategy's.",
         "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
         "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
         f"The greedy responses solve {solved_greedily} of the {len(summary.questions)} questions.",
@@ -127,9 +232,8 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
         )
     rows = []
     for name, row in summary.strategies.items():
-        collapsed = "" if row.drop is None else f"{row.num_collapsed} of {summary.num_solvable}"
         cells = (
-            *(Cell(*row.solve_mean), Cell(*(row.drop or ())), Cell(text=collapsed)),
+            *(Cell(*row.solve_mean), Cell(*(row.drop or ()))),
             *(Cell(row.rouge_l), Cell(*row.peakedness)),
         )
         rows.append(Row(name, LABELS.strategy(name), cells))
@@ -148,38 +252,6 @@ def strategy_table(summary: Summary, title: str, num_samples: int, answered: str
     )
 
 
-def question_table(summary: Summary) -> Table:
-    """The questions that drop most, under RailCap or else the first strategy after Identity."""
-    others = [name for name in summary.strategies if name != IDENTITY]
-    ranked_by = RAILCAP if RAILCAP in others else (others or [IDENTITY])[0]
-    column = f"drop_{ranked_by}" if others else ranked_by
-    questions = summary.questions.sort_values(column, ascending=False, kind="stable")
-    shown = questions.head(MAX_QUESTIONS)
-    rest = f" {len(shown)} of {len(questions)} questions are shown;" * (len(shown) < len(questions))
-    columns = [
-        *(Column(name, LABELS.strategy(name)) for name in summary.strategies),
-        *(Column(key, title) for key, title in OVERLAP.items()),
-    ]
-    rows = []
-    for question in shown.to_dict("records"):
-        greedy = Cell(text="right" if question["greedy_correct"] else "wrong")
-        numbers = [Cell(question[column.key]) for column in columns]
-        name = question["question_id"]
-        rows.append(Row(name, name, (greedy, *numbers)))
-    return Table(
-        label="tab:questions",
-        caption=(
-            f"Solve probability per question, the largest drop under {LABELS.strategy(ranked_by)} "
-            f"first.{rest} questions.csv has all."
-        ),
-        index_label="Question",
-        columns=(Column("greedy_correct", "Greedy"), *columns),
-        rows=tuple(rows),
-        notes=("ROUGE-L and peakedness are those of Identity's responses.",),
-        decimals=DECIMALS,
-    )
-
-
 def _values(table: Table, num_questions: int) -> pd.DataFrame:
     """The numbers of a table by strategy, in the columns of `zerogap.scoring.score.summary`."""
     rows = [
@@ -192,21 +264,40 @@ def _values(table: Table, num_questions: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).assign(subset="all", n_questions=num_questions)
 
 
+def _write_questions(path: Path, summary: Summary, report_card: Card | None) -> None:
+    table = summary.questions
+    if report_card:
+        table = table.merge(report_card.questions, how="left", on="question_id")
+    with atomic.replacing(path) as temporary:
+        table.map(_not_a_formula).to_csv(temporary, index=False)
+
+
 def _write_summary(
     folder: Path,
     summary: Summary,
+    report_card: Card | None,
     metrics: pd.DataFrame | None,
     said: list[str],
     notes: tuple[str, ...],
 ) -> None:
-    numbers = dataclasses.asdict(summary)
     values: dict[str, Any] = {
-        "strategies": numbers.pop("strategies"),
-        "num_questions": len(numbers.pop("questions")),
-        **numbers,
+        "strategies": {name: vars(row) for name, row in summary.strategies.items()},
+        "num_questions": len(summary.questions),
+        "num_cut_off": summary.num_cut_off,
         "verdict": said,
         "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),
     }
+    if report_card:
+        values |= {
+            "controls": report_card.name,
+            "num_controls": report_card.num_controls,
+            "style_auc": report_card.style_auc,
+            "signals": {name: row._asdict() for name, row in report_card.signals.items()},
+            "p": report_card.p,
+            "inflation": report_card.inflation,
+            "memorised_share": report_card.share,
+            "flagged": list(report_card.questions.question_id[report_card.questions.flagged]),
+        }
     if metrics is not None:
         values |= {"metrics": metrics.to_dict("records"), "notes": notes}
     with atomic.replacing(folder / SUMMARY) as path:

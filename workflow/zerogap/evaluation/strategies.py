@@ -11,8 +11,9 @@ IDENTITY, RAILCAP = "identity", "railcap"
 CLEAN, CLEAN_BATCH2 = "clean", "clean_batch2"
 # Names of other files, and columns of questions.csv.
 RESERVED_NAMES = (
-    *(CLEAN, CLEAN_BATCH2, "greedy"),
-    *("question_id", "question", "gold", "greedy_correct", "rouge_l", "peakedness", "both_signs"),
+    *(CLEAN, CLEAN_BATCH2, "greedy", "likelihoods"),
+    *("question_id", "question", "gold", "greedy_correct", "rouge_l", "peakedness"),
+    *("gold_likelihood", "min_k", "control", "suspicion", "flagged"),
 )
 
 

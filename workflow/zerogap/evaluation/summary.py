@@ -1,15 +1,13 @@
 """What the responses show: numbers per question and per strategy.
 
 Solve probabilities are shares of correct responses. The *drop* of a question is Identity's solve
-probability minus the strategy's. A question *collapses* if it drops by `COLLAPSE` or more; only
-questions that Identity solves with at least that probability can. Overlap with the greedy
-trajectory is ROUGE-L and peakedness (:mod:`zerogap.analysis.overlap`), both averaged per question.
-A question is *peaked* if the peakedness of Identity's responses is at least `PEAKED`, and shows
-*both signs* if it is peaked and collapses under RailCap. The two bounds are conventions; they are
-not calibrated on anything.
+probability minus the strategy's. Overlap with the greedy trajectory is ROUGE-L and peakedness
+(:mod:`zerogap.analysis.overlap`), both averaged per question. The likelihood of the gold solution
+is the mean log-probability of its tokens, and min-k % the mean of the `MIN_K` least likely of them
+(Shi et al., ICLR 2024).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from zerogap.analysis.overlap import peakedness, rouge_l
-from zerogap.evaluation.strategies import IDENTITY, RAILCAP
+from zerogap.evaluation.collect import Collected
+from zerogap.evaluation.strategies import IDENTITY
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.strategies.filtering import without_end_token
 
-COLLAPSE = 0.5
-PEAKED = 0.5
+MIN_K = 0.2  # share of the tokens
 N_RESAMPLES = 2000
 Interval = tuple[float, float, float]  # the value, and the ends of its interval
 
@@ -31,12 +29,11 @@ Interval = tuple[float, float, float]  # the value, and the ends of its interval
 class StrategySummary:
     """One strategy: means over all questions, of overlaps over those that have responses.
 
-    `drop` and `num_collapsed`, how many questions collapse, are None for Identity.
+    `drop` is None for Identity.
     """
 
     solve_mean: Interval
     drop: Interval | None
-    num_collapsed: int | None
     rouge_l: float
     peakedness: Interval
 
@@ -48,34 +45,22 @@ class Summary:
     Attributes:
         questions: one row per question: question_id, question, gold, greedy_correct, then the
             strategies, each with a column of its name (solve probability) and, after Identity,
-            drop_NAME, then rouge_l and peakedness of Identity's responses and, with RailCap,
-            both_signs.
+            drop_NAME, then rouge_l and peakedness of Identity's responses, and gold_likelihood and
+            min_k (nats per token), NaN where no solution is known.
         strategies: strategy → its numbers, Identity's first.
-        num_solvable: questions that Identity solves with a probability of at least `COLLAPSE`.
-        num_peaked: questions that are peaked.
-        num_both: questions that show both signs; None without RailCap.
         num_cut_off: greedy trajectories that reach the length limit.
     """
 
     questions: pd.DataFrame
     strategies: dict[str, StrategySummary]
-    num_solvable: int
-    num_peaked: int
-    num_both: int | None
     num_cut_off: int
 
 
-def summarise(
-    questions: pd.DataFrame,
-    greedy: pd.DataFrame,
-    samples: Mapping[str, pd.DataFrame],
-) -> Summary:
-    """Summarise an evaluation; intervals are 95 % bootstrap intervals over the questions.
-
-    `samples` is strategy → `samples` table of the responses that count, Identity's first.
-    """
+def summarise(questions: pd.DataFrame, collected: Collected) -> Summary:
+    """Summarise an evaluation; intervals are 95 % bootstrap intervals over the questions."""
+    greedy, samples = collected.greedy, collected.samples
     trajectories = greedy.set_index("question_id").loc[questions.question_id]
-    table = questions.set_index("question_id")
+    table = questions.set_index("question_id")[["question", "gold"]]
     table["greedy_correct"] = trajectories.correct
     overlaps = {name: _overlaps(responses, trajectories) for name, responses in samples.items()}
     for name, responses in samples.items():
@@ -85,9 +70,10 @@ def summarise(
             # Rounded, so that 29/50 - 4/50 is one half and not just below it.
             table[f"drop_{name}"] = (table[IDENTITY] - table[name]).round(12)
     table[["rouge_l", "peakedness"]] = overlaps[IDENTITY]
-    is_peaked = table.peakedness >= PEAKED
-    if RAILCAP in samples:
-        table["both_signs"] = is_peaked & (table[f"drop_{RAILCAP}"] >= COLLAPSE)
+    if collected.likelihoods is not None:
+        tokens = collected.likelihoods.set_index("question_id").log_probabilities
+        table["gold_likelihood"] = tokens.map(lambda values: _lowest(values, 1.0))
+        table["min_k"] = tokens.map(lambda values: _lowest(values, MIN_K))
 
     draws = question_weights(np.zeros(len(table)), N_RESAMPLES, np.random.default_rng(0))
 
@@ -103,22 +89,26 @@ def summarise(
 
     strategies = {}
     for name in samples:
-        drop = None if name == IDENTITY else table[f"drop_{name}"]
+        drop = None if name == IDENTITY else mean(table[f"drop_{name}"], lowest=-1.0)
         strategies[name] = StrategySummary(
             solve_mean=mean(table[name]),
-            drop=None if drop is None else mean(drop, lowest=-1.0),
-            num_collapsed=None if drop is None else int((drop >= COLLAPSE).sum()),
+            drop=drop,
             rouge_l=float(overlaps[name].rouge_l.mean()),
             peakedness=mean(overlaps[name].peakedness),
         )
     return Summary(
         questions=table.reset_index(),
         strategies=strategies,
-        num_solvable=int((table[IDENTITY] >= COLLAPSE).sum()),
-        num_peaked=int(is_peaked.sum()),
-        num_both=int(table.both_signs.sum()) if RAILCAP in samples else None,
         num_cut_off=int((greedy.finish_reason == "length").sum()),
     )
+
+
+def _lowest(values: Sequence[float], share: float) -> float:
+    """The mean of the lowest values, at least of one; NaN without any."""
+    if not len(values):
+        return float("nan")
+    ordered = np.sort(np.asarray(values, dtype=float))
+    return float(ordered[: max(1, int(share * len(ordered)))].mean())
 
 
 def _overlaps(samples: pd.DataFrame, trajectories: pd.DataFrame) -> pd.DataFrame:

@@ -1,96 +1,73 @@
-"""What an evaluation says, and what it cannot say, in words.
-
-Two signs of memorisation are counted per question, neither of which proves contamination: its
-responses are peaked around the greedy trajectory, and its solve probability collapses under RailCap
-(:mod:`zerogap.evaluation.summary`).
-"""
+"""What a report card says, and what it cannot say, in words."""
 
 import pandas as pd
 
-from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, RAILCAP
-from zerogap.evaluation.summary import COLLAPSE, PEAKED, Interval, Summary
+from zerogap.evaluation.card import FALSE_DISCOVERY_RATE, LEVEL, MAX_STYLE_AUC, Card
+from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY
+from zerogap.evaluation.summary import Interval
 from zerogap.reporting.metric_table import Labels
 from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
-MOST = 0.5  # share of the questions that the model solves from which on they are "most"
+# Tests of models of known history (docs/evaluate.md): clean ones that were called inflated, all.
+FALSE_ALARMS, NUM_CLEAN_TESTS = 1, 36
 
-_WITHOUT_CLEAN = (
-    "What this cannot say: without a clean model there is no reference. A model that never saw the "
-    "questions repeats itself on easy ones and loses solve probability under RailCap too, and the "
-    "values under the strategies do not estimate what a clean model would solve. To find out more, "
-    "give a clean model (--clean), or evaluate this model again on new questions of the same kind "
-    "and compare."
+_WITHOUT_CONTROLS = (
+    "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
+    "never saw the questions repeats itself on easy ones and loses solve probability under every "
+    "strategy too. Ask at least 20 questions, or give --controls a file of such questions."
+)
+_LIMITS = (
+    "What this assumes: to a model that has seen neither, the benchmark's questions and the "
+    "controls are equally hard. Contamination that also raises the controls, such as training on "
+    "other questions of the same kind, is not measured."
 )
 
 
-def verdict(summary: Summary, metrics: pd.DataFrame | None) -> list[str]:
+def verdict(card: Card | None, metrics: pd.DataFrame | None) -> list[str]:
     """Return the paragraphs of the verdict.
 
-    `metrics` is the table of the strategies against the clean model, if there is one.
+    Args:
+        card: the comparison with the controls, if there are any.
+        metrics: the table of the strategies against the clean model, if there is one.
     """
-    paragraphs = [_seen(summary), _meaning(summary)]
-    if metrics is None:
-        return [*paragraphs, _WITHOUT_CLEAN]
-    return [*paragraphs, _against_clean(metrics), ASSUMPTION]
+    paragraphs = [_WITHOUT_CONTROLS] if card is None else _against_controls(card)
+    if metrics is not None:
+        paragraphs += [_against_clean(metrics), ASSUMPTION]
+    return paragraphs
 
 
-def _seen(summary: Summary) -> str:
-    """The numbers that the verdict rests on."""
-    identity, num_questions = summary.strategies[IDENTITY], len(summary.questions)
-    sentences = [
-        "The model solves these questions with a mean probability of "
-        f"{_shown(identity.solve_mean)}. {identity.peakedness[0]:.0%} of its responses nearly "
-        f"repeat its own greedy trajectory; on {summary.num_peaked} of {num_questions} questions "
-        f"at least {PEAKED:.0%} do (peaked)."
-    ]
-    if RAILCAP in summary.strategies:
-        railcap = summary.strategies[RAILCAP]
-        assert railcap.drop is not None  # noqa: S101 (only Identity's is None)
-        sentences.append(
-            "Under RailCap, which keeps responses off that trajectory, the mean solve probability "
-            f"falls by {_shown(railcap.drop)}."
-        )
-        sentences.append(
-            f"{railcap.num_collapsed} of the {summary.num_solvable} questions with a solve "
-            f"probability of {COLLAPSE} or more collapse (they fall by {COLLAPSE} or more). "
-            f"{_show_both(summary.num_both)} both signs: peaked responses and collapse."
-            if summary.num_solvable
-            else f"No question has a solve probability of {COLLAPSE} or more."
-        )
-    return " ".join(sentences)
-
-
-def _meaning(summary: Summary) -> str:
-    """What the two signs mean together."""
-    if summary.num_both is None:
-        return (
-            "Without RailCap, nothing here shows whether the score depends on the trajectory; add "
-            "railcap to --strategies."
-        )
-    if not summary.num_solvable:
-        return (
-            "What this says: the model solves too few of these questions for a collapse to show. "
-            "Evaluate it on questions that it can solve."
-        )
-    if summary.num_both:
-        part = "most" if summary.num_both >= MOST * summary.num_solvable else "some"
-        return (
-            f"What this says: {part} of the questions that the model solves show both signs of "
-            "memorisation. Leaked questions look like this; so do questions with one natural way "
-            "to the answer, in models that never saw them (docs/evaluate.md has an example). They "
-            "are the ones to check first (both_signs in questions.csv)."
-        )
-    if (summary.strategies[RAILCAP].num_collapsed or 0) >= MOST * summary.num_solvable:
-        return (
-            "What this says: most of the score is lost off the trajectory, but where it is lost "
-            "the responses vary. By itself, that is not evidence of memorisation: RailCap also "
-            "takes the score of models that never saw the questions (docs/results.md)."
-        )
-    return (
-        "What this says: no question shows both signs of memorisation. Contamination that does not "
-        "show in the wording, as from paraphrases, is not excluded."
+def _against_controls(card: Card) -> list[str]:
+    score, share = card.signals[IDENTITY], card.share
+    numbers = (
+        f"The model solves {score.benchmark:.2f} of the benchmark and {score.controls:.2f} of the "
+        f"{card.num_controls} controls ({card.name})"
     )
+    if not card.is_comparable:
+        return [
+            f"No verdict: by their wording alone, the controls can be told from the benchmark (AUC "
+            f"{card.style_auc:.2f}; the bound is {MAX_STYLE_AUC:.2f}), so a difference need not be "
+            f"memorisation. {numbers}. Give controls that are written like the benchmark."
+        ]
+    inflation = f"{_shown(card.inflation)}, p = {max(card.p, 1e-4):.2g}"
+    error_rate = (
+        f"In tests on clean models, {FALSE_ALARMS} of {NUM_CLEAN_TESTS} were called inflated "
+        "(docs/evaluate.md)."
+    )
+    if card.p > LEVEL:
+        return [
+            f"No inflation was found. {numbers}, a difference of {inflation}. An inflation below "
+            f"{max(card.inflation[2], 0):.2f} is not excluded.",
+            _LIMITS,
+        ]
+    num_flagged = int(card.questions.flagged.sum())
+    return [
+        f"The score is inflated by {inflation}. {numbers}. {error_rate}",
+        f"At least {share[0]:.0%} [{share[1]:.0%}, {share[2]:.0%}] of the questions look "
+        f"memorised. {num_flagged} of {len(card.questions)} are flagged one by one, at most "
+        f"{FALSE_DISCOVERY_RATE:.0%} of them by chance (`flagged` in questions.csv).",
+        _LIMITS,
+    ]
 
 
 def _against_clean(metrics: pd.DataFrame) -> str:
@@ -123,10 +100,6 @@ def _against_clean(metrics: pd.DataFrame) -> str:
         floor = distances.value[CLEAN_BATCH2]
         sentences.append(f"Two batches of the clean model are {floor:.2f} apart: the noise floor.")
     return " ".join(sentences)
-
-
-def _show_both(number: int | None) -> str:
-    return "1 question shows" if number == 1 else f"{number} questions show"
 
 
 def _shown(value: Interval) -> str:

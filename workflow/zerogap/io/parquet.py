@@ -50,6 +50,8 @@ CONTRACTS: dict[str, pa.Schema] = {
     "solve": _contract(**_SOLVE, leaked=_FLAG),
     # The same where nothing is known of leaks: `zerogap evaluate`, of a strategy that filters.
     "counts": _contract(**_SOLVE),
+    # Log-probabilities (nats) of the tokens of the gold solution.
+    "likelihoods": _contract(question_id=_TEXT, log_probabilities=pa.list_(pa.float32())),
     # ROUGE-L F1 between a response and the same model's greedy response.
     "overlap": _contract(question_id=_TEXT, sample_id=_INT, leaked=_FLAG, rouge_l=_FLOAT),
     # Rank of the clean model's greedy token under the contaminated model (1: they agree).
@@ -89,6 +91,7 @@ KEYS: dict[str, list[str]] = {
     "greedy": _QUESTION,
     "solve": _QUESTION,
     "counts": _QUESTION,
+    "likelihoods": _QUESTION,
     "samples": _RESPONSE,
     "overlap": _RESPONSE,
     "recovery": _RESPONSE,

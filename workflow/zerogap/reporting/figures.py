@@ -1,4 +1,4 @@
-"""All figures: Figures 1 and 2 of the paper, every question, and where gaps come from.
+"""All figures: Figures 1 and 2 of the paper, every question, where gaps come from, and signals.
 
 The colours are Okabe and Ito's palette, which colour-blind readers can tell apart. The same figure
 always gives the same bytes as PDF, PNG and SVG. Clouds of points are rasterised inside PDF and SVG,
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from zerogap.analysis.inline_numbers import MAX_RANK_STEP
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
+from zerogap.metrics.gaps import Values
 from zerogap.metrics.same_questions import probabilities
+from zerogap.reporting.render import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +64,7 @@ RANKS = (
 )
 _JITTER = 0.045  # of the 0/1 readouts, in both directions
 _SCATTERS_PER_ROW = 3
+_SIGNAL_BINS = 30
 
 
 def plot_mechanism(overlap: pd.DataFrame, ranks: pd.DataFrame, title: str = "") -> "Figure":
@@ -313,6 +316,32 @@ def _plot_counts(axis: "Axes", centres: np.ndarray, counts: np.ndarray) -> None:
         axis.annotate(str(n), (x, n), (0, 1), textcoords="offset points", ha="center", fontsize=6.5)
     axis.set(xlabel="solve probability of the clean model", ylabel="questions", xlim=(0, 1))
     axis.margins(y=0.3)
+
+
+def plot_signal(benchmark: Values, controls: Values) -> "Figure":
+    """A signal on the benchmark's questions and on controls: points and means, 364 pixels wide.
+
+    The points of similar values are spread in proportion to their number, up to a row's height.
+
+    Args:
+        benchmark: Values (N,), of which NaN are left out; at least one number.
+        controls: Values (M,), likewise.
+    """
+    sides = [values[~np.isnan(values)] for values in (benchmark, controls)]
+    edges = np.histogram_bin_edges(np.concatenate(sides), _SIGNAL_BINS)
+    rng, names, labels = np.random.default_rng(0), ("benchmark", "controls"), []
+    with panels(1, 1, (3.79, 1.3)) as (figure, [[axis]]):
+        for row, (values, style) in enumerate(zip(sides, SUBSET_STYLE.values(), strict=True)):
+            counts, _ = np.histogram(values, edges)
+            share = counts[np.searchsorted(edges[1:-1], values, "right")] / counts.max()
+            y = row + 0.38 * share * rng.uniform(-1, 1, len(values))
+            size = 2 * point_size(len(values))
+            add_points(axis, values, y, size, style[0], marker=style[1], alpha=0.5)
+            axis.plot([values.mean()] * 2, [row - 0.42, row + 0.42], color="black", linewidth=2.2)
+            labels.append(f"{names[row]}\nmean {format_number(values.mean(), 2)}")
+        axis.set(yticks=[0, 1], yticklabels=labels, ylim=(1.5, -0.5))
+        axis.tick_params(labelsize=11)  # 14.7 pixels
+    return figure
 
 
 @contextmanager

@@ -25,6 +25,7 @@ UNKNOWN = "unknown"
 CLEAN = ("clean", BATCH2)  # values of another model
 DESCRIPTIONS = {  # of metrics without a clean model
     "drop": "Identity's solve probability minus the strategy's, mean over the questions",
+    "inflation": "Solve probability on the benchmark minus that on controls that cannot leak",
     "rouge_l": "Mean ROUGE-L between the responses and the greedy response of the same question",
     "peakedness": "Share of responses that nearly repeat the greedy trajectory, as in CDD",
 }
@@ -161,7 +162,7 @@ def _metric_config(name: str, label: str, evaluation: Evaluation) -> dict[str, A
         "metric_unit": "proportion",
         "lower_is_better": metric != "solve_mean",
         "score_type": "continuous",
-        "min_score": -1.0 if is_difference or metric == "drop" else 0.0,
+        "min_score": -1.0 if is_difference or metric in ("drop", "inflation") else 0.0,
         "max_score": 1.0,
     }
     if metric == "solve_mean":

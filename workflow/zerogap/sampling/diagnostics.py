@@ -158,6 +158,15 @@ def step_entropies(
     return cast(list[float], entropy(_step_logits(model, prompt_ids, response_ids)).tolist())
 
 
+def token_log_probabilities(
+    model: PreTrainedModel, prompt_ids: list[int], response_ids: list[int]
+) -> list[float]:
+    """Return the log-probability (nats) of each response token under `model` at temperature 1."""
+    logits = _step_logits(model, prompt_ids, response_ids)
+    tokens = torch.tensor(response_ids, device=logits.device)[:, None]
+    return cast(list[float], logits.log_softmax(-1).gather(1, tokens)[:, 0].tolist())
+
+
 @torch.inference_mode()
 def _step_logits(model: PreTrainedModel, prompt_ids: list[int], response_ids: list[int]) -> Tensor:
     """The logits (T, V) that the response's T tokens follow from, computed in one pass.

@@ -1,0 +1,139 @@
+"""The report card: what is compared, when there is a verdict, and what it says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.evaluations import evaluated
+from zerogap.evaluation.card import MAX_STYLE_AUC, SIGNALS, card
+from zerogap.evaluation.controls import Controls
+from zerogap.evaluation.question_sets import load, with_questions
+from zerogap.evaluation.report import _not_a_formula, answer_note, signal_table, strategy_table
+from zerogap.evaluation.summary import summarise
+from zerogap.evaluation.verdict import verdict
+from zerogap.reporting.render import to_markdown
+
+SIZE = 26  # questions, which have the letters as ids
+CLEAN, LEAKED = [0, 1, 2, 1] * 6 + [0, 3], [4] * 20 + [1] * 6
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return load("toy_gsm8k", SIZE, 0, None)
+
+
+def summary(correct, texts):
+    questions, collected = evaluated({"identity": correct, "railcap": CLEAN})
+    collected.likelihoods["log_probabilities"] = [[count - 4.0] for count in correct]
+    return summarise(questions.assign(question=list(texts)), collected)
+
+
+def made(asked, benchmark, controls=CLEAN, *, paired=True, texts=None, references=()):
+    """The card of a model with these numbers of right responses of four."""
+    questions = asked.questions.question
+    other = questions if texts is None else texts
+    ids = evaluated({"identity": CLEAN})[0].question_id
+    named = with_questions(asked, "new ones", [{"question": "?", "answer": "1 + 1 = 2\n#### 2"}])
+    sides = [
+        (summary(first, questions), summary(second, other))
+        for first, second in ((benchmark, controls), *references)
+    ]
+    return card(sides, Controls(named, list(ids) if paired else None))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_score_above_that_of_the_controls_is_inflated(asked, paired):
+    found = made(asked, LEAKED, paired=paired)
+    value, low, _ = found.inflation
+    assert value == pytest.approx((np.mean(LEAKED) - np.mean(CLEAN)) / 4)
+    assert low > 0.4
+    assert found.p < 0.001
+    said = verdict(found, None)
+    assert said[0].startswith(f"The score is inflated by {value:.2f} [")
+    assert "tests on clean models" in said[0]
+    assert f"{found.questions.flagged.sum()} of 26 are flagged" in said[1]
+    assert list(found.questions.flagged) == [True] * 20 + [False] * 6
+
+
+def test_equal_scores_are_not_inflated_and_the_sentence_says_how_much_could_be_missed(asked):
+    found = made(asked, CLEAN)
+    assert found.p > 0.5
+    assert not found.questions.flagged.any()
+    said = verdict(found, None)[0]
+    assert said.startswith("No inflation was found.")
+    assert f"below {found.inflation[2]:.2f} is not excluded" in said
+
+
+def test_controls_of_another_style_give_no_verdict(asked):
+    texts = [f"SOLVE: {text.upper()}" for text in asked.questions.question]
+    found = made(asked, LEAKED, texts=texts)
+    assert found.style_auc > MAX_STYLE_AUC
+    assert not found.is_comparable
+    (said,) = verdict(found, None)
+    assert said.startswith("No verdict: by their wording alone")
+
+
+def test_a_reference_model_that_shows_the_same_difference_takes_it_away(asked):
+    easier = [min(4, count + 2) for count in CLEAN]
+    assert made(asked, easier).p < 0.01
+    alike = made(asked, easier, references=[(easier, CLEAN), (easier, CLEAN)])
+    assert alike.inflation == (0, 0, 0)
+    assert alike.p == 1
+    partly = made(asked, LEAKED, references=[(easier, CLEAN)])
+    assert 0 < partly.inflation[0] < made(asked, LEAKED).inflation[0]
+
+
+def test_every_signal_is_in_the_table_and_those_without_values_are_left_out(asked):
+    found = made(asked, LEAKED)
+    text = to_markdown(signal_table(found, "model on questions"))
+    for name, label in SIGNALS.items():
+        assert (label in text) == (name != "drop_lne_blocking")  # which was not sampled
+    assert f"AUC of {found.style_auc:.2f}" in text
+
+
+def test_without_controls_there_is_no_verdict():
+    (said,) = verdict(None, None)
+    assert said.startswith("No verdict")
+    assert "--controls" in said
+
+
+@pytest.mark.parametrize(
+    ("clean", "distances", "words"),
+    [
+        (0.5, {"ted": 0.28}, "TED is closest to the clean model with 0.28 [0.18, 0.38]"),
+        (0.5, {}, "No strategy is closer to the clean model; the next is RailCap with 0.42"),
+        (0.5, {"clean_batch2": 0.07}, "Two batches of the clean model are 0.07 apart"),
+        (0.0, {}, "THE CLEAN MODEL SOLVES NONE of these questions"),
+    ],
+)
+def test_with_a_clean_model_distances_and_the_closest_strategy_are_named(clean, distances, words):
+    rows = [("clean", "solve_mean", clean), ("identity", "solve_mean", 0.75)]
+    distances = {"identity": 0.31, "railcap": 0.42, **distances}
+    rows += [(name, "sa_ppg", value) for name, value in distances.items()]
+    metrics = pd.DataFrame(rows, columns=["strategy", "metric", "value"])
+    ends = {"ci_low": metrics.value - 0.1, "ci_high": metrics.value + 0.1}
+    *_, paragraph, assumed = verdict(None, metrics.assign(subset="all", **ends))
+    assert f"it solves {clean:.2f} of the questions on average, the model 0.75" in paragraph
+    assert words in paragraph
+    assert ("closest to" in paragraph or "is closer to" in paragraph) == bool(clean)
+    assert "in nothing else" in assumed.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("=1+1", "'=1+1"), (" @a", "' @a"), ("-2+3", "'-2+3"), ("-5", "-5"), ("a=b", "a=b"), (1, 1)],
+)
+def test_no_cell_of_the_csv_file_is_a_formula(text, written):
+    assert _not_a_formula(text) == written
+
+
+def test_the_table_by_strategy_counts_the_greedy_responses():
+    numbers = summarise(*evaluated({"identity": [2, 4, 4], "ted": [None, None, None]}))
+    text = to_markdown(strategy_table(numbers, "model on questions", 4, "All have answers."))
+    assert "The greedy responses solve 3 of the 3 questions" in text
+
+
+def test_responses_without_text_or_answer_are_counted():
+    table = pd.DataFrame({"text": ["18", " ", "who knows"], "answer": ["18", None, None]})
+    note = answer_note({"greedy": table[:1], "identity": table})
+    assert note.endswith("have no answer: greedy 0 and 0 of 1, Identity 1 and 2 of 3.")

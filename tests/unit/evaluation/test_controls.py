@@ -1,0 +1,117 @@
+"""Where controls come from, and whether their style gives them away."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from helpers.shared_data import GSM8K, needs_gsm8k
+from zerogap.errors import InputError
+from zerogap.evaluation import controls, question_sets
+from zerogap.evaluation.controls import style_auc
+
+ENTRY = "Ann has {a} bags of {b} nuts. How many nuts does she have?"
+
+
+@pytest.fixture
+def questions(tmp_path):
+    """A file of 25 questions whose answers mark their calculations; the file of other ones."""
+
+    def write(name, numbers):
+        lines = [
+            {
+                "question": ENTRY.format(a=a, b=b),
+                "answer": f"She has {a}*{b}=<<{a}*{b}={a * b}>>{a * b} nuts.\n#### {a * b}",
+            }
+            for a, b in numbers
+        ]
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return str(path)
+
+    return write
+
+
+NUMBERS = [(a, b) for a in range(3, 8) for b in range(13, 18)]
+
+
+def masked(text):
+    return re.sub(r"\d+", "N", text)
+
+
+def asked(path, number=None):
+    return question_sets.load(path, number, 0, None)
+
+
+def test_rephrased_controls_are_the_questions_with_other_numbers(questions):
+    benchmark = asked(questions("a.jsonl", NUMBERS))
+    found = controls.load(benchmark, None, 0)
+    originals = benchmark.questions.set_index("question_id").question
+    assert len(found.originals) == len(found.questions.questions) >= 20
+    for name, control in zip(found.originals, found.questions.questions.itertuples(), strict=True):
+        assert control.question_id.startswith("control-")
+        assert control.question not in set(originals)
+        assert masked(control.question) == masked(originals[name])
+        a, b = (int(word) for word in control.question.split() if word.isdigit())
+        assert control.question == ENTRY.format(a=a, b=b)
+        assert control.gold == str(a * b)
+        assert control.rationale == f"She has {a}*{b}={a * b} nuts."
+
+
+def test_a_generator_gives_new_questions():
+    benchmark = asked("toy_gsm8k", 30)
+    found = controls.load(benchmark, None, 0)
+    assert found.originals is None
+    new = set(found.questions.questions.question)
+    assert len(new) == 30
+    assert not new & set(asked("toy_gsm8k").questions.question)
+
+
+def test_a_file_is_asked_like_the_benchmark(questions):
+    benchmark = asked("toy_gsm8k", 30)
+    found = controls.load(benchmark, questions("b.jsonl", NUMBERS), 0)
+    assert len(found.questions.questions) == 25
+    assert found.questions.template == benchmark.template
+    assert found.questions.exemplars == benchmark.exemplars
+
+
+def test_too_few_questions_have_no_controls_unless_they_are_asked_for(questions):
+    benchmark = asked(questions("a.jsonl", NUMBERS), 19)
+    assert controls.load(benchmark, None, 0) is None
+    assert controls.load(benchmark, "none", 0) is None
+    with pytest.raises(InputError, match=r"--controls rephrased: only 1. questions have controls"):
+        controls.load(benchmark, "rephrased", 0)
+
+
+def test_answers_without_calculations_have_no_controls(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = [{"question": f"What is {k} and 7?", "gold": k + 7} for k in range(30)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert controls.load(asked(str(path)), None, 0) is None
+
+
+def test_wrong_controls_are_errors(questions):
+    benchmark = asked(questions("a.jsonl", NUMBERS))
+    with pytest.raises(InputError, match=r"--controls fresh: .* has no generator"):
+        controls.load(benchmark, "fresh", 0)
+    with pytest.raises(
+        InputError, match=r"b\.jsonl: 24 of the controls are questions of the bench"
+    ):
+        controls.load(benchmark, questions("b.jsonl", NUMBERS[1:]), 0)
+
+
+def test_the_style_of_texts_is_told_apart_only_where_it_differs(questions):
+    first = pd.Series([ENTRY.format(a=a, b=b) for a, b in NUMBERS])
+    second = pd.Series([ENTRY.format(a=b, b=a) for a, b in NUMBERS])
+    assert style_auc(first[::2], first[1::2], paired=False) < 0.65
+    assert style_auc(first, "Problem: " + second, paired=False) == 1
+
+
+@needs_gsm8k
+def test_the_style_of_rephrased_gsm8k_is_that_of_gsm8k():
+    benchmark = asked(str(GSM8K / "test.jsonl"), 300)
+    found = controls.load(benchmark, None, 0)
+    assert len(found.originals) >= 100
+    originals = benchmark.questions.set_index("question_id").question[found.originals]
+    assert style_auc(originals, found.questions.questions.question, paired=True) < 0.6

@@ -1,0 +1,144 @@
+"""The report card: what sets the benchmark's questions apart from controls that cannot have leaked.
+
+A signal is a number per question that memorisation raises. Each is compared between the benchmark
+and the controls, after that of the reference models, if there are any, was subtracted: a difference
+of differences. Two choices were made on models whose history is known, before others were tested
+(docs/evaluate.md): the signal that the verdict rests on, and the one that ranks the questions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from zerogap.evaluation.controls import Controls, style_auc
+from zerogap.evaluation.summary import Interval, Summary
+from zerogap.metrics.controls import Difference, difference, flagged, memorised_share
+from zerogap.metrics.gaps import Values
+
+SIGNALS = {  # column of the questions' table → label
+    "identity": "Solved",
+    "gold_likelihood": "Likelihood of the gold solution",
+    "min_k": "Min-20 % of the gold solution",
+    "peakedness": "Peakedness",
+    "rouge_l": "ROUGE-L",
+    "drop_railcap": "Drop under RailCap",
+    "drop_lne_blocking": "Drop under LNE-blocking",
+}
+SCORE = "identity"  # the verdict's p-value is that of its difference
+SUSPICION = "min_k"  # ranks the questions; `SCORE` where no solution is known
+MAX_STYLE_AUC = 0.7  # above it, the texts differ too much for a verdict
+LEVEL = 0.05  # of the verdict
+FALSE_DISCOVERY_RATE = 0.1  # of the flagged questions
+
+
+@dataclass(frozen=True)
+class Card:
+    """A model's report card.
+
+    Attributes:
+        name: what the controls are.
+        paired: whether each control belongs to a question of the benchmark.
+        style_auc: how well the texts alone tell the benchmark from the controls.
+        signals: signal → its difference.
+        values: signal → its values of the benchmark's questions and of the controls.
+        share: share of the questions that are memorised, at least.
+        questions: one row per compared question: question_id, control (solve probability of its
+            control; NaN without pairs), suspicion (what ranks the questions), and flagged.
+        num_controls: number of controls.
+    """
+
+    name: str
+    paired: bool
+    style_auc: float
+    signals: dict[str, Difference]
+    values: dict[str, tuple[Values, Values]]
+    share: Interval
+    questions: pd.DataFrame
+    num_controls: int
+
+    def labelled_values(self) -> dict[str, tuple[Values, Values]]:
+        """Label of each signal → its values of the benchmark's questions and of the controls."""
+        return {SIGNALS[name]: each for name, each in self.values.items()}
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the texts are so alike that a difference can be read as memorisation."""
+        return self.style_auc <= MAX_STYLE_AUC
+
+    @property
+    def p(self) -> float:
+        """The p-value of the verdict."""
+        return self.signals[SCORE].p
+
+    @property
+    def inflation(self) -> Interval:
+        """The solve probability on the benchmark minus what the controls predict."""
+        return self.signals[SCORE].difference
+
+
+def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
+    """Compare benchmark and controls.
+
+    Args:
+        models: the summaries of the benchmark and of the controls: the model's, then those of each
+            reference.
+        controls: the controls.
+    """
+    tables = [
+        (benchmark.questions.set_index("question_id"), other.questions.set_index("question_id"))
+        for benchmark, other in models
+    ]
+    paired = controls.originals is not None
+    if controls.originals is not None:
+        tables = [(benchmark.reindex(controls.originals), other) for benchmark, other in tables]
+    benchmark, other = tables[0]
+    values = {
+        name: _above_references(tables, name)
+        for name in SIGNALS
+        if name in benchmark and not benchmark[name].isna().all()
+    }
+    signals = {}
+    for name, (first, second) in values.items():
+        known, known_too = first.notna().to_numpy(), second.notna().to_numpy()
+        if paired:
+            known = known_too = known & known_too
+        if min(known.sum(), known_too.sum()) > 1:
+            signals[name] = difference(first[known], second[known_too], paired=paired)
+    ranking = values.get(SUSPICION, values[SCORE])
+    first, second = values[SCORE] if any(side.isna().any() for side in ranking) else ranking
+    return Card(
+        name=controls.questions.name,
+        paired=paired,
+        style_auc=style_auc(benchmark.question, other.question, paired),
+        signals=signals,
+        values={
+            name: (np.asarray(values[name][0], float), np.asarray(values[name][1], float))
+            for name in signals
+        },
+        share=memorised_share(first, second, paired=paired),
+        questions=pd.DataFrame(
+            {
+                "question_id": benchmark.index,
+                "control": other[SCORE].to_numpy() if paired else np.nan,
+                "suspicion": first.to_numpy(),
+                "flagged": flagged(first, second, FALSE_DISCOVERY_RATE),
+            }
+        ),
+        num_controls=len(other),
+    )
+
+
+def _above_references(
+    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame]], name: str
+) -> tuple["pd.Series[float]", "pd.Series[float]"]:
+    """A signal of the benchmark and of the controls, minus the mean of the references that have it.
+
+    Strategies other than Identity are sampled for the model alone.
+    """
+    sides = []
+    for side in (0, 1):
+        (own, *others) = [table[side][name] for table in tables if name in table[side]]
+        sides.append(own - sum(others) / len(others) if others else own)
+    return sides[0], sides[1]

@@ -1,0 +1,123 @@
+"""Control questions: of the benchmark's kind, but such that they cannot have leaked."""
+
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from zerogap.data import question_sources
+from zerogap.data.fresh_numbers import with_fresh_numbers
+from zerogap.errors import InputError
+from zerogap.evaluation import question_sets
+from zerogap.evaluation.question_sets import QuestionSet
+
+MIN_CONTROLS = 20  # questions on each side; fewer say little
+FOLDS = 5  # of the cross-validation
+
+
+class Controls(NamedTuple):
+    """What the benchmark is compared with.
+
+    `questions` are asked as the benchmark's are. `originals` are the ids of the questions that
+    the controls belong to, in the same order; None if they belong to none.
+    """
+
+    questions: QuestionSet
+    originals: list[str] | None
+
+
+def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
+    """Find or make the controls of a benchmark.
+
+    Args:
+        asked: the benchmark's questions.
+        source: "rephrased" asks the same questions with fresh numbers; "fresh" new questions of the
+            benchmark's generator; "none" nothing; otherwise a JSON Lines file of questions. None
+            takes "fresh" if there is a generator, else "rephrased", and nothing if there are fewer
+            than `MIN_CONTROLS`.
+        seed: of the benchmark's questions and of the numbers.
+
+    Raises:
+        InputError: there are fewer than `MIN_CONTROLS`, no generator, the file is not valid or has
+            a question of the benchmark.
+    """
+    if source == "none":
+        return None
+    if source == "fresh" or (source is None and asked.generator):
+        if not asked.generator:
+            raise InputError(
+                f"--controls fresh: {asked.name} has no generator; give rephrased, or a file of "
+                "questions that cannot have leaked"
+            )
+        entries = question_sources.fresh(asked.generator, len(asked.questions), seed)
+        controls = Controls(question_sets.with_questions(asked, "new questions", entries), None)
+    elif source is None or source == "rephrased":
+        controls = _rephrased(asked, seed)
+    else:
+        controls = Controls(question_sets.from_file(asked, source), None)
+    questions = controls.questions.questions
+    number = min(len(questions), len(asked.questions))
+    if number < MIN_CONTROLS and source is None:
+        return None
+    if number < MIN_CONTROLS:
+        raise InputError(
+            f"--controls {source}: only {number} questions have controls, and at least "
+            f"{MIN_CONTROLS} are needed. Raise --num-questions, or give a file or none"
+        )
+    if shared := set(questions.question) & set(asked.questions.question):
+        raise InputError(
+            f"--controls {source}: {len(shared)} of the controls are questions of the benchmark "
+            f"({min(shared)[:60]!r}…); remove them from the file"
+        )
+    return controls
+
+
+def _rephrased(asked: QuestionSet, seed: int) -> Controls:
+    """Every question whose answer marks its calculations, with fresh numbers."""
+    entries, originals, known = [], [], set(asked.questions.question)
+    columns = asked.questions[["question_id", "question", "answer"]]
+    for question_id, question, answer in columns.itertuples(index=False, name=None):
+        entry = {"question": question, "answer": answer}
+        fresh = with_fresh_numbers(entry, Random(f"controls/{seed}/{question_id}"))
+        if fresh and fresh["question"] not in known:
+            entries.append(fresh)
+            originals.append(question_id)
+    if not entries:
+        nothing = asked.questions.iloc[:0]
+        return Controls(QuestionSet("", nothing, asked.template, [], asked.rule, []), originals)
+    return Controls(
+        question_sets.with_questions(asked, "the same questions with fresh numbers", entries),
+        originals,
+    )
+
+
+def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
+    """How well a classifier tells the texts of both apart: its cross-validated AUC.
+
+    Logistic regression on the frequencies of 1 to 3 characters. 0.5 is chance. Controls that can be
+    told apart by their style differ in more than in not having leaked.
+
+    Args:
+        benchmark: texts of the questions; of pairs, only those with a control, in their order.
+        controls: texts of the controls.
+        paired: whether they are pairs, which stay in one fold.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    texts = [*benchmark, *controls]
+    is_benchmark = np.repeat([1, 0], [len(benchmark), len(controls)])
+    groups = np.arange(len(texts)) % len(benchmark) if paired else np.arange(len(texts))
+    order = np.random.default_rng(0).permutation(groups.max() + 1)
+    classifier = make_pipeline(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3)), LogisticRegression()
+    )
+    predicted = cross_val_predict(
+        classifier, texts, is_benchmark, groups=order[groups], cv=GroupKFold(FOLDS),
+        method="predict_proba",
+    )  # fmt: skip
+    return float(roc_auc_score(is_benchmark, predicted[:, 1]))
