@@ -19,6 +19,7 @@ questions with their controls, or of both mixed. Prints tables, whose tests are 
 """
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -186,6 +187,10 @@ def main() -> None:
         asked, leaked = questions_of(group)
         controls = control_questions.load(asked, group["controls"], group["seed"])
         assert controls is not None  # noqa: S101 (only --controls none has none)
+        if controls.originals:
+            paired = asked.questions.question_id.isin(controls.originals)
+            asked = dataclasses.replace(asked, questions=asked.questions[paired])
+            leaked = leaked[asked.questions.question_id]
         summaries = asked_models(group, asked, controls, options)
         tests += [{"group": group["name"], **row} for row in tested(summaries, leaked, controls)]
         separations.append(separation(summaries, leaked).assign(group=group["name"]))

@@ -148,3 +148,12 @@ def test_without_network_the_hub_is_asked_once(monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
     assert "http://127.0.0.1:9 does not answer" in question_sets._use_cache_if_unreachable()
     assert constants.HF_HUB_OFFLINE
+
+
+def test_without_a_number_at_most_so_many_questions_are_drawn(questions):
+    path = questions(*QUESTIONS)
+    for benchmark, number in ((path, 3), ("toy_gsm8k", 40)):
+        for at_most in (2, 100):
+            drawn = question_sets.load(benchmark, None, 0, None, at_most).questions
+            assert len(drawn) == min(number, at_most)
+    assert len(question_sets.load(path, 3, 0, None, 2).questions) == 3

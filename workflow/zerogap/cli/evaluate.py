@@ -25,7 +25,10 @@ BENCHMARK = (
     "file, or JSON Lines of questions with gold answers."
 )
 STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut, an installed one or module:Class."
-NUM_QUESTIONS = "Draw this many questions; default: the benchmark's number."
+NUM_QUESTIONS = (
+    "Draw this many questions; default: the benchmark's number, to evaluate at most 100."
+)
+DEFAULT_QUESTIONS = 100  # to evaluate; a quarter of an hour with SmolLM2 on two cores
 CHAT_TEMPLATE = "For a tokenizer with a chat template: use it, or prompt with plain text."
 CONTROLS = (
     "Questions that cannot have leaked: a JSON Lines file; rephrased: the same with fresh numbers; "
@@ -84,6 +87,7 @@ def _request(
     output: Path | None,
     controls: str | None = "none",
     reference: list[str] | None = None,
+    at_most: int | None = None,
     **others: Any,
 ) -> "Request":
     """What is asked for.
@@ -95,7 +99,7 @@ def _request(
         from zerogap.evaluation import controls as control_questions
         from zerogap.evaluation import question_sets
     # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
-    question_set = question_sets.load(benchmark, num_questions, seed, extraction)
+    question_set = question_sets.load(benchmark, num_questions, seed, extraction, at_most)
     compared_with = control_questions.load(question_set, controls, seed)
     with needed_packages("evaluate"):
         import zerogap.evaluation.collect  # noqa: F401 (whether its packages are there)
@@ -159,7 +163,7 @@ def evaluate(**arguments: Any) -> None:
     resumes when it is repeated (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or EVALUATED
-    request = _request(**arguments)
+    request = _request(**arguments, at_most=DEFAULT_QUESTIONS)
     from zerogap.evaluation.collect import collect_sides
     from zerogap.evaluation.report import write_report
 

@@ -58,7 +58,11 @@ class QuestionSet:
 
 
 def load(
-    benchmark: str, num_questions: int | None, seed: int, extraction: str | None
+    benchmark: str,
+    num_questions: int | None,
+    seed: int,
+    extraction: str | None,
+    at_most: int | None = None,
 ) -> QuestionSet:
     """Load the questions of a benchmark.
 
@@ -70,6 +74,7 @@ def load(
             questions of a JSON Lines file.
         seed: draws them.
         extraction: the rule that extracts answers; None for the benchmark's.
+        at_most: how many are drawn at most if `num_questions` is None.
 
     Raises:
         InputError: the benchmark is unknown, its file is not valid, its questions are not on this
@@ -77,7 +82,7 @@ def load(
     """
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        drawn = _from_file(benchmark, num_questions, seed, rule)
+        drawn = _from_file(benchmark, num_questions, seed, rule, at_most)
         shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
         return QuestionSet(benchmark, drawn, DEFAULT_TEMPLATE, shots, rule, DEFAULT_STOP)
     settings = load_benchmark(_benchmark_file(benchmark))
@@ -86,7 +91,7 @@ def load(
     entries = _test_entries(benchmark, settings, seed, rule)
     return QuestionSet(
         benchmark,
-        _draw(entries, num_questions, settings.num_test, seed),
+        _draw(entries, num_questions, min(settings.num_test, at_most or len(entries)), seed),
         PromptTemplate.of(prompt.model_dump()),
         exemplars(prompt.model_dump()["exemplars"], prompt.num_shots),
         rule,
@@ -111,11 +116,16 @@ def from_file(asked: QuestionSet, path: str) -> QuestionSet:
 
 
 def _from_file(
-    path: str, num_questions: int | None, seed: int, rule: ExtractionRule
+    path: str,
+    num_questions: int | None,
+    seed: int,
+    rule: ExtractionRule,
+    at_most: int | None = None,
 ) -> pd.DataFrame:
     """Draw questions of a JSON Lines file, which may have ids of their own."""
     entries = gsm8k_format.read(path, rule.parse_gold, rationales=False)
-    drawn = _draw(list(entries.values()), num_questions, len(entries), seed)
+    default = min(len(entries), at_most or len(entries))
+    drawn = _draw(list(entries.values()), num_questions, default, seed)
     if ids := _own_ids({line: entry for line, (entry, _) in entries.items()}, path):
         positions = drawn["question_id"].str.removeprefix("test-").astype(int)
         drawn = drawn.assign(question_id=[ids[position] for position in positions])
