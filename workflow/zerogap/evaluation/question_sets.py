@@ -91,7 +91,7 @@ def load(
     entries = _test_entries(benchmark, settings, seed, rule)
     return QuestionSet(
         benchmark,
-        _draw(entries, num_questions, min(settings.num_test, at_most or len(entries)), seed),
+        _draw(entries, num_questions, min(settings.num_test, at_most or settings.num_test), seed),
         PromptTemplate.of(prompt.model_dump()),
         exemplars(prompt.model_dump()["exemplars"], prompt.num_shots),
         rule,
