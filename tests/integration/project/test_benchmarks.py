@@ -4,18 +4,25 @@ import json
 import sys
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 
 from helpers.paths import ROOT
 from zerogap import config
 from zerogap.engine.decoder import Response
+from zerogap.evaluation import question_sets
+from zerogap.io import parquet
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-common, contenders, dag_size, kernels, score_files, step_account, strategies = map(
+common, contenders, dag_size, kernels, known_models, score_files, step_account, strategies = map(
     __import__,
-    ("common", "contenders", "dag_size", "kernels", "score_files", "step_account", "strategies"),
+    (
+        *("common", "contenders", "dag_size", "kernels", "known_models", "score_files"),
+        *("step_account", "strategies"),
+    ),
 )
+BASES = ROOT / "workflow/resources/bases"
 
 SMALL = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -141,3 +148,33 @@ def test_a_dry_run_plans_more_jobs_than_there_are_cells():
 @pytest.mark.parametrize("kind", score_files.KINDS)
 def test_files_of_every_kind_are_scored(kind):
     assert score_files.measure(kind, files=2, questions=8, samples=3)["seconds"] > 0
+
+
+def test_models_of_known_history_are_tested_in_blocks(tmp_path, monkeypatch, capsys):
+    """The two models are bases: what is checked is the book-keeping of the tests."""
+    asked = question_sets.load("toy_gsm8k", 40, 0, None)
+    questions = asked.questions.assign(leaked=[True, False] * 20, paraphrase=None)
+    parquet.write(tmp_path / "questions.parquet", questions, "questions", {})
+    lines = [json.dumps(row) for row in questions[["question", "answer"]].to_dict("records")]
+    (tmp_path / "test.jsonl").write_text("\n".join(lines))
+    (tmp_path / "exemplars.json").write_text(json.dumps(asked.exemplars))
+    group = {
+        "name": "toy", "benchmark": "workflow/benchmarks/toy_gsm8k.yaml", "data": str(tmp_path),
+        "seed": 0, "controls": "fresh", "strategies": ["identity"],
+        "clean": str(BASES / "llama2"), "contaminated": {"other": str(BASES / "gemma")},
+    }  # fmt: skip
+    (tmp_path / "models.yaml").write_text(json.dumps([group]))
+    options = ["--output", str(tmp_path / "out"), "--num-samples", "2", "--max-new-tokens", "8"]
+    monkeypatch.setattr("sys.argv", ["known_models.py", str(tmp_path / "models.yaml"), *options])
+    monkeypatch.setattr(known_models, "BLOCK", 10)
+    known_models.main()
+    tests = pd.read_csv(tmp_path / "out/tests.csv")
+    counts = tests.groupby(["model", "questions"]).size()
+    assert counts.to_dict() == {
+        ("clean", "leaked"): 2, ("clean", "unleaked"): 2,
+        ("other", "leaked"): 2, ("other", "unleaked"): 2, ("other", "mixed"): 4,
+    }  # fmt: skip
+    assert list(tests.is_clean) == list((tests.model == "clean") | (tests.questions == "unleaked"))
+    assert (tests.inflation_true[tests.model == "clean"] == 0).all()
+    assert "drop" not in (printed := capsys.readouterr().out)
+    assert "gold_likelihood" in printed
