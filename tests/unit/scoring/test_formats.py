@@ -1,4 +1,4 @@
-"""Logs of other tools, in the layouts that their newest versions write."""
+"""Every kind of file, and logs of other tools in the layouts that their newest versions write."""
 
 import gzip
 import io
@@ -9,8 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers.response_files import json_lines, text
+from helpers.response_files import comma_separated, json_lines, record, text
 from zerogap.errors import InputError
+from zerogap.io import parquet
 from zerogap.scoring.inputs import load
 
 IDS = ["q1", 2]
@@ -145,7 +146,60 @@ def zipped(path):
     return path
 
 
-WRITERS = {
+def marks():
+    return [
+        {"question_id": question, "sample_id": k, "correct": bool(mark)}
+        for question, each in RIGHT.items()
+        for k, mark in enumerate(each)
+    ]
+
+
+def counts():
+    return [
+        {"question_id": str(question), "n_correct": sum(each), "n_samples": len(each),
+         "first_correct": bool(each[0])}
+        for question, each in RIGHT.items()
+    ]  # fmt: skip
+
+
+def responses():
+    return [
+        {"question_id": question, "response": answer(mark), "gold": "3"}
+        for question, each in RIGHT.items()
+        for mark in each
+    ]
+
+
+def solve(path):
+    parquet.write(path, pd.DataFrame(counts()).assign(leaked=False), "solve", provenance={})
+    return path
+
+
+def samples(path):
+    table = pd.DataFrame(marks()).astype({"question_id": str}).assign(
+        token_ids=[[1]] * 6, text="2", answer="2", extractor="last_number", n_tokens=1,
+        finish_reason="eos",
+    )  # fmt: skip
+    parquet.write(path, table, "samples", provenance={})
+    return path
+
+
+def lm_eval(path):
+    return json_lines(path, [record(q, list(map(answer, RIGHT[q])), gold="3") for q in RIGHT])
+
+
+TABLES = {
+    "solve table": lambda folder: solve(folder / "a"),
+    "samples table": lambda folder: samples(folder / "a"),
+    "marks": lambda folder: json_lines(folder / "a", marks()),
+    "marks, CSV": lambda folder: comma_separated(folder / "a", marks()),
+    "counts": lambda folder: json_lines(folder / "a", counts()),
+    "counts, CSV": lambda folder: comma_separated(folder / "a", counts()),
+    "responses": lambda folder: json_lines(folder / "a", responses()),
+    "responses, CSV": lambda folder: comma_separated(folder / "a", responses()),
+    "lm_eval": lambda folder: lm_eval(folder / "a"),
+}
+WITH_TEXTS = {
     "Inspect .eval": lambda folder: inspect_eval(folder / "a.eval"),
     "Inspect .json": lambda folder: inspect_json(folder / "a.json"),
     "Every Eval Ever": lambda folder: json_lines(folder / "a", eee_records(repeated=False)),
@@ -159,17 +213,17 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_every_log_has_the_same_counts_and_texts(write, tmp_path):
-    path = write(tmp_path)
-    loaded = load(path, with_texts=True)
+@pytest.mark.parametrize("kind", [*TABLES, *WITH_TEXTS])
+def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(kind, tmp_path):
+    loaded = load((TABLES | WITH_TEXTS)[kind](tmp_path), with_texts=True)
     counts, texts = loaded.counts.set_index("question_id"), loaded.texts
     found = {key: (row.n_correct, row.n_samples) for key, row in counts.iterrows()}
     assert found == COUNTS
     assert counts.first_correct.tolist() == [True, False]
-    assert counts.gold.tolist() == ["3", "3"]
-    assert texts.questions["2"] == "What is 2?"
-    assert len(texts.responses["q1"]) == 3
+    if kind in WITH_TEXTS:
+        assert counts.gold.tolist() == ["3", "3"]
+        assert texts.questions["2"] == "What is 2?"
+        assert len(texts.responses["q1"]) == 3
 
 
 @pytest.mark.parametrize("write", [inspect_eval, inspect_json])

@@ -2,8 +2,6 @@ import os
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from helpers import shared_data
 from helpers.response_files import comma_separated, json_lines, record, text
@@ -13,9 +11,6 @@ from zerogap.io import parquet
 from zerogap.scoring.inputs import Texts, leaked_questions, load
 from zerogap.strategies.filtering import DROPPED
 
-# (question, correctness of its responses in order)
-MARKS = {"a": [True, False, True], "b": [False, False, False]}
-
 
 def by_response(marks):
     return [
@@ -23,88 +18,6 @@ def by_response(marks):
         for question, correct in marks.items()
         for k, mark in enumerate(correct)
     ]
-
-
-def by_question(marks):
-    return [
-        {
-            "question_id": question,
-            "n_correct": sum(correct),
-            "n_samples": len(correct),
-            "first_correct": correct[0],
-        }
-        for question, correct in marks.items()
-    ]
-
-
-def with_texts(marks):
-    return [
-        {"question_id": question, "response": f"So, 1 + 1 is {2 if ok else 3}.", "gold": "2"}
-        for question, correct in marks.items()
-        for ok in correct
-    ]
-
-
-def solve_parquet(path, marks):
-    table = pd.DataFrame(by_question(marks)).assign(leaked=False)
-    parquet.write(path, table, "solve", provenance={})
-    return path
-
-
-def samples_parquet(path, marks):
-    table = pd.DataFrame(by_response(marks)).assign(
-        token_ids=[[1]] * sum(map(len, marks.values())),
-        text="2",
-        answer="2",
-        extractor="last_number",
-        n_tokens=1,
-        finish_reason="eos",
-    )
-    parquet.write(path, table, "samples", provenance={})
-    return path
-
-
-def log(path, marks):
-    records = [
-        record(question, ["The answer is 2." if ok else "I say 3." for ok in correct], gold="2")
-        for question, correct in marks.items()
-    ]
-    return json_lines(path, records)
-
-
-WRITERS = {
-    "solve.parquet": solve_parquet,
-    "samples.parquet": samples_parquet,
-    "correct.jsonl": lambda path, marks: json_lines(path, by_response(marks)),
-    "correct.csv": lambda path, marks: comma_separated(path, by_response(marks)),
-    "counts.jsonl": lambda path, marks: json_lines(path, by_question(marks)),
-    "counts.csv": lambda path, marks: comma_separated(path, by_question(marks)),
-    "texts.jsonl": lambda path, marks: json_lines(path, with_texts(marks)),
-    "texts.csv": lambda path, marks: comma_separated(path, with_texts(marks)),
-    "log.jsonl": log,
-}
-# At least two responses: a log of single ones is read by its metric (see below).
-ANY_MARKS = st.dictionaries(
-    st.text("abc12é,\"' #-", min_size=1, max_size=5).map(lambda name: f"q{name}".strip()),
-    st.lists(st.booleans(), min_size=2, max_size=6),
-    min_size=1,
-    max_size=5,
-)
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(marks=ANY_MARKS)
-def test_every_kind_of_file_is_recognised_by_content_and_gives_the_same_counts(
-    kind, marks, tmp_path
-):
-    counts = load(WRITERS[kind](tmp_path / "responses.txt", marks)).counts
-    assert counts["question_id"].tolist() == list(marks)
-    assert counts["n_correct"].tolist() == [sum(correct) for correct in marks.values()]
-    assert counts["n_samples"].tolist() == [len(correct) for correct in marks.values()]
-    assert counts["first_correct"].tolist() == [correct[0] for correct in marks.values()]
 
 
 def test_the_first_response_has_the_lowest_sample_id_in_any_order_of_rows(tmp_path):
@@ -122,6 +35,8 @@ def test_column_aliases_and_forms_of_marks_and_ids_are_accepted(tmp_path):
     written = text(tmp_path / "g", "id,text,target", '7,"3, or\n18",#### 18', "7,no idea,18.0")
     (row,) = load(written).counts.to_dict("records")
     assert (row["question_id"], row["n_correct"], row["n_samples"]) == ("7", 1, 2)
+    word = text(tmp_path / "h", '{"id": "a", "text": "none", "gold": "none"}')  # it is an answer
+    assert load(word).counts["n_correct"].tolist() == [1]
 
 
 def test_an_alias_is_another_column_if_the_file_has_both_names(tmp_path):
@@ -132,16 +47,13 @@ def test_an_alias_is_another_column_if_the_file_has_both_names(tmp_path):
 
 
 def test_leaked_is_read_from_the_column_or_from_a_list_of_ids(tmp_path):
-    rows = [row | {"leaked": row["question_id"] == "a"} for row in by_response(MARKS)]
+    marks = by_response({"a": [True, False], "b": [False, False]})
+    rows = [row | {"leaked": row["question_id"] == "a"} for row in marks]
     assert load(json_lines(tmp_path / "f", rows)).counts["leaked"].tolist() == [True, False]
-    assert "leaked" not in load(json_lines(tmp_path / "f", by_response(MARKS))).counts
+    assert "leaked" not in load(json_lines(tmp_path / "f", marks)).counts
     assert leaked_questions(text(tmp_path / "ids", "a", "", " b ")) == ["a", "b"]
-
-
-def test_byte_order_marks_and_windows_line_ends_are_accepted(tmp_path):
-    path = tmp_path / "f"
-    path.write_bytes("\ufeffquestion_id,correct\r\na,TRUE\r\na,FALSE\r\n".encode())
-    assert load(path).counts["n_correct"].tolist() == [1]
+    with pytest.raises(InputError, match="has no question ids"):
+        leaked_questions(text(tmp_path / "ids", ""))
 
 
 def test_responses_may_be_longer_than_the_default_limit_of_csv(tmp_path):
@@ -205,21 +117,17 @@ def test_an_old_log_of_two_filters_without_names_is_read_by_number(tmp_path):
         load(passes(0.0, 1.0, responses=("18", "17")))
 
 
-def graded(tmp_path, *responses, gold="18", **options):
-    rows = [{"id": 1, "response": text, "gold": gold} for text in responses]
-    loaded = load(json_lines(tmp_path / "f", rows), **options)
-    return int(loaded.counts.n_correct[0]), *loaded.notes
-
-
 def test_responses_without_text_or_answer_are_counted_by_rule(tmp_path):
-    _, note = graded(tmp_path, "The answer is 18.", "So 18", "", "who knows")
-    assert "4 responses, 1 empty; without an answer: numeric 2, gsm8k/strict-match 4, " in note
-    assert "of those with an answer, gsm8k/strict-match agrees on 0.0%, gsm8k_cot" in note
-    assert note.endswith("flexible-extract agrees on 100.0%")
-    _, note = graded(tmp_path, "", " ")
-    assert note.endswith("the rule numeric: every one of the 2 responses is empty")
-    _, note = graded(tmp_path, "who knows")
-    assert "agrees" not in note
+    def note(*responses):
+        rows = [{"id": 1, "response": text, "gold": "18"} for text in responses]
+        return load(json_lines(tmp_path / "f", rows)).notes[0]
+
+    noted = note("The answer is 18.", "So 18", "", "who knows")
+    assert "4 responses, 1 empty; without an answer: numeric 2, gsm8k/strict-match 4, " in noted
+    assert "of those with an answer, gsm8k/strict-match agrees on 0.0%, gsm8k_cot" in noted
+    assert noted.endswith("flexible-extract agrees on 100.0%")
+    assert note("", " ").endswith("numeric: every one of the 2 responses is empty")
+    assert "agrees" not in note("who knows")
 
 
 def test_texts_of_files_with_marks_are_counted(tmp_path):
@@ -230,26 +138,6 @@ def test_texts_of_files_with_marks_are_counted(tmp_path):
     log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
     _, note = load(json_lines(tmp_path / "g", log)).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 2")
-
-
-@pytest.mark.parametrize(
-    ("gold", "responses", "numeric", "flexible"),
-    [
-        ("None", ["The answer is None.", "It is unclear.", "The answer is 5.", "None"], 2, 0),
-        (
-            "7/2",
-            ["The answer is 7/2.", "\\boxed{\\frac{7}{2}}", "So 3.5", "The answer is 7."],
-            3,
-            0,
-        ),
-        ("1.6e+16", ["The answer is 1.6e+16.", "#### 16,000,000,000,000,000"], 2, 0),
-        (" 1,300", ["so \\boxed{1{,}300}", "The answer is $1,300.00", "#### 1300"], 3, 1),
-    ],
-)
-def test_gold_answers_of_any_kind_are_compared(gold, responses, numeric, flexible, tmp_path):
-    assert graded(tmp_path, *responses, gold=gold)[0] == numeric
-    rule = {"extraction": "flexible-extract"}
-    assert graded(tmp_path, *responses, gold=gold, **rule)[0] == flexible
 
 
 @shared_data.needs_cases
@@ -285,7 +173,7 @@ def test_responses_on_which_rules_disagree_are_listed(tmp_path):
     }
     assert (other["line"], other["gsm8k_cot/strict-match"]["correct"]) == (2, False)
     assert load(file).disagreements == ()
-    marked = json_lines(tmp_path / "g", by_response(MARKS))
+    marked = json_lines(tmp_path / "g", by_response({"a": [True]}))
     assert load(marked, list_disagreements=True).disagreements is None
 
 
@@ -301,18 +189,6 @@ def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
     assert loaded.texts.responses == {"0": texts[:2], "1": []}
     nothing = load(json_lines(tmp_path / "g", records[1:])).counts
     assert (nothing.n_correct.dtype, nothing.n_samples.dtype) == (int, int)
-
-
-@pytest.mark.parametrize("gold", ["null", '"none"'])
-def test_a_missing_gold_answer_is_no_text(tmp_path, monkeypatch, gold):
-    (tmp_path / "first_word.py").write_text("def first(text): return text.split()[0]\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    path = text(tmp_path / "f", f'{{"id": "a", "text": "none", "gold": {gold}}}')
-    if gold == "null":
-        with pytest.raises(InputError, match="line 1: the gold answer is empty"):
-            load(path, extraction="first_word:first")
-    else:
-        assert load(path, extraction="first_word:first").counts.n_correct.tolist() == [1]
 
 
 def test_a_pipe_is_not_reported_as_missing(tmp_path):
@@ -334,25 +210,11 @@ def test_multiple_choice_logs_and_older_logs_are_read(tmp_path):
 
 
 GOOD = '{"question_id": "a", "correct": true}'
+# Files that are an error in tests/fuzz too are here where their line or values are special.
 BAD = {
-    "empty": ([""], "has no rows; give question_id with"),
-    "an array": (["[1, 2]"], "is a JSON array; write one object per line"),
     "malformed": ([GOOD, "", '{"question_id": '], "line 3: invalid JSON"),
-    "no object": ([GOOD, "3"], "line 2: is not a JSON object"),
-    "unknown JSON": (['{"prompt": 1, "score": 2}'], r"unknown kind of file \(columns prompt, sc"),
     "ragged": (["question_id,correct", "a,1,2"], "line 2: 3 cells under 2 column names"),
-    "open quote": (
-        ["question_id,correct", 'a,"1'],
-        "line 2: invalid CSV: .*; fix the quotation marks",
-    ),
-    "column twice": (
-        ["question_id,correct,correct", "a,1,1"],
-        "line 1: duplicate column: correct; rename it",
-    ),
-    "no id": (
-        [GOOD, '{"correct": true}'],
-        "line 2: question_id is empty; give a text or a whole number",
-    ),
+    "open quote": (["question_id,correct", 'a,"1'], "line 2: invalid CSV: .*; fix the quotation"),
     "no mark": ([GOOD, '{"question_id": "b"}'], "line 2: correct of question 'b' is empty"),
     "part": (['{"id": "b", "correct": 0.5}'], "'b' is 0.5; give true or false"),
     "twice": (
@@ -360,52 +222,29 @@ BAD = {
         "line 4: duplicate row: question 'a', sample 0 .*line 2",
     ),
     "too many": (["id,n_correct,n_samples", "a,3,2"], "line 2: question 'a' has 3 correct of 2"),
-    "first of none": (
-        ["id,n_correct,n_samples,first_correct", "a,0,2,1"],
-        "first_correct of question 'a' is True, but 0 of 2 samples are correct",
-    ),
-    "not the first of all": (
-        ["id,n_correct,n_samples,first_correct", "a,2,2,0"],
-        "first_correct of question 'a' is False, but 2 of 2 samples are correct",
-    ),
-    "negative": (["id,n_correct,n_samples", "a,-1,2"], "n_correct of question 'a' is '-1'"),
-    "responses alone": (
-        ['{"id": "a", "text": "2"}'],
-        "responses but no gold answers .* column gold",
-    ),
-    "no gold": (['{"id": "a", "text": "2", "gold": "two"}'], "line 1: the gold .*'two'.* number"),
+    "responses alone": (['{"id": "a", "text": "2"}'], "responses but no gold answers .* gold"),
     "golds differ": (
         ["id,text,gold", "a,2,2", "a,2,3"],
         "line 3: question 'a' has gold 3 here and 2 before; a question has one",
     ),
     "no gold in a row": (
-        ['{"id": "a", "text": "2", "gold": 2}', '{"id": "b", "text": "2"}'],
+        ['{"id": "a", "text": "2", "gold": 2}', '{"id": "b", "text": "2", "gold": null}'],
         "line 2: the gold answer is empty; give gold",
     ),
-    "no text": (['{"id": "a", "text": null, "gold": 2}'], "line 1: a response is empty"),
-    "leaks differ": (
-        ["id,correct,leaked", "a,1,1", "a,1,0"],
-        "line 3: question 'a' has another leaked than before",
-    ),
+    "leaks differ": (["id,correct,leaked", "a,1,1", "a,1,0"], "line 3: question 'a' has another l"),
     "no cluster": (["id,correct,cluster", "a,1,"], "line 2: cluster is empty; give a text or"),
-}
-
-
-BAD_LOGS = {
-    "twice": (
+    "log with a document twice": (
         [record(0, ["18"]), record(0, ["18"])],
         "line 2: duplicate row: document '0' .*line 1",
     ),
-    "no list": ([record(0, ["18"], resps="18")], "line 1: resps must be a list of lists"),
-    "part": ([record(0, ["1"], match=0.4)], "exact_match of question '0' is 0.4; it is 1"),
-    "no metric": (
+    "log without metric": (
         [record(0, ["1"], metrics=["bleu", "rouge"], bleu=0.5, rouge=0.5)],
         r"line 1: no metric says .* \(found: bleu, rouge\)",
     ),
 }
 
 
-@pytest.mark.parametrize(("lines", "message"), [*BAD.values(), *BAD_LOGS.values()])
+@pytest.mark.parametrize(("lines", "message"), BAD.values(), ids=BAD)
 def test_errors_name_the_line_the_value_and_the_fix_in_one_line(lines, message, tmp_path):
     path = json_lines(tmp_path / "file.txt", lines)
     with pytest.raises(InputError, match=message) as raised:
@@ -414,20 +253,10 @@ def test_errors_name_the_line_the_value_and_the_fix_in_one_line(lines, message, 
     assert "\n" not in str(raised.value)
 
 
-def test_missing_and_unreadable_files_are_named(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        load(tmp_path / "none.csv")
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is not UTF-8 text"):
-        load(tmp_path / "binary")
-    (tmp_path / "half.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match=r"is not a readable Parquet file .* regenerate it"):
-        load(tmp_path / "half.parquet")
+def test_a_table_of_another_kind_is_named_with_its_columns(tmp_path):
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match=r"unknown kind of file \(columns x\)"):
         load(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="has no question ids"):
-        leaked_questions(text(tmp_path / "ids", ""))
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
