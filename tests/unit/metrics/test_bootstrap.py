@@ -74,13 +74,6 @@ def test_spread_of_stratified_means_is_that_of_new_clusters():
     assert means.std() == pytest.approx(spread, rel=0.01)
 
 
-def test_the_observed_questions_come_before_the_resamples():
-    groups = np.arange(20) % 2
-    drawn = metrics.observed_and_resampled(groups, 30, np.random.default_rng(0))
-    assert (drawn[0] == 1).all()
-    assert (drawn[1:] == metrics.question_weights(groups, 30, np.random.default_rng(0))).all()
-
-
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_stratified_means_are_linear_and_the_metric_where_each_question_is_drawn_once(seed, bins):
@@ -96,8 +89,12 @@ def test_stratified_means_are_linear_and_the_metric_where_each_question_is_drawn
     assert metrics.stratified_means(draws, strata, np.full(15, 0.3)) == pytest.approx(0.3)
 
 
-def test_spread_of_stratified_means_is_that_of_new_questions():
-    """Within strata the unbiased variance, for single questions the distance from the mean."""
+@pytest.mark.parametrize(("level", "widening"), [(0.95, 1.21), (0.9, 0.926), (0.99, 1.909)])
+def test_spread_of_stratified_means_is_that_of_new_questions(level, widening):
+    """Within strata the unbiased variance, for single questions the distance from the mean.
+
+    It is widened as Student's t at the level of the interval: by (z² + 1) / 4 over the degrees.
+    """
     values = np.array([0.1, 0.5, 0.3, 0.2, 0.6, 0.9, 0.4, 0.7, 0.2, 0.5])
     strata = np.array([0, 0, 0, 1, 1, 4, 5, 7, 8, 8])
     pairs = [[0.1, 0.5, 0.3], [0.2, 0.6], [0.2, 0.5]]
@@ -105,77 +102,39 @@ def test_spread_of_stratified_means_is_that_of_new_questions():
     within = sum(np.var(p, ddof=1) / len(p) for p in pairs)
     between = sum((single - mean) ** 2 for single in (0.9, 0.4, 0.7))
     draws = np.random.default_rng(0).poisson(1, (100_000, 10))
-    means = metrics.stratified_means(draws, strata, values)
+    means = metrics.stratified_means(draws, strata, values, level)
     # Satterthwaite: 1/3 with 2 degrees of freedom, twice 1/2 with 1, and three single ones with 2.
     degrees = (1 / 3 + 1 / 2 + 1 / 2 + 3) ** 2 / (1 / 9 / 2 + 1 / 4 + 1 / 4 + 9 / 2)
-    spread = (1 + 1.21 / degrees) * np.sqrt(within + between) / 6
+    spread = (1 + widening / degrees) * np.sqrt(within + between) / 6
     assert means.std() == pytest.approx(spread, rel=0.01)
     assert means.mean() == pytest.approx(mean, abs=0.001)
 
 
-@pytest.mark.parametrize(("confidence_level", "z"), [(0.9, 1.645), (0.95, 1.960), (0.99, 2.576)])
-def test_stratified_means_are_widened_as_students_t_at_the_level_of_the_interval(
-    confidence_level, z
-):
+def test_equal_strategies_are_told_apart_in_one_of_twenty_pairs():
+    """Thirty templates of eight questions; without clusters it would be one in three."""
     rng = np.random.default_rng(0)
-    strata = np.repeat(np.arange(8), 3)  # 16 degrees of freedom
-    values = np.tile([-1.0, 0.0, 1.0], 8)
-    draws = metrics.question_weights(np.zeros(24), 4000, rng)
-    normal = np.sqrt(1 / 3 / 8)
-    means = metrics.stratified_means(draws, strata, values, confidence_level)
-    assert means.std() / normal == pytest.approx(1 + (z**2 + 1) / 4 / 16, rel=0.03)
-
-
-def excluding_zero(rng, groups, draw_counts, m, bins, units, repeats, n_resamples):
-    """Unit of the bootstrap → share of intervals of differences of equal strategies without 0."""
-    excluded = {name: [] for name in units}
-    for repeat in range(repeats):
+    clusters = np.repeat(np.arange(30), 8)
+    units = {"clusters": clusters, "questions": np.arange(240)}
+    excluded = {name: [] for name in units}  # whether the interval of a difference is without 0
+    for repeat in range(400):
         if repeat % 25 == 0:
             draws = {
-                name: metrics.question_weights(groups, n_resamples, rng, unit)
+                name: metrics.question_weights(clusters < 15, 300, rng, unit)
                 for name, unit in units.items()
             }
-        clean, counts = draw_counts()
-        strata = metrics.strata(clean, np.full(len(clean), m), bins)
-        gaps = np.abs(counts - clean) / m
+        q = np.clip(rng.beta(0.5, 1.2, 30)[clusters] + rng.normal(0, 0.1, 240), 0, 1)
+        clean = rng.binomial(20, q)
+        counts = rng.binomial(20, q + (1 - q) * rng.beta(0.8, 1.2, (6, 30))[:, clusters])
+        strata = metrics.strata(clean, np.full(240, 20), 10)
+        gaps = np.abs(counts - clean) / 20
         differences = gaps[::2] - gaps[1::2]
         values = differences @ metrics.stratum_weights(strata)
         for name, unit in units.items():
             means = metrics.stratified_means(draws[name], strata, differences, clusters=unit)
             ends = [metrics.interval(r, value) for r, value in zip(means, values, strict=True)]
             excluded[name] += [low > 0 or high < 0 for low, high in ends]
-    return {name: np.mean(each) for name, each in excluded.items()}
-
-
-def test_equal_strategies_are_told_apart_in_one_of_twenty_pairs():
-    """At N = 100 and B = m = 50; drawing whole strata in or out would give one in nine."""
-    rng = np.random.default_rng(0)
-    leaked = np.arange(100) < 50
-    kept = np.where(leaked, 0.4, 0.05)
-
-    def draw_counts():
-        q = rng.beta(0.35, 1.24, 100)
-        clean = rng.binomial(50, q)
-        return clean, rng.binomial(50, q + (1 - q) * rng.beta(4 * kept, 4 * (1 - kept), (6, 100)))
-
-    shares = excluding_zero(rng, leaked, draw_counts, 50, 50, {"questions": None}, 500, 400)
-    assert 0.03 < shares["questions"] < 0.07
-
-
-def test_equal_strategies_on_clustered_questions_are_told_apart_in_one_of_twenty_pairs():
-    """Thirty templates of eight questions; without clusters it would be one in three."""
-    rng = np.random.default_rng(0)
-    clusters = np.repeat(np.arange(30), 8)
-
-    def draw_counts():
-        q = np.clip(rng.beta(0.5, 1.2, 30)[clusters] + rng.normal(0, 0.1, 240), 0, 1)
-        clean = rng.binomial(20, q)
-        return clean, rng.binomial(20, q + (1 - q) * rng.beta(0.8, 1.2, (6, 30))[:, clusters])
-
-    units = {"clusters": clusters, "questions": np.arange(240)}
-    shares = excluding_zero(rng, clusters < 15, draw_counts, 20, 10, units, 400, 300)
-    assert 0.03 < shares["clusters"] < 0.08
-    assert shares["questions"] > 0.25
+    assert 0.03 < np.mean(excluded["clusters"]) < 0.08
+    assert np.mean(excluded["questions"]) > 0.25
 
 
 @settings(max_examples=25)

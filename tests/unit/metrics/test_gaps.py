@@ -69,14 +69,6 @@ def test_a_ppg_and_sa_ppg_are_zero_exactly_when_every_question_is_restored(data,
     assert (metrics.sa_ppg(*data, bins=bins) == 0.0) == restored
 
 
-def test_opposite_gaps_cancel_in_g_app_only():
-    """The paper's example: G-APP is zero although no question is restored."""
-    data = ([20, 20, 30, 30], [50] * 4, [25] * 4, [50] * 4)
-    assert metrics.g_app(*data) == pytest.approx(0, abs=TOLERANCE)
-    assert metrics.a_ppg(*data) == pytest.approx(0.1)
-    assert metrics.delta_plus(*data) == metrics.delta_minus(*data) == pytest.approx(0.05)
-
-
 def test_strata_with_fifty_samples_and_fifty_bins_equal_the_counts():
     stratum = metrics.strata(range(51), [50] * 51, bins=50)
     assert stratum.tolist() == [*range(50), 49]
@@ -88,19 +80,6 @@ def test_strata_with_fifty_samples_and_fifty_bins_equal_the_counts():
 def test_strata_equal_the_papers_intervals(m, bins, data):
     c = data.draw(st.integers(0, m))
     assert metrics.strata([c], [m], bins)[0] == literal_stratum(Fraction(c, m), bins)
-
-
-def test_the_never_solved_majority_has_the_weight_of_one_stratum():
-    """Nine questions never solved and one always solved: SA-PPG of All-Zero is one half."""
-    clean = [0] * 9 + [50]
-    data = ([0] * 10, [50] * 10, clean, [50] * 10)
-    assert metrics.a_ppg(*data) == pytest.approx(0.1)
-    assert metrics.sa_ppg(*data) == pytest.approx(0.5)
-
-
-def test_a_question_without_samples_counts_as_never_solved():
-    data = ([0, 50], [0, 50], [25, 50], [50, 50])
-    assert metrics.ppg(*data).tolist() == [-0.5, 0.0]
 
 
 def test_g_ap_is_the_difference_of_two_accuracies():
