@@ -7,7 +7,6 @@ import pytest
 
 from helpers.fuzzing import outcome_of_call
 from zerogap.data import gsm8k_format, openorca
-from zerogap.errors import InputError
 
 QUESTION = {"question": "How many?", "answer": "It is 2 + 3 = 5.\n#### 5"}
 INSTRUCTION = {"system": "", "question": "Say hello.", "response": "Hello."}
@@ -67,10 +66,3 @@ def test_a_good_file_is_read_with_and_without_a_byte_order_mark(kind, mark, tmp_
     path = tmp_path / "data.jsonl"
     path.write_bytes(mark + json.dumps(record).encode())
     assert len(load(path)) == 1
-
-
-def test_the_error_names_file_and_line(tmp_path) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_bytes(json.dumps(QUESTION).encode() + b"\n" + DEEP)
-    with pytest.raises(InputError, match=r"data\.jsonl, line 2: the JSON is nested too deep"):
-        gsm8k_format.load(path)

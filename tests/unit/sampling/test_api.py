@@ -21,9 +21,14 @@ TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
 
 
-def sample(prompts=PROMPTS, words=TOKENIZER, **options):
+def sample(prompts=PROMPTS, words=TOKENIZER, net=None, **options):
     options = {"num_samples": 6, "max_new_tokens": 12} | options
-    return zerogap.sample(model("llama"), words, prompts, **options)
+    return zerogap.sample(net or model("llama"), words, prompts, **options)
+
+
+def saved(folder, seed):
+    model("llama", seed).save_pretrained(folder)
+    return folder
 
 
 def test_the_table_has_one_row_per_response():
@@ -81,14 +86,11 @@ def test_the_model_can_be_used_as_before():
 def test_shortcut_leaves_no_patch_on_the_model(tmp_path):
     net, ids = model("llama", 1), torch.tensor([[1, 2, 3]])
     expected = net(ids).logits
-    model("llama", 2).save_pretrained(tmp_path / "base")
     neurons = write_neurons(tmp_path / "neurons.parquet", layer=0, neuron=range(40))
-    options = {"num_samples": 2, "max_new_tokens": 3, "temperature": 0.1}
-    paths = {"base_model": tmp_path / "base", "neurons": neurons}
-    plain = zerogap.sample(net, TOKENIZER, PROMPTS, **options)
-    patched = zerogap.sample(
-        net, TOKENIZER, PROMPTS, strategy=zerogap.Shortcut(), **options, **paths
-    )
+    paths = {"base_model": saved(tmp_path / "base", seed=2), "neurons": neurons}
+    options = {"net": net, "num_samples": 2, "max_new_tokens": 3, "temperature": 0.1}
+    plain = sample(**options)
+    patched = sample(strategy=zerogap.Shortcut(), **options, **paths)
     assert list(patched.token_ids) != list(plain.token_ids)
     torch.testing.assert_close(net(ids).logits, expected)
 
@@ -110,20 +112,35 @@ CHANGED_SETTINGS = {
 
 
 def test_an_interrupted_call_is_resumed_with_the_same_settings_only(tmp_path, monkeypatch, capsys):
-    def interrupted(output, **options):
+    """What starting over gives is in tests/integration/sampling."""
+
+    def starts_over(name, **options):
+        if name != "same":
+            shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
         with pytest.raises(KeyboardInterrupt):
-            sample(**options, output=tmp_path / output)
+            sample(**options, output=tmp_path / name)
         return "starting over" in capsys.readouterr().out
 
     monkeypatch.setattr(Journal, "get", Mock(side_effect=KeyboardInterrupt))
-    same = {"prompts": PROMPTS, "gold": {"a": "1", "b": "2", "c": "2"}, "max_new_tokens": 3}
-    words = tokenizer()
+    words, net = tokenizer(), model("llama")
     words.add_tokens(["xyz"])
-    assert not interrupted("same", **same)
-    changed = CHANGED_SETTINGS | {"words": words}
+    net.lm_head.weight.data[3].neg_()
+    neurons = {layer: tmp_path / f"neurons{layer}.parquet" for layer in (0, 2)}
+    for layer, path in neurons.items():
+        write_neurons(path, layer, range(40))
+    same = {
+        "gold": {"a": "1", "b": "2", "c": "2"}, "max_new_tokens": 3, "neurons": neurons[0],
+        "base_model": saved(tmp_path / "base", seed=2), "strategy": zerogap.Shortcut(),
+    }  # fmt: skip
+    assert not starts_over("same", **same)
+    changed = CHANGED_SETTINGS | {"words": words, "net": net, "neurons": neurons[2]}
+    changed |= {"base_model": saved(tmp_path / "other", seed=3)}
     for name, value in {"batch_size": 5, **changed}.items():
-        shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
-        assert interrupted(name, **same | {name: value}) == (name in changed), name
+        assert starts_over(name, **same | {name: value}) == (name in changed), name
+    saved(tmp_path / "base", seed=3)
+    assert starts_over("base edited in place", **same)
+    write_neurons(neurons[0], 2, range(40))
+    assert starts_over("neurons edited in place", **same)
 
 
 def test_a_model_without_an_end_token_is_an_error():
