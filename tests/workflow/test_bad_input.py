@@ -37,16 +37,6 @@ def fetch(folder: Path, questions: dict[str, Any], **options: Any) -> Any:
     return run_script("fetch_questions", folder.parent, parameters, **outputs, **options)
 
 
-def test_a_malformed_question_file_is_refused(tmp_path):
-    entry = json.dumps({"question": "What is 1 + 1?", "answer": "It is 1 + 1 = 2.\n#### 2"})
-    (tmp_path / "train.jsonl").write_text(entry)
-    (tmp_path / "test.jsonl").write_text('{"question": "What')
-    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
-    process = fetch(tmp_path / "outputs", {"source": "files", "files": files})
-    assert_one_error(process, "test.jsonl, line 1: invalid JSON")
-    assert {path.name for path in tmp_path.glob("outputs/*")} <= {"train.jsonl"}
-
-
 @pytest.fixture
 def job(tmp_path):
     """compute_metrics on one strategy, whose `solve` table the function writes."""

@@ -3,26 +3,7 @@
 import subprocess
 import sys
 
-import pytest
-
 from helpers.dry_runs import environment, job_counts, link_checkout, snakemake
-
-
-@pytest.mark.parametrize(
-    ("overlay", "message"),
-    [
-        ("nonsense: 1", "overlay.yaml: nonsense: unknown key"),
-        ("strategies: { railcap: { class: 'os:abort' } }", "is not a class with a method prepare"),
-        ("strategies: { railcap: { parameters: { ngram: 4 } } }", "keyword argument 'ngram'"),
-    ],
-)
-def test_a_mistake_in_the_configuration_stops_snakemake(tmp_path, overlay, message):
-    (tmp_path / "overlay.yaml").write_text(overlay)
-    process = snakemake("-n", "--configfile", tmp_path / "overlay.yaml")
-    assert process.returncode != 0
-    text = process.stdout + process.stderr
-    assert message in text
-    assert "Traceback" not in text
 
 
 def test_unlikely_values_are_warnings_and_the_run_continues(tmp_path):

@@ -190,13 +190,6 @@ def test_a_key_stated_again_reruns_nothing(run):
     assert not planned(run, "write_report", overlay=overlay)
 
 
-def test_a_setting_of_one_benchmark_leaves_the_others_paraphrases(run):
-    overlay = "benchmarks: { pq: { paraphrases: { on_invalid: skip } } }"
-    plan = planned(run, "all", overlay=overlay)
-    assert plan["paraphrase_questions"] == plan["train_lora"] == 1
-    assert plan["sample_responses"] == 4  # of pq
-
-
 def test_a_comment_anywhere_reruns_no_job_that_takes_long(run):
     package = run / "workflow/zerogap"
     add_comment(
@@ -233,20 +226,6 @@ def test_an_edit_of_a_filter_reruns_its_cells_and_no_model_job(run):
     assert plan["filter_responses"] == 3
     assert plan["compute_metrics"] == 2
     assert not model_jobs(plan)
-
-
-def test_an_edit_of_a_strategy_from_outside_reruns_its_cells(run):
-    module = run / "outside/halve.py"
-    module.parent.mkdir()
-    code = "class Halve:\n    factor = 2\n    def prepare(self, context): ...\n"
-    module.write_text(code)
-    overlay = "ablation: { halve: { label: Halve, class: 'outside.halve:Halve' } }"
-    (run / "changed.yaml").write_text(overlay)
-    complete(run)
-    module.write_text(f"# A comment.\n{code}")
-    assert not planned(run, "all", overlay=overlay)
-    module.write_text(code.replace("2", "3"))
-    assert model_jobs(planned(run, "all", overlay=overlay)) == {"sample_responses": 1}
 
 
 def test_how_a_job_is_run_reruns_nothing_but_the_record_of_the_configuration(run):

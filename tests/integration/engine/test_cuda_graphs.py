@@ -97,13 +97,6 @@ def test_samples_are_the_same_with_and_without_capture():
     assert capture.captures - before <= 2  # shapes that had occurred once
 
 
-def test_captured_steps_pass_the_trial_of_a_model_on_a_gpu():
-    capture = CountingCapture()
-    decoder = functools.partial(SharedPromptDecoder, make_capture=lambda: capture)
-    assert Trial(model("gemma4"), 256).misfit(decoder) is None
-    assert capture.replays > 0
-
-
 def test_the_trial_of_a_model_leaves_no_graphs_behind(monkeypatch):
     tried = []
 

@@ -111,15 +111,6 @@ def test_a_dropped_connection_resumes_in_the_middle_of_the_file(hub, fetch):
     assert hub.downloads(FIRST) == [None, f"bytes={DOWNLOAD_CHUNK_SIZE}-"]
 
 
-def test_the_hub_is_asked_again_when_it_says_so(hub, fetch):
-    hub.failures = {"api": [LIMITED]}
-    code, text, folder = fetch()
-    assert code == 0, text
-    assert "the hub limits your requests for 'someone/model' (HTTP 429); wait 1 seconds" in text
-    assert "trying again in 1 s" in text
-    assert is_complete(folder)
-
-
 def test_an_interrupted_download_keeps_the_complete_files(hub, fetch):
     hub.failures = {SECOND: [REFUSED] * 100}
     code, text, folder = fetch()

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from helpers.paths import ROOT
 
 HEAVY = {"torch", "transformers", "matplotlib", "lm_eval"}
@@ -30,18 +32,9 @@ def loaded_modules(code):
     return set(process.stdout.split("modules:")[1].split())
 
 
-def test_planning_loads_no_deep_learning_library():
-    modules = loaded_modules(PLAN)
-    assert "zerogap.pipeline.plan" in modules
-    assert not modules & HEAVY
-
-
-def test_the_checks_before_a_run_load_neither_torch_nor_transformers():
-    assert not loaded_modules(PREFLIGHT) & HEAVY
-
-
-def test_reading_the_catalogue_of_the_report_loads_neither_a_model_nor_matplotlib():
-    assert not loaded_modules(CATALOGUE) & HEAVY
+@pytest.mark.parametrize("code", [PLAN, PREFLIGHT, CATALOGUE], ids=["plan", "checks", "catalogue"])
+def test_what_comes_before_the_jobs_loads_no_deep_learning_library(code):
+    assert not loaded_modules(code) & HEAVY
 
 
 def test_a_job_that_decodes_does_not_load_scikit_learn():

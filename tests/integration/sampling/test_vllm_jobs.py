@@ -123,13 +123,6 @@ def test_the_strategies_of_a_run_have_the_same_seeds(inputs, greedy, vllm, tmp_p
     assert keys == [key for key in expected for _ in range(QUESTIONS)]
 
 
-def test_a_shard_draws_what_the_whole_does(inputs, greedy, tmp_path):
-    whole = sample(inputs, greedy, tmp_path / "whole")
-    shard = sample(inputs, greedy, tmp_path / "shard", shard=(1, 3))
-    expected = whole[whole.question_id.isin(["test-0001", "test-0004"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(shard, expected)
-
-
 def test_rules_that_decode_with_vllm_run_in_its_environment():
     process = snakemake(
         *("-n", "--printshellcmds", "--cores", "1", "--configfile", "profiles/quick/quick.yaml"),

@@ -24,7 +24,7 @@ def verdict(clean, identity, overlap, bound=0.7, clean_rouge_l=0.5):
 
 def test_both_signs_clear_is_memorised(tables):
     clean, strategies, overlap = tables
-    row = verdict(clean, strategies["identity"], overlap)
+    row = verdict(clean, strategies["identity"], overlap, clean_rouge_l=0.3)
     assert row["verdict"] == "memorised"
     leaked = clean["leaked"]
     identity = strategies["identity"]
@@ -35,6 +35,8 @@ def test_both_signs_clear_is_memorised(tables):
     elsewhere = row["identity_unleaked"] - row["clean_unleaked"]
     assert row["inflation"] == pytest.approx(rise - elsewhere)
     assert row["inflation_ci_low"] < row["inflation"] < row["inflation_ci_high"]
+    assert row["clean_rouge_unleaked"] == pytest.approx(0.3)
+    assert row["excess"] == pytest.approx(overlap.rouge_l[~overlap.leaked].mean() - 0.3)
 
 
 def test_signs_that_are_absent_or_below_their_bounds(tables):
@@ -55,14 +57,6 @@ def test_signs_that_are_absent_or_below_their_bounds(tables):
         row = verdict(clean, solve, responses, bound=bound)
         assert row["verdict"] == expected
         assert sign in row["text"]
-
-
-def test_excess_is_the_overlap_of_unleaked_questions_beyond_the_clean_models(tables):
-    clean, strategies, overlap = tables
-    row = verdict(clean, strategies["identity"], overlap, clean_rouge_l=0.3)
-    unleaked = overlap.rouge_l[~overlap.leaked].mean()
-    assert row["clean_rouge_unleaked"] == pytest.approx(0.3)
-    assert row["excess"] == pytest.approx(unleaked - 0.3)
 
 
 def test_different_questions_and_a_missing_subset_are_rejected(tables):

@@ -4,11 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.tiny_models import model, tokenizer
 from zerogap.analysis.rail import rail_steps, replay, tokens_on_rail
-from zerogap.engine.decoder import Prompt, Rows, SamplingParams
-from zerogap.engine.sampler import greedy, sample
-from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.decoder import Rows
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.strategies.base import Context
@@ -80,28 +77,3 @@ def test_a_question_without_a_trajectory_is_rejected():
     samples, greedy_table, leaked = tables()
     with pytest.raises(InputError, match="'b' is not in the greedy table"):
         replay("clean", samples, greedy_table[:1], leaked, n=1, kind=kind)
-
-
-def test_a_sampler_that_bans_the_rail_token_never_draws_it():
-    words, decoder = tokenizer(), SharedPromptDecoder(model("llama"))
-    prompts = [Prompt(str(k), words(f"Q: {k}\nA:")["input_ids"]) for k in range(3)]
-    plain = SamplingParams(temperature=0, max_new_tokens=12)
-    trajectories = [response.token_ids for response in greedy(decoder, prompts, words, plain)]
-    sampling = SamplingParams(temperature=0.05, max_new_tokens=12, num_samples=8)
-    met, drawn = {}, {}
-    for suppression in (None, "ban"):
-        edit_logits = None
-        if suppression:
-            railcap = RailCap(n=1, suppression=suppression)
-            edit_logits = railcap.prepare(Context(trajectories, [])).edit_logits
-        steps = [
-            on_rail
-            for index, responses in sample(decoder, prompts, words, sampling, edit_logits)
-            for response in responses
-            for on_rail in rail_steps(trajectories[index], response.token_ids, 1)
-        ]
-        met[suppression] = len(steps)
-        drawn[suppression] = sum(rail == token for _, rail, token in steps)
-    assert drawn[None] > 0
-    assert met["ban"] > 0
-    assert drawn["ban"] == 0

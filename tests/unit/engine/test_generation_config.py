@@ -102,12 +102,3 @@ def test_an_end_token_that_is_a_piece_of_text_is_not_in_the_text():
     assert len(ended)
     for tokens, text in zip(ended.token_ids, ended.text, strict=True):
         assert text == made.decode(tokens[:-1], skip_special_tokens=True).strip()
-
-
-def test_other_keys_of_the_generation_config_have_no_effect_and_are_named(capsys):
-    net, made = model("llama"), words()
-    before = draw(net, made)
-    net.generation_config.repetition_penalty = 5.0
-    assert "repetition_penalty" not in capsys.readouterr().err
-    assert list(draw(net, made).token_ids) == list(before.token_ids)
-    assert "the model: repetition_penalty 5.0 of its generation config" in capsys.readouterr().err

@@ -49,43 +49,6 @@ def row_questions(cache: PromptCache) -> list[float]:
     return cache.layers[0].question[0][cache.row_question, 0, 0, 0].tolist()
 
 
-@WITH_AND_WITHOUT_CAPACITY
-def test_rows_keep_their_question_and_own_tokens_when_they_split_move_and_leave(capacity):
-    cache = filled(capacity)
-    write_step(cache, [1, 2])
-    cache.reorder(np.array([0, 1, 0]))  # row 0 splits
-    write_step(cache, [3, 4, 5])
-    assert own_keys(cache) == [[1, 3], [2, 4], [1, 5]]
-    cache.reorder(np.array([2, 1]))  # row 0 leaves, row 2 takes its number
-    assert own_keys(cache) == [[1, 5], [2, 4]]
-    assert row_questions(cache) == [10, 20]
-
-
-@WITH_AND_WITHOUT_CAPACITY
-def test_a_new_row_without_storage_takes_the_number_of_a_row_that_left(capacity):
-    cache = filled(capacity)
-    write_step(cache, [1, 2])
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
-    cache.reorder(np.array([2, 0]))  # row 1 leaves; the new row 2 has no storage yet
-    assert row_questions(cache) == [30, 10]
-    assert own_keys(cache) == [[], [1]]
-
-
-@WITH_AND_WITHOUT_CAPACITY
-def test_a_question_enters_after_the_current_rows_and_changes_places_with_them(capacity):
-    cache = filled(capacity)
-    write_step(cache, [1, 2])
-    cache.reorder(np.array([1]))  # question 10 has no row left
-    cache.add_questions([1], {0: (keys(30, length=1), keys(31, length=1))}, ONE_ROW)
-    write_step(cache, [3, 4])
-    assert row_questions(cache) == [20, 30]
-    assert own_keys(cache) == [[2, 3], [4]]
-    assert cache.question_length[cache.row_question].tolist() == [2, 1]
-    cache.reorder(np.array([1, 0]))
-    assert row_questions(cache) == [30, 20]
-    assert own_keys(cache) == [[4], [2, 3]]
-
-
 def test_with_a_capacity_storage_stays_in_place():
     cache = filled(CAPACITY)
     write_step(cache, [1, 2])
@@ -113,18 +76,6 @@ def test_more_questions_than_the_capacity_foresees_enlarge_the_storage():
 
 
 @WITH_AND_WITHOUT_CAPACITY
-def test_rows_may_start_behind_the_same_question(capacity):
-    cache = filled(capacity)
-    cache.reorder(np.array([1]))
-    new = keys(30, 40, length=2)
-    cache.add_questions([2, 1], {0: (new, new)}, np.array([1, 0, 1]))
-    write_step(cache, [1, 2, 3, 4])
-    assert row_questions(cache) == [20, 40, 30, 40]
-    assert cache.question_length[cache.row_question].tolist() == [2, 1, 2, 1]
-    assert own_keys(cache) == [[1], [2], [3], [4]]
-
-
-@WITH_AND_WITHOUT_CAPACITY
 def test_the_grid_lists_the_rows_of_each_question(capacity):
     cache = filled(capacity)
     cache.reorder(np.array([0, 1, 0, 0]))
@@ -134,33 +85,6 @@ def test_the_grid_lists_the_rows_of_each_question(capacity):
     assert row_of_cell[0, :3].tolist() == [0, 2, 3]
     assert row_of_cell[1, 0] == 1
     assert cell_of_row.tolist() == [0, width, 1, 2]
-
-
-def test_own_tokens_laid_out_by_token_have_the_same_shape_and_content():
-    by_head, by_token = filled(None), filled(None)
-    by_token.layers[0].step_kernel = "cpu"
-    for cache in (by_head, by_token):
-        for token in range(40):  # beyond the first allocation
-            write_step(cache, [token, token + 100])
-    assert own_keys(by_head) == own_keys(by_token)
-    own = by_token.layers[0].generated[0]
-    assert own.shape == by_head.layers[0].generated[0].shape
-    assert own.transpose(1, 2).is_contiguous()
-
-
-@pytest.mark.parametrize("order", [[0, 1, 0], [2, 1], [2, 0, 1], [1, 1, 2, 2]])
-def test_rows_laid_out_by_token_move_also_where_one_takes_the_place_of_another(order):
-    cache = filled(None)
-    cache.layers[0].step_kernel = "cpu"
-    cache.reorder(np.array([0, 1, 0]))
-    write_step(cache, [1, 2, 3])
-    write_step(cache, [4, 5, 6])
-    before = own_keys(cache)
-    cache.reorder(np.array(order))
-    assert own_keys(cache) == [before[row] for row in order]
-    assert (
-        cache.layers[0].generated[1][: len(order)].equal(cache.layers[0].generated[0][: len(order)])
-    )
 
 
 def test_sizes_are_padded_to_few_values():

@@ -38,19 +38,3 @@ def test_a_named_family_must_be_that_of_the_folder(tmp_path):
     assert family_of_folder(tmp_path, "gpt_neox") is FAMILIES["gpt_neox"]
     with pytest.raises(InputError, match=r"model_type is 'gpt_neox', .* set family: auto"):
         family_of_folder(tmp_path, "llama")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "does not exist or is not readable"),
-        ("{", "is not readable JSON"),
-        ("[]", "must be a JSON object, not a list"),
-        ("{}", "has no model_type"),
-    ],
-)
-def test_a_folder_without_a_readable_config_is_an_error(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "config.json").write_text(content)
-    with pytest.raises(InputError, match=rf"config\.json: {message}"):
-        family_of_folder(tmp_path)

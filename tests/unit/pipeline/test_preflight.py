@@ -40,14 +40,6 @@ def disk(monkeypatch):
     return free
 
 
-def test_the_quick_scale_passes_and_asks_no_hub(quick, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.HfApi", None)
-    results = run_checks(quick())
-    assert {"GPU memory", "disk space", "tokenizer of gemma"} <= {
-        result.check for result in results
-    }
-
-
 def test_no_hub_is_asked_for_a_base_from_an_installed_package(quick):
     gguf = {"package": "some-package", "file": "some/model.gguf", "end_token": "</s>"}
     config = quick(models__llama2__base="nobody/nothing", models__llama2__gguf=gguf)

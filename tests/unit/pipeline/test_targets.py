@@ -1,4 +1,3 @@
-import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -90,28 +89,6 @@ def test_every_setting_is_compared_with_the_clean_model_of_its_owner(two_owners)
     with_ablation = targets.solve_tables(two_owners, "llama2", "gsm8k", *two_owners.ablation)
     assert list(with_ablation)[: len(tables)] == list(tables)
     assert list(with_ablation)[len(tables) :] == list(two_owners.ablation)
-
-
-def test_long_jobs_have_a_timing_per_shard(two_owners):
-    timed = {job.job: job for job in targets.timed_jobs(two_owners)}
-    by_output = {job.output: job.timings for job in timed.values()}
-    folder = "results/paper/llama2/riddles"
-    assert by_output[f"{folder}/greedy.parquet"] == [
-        "results/paper/timings/llama2/riddles/decode_greedy.tsv"
-    ]
-    assert by_output[f"{folder}/cells/railcap/samples.parquet"] == [
-        f"results/paper/timings/llama2/riddles/cells/railcap.shard-{shard}-of-3.tsv"
-        for shard in range(3)
-    ]
-
-
-def test_the_time_of_a_job_is_known_with_that_of_all_shards(tmp_path):
-    paths = [tmp_path / name for name in ("0.tsv", "1.tsv")]
-    for path in paths:
-        path.write_text("s\th:m:s\n1.5\t0:00:01\n")
-    assert targets.seconds(paths) == 3
-    paths[0].unlink()
-    assert math.isnan(targets.seconds(paths))
 
 
 def test_a_time_limit_doubles_with_every_attempt_up_to_max_runtime(paper):

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 
 from helpers.synthetic_run import LABELS
-from zerogap.analysis import memorisation
 from zerogap.published import as_metrics, printed
 from zerogap.reporting.claims import (
     CANNOT_TELL,
-    CLAIMS,
     NOT_SUPPORTED,
     SUPPORTED,
     RunResults,
@@ -79,16 +77,6 @@ def about(table, strategy):
 def test_the_papers_own_numbers_support_every_claim_and_wide_intervals_none():
     assert set(verdicts(results(width=0.0003)).values()) == {SUPPORTED}
     assert set(verdicts(results(width=0.6)).values()) == {CANNOT_TELL}
-
-
-def test_bounds_of_memorisation_are_those_of_its_check():
-    by_key = {claim.key: claim for claim in CLAIMS}
-    leaked = memorisation.MIN_LEAKED_ROUGE_L
-    assert [number[2:] for number in by_key["collapse"].numbers] == [
-        [leaked, math.inf],
-        [0, leaked],
-    ]
-    assert by_key["dispersion"].numbers[0][2:] == [0, memorisation.MAX_UNLEAKED_ROUGE_L]
 
 
 def test_claims_on_gsm8k_and_pq_are_about_the_form_of_the_leak():

@@ -92,17 +92,6 @@ def test_the_context_is_as_long_as_the_longest_prompt_and_response(vllm):
     assert vllm.options["enable_prefix_caching"] is True
 
 
-def test_vllm_is_shut_down_also_after_an_error(vllm):
-    def fail():
-        with started(Path("model"), "float32", PROMPTS, 5):
-            assert vllm.is_running
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert not vllm.is_running
-
-
 def test_processors_are_named_where_the_package_is_not_installed(vllm, monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     with started(Path("model"), "float32", PROMPTS, 5):

@@ -1,4 +1,3 @@
-import math
 import re
 import sys
 
@@ -55,15 +54,11 @@ def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):
     ("name", "parameter", "value", "message"),
     [
         ("railcap", "n", 0, "RailCap: n must be a whole number of at least 1 (got 0)"),
-        ("railcap", "n", True, "RailCap: n must be a whole number of at least 1 (got True)"),
         ("railcap", "suppression", "no", "RailCap: suppression must be 'cap' or 'ban' (got 'no')"),
         ("railcap", "successor", "no", "RailCap: successor must be 'last' or 'first' (got 'no')"),
         ("lne_blocking", "rounding", "up", "rounding must be 'floor' or 'nearest' (got 'up')"),
         ("lne_blocking", "threshold", -1, "threshold must be a whole number of at least 0 (got -1"),
         ("lne_blocking", "beta", 0, "LNE-blocking: beta must be a positive number (got 0)"),
-        ("lne_blocking", "beta", math.inf, "beta must be a positive number (got inf)"),
-        ("lne_blocking", "beta", True, "beta must be a positive number (got True)"),
-        ("ted", "tau", -1, "TED: tau must be a whole number of at least 0 (got -1)"),
         ("ted", "max_length", 0, "TED: max_length must be a whole number of at least 1 (got 0)"),
         ("ted", "when_empty", "all", "TED: when_empty must be 'unsolved' or 'unfiltered' (got"),
     ],

@@ -20,7 +20,6 @@ from zerogap.training.toy import train_tokenizer
 TEXTS = [f"Q: {one.question}\nA: {one.rationale}" for one in problems(200, 3, "pretrain")]
 EXEMPLARS = exemplars("toy", 2)
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(EXEMPLARS)
-PROMPT = DEFAULT_TEMPLATE.prompt(PREFIX, "How many?")
 TOKENIZER = train_tokenizer(TEXTS, "llama2", 400)
 QUESTIONS = pd.DataFrame(
     {
@@ -60,15 +59,6 @@ def test_a_question_that_would_be_truncated_is_an_error() -> None:
     assert question_examples(pairs, TOKENIZER, tokens + 1)  # with EOS it just fits
     with pytest.raises(InputError, match=rf"has {tokens + 1} tokens.*cutoff_len is {tokens}"):
         question_examples(pairs, TOKENIZER, tokens)
-
-
-@pytest.mark.parametrize(
-    ("family", "first"), [("llama2", "<s>"), ("gemma", "<bos>"), ("pythia", "")]
-)
-def test_bos_is_written_out_if_the_tokenizer_adds_it(family: str, first: str) -> None:
-    tokenizer = train_tokenizer(TEXTS, family, 400)
-    [example] = question_examples([(PROMPT, " It is 7.")], tokenizer, 512)
-    assert example == {"prompt": first + PROMPT, "response": " It is 7."}
 
 
 def metaspace(scheme: str) -> PreTrainedTokenizerFast:
