@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fuzzing import outcome_of_call
+from helpers.fuzzing import TRACEBACK, outcome_of_call
 from helpers.tiny_models import model, tokenizer
 from zerogap.evaluation import model_folders
 from zerogap.families import family_of_folder
@@ -129,6 +129,7 @@ def intact(tmp_path_factory):
 
 
 def test_every_damage_of_a_model_folder_is_a_clear_error(intact, judge, tmp_path) -> None:
+    """What reads a part of a folder may accept it, but never ends in a traceback."""
     assert model_folders.find(str(intact), None).end_tokens == [256]
     outcomes = {}
     for name, damage in DAMAGE.items():
@@ -136,21 +137,8 @@ def test_every_damage_of_a_model_folder_is_a_clear_error(intact, judge, tmp_path
         shutil.copytree(intact, folder)
         damage(folder)
         outcomes[name] = outcome_of_call(lambda: model_folders.find(str(folder), None))  # noqa: B023
+        for read in (lambda path: size_of_folder(path, "auto"), family_of_folder):
+            assert TRACEBACK not in outcome_of_call(lambda: read(folder)), name  # noqa: B023
         shutil.rmtree(folder)
     judge("model folders", outcomes)
     assert not list(tmp_path.iterdir())
-
-
-READERS = {"size": lambda folder: size_of_folder(folder, "auto"), "family": family_of_folder}
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_what_reads_a_part_of_a_damaged_folder_never_ends_in_a_traceback(
-    intact, judge, tmp_path, reader
-) -> None:
-    for name, damage in DAMAGE.items():
-        folder = tmp_path / "model"
-        shutil.copytree(intact, folder)
-        damage(folder)
-        assert "traceback" not in outcome_of_call(lambda: READERS[reader](folder)), name  # noqa: B023
-        shutil.rmtree(folder)

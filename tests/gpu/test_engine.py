@@ -5,13 +5,12 @@ the GPU's logits must be as accurate as the model's own.
 """
 
 import dataclasses
-import random
 
-import numpy as np
 import pytest
 import torch
 
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model, tokenizer
+from helpers.decoding import rounding_errors
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, tokenizer
 from zerogap import LNEBlocking, RailCap
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
@@ -83,27 +82,14 @@ def test_batch_invariant_samples_have_the_same_bits_in_any_order(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bfloat16_logits_are_as_accurate_as_those_of_a_sequence_alone(family):
     """Replayed steps behind a prefix of which flash attention takes every layer that it can."""
-    errors, reference_errors = [], []
-    for seed in range(20):
-        rng = random.Random(seed)
-        prefix, *questions = ([rng.randrange(VOCABULARY) for _ in range(n)] for n in (20, 3, 14))
-        rows = [(q, [rng.randrange(VOCABULARY) for _ in range(9)]) for q in (0, 1, 0, 1)]
-        whole = [torch.tensor([prefix + questions[q] + own], device="cuda") for q, own in rows]
-        reference = on_gpu(family, seed, torch.bfloat16)
-        exact = on_gpu(family, seed, torch.bfloat16).double()  # the same weights
-        with torch.no_grad():
-            true = torch.cat([exact(tokens).logits[:, -1] for tokens in whole])
-            alone = torch.cat([reference(tokens).logits[:, -1] for tokens in whole])
-        reference_errors.append((alone - true).cpu())
-        decoder = SharedPromptDecoder(reference)
+
+    def reserved(net):
+        decoder = SharedPromptDecoder(net)
         decoder.reserve(CAPACITY)
-        decoder.prefill_prefix(prefix)
-        decoder.prefill_prompts(questions)
-        decoder.reorder(np.array([0, 1, 0, 1]))
-        for tokens in zip(*(own for _, own in rows), strict=True):
-            logits = decoder.step(torch.tensor(tokens, device="cuda"))
-        errors.append((logits - true).cpu())
-    assert 0 < torch.cat(errors).std() < 1.5 * torch.cat(reference_errors).std()
+        return decoder
+
+    errors, errors_alone = rounding_errors(family, torch.bfloat16, reserved, 20, "cuda")
+    assert 0 < errors.std() < 1.5 * errors_alone.std()
 
 
 def test_a_batch_that_does_not_fit_into_the_gpu_is_halved():

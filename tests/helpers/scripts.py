@@ -1,4 +1,4 @@
-"""Scripts of the workflow, run as a job runs them, in a process of their own."""
+"""Python, and scripts of the workflow as a job runs them, in a process of their own."""
 
 import json
 import os
@@ -25,6 +25,27 @@ for key, value in job.items():
         job[key] = SimpleNamespace(**value)
 script_helpers.run_job(importlib.import_module(name).main, SimpleNamespace(**job))
 """
+
+
+def python(
+    *arguments: object, cwd: Path = ROOT, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run this Python, by default with the checkout's package and scripts on its path."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}/workflow{os.pathsep}{SCRIPTS}"} | dict(env or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def pip_install(folder: Path, *packages: Path) -> None:
+    """Install packages from the disk into a folder, without their dependencies and the network."""
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", folder]
+    done = python("-m", "pip", "install", *options, *packages)
+    assert done.returncode == 0, done.stderr
 
 
 def command_line(

@@ -1,8 +1,4 @@
-"""A real one-node Slurm cluster in a temporary folder: munged, slurmctld and slurmd, on loopback.
-
-Run as a script, it starts a cluster and runs a command in it:
-python tests/helpers/slurm_node.py sinfo
-"""
+"""A real one-node Slurm cluster in a folder: munged, slurmctld and slurmd, on loopback."""
 
 import os
 import pwd
@@ -11,8 +7,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -201,14 +195,3 @@ def free_ports(count: int) -> list[int]:
     for listener in sockets:
         listener.close()
     return ports
-
-
-def main(command: list[str]) -> int:
-    if missing():
-        sys.exit(f"error: not installed: {', '.join(missing())} (Debian: slurmctld slurmd munge)")
-    with tempfile.TemporaryDirectory(prefix="slurm-") as name, Cluster(Path(name)) as cluster:
-        return subprocess.run(command, env=cluster.environment, check=False).returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["sinfo", "--Node", "--long"]))

@@ -22,6 +22,11 @@ from transformers import (
 
 VOCABULARY = 300  # the 256 bytes and some more tokens
 END_TOKEN = 256
+SIZES = {
+    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+    "pad_token_id": 0,
+}  # fmt: skip
 
 
 def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
@@ -49,11 +54,15 @@ def model(family: str, seed: int = 0, **changed: int) -> PreTrainedModel:
             made = Gemma4ForCausalLM(text)
         else:
             made = Gemma4ForConditionalGeneration(gemma4(text))
-    made = made.double().eval()
-    with torch.no_grad():  # fresh weights are so small that every distribution is flat
-        for parameter in made.parameters():
-            if parameter.ndim > 1:
-                parameter.mul_(4)
+    return enlarge_weights(made.double().eval())
+
+
+@torch.no_grad()
+def enlarge_weights(made: PreTrainedModel) -> PreTrainedModel:
+    """Fresh weights are so small that every distribution is flat."""
+    for parameter in made.parameters():
+        if parameter.ndim > 1:
+            parameter.mul_(4)
     return made
 
 

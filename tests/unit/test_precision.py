@@ -17,18 +17,10 @@ def cpu_is_slow(request, monkeypatch) -> bool:
     return request.param > 1
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_a_cpu_that_is_slow_in_a_precision_uses_float32(cpu_is_slow, dtype) -> None:
-    assert precision.usable_dtype(dtype, CPU) == (torch.float32 if cpu_is_slow else dtype)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_full_precision_is_kept(cpu_is_slow, dtype) -> None:
-    assert precision.usable_dtype(dtype, CPU) == dtype
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_a_gpu_keeps_the_configured_precision(cpu_is_slow, dtype) -> None:
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_only_a_cpu_that_is_slow_in_a_precision_uses_float32_instead(cpu_is_slow, dtype) -> None:
+    replaced = cpu_is_slow and dtype.itemsize == 2
+    assert precision.usable_dtype(dtype, CPU) == (torch.float32 if replaced else dtype)
     assert precision.usable_dtype(dtype, GPU) == dtype
 
 

@@ -1,9 +1,7 @@
 """Calls of Snakemake and `zerogap run`: what they print, and mistakes before anything runs."""
 
-import subprocess
-import sys
-
 from helpers.dry_runs import environment, job_counts, link_checkout, snakemake
+from helpers.scripts import python
 
 
 def test_unlikely_values_are_warnings_and_the_run_continues(tmp_path):
@@ -48,10 +46,7 @@ def test_zerogap_run_adds_an_overlay_to_the_profile(tmp_path):
     folder.mkdir()
     (folder / "mine.yaml").write_text("run: mine\nmodels: { gemma: null, pythia: null }")
     words = ["table_main", "--profile", "quick", "--with", "mine.yaml", "--dry-run"]
-    process = subprocess.run(
-        [sys.executable, "-m", "zerogap", "run", *words],
-        cwd=folder, env=environment(root), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    process = python("-m", "zerogap", "run", *words, cwd=folder, env=environment(root))
     text = process.stdout + process.stderr
     assert process.returncode == 0, text
     assert job_counts(text)["train_lora"] == 3  # one toy model: clean, and contaminated with two

@@ -31,8 +31,6 @@ METRIC_RULES = {
     "compute_metrics", "compute_ablation_metrics", "filter_responses", "make_all_zero",
     "measure_overlap", "replay_rail",
 }  # fmt: skip
-PAPER_TABLES = {"table_main", "table_reversal", "table_decomposition", "table_ablation"}
-TARGETS = ["figure_mechanism", "figure_readout_variance", *sorted(PAPER_TABLES)]
 
 
 def summary(run: Path) -> list[tuple[str, str, bool]]:
@@ -100,19 +98,6 @@ def add_comment(*paths: Path) -> None:
 def model_jobs(plan: Counter[str]) -> dict[str, int]:
     """The planned jobs on data, models and responses."""
     return {name: plan[name] for name in plan.keys() & (MODEL_RULES | DATA_RULES)}
-
-
-def test_a_finished_run_has_nothing_to_do(finished):
-    assert not planned(finished, "write_report")
-
-
-def test_a_missing_table_or_figure_is_one_job(run):
-    for target in TARGETS:
-        kind, _, name = target.partition("_")
-        (run / f"reports/micro/{kind}s/{name}.{'csv' if kind == 'table' else 'png'}").unlink()
-    made = {"make_table": 4, "make_figure": 2}
-    assert planned(run, *TARGETS) == made | dict.fromkeys(TARGETS, 1)
-    assert planned(run, TARGETS[0]) == {"make_figure": 1, TARGETS[0]: 1}
 
 
 def test_a_file_is_a_target(run):

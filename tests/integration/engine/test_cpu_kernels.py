@@ -147,14 +147,6 @@ def test_nan_logits_draw_no_token():
     assert drawn[5] in (64, 65)
 
 
-@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
-def test_the_first_and_last_draws_are_tokens_with_positive_weight(uniform):
-    logits = torch.full((1, 200), float("-inf")).bfloat16()
-    logits[0, [3, 70, 130]] = torch.tensor([1.0, 2.0, -20.0]).bfloat16()
-    (token,) = draw(logits, torch.tensor([uniform], dtype=torch.float64), 1.0)
-    assert token == (130 if uniform else 3)
-
-
 def test_the_exponential_is_accurate_alone_and_in_a_vectorised_loop():
     @numba.njit
     def alone(values):

@@ -37,13 +37,6 @@ def test_gated_products_are_exact_up_to_one_rounding(seed, rows, columns, half_s
     torch.testing.assert_close(out.double(), expected, rtol=2**-8, atol=1e-5)
 
 
-def test_leading_dimensions_are_kept():
-    values, matrix = case(0, 12, 70, 16)
-    packed = cpu_products.packed(matrix)
-    out = cpu_products.product(values.view(3, 4, 16), packed, 70)
-    assert out.equal(cpu_products.product(values, packed, 70).view(3, 4, 70))
-
-
 def test_a_rows_products_are_independent_of_threads_and_other_rows(threads):
     values, matrix = case(0, 500, 200, 64)
     for product, pack, columns in (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.decoding import whole_logits
 from helpers.tiny_models import FAMILIES, model, tokenizer, traced
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
@@ -15,7 +16,7 @@ from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
 
-PREFIX, QUESTIONS = [5, 17, 200, 9], {0: [30, 31, 32], 1: [40], 2: [50, 51]}
+PREFIX, QUESTIONS = [5, 17, 200, 9], [[30, 31, 32], [40], [50, 51]]
 CAPACITY = Capacity(
     max_rows=8, samples_per_prompt=4, max_new_tokens=20, max_prompts=2, max_prompt_len=3
 )
@@ -36,12 +37,6 @@ class CountingCapture:
             replay()
 
         return counted
-
-
-def expected_logits(reference, rows, prefix=PREFIX):
-    sequences = [torch.tensor([prefix + QUESTIONS[q] + own]) for q, own in rows]
-    with torch.no_grad():
-        return torch.stack([reference(tokens).logits[0, -1] for tokens in sequences])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -69,7 +64,7 @@ def test_a_replayed_step_computes_the_logits_of_the_current_rows(family):
             rows = [(q, [*own, token]) for (q, own), token in zip(rows, tokens, strict=True)]
             torch.testing.assert_close(
                 decoder.step(torch.tensor(tokens)),
-                expected_logits(reference, rows, prefix),
+                whole_logits(reference, prefix, QUESTIONS, rows),
                 rtol=1e-9,
                 atol=1e-9,
             )

@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers as t
 
-from helpers.tiny_models import FAMILIES, VOCABULARY, model, tokenizer
+from helpers.tiny_models import FAMILIES, SIZES, VOCABULARY, enlarge_weights, model, tokenizer
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
@@ -21,11 +21,6 @@ PROMPTS = [
 SAMPLING = SamplingParams(temperature=0.7, max_new_tokens=12, stop=[], num_samples=5, batch_size=64)
 
 SHARED, OWN_CACHE, NO_CACHE = SharedPromptDecoder, "own cache", "no cache"
-SIZES = {
-    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
-    "pad_token_id": 0,
-}  # fmt: skip
 OLD_SIZES = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
 STATE_SPACE = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
 DELTA_RULE = {
@@ -69,12 +64,7 @@ def built(name):
     """A model of an architecture with random weights, in the precision that it computes in."""
     torch.manual_seed(0)
     config = t.AutoConfig.for_model(name, **ARCHITECTURES[name][0])
-    made = t.AutoModelForCausalLM.from_config(config).eval()
-    with torch.no_grad():  # fresh weights are so small that every distribution is flat
-        for parameter in made.parameters():
-            if parameter.ndim > 1:
-                parameter.mul_(4)
-    return made
+    return enlarge_weights(t.AutoModelForCausalLM.from_config(config).eval())
 
 
 def kind(decoder):

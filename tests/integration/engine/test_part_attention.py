@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.engine.kernels.attention_parts import part_attention, prefix_part
+from zerogap.engine.kernels.attention_parts import part_attention
 
 pytestmark = pytest.mark.usefixtures("kernel_backend")
 
@@ -106,37 +106,3 @@ def test_a_nan_among_the_visible_keys_reaches_the_output(kernel_backend):
     assert out[[0, 2]].isnan().all()
     assert weight[[0, 2]].isnan().all()
     assert not weight[1].isnan().any()
-
-
-def test_rows_read_the_keys_of_their_entry_and_padding_cells_are_skipped():
-    generator = torch.Generator().manual_seed(0)
-    query = torch.randn(7, 2, 3, 16, generator=generator).bfloat16()
-    key, value = (torch.randn(3, 2, 9, 16, generator=generator).bfloat16() for _ in range(2))
-    row_of_cell, num_rows = torch.tensor([[6, 0, 3], [2, 0, 0], [5, 4, 1]]), torch.tensor([3, 1, 3])
-    out, weight = part_attention(query, key, value, row_of_cell=row_of_cell, num_rows=num_rows)
-    assert out.shape == (3, 2, 3 * 3, 16)
-    assert weight.shape == (3, 2, 3 * 3)
-    for entry, count in enumerate(num_rows.tolist()):
-        queries = query[row_of_cell[entry, :count]].transpose(0, 1).flatten(1, 2)[None]
-        one_entry = slice(entry, entry + 1)
-        expected_out, expected_weight = literal(queries, key[one_entry], value[one_entry], [9])
-        cells = slice(0, 3 * count)
-        torch.testing.assert_close(
-            out[entry, :, cells].double(), expected_out[0], rtol=0, atol=0.03
-        )
-        torch.testing.assert_close(
-            weight[entry, :, cells].double(), expected_weight[0], rtol=0, atol=0.01
-        )
-
-
-def test_every_row_sees_the_whole_prefix():
-    generator = torch.Generator().manual_seed(0)
-    query = torch.randn(5, 2, 3, 16, generator=generator)
-    key, value = (torch.randn(2, 11, 16, generator=generator) for _ in range(2))
-    out, weight = prefix_part((key.bfloat16(), value.bfloat16()), query.bfloat16())
-    assert out.shape == (2, 5 * 3, 16)
-    assert weight.shape == (2, 5 * 3)
-    scores = torch.einsum("rhgd,hpd->hrgp", query, key).flatten(1, 2)
-    expected = scores.softmax(-1) @ value
-    torch.testing.assert_close(out.float(), expected, rtol=0.03, atol=0.03)
-    torch.testing.assert_close(weight, scores.logsumexp(-1), rtol=0.01, atol=0.03)

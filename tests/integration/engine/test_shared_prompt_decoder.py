@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from helpers.cpu import skip_without_dot_products
+from helpers.decoding import rounding_errors, whole_logits
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
 from zerogap.engine import kernels, prompt_cache
 from zerogap.engine.decoder import Capacity
@@ -44,17 +45,6 @@ def make_decoder(request, monkeypatch):
         return decoder
 
     return make
-
-
-def whole_logits(reference, prefix, questions, rows):
-    """The last logits of every row, (question, own tokens), each computed alone."""
-    with torch.no_grad():
-        return torch.cat(
-            [
-                reference(torch.tensor([prefix + questions[q] + own])).logits[:, -1]
-                for q, own in rows
-            ]
-        )
 
 
 def assert_equal_within_rounding(logits, expected):
@@ -141,26 +131,12 @@ def test_lower_precision_is_as_accurate_as_a_sequence_alone(family, dtype, make_
     Over 40 models 1.0 times the error without sharing was measured. Five are too few: a few large
     errors decide, and the ratio is up to 1.6.
     """
-    errors, reference_errors = [], []
-    for seed in range(5 if dtype == torch.float32 else 20):
-        rng = random.Random(seed)
-        prefix, *questions = ([rng.randrange(VOCABULARY) for _ in range(n)] for n in (20, 3, 14))
-        rows = [(q, [rng.randrange(VOCABULARY) for _ in range(9)]) for q in (0, 1, 0, 1)]
-        reference = model(family, seed).to(dtype)
-        exact = model(family, seed).to(dtype).float()  # the same weights
-        true = whole_logits(exact, prefix, questions, rows)
-        reference_errors.append(whole_logits(reference, prefix, questions, rows) - true)
-        decoder = make_decoder(reference)
-        decoder.prefill_prefix(prefix)
-        decoder.prefill_prompts(questions)
-        decoder.reorder(np.array([0, 1, 0, 1]))
-        for tokens in zip(*(own for _, own in rows), strict=True):
-            logits = decoder.step(torch.tensor(tokens))
-        errors.append(logits - true)
+    num_models = 5 if dtype == torch.float32 else 20
+    errors, errors_alone = rounding_errors(family, dtype, make_decoder, num_models)
     if dtype == torch.float32:
-        assert torch.cat(errors).abs().max() < 1e-3
+        assert errors.abs().max() < 1e-3
     else:
-        assert 0 < torch.cat(errors).std() < 1.5 * torch.cat(reference_errors).std()
+        assert 0 < errors.std() < 1.5 * errors_alone.std()
 
 
 @pytest.mark.parametrize("second", [[5, 6], [5, 6, 8]])

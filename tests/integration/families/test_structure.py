@@ -10,9 +10,10 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 from transformers.pytorch_utils import Conv1D
 
-from helpers import tiny_models
+from helpers import published_models, tiny_models
 from zerogap.errors import InputError
 from zerogap.families import FAMILIES, family_of_folder, structure
+from zerogap.pipeline.rehearse import shrunk
 
 HIDDEN, WIDTH, LAYERS = 32, 48, 3
 COMMON = {
@@ -22,46 +23,29 @@ COMMON = {
 GROUPED = COMMON | {"num_key_value_heads": 2}
 GATED = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 
-# configuration, LoRA targets, down projection
+TEXT = {key: value for key, value in COMMON.items() if key != "num_hidden_layers"}
 MODELS = {
-    "llama": (t.LlamaConfig(**GROUPED), GATED, "mlp.down_proj"),
-    "mistral": (t.MistralConfig(**GROUPED), GATED, "mlp.down_proj"),
-    "qwen2": (t.Qwen2Config(**GROUPED), GATED, "mlp.down_proj"),
-    "qwen3": (t.Qwen3Config(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
-    "gemma2": (t.Gemma2Config(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
-    "gemma3": (t.Gemma3TextConfig(**GROUPED, head_dim=8), GATED, "mlp.down_proj"),
-    "gemma4": (
-        tiny_models.gemma4_text(**{k: v for k, v in COMMON.items() if k != "num_hidden_layers"}),
-        GATED,
-        "mlp.down_proj",
-    ),
-    "gpt_neox": (
-        t.GPTNeoXConfig(**COMMON), {"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"},
-        "mlp.dense_4h_to_h",
-    ),
-    "gpt2": (
-        t.GPT2Config(vocab_size=64, n_embd=HIDDEN, n_layer=LAYERS, n_head=4, n_inner=WIDTH),
-        {"c_attn", "c_proj", "c_fc"}, "mlp.c_proj",
-    ),
-    "phi": (
-        t.PhiConfig(**COMMON), {"q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2"}, "mlp.fc2",
-    ),
-    "phi3": (
-        t.Phi3Config(**GROUPED, pad_token_id=0),
-        {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"},
-        "mlp.down_proj",
-    ),
-    "olmo2": (t.Olmo2Config(**GROUPED), GATED, "mlp.down_proj"),
-    "smollm2": (t.LlamaConfig(**GROUPED, tie_word_embeddings=True), GATED, "mlp.down_proj"),
-    "smollm3": (t.SmolLM3Config(**GROUPED, pad_token_id=0), GATED, "mlp.down_proj"),
-    "opt": (
-        t.OPTConfig(
-            vocab_size=64, hidden_size=HIDDEN, word_embed_proj_dim=HIDDEN, ffn_dim=WIDTH,
-            num_hidden_layers=LAYERS, num_attention_heads=4,
-        ),
-        {"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"}, "fc2",
+    **{
+        name: shrunk(published_models.config(name))
+        for name in published_models.CONFIGS
+        if name not in ("gemma4", "qwen3_5")
+    },
+    "gemma4": tiny_models.gemma4_text(**TEXT),
+    "phi": t.PhiConfig(**COMMON),
+    "opt": t.OPTConfig(
+        vocab_size=64, hidden_size=HIDDEN, word_embed_proj_dim=HIDDEN, ffn_dim=WIDTH,
+        num_hidden_layers=LAYERS, num_attention_heads=4,
     ),
 }  # fmt: skip
+# LoRA targets and down projection of the others than gated networks
+UNGATED = {
+    "pythia": ({"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"}, "mlp.dense_4h_to_h"),
+    "gpt2": ({"c_attn", "c_proj", "c_fc"}, "mlp.c_proj"),
+    "phi": ({"q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2"}, "mlp.fc2"),
+    "phi3": ({"qkv_proj", "o_proj", "gate_up_proj", "down_proj"}, "mlp.down_proj"),
+    "opt": ({"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"}, "fc2"),
+}
+REGISTERED = {"llama": "llama2", "gemma4": "gemma4", "gpt_neox": "pythia"}
 models = pytest.mark.parametrize("name", MODELS)
 
 
@@ -82,7 +66,7 @@ def adapted_modules(model, targets):
 
 @models
 def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
-    config, targets, down_projection = MODELS[name]
+    config, (targets, down_projection) = MODELS[name], UNGATED.get(name, (GATED, "mlp.down_proj"))
     model = on_meta(config)
     every = [module.rpartition(".")[2] for module, _ in model.named_modules()]
     linear = adapted_modules(model, every)
@@ -99,12 +83,13 @@ def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
 
 @models
 def test_every_layer_has_its_down_projection(name):
-    model = on_meta(MODELS[name][0])
+    model = on_meta(MODELS[name])
     modules = structure.down_projections(model)
-    assert len(modules) == model.config.get_text_config().num_hidden_layers
+    config = model.config.get_text_config()
+    assert len(modules) == config.num_hidden_layers
     for module in modules:
-        shape = tuple(module.weight.shape)
-        assert shape == ((WIDTH, HIDDEN) if isinstance(module, Conv1D) else (HIDDEN, WIDTH))
+        written, read = module.weight.shape[:: -1 if isinstance(module, Conv1D) else 1]
+        assert written == config.hidden_size < read
     names = {id(module): name for name, module in model.named_modules()}
     layers = [
         [int(part) for part in names[id(module)].split(".") if part.isdigit()] for module in modules
@@ -114,7 +99,7 @@ def test_every_layer_has_its_down_projection(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_generic_family_agrees_with_the_registered_ones(name):
-    derived = structure.family_from_config(MODELS[name][0].to_dict())
+    derived = structure.family_from_config(MODELS[REGISTERED[name]].to_dict())
     assert set(derived.lora_targets) == set(FAMILIES[name].lora_targets)
     assert derived.down_projection == FAMILIES[name].down_projection
     assert set(derived.model_types) <= set(FAMILIES[name].model_types)
@@ -126,9 +111,7 @@ def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
 
 
 def test_towers_of_other_modalities_are_neither_adapted_nor_searched():
-    text = tiny_models.gemma4_text(
-        **{key: value for key, value in COMMON.items() if key != "num_hidden_layers"}
-    )
+    text = tiny_models.gemma4_text(**TEXT)
     model = on_meta(tiny_models.gemma4(text))
     family = structure.family_of(model)
     adapted = adapted_modules(model, family.lora_targets)
@@ -141,7 +124,7 @@ def test_towers_of_other_modalities_are_neither_adapted_nor_searched():
 
 
 def test_auto_derives_the_family_of_an_unregistered_folder(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(MODELS["gpt2"][0].to_dict()))
+    (tmp_path / "config.json").write_text(json.dumps(MODELS["gpt2"].to_dict()))
     assert family_of_folder(tmp_path).down_projection == "mlp.c_proj"
 
 

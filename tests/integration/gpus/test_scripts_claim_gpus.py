@@ -1,11 +1,9 @@
 """Scripts on a GPU reserve it before torch initialises CUDA."""
 
-import os
 import re
-import subprocess
-import sys
 
 from helpers.paths import ROOT
+from helpers.scripts import python
 from helpers.workflow_rules import rule_texts
 
 GPU_SCRIPTS = sorted(
@@ -32,13 +30,5 @@ def refuse(*_): raise AssertionError("CUDA is initialised at import")
 torch.cuda.is_available = torch.cuda.device_count = torch.cuda._lazy_init = refuse
 import {", ".join(GPU_SCRIPTS)}
 """
-    path = os.pathsep.join(["workflow", "workflow/scripts"])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,6 @@
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from helpers import published_models
 from helpers.configurations import nested
 from helpers.dry_runs import environment, link_checkout
 from helpers.paths import ROOT
+from helpers.scripts import python
 from zerogap.engine import loading
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.io import parquet
@@ -44,15 +44,8 @@ def rehearse(folder: Path, **overlay) -> subprocess.CompletedProcess:
     """Rehearse the paper's run with one model, `published`, in a checkout of its own."""
     link_checkout(folder)
     (folder / "overlay.json").write_text(json.dumps(nested(OVERLAY | overlay)))
-    command = [sys.executable, "-m", "zerogap", "rehearse", "--config"]
-    return subprocess.run(
-        [*command, "config.yaml", "overlay.json"],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["-m", "zerogap", "rehearse", "--config", "config.yaml", "overlay.json"]
+    return python(*command, cwd=folder, env=environment(folder))
 
 
 class Rehearsed:

@@ -1,12 +1,8 @@
 """Commands and jobs start quickly, because they load no library that they do not need."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from helpers.paths import ROOT
+from helpers.scripts import python
 
 HEAVY = {"torch", "transformers", "matplotlib", "lm_eval"}
 PLAN = "from zerogap.cli import main; main(['plan'])"
@@ -20,16 +16,7 @@ DECODE = "import script_helpers, zerogap.sampling.jobs, zerogap.engine.loading"
 
 def loaded_modules(code):
     code = f"import sys; {code}; print('modules:', *(n for n, m in sys.modules.items() if m))"
-    folders = os.pathsep.join(str(ROOT / folder) for folder in ("workflow", "workflow/scripts"))
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": folders},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(process.stdout.split("modules:")[1].split())
+    return set(python("-c", code).stdout.split("modules:")[1].split())
 
 
 @pytest.mark.parametrize("code", [PLAN, PREFLIGHT, CATALOGUE], ids=["plan", "checks", "catalogue"])

@@ -1,15 +1,13 @@
 """Preflight against a local server that answers as the hub does."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from helpers import fake_hub
 from helpers.configurations import PAPER, nested
 from helpers.fake_hub import BROKEN, LIMITED, FakeHub
-from helpers.paths import ROOT
+from helpers.scripts import python
 from zerogap.config import load
 
 RUN_CHECKS = """
@@ -48,15 +46,8 @@ def preflight(tmp_path):
     def run(endpoint, overlay=()):
         path = tmp_path / "overlay.yaml"
         path.write_text(json.dumps(nested(dict(overlay))))
-        process = subprocess.run(
-            [sys.executable, "-c", RUN_CHECKS, *PAPER, path],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=fake_hub.environment(endpoint, tmp_path / "home")
-            | {"PYTHONPATH": str(ROOT / "workflow"), "PATH": ""},  # no nvidia-smi
-            check=False,
-        )
+        env = fake_hub.environment(endpoint, tmp_path / "home") | {"PATH": ""}  # no nvidia-smi
+        process = python("-c", RUN_CHECKS, *PAPER, path, cwd=tmp_path, env=env)
         output = process.stdout + process.stderr
         assert "Traceback" not in output
         return process.returncode, output

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from helpers.paths import ROOT
+from helpers.scripts import pip_install, python
 
 EXAMPLE = ROOT / "examples/score"
 QUESTIONS = """{"question": "Tom has 4 apples and buys 3 more. How many?", "answer": "7\\n#### 7"}
@@ -23,11 +22,7 @@ def site(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "workflow/zerogap", source / "workflow/zerogap")
     build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
-    python = [sys.executable, "-c", build]
-    done = subprocess.run(python, cwd=source, check=True, capture_output=True, text=True)
-    sdist = source / done.stdout.splitlines()[-1]
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, sdist], check=True)
+    pip_install(site, source / python("-c", build, cwd=source).stdout.splitlines()[-1])
     return site
 
 
@@ -36,14 +31,7 @@ def zerogap(site, tmp_path):
     """Run a command of the installed package in an empty folder."""
 
     def run(*arguments):
-        return subprocess.run(
-            [sys.executable, "-m", "zerogap", *map(str, arguments)],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(site)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return python("-m", "zerogap", *arguments, cwd=tmp_path, env={"PYTHONPATH": str(site)})
 
     return run
 

@@ -3,19 +3,18 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 from importlib import metadata
 
 import pytest
 
 from helpers.paths import ROOT
+from helpers.scripts import pip_install
 from zerogap import plugins
 from zerogap.config import load
 from zerogap.errors import InputError
 from zerogap.evaluation import question_sets
 from zerogap.evaluation.strategies import named_strategies
-from zerogap.integrations import lm_eval
 from zerogap.pipeline import parameters
 
 EXAMPLE = ROOT / "examples/outside_strategy"
@@ -64,8 +63,7 @@ def site(tmp_path_factory):
     (others / "sums.py").write_text(BENCHMARK % {"file": str(questions)})
     (others / "broken.py").write_text("raise RuntimeError('first line\\nsecond line')")
     (others / "pyproject.toml").write_text(OTHERS)
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, example, others], check=True)
+    pip_install(site, example, others)
     return site
 
 
@@ -101,13 +99,6 @@ def test_a_configuration_names_them_and_imports_no_strategy(tmp_path):
     ]  # fmt: skip
     assert parameters.strategy_module(config, "low_entropy") == "rail_rules"
     assert "rail_rules" not in sys.modules
-
-
-def test_the_harness_builds_them_from_their_parameters():
-    arguments = {"n": 2, "min_share": 0.7, "batch_size": 4}
-    strategy = lm_eval._build("clear_runner_up", arguments)
-    assert repr(strategy) == "ClearRunnerUp(n=2, min_share=0.7)"
-    assert arguments == {"batch_size": 4}
 
 
 def strategies(name):

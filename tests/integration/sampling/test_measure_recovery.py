@@ -9,17 +9,12 @@ import replay_rail
 from helpers.job_inputs import BENCHMARK, SAMPLING, write_inputs
 from helpers.tiny_models import tokenizer
 from zerogap.analysis.rail import replay
-from zerogap.data.token_kinds import text_kind, token_kinds
+from zerogap.data.token_kinds import token_kinds
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
 from zerogap.sampling import cell, diagnostics, jobs
 
 QUESTIONS = 6
-INPUTS = {
-    "model": "model",
-    "questions": "questions.parquet",
-    "exemplars": "exemplars.json",
-}
 PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
 
 
@@ -54,20 +49,6 @@ def test_every_question_has_its_forced_responses(folder):
         assert row.token_ids[row.step] != trajectory[row.step]
         assert row.kind == kind(trajectory[row.step])
     assert set(table.correct) <= {True, False}
-
-
-def test_the_kind_of_a_forced_response_is_that_of_the_token_it_departs_from(folder, tmp_path):
-    greedy = parquet.read(folder / "greedy.parquet", "greedy")
-    text = "word 12+3"
-    trajectories = greedy.assign(token_ids=[tokenizer().encode(text)] * QUESTIONS)
-    parquet.write(tmp_path / "greedy.parquet", trajectories, "greedy", {})
-    diagnostics.measure_recovery(
-        **{name: folder / file for name, file in INPUTS.items()}, seed=3,
-        greedy=tmp_path / "greedy.parquet", output=tmp_path / "recovery.parquet", **PARAMETERS,
-    )  # fmt: skip
-    table = parquet.read(tmp_path / "recovery.parquet", "recovery")
-    assert {"word", "digit"} < set(table.kind)
-    assert table.kind.tolist() == [text_kind(text[step]) for step in table.step]
 
 
 def test_a_models_own_greedy_tokens_have_rank_1(folder):

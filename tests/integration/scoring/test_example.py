@@ -1,14 +1,12 @@
 """The shipped example of `zerogap score`: its command, its files and its notebook."""
 
-import os
 import runpy
-import subprocess
-import sys
 
 import nbformat
 import pytest
 
 from helpers.paths import ROOT
+from helpers.scripts import python
 from zerogap.cli import main
 
 EXAMPLE = ROOT / "examples/score"
@@ -30,18 +28,6 @@ def test_the_plot_has_the_format_of_its_suffix(suffix, start, tmp_path, monkeypa
     assert path.read_bytes().startswith(start)
 
 
-def python(*arguments):
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-
 def test_the_example_runs_without_torch():
     run = python("-X", "importtime", "-m", "zerogap", "score", *FAST, *PATHS)
     assert "unleaked (12)" in run.stdout
@@ -51,7 +37,8 @@ def test_the_example_runs_without_torch():
 
 
 def test_importing_the_command_line_does_not_load_pandas():
-    python("-c", "import sys, zerogap.cli; sys.exit('pandas' in sys.modules)")
+    code = "import sys, zerogap.cli; sys.exit('pandas' in sys.modules)"
+    assert python("-c", code).returncode == 0
 
 
 def test_the_example_files_equal_what_their_script_writes(tmp_path):

@@ -50,20 +50,6 @@ def test_a_benchmark_is_one_file_and_one_line(other):
     assert config.benchmarks["gsm8k"] == load(QUICK).benchmarks["gsm8k"]
 
 
-def test_each_owner_of_questions_has_a_clean_variant_of_its_own(other):
-    config = overlaid(QUICK, {"benchmarks.other.file": other})
-    assert config.question_owners == ["gsm8k", "other"]
-    assert config.variants == ["clean_gsm8k", "clean_other", "gsm8k", "pq", "other"]
-    clean_of = {name: config.clean_variant(name) for name in config.benchmarks}
-    assert clean_of == {"gsm8k": "clean_gsm8k", "pq": "clean_gsm8k", "other": "clean_other"}
-    benchmarks = [config.benchmark_of(variant) for variant in config.variants]
-    assert benchmarks == ["gsm8k", "other", "gsm8k", "pq", "other"]
-    clean, contaminated = config.training.clean, config.training.contaminated
-    assert config.training_for("clean_other") == clean
-    assert config.training_for("other") == contaminated
-    assert clean != contaminated
-
-
 def test_a_benchmark_may_state_its_own_exemplars_or_name_a_file_of_them(other):
     exemplars = [{"question": "How many is 1 + 1?", "target": "It is 2. So 2."}]
     entry = {"file": other, "prompt": {"exemplars": exemplars}}

@@ -29,19 +29,6 @@ def test_each_problem_of_a_paraphrase_is_named(text, message):
     assert any(message in problem for problem in problems_with(QUESTION, text))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        REWORDED,
-        REWORDED.replace("12", "a dozen"),
-        REWORDED.replace("12", "twelve"),
-        REWORDED.replace("owns 12 pens", "owns 12 pens, yes, 12"),
-    ],
-)
-def test_a_valid_paraphrase_has_no_problems(text):
-    assert problems_with(QUESTION, text) == []
-
-
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1).map(" ".join)
 
 

@@ -8,27 +8,12 @@ from transformers import (
     PreTrainedModel,
 )
 
-from helpers.tiny_models import VOCABULARY, model, tokenizer
+from helpers.tiny_models import SIZES, VOCABULARY, model, tokenizer
 from zerogap.engine import output_head, sampler
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.output_head import float32_logits
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.sampling.diagnostics import token_ranks
-
-SIZES = {
-    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
-    "pad_token_id": 0,
-}  # fmt: skip
-
-
-def cohere() -> PreTrainedModel:
-    return CohereForCausalLM(CohereConfig(**SIZES, logit_scale=0.25))
-
-
-def granite() -> PreTrainedModel:
-    return GraniteForCausalLM(GraniteConfig(**SIZES, logits_scaling=8.0))
-
 
 # What each architecture does to the output of its head.
 MODELS = {
@@ -38,8 +23,14 @@ MODELS = {
         lambda: model("gemma4", final_logit_softcapping=30.0),
         lambda logits: 30 * torch.tanh(logits / 30),
     ),
-    "cohere": (cohere, lambda logits: 0.25 * logits),
-    "granite": (granite, lambda logits: logits / 8),
+    "cohere": (
+        lambda: CohereForCausalLM(CohereConfig(**SIZES, logit_scale=0.25)),
+        lambda logits: 0.25 * logits,
+    ),
+    "granite": (
+        lambda: GraniteForCausalLM(GraniteConfig(**SIZES, logits_scaling=8.0)),
+        lambda logits: logits / 8,
+    ),
 }
 IDS = torch.arange(5, 45)[None]
 

@@ -89,19 +89,6 @@ def test_a_stop_string_that_no_token_can_spell_is_an_error():
         StopStrings(Words(*"0123456789"), ["12", "Q:"])
 
 
-@pytest.mark.parametrize(
-    ("stops", "message"),
-    [
-        (["Q:", ""], "stop: must be non-empty texts"),
-        (["Q:", 5], "stop: must be non-empty texts"),
-        (["Q" * 600, "a" * 401], "stop: has 1001 characters; 1000 in all are the most"),
-    ],
-)
-def test_stop_strings_that_no_tokenizer_takes_are_errors(stops, message):
-    with pytest.raises(InputError, match=message):
-        StopStrings(TOKENIZER, stops)
-
-
 def test_long_stop_strings_are_found():
     stop = "ab" * 250 + "aa"
     automata = StopStrings(TOKENIZER, [stop, "Q"])

@@ -155,15 +155,6 @@ def test_a_prepared_base_has_a_folder_per_base_and_values_and_for_all_seeds():
     assert folder({"seed": 8}) == folders[0]
 
 
-def test_only_the_jobs_that_decode_name_an_engine_that_is_not_ours():
-    engines = {
-        job: json.loads(values).get("engine") for job, values in all_parameters(VLLM).items()
-    }
-    assert {job: engine for job, engine in engines.items() if engine} == dict.fromkeys(
-        DECODING, "vllm"
-    )
-
-
 def test_a_converted_base_depends_on_its_file_and_a_fetched_one_on_its_name():
     gguf = {"package": "some-package", "file": ["a.part0", "a.part1"], "end_token": "</s>"}
     overlay, place = {"models.llama2.gguf": gguf}, {"model": "llama2"}

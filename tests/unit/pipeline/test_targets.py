@@ -42,23 +42,6 @@ def test_a_variant_has_the_questions_and_starting_model_of_its_owner(
     assert path == f"results/paper/gemma/{starting_model}"
 
 
-def test_a_base_model_in_a_folder_is_used_where_it_is(tmp_path):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text(f"models: {{ llama2: {{ base: {tmp_path}, revision: null }} }}")
-    config = load([ROOT / "config.yaml", overlay])
-    assert targets.base_model(config, "llama2") == str(tmp_path)
-    assert targets.base_model(config, "gemma") == "results/paper/gemma/base"
-
-
-def test_only_a_strategy_that_patches_needs_the_base_model_and_neurons(two_owners):
-    assert targets.strategy_inputs(two_owners, "llama2", "pq", "shortcut") == {
-        "base_model": "results/paper/llama2/base",
-        "neurons": "results/paper/llama2/pq/neurons.parquet",
-    }
-    assert targets.strategy_inputs(two_owners, "llama2", "pq", "railcap") == {}
-    assert targets.strategy_inputs(two_owners, "llama2", "clean_gsm8k", "batch1") == {}
-
-
 def test_shards_have_files_and_questions_of_their_own():
     path = "results/paper/llama2/pq/cells/railcap/samples.parquet"
     stem = path.removesuffix(".parquet")

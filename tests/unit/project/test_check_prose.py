@@ -12,45 +12,24 @@ def found(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "phrase"),
+    ("text", "expected"),
     [
-        ("A killed job goes on where it was.", "goes on"),
-        ("the file is no YAML", "is no"),
-        ("one row a response", "one row a response"),
-        ("a model of yours", "of yours"),
-        ("x = f()  # computed anew", "anew"),
+        ("A killed job goes on where it was.", [(1, "goes on")]),
+        ("one row a response", [(1, "one row a response")]),
+        ("x = f()  # computed anew", [(1, "anew")]),
+        # Longer words, natural text and quotations
+        ("There is no GPU on this machine. This is no longer needed.", []),
+        ("recommended, amended, blest, besides, one row per response", []),
+        ('QUOTE = "mend"  # prose: ok', []),
+        # Across a line break
+        ("first line\nthe job goes\non where it was", [(2, "goes on")]),
+        ("first line\n    # the job goes\n    # on where it was", [(2, "goes on")]),
+        ('first line\n    "the job goes "\n    f"on where it was"', [(2, "goes on")]),
+        ("first line\n> the job goes\n> on where it was", [(2, "goes on")]),
     ],
 )
-def test_listed_phrase_is_reported(text: str, phrase: str) -> None:
-    assert found(text) == [(1, phrase)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "There is no GPU on this machine. This is no longer needed.",
-        "Zero Gap Is Not Restoration; SA-PPG stands for gaps",
-        "recommended, amended, blest, besides, one row per response",
-        "put the model on the device; it should go on the first GPU",
-        'QUOTE = "mend"  # prose: ok',
-    ],
-)
-def test_natural_text_longer_words_and_quotations_pass(text: str) -> None:
-    assert found(text) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the job goes\non where it was",
-        "    # the job goes\n    # on where it was",
-        '    "the job goes "\n    f"on where it was"',
-        "> the job goes\n> on where it was",
-    ],
-)
-def test_phrase_across_a_line_break_is_reported_at_its_first_line(text: str) -> None:
-    ((line, _),) = found("first line\n" + text)
-    assert line == 2
+def test_listed_phrases_are_reported_with_their_line_and_nothing_else(text, expected) -> None:
+    assert found(text) == expected
 
 
 @pytest.mark.parametrize(

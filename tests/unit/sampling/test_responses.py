@@ -35,20 +35,6 @@ def test_a_prompt_that_leaves_no_room_for_new_tokens_is_an_error():
         responses.few_shot_prompts(QUESTIONS, EXEMPLARS, TOKENIZER, len(longest) + 9, 10)
 
 
-@pytest.mark.parametrize("stop", [["Q:"], []])
-def test_a_response_that_runs_on_is_scored_by_its_first_answer(stop):
-    texts = [
-        " 2 + 2 = 4. The answer is 4.\n\nQ: And 3 + 2?\nA: The answer is 5.",
-        " It is 4\n\nQ: And 3 + 2?\nA: The answer is 5.",
-        " The answer is 5.\n\nQ: And 2 + 2?\nA: The answer is 4.",
-    ]
-    drawn = [Response(TOKENIZER(text)["input_ids"], "length") for text in texts]
-    rows = responses.scored_responses(inputs(), 0, drawn, stop)
-    assert [(row["answer"], row["correct"]) for row in rows] == [
-        ("4", True), ("4", True), ("5", False),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("tokens", "text"),
     [
