@@ -16,8 +16,8 @@ import make_table
 import write_index
 import write_provenance
 from helpers import synthetic_run
+from helpers.configurations import QUICK, overlaid
 from helpers.paths import ROOT
-from zerogap.config import load
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.pipeline import targets
@@ -26,22 +26,17 @@ from zerogap.pipeline.report.figures import FIGURES, FIRST_PAGE
 from zerogap.pipeline.report.tables import TABLES
 from zerogap.reporting.claims import CANNOT_TELL, SUPPORTED
 
-SCALE = ("config.yaml", "profiles/quick/quick.yaml")
+
+def quick(**overlay):
+    """The quick scale without some models, benchmarks or strategies."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return overlaid(QUICK, overlay)
 
 
 @pytest.fixture(scope="session")
-def load_scale():
-    def load_quick(*overlays):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(ROOT)
-            return load([*SCALE, *overlays])
-
-    return load_quick
-
-
-@pytest.fixture(scope="session")
-def config(load_scale):
-    return load_scale()
+def config():
+    return quick()
 
 
 @pytest.fixture(scope="session")
@@ -73,8 +68,8 @@ def job():
 
 
 FEWER = {
-    "one": "models: { gemma: null, pythia: null }\nbenchmarks: { pq: null }",
-    "no TED": "strategies: { ted: null }\nablation: { ted_unfiltered: null }",
+    "one": {"models": {"gemma": None, "pythia": None}, "benchmarks": {"pq": None}},
+    "no TED": {"strategies": {"ted": None}, "ablation": {"ted_unfiltered": None}},
 }
 
 
@@ -113,9 +108,8 @@ def test_everything_is_made_from_the_inputs_of_its_rule(kind, name, config, make
 
 @pytest.mark.usefixtures("in_run")
 @pytest.mark.parametrize("overlay", FEWER.values(), ids=FEWER)
-def test_a_restricted_run_has_every_table(overlay, load_scale, make, tmp_path):
-    (tmp_path / "overlay.yaml").write_text(overlay)
-    config = load_scale(tmp_path / "overlay.yaml")
+def test_a_restricted_run_has_every_table(overlay, make):
+    config = quick(**overlay)
     for name in TABLES:
         text = make(config, "table", name).with_suffix(".md").read_text()
         assert "pythia" in config.models or "Pythia" not in text or name == "cost"
@@ -182,10 +176,8 @@ def test_cost_adds_up_the_shards_of_a_cell(config, finished_run, make, monkeypat
 
 
 @pytest.mark.usefixtures("in_run")
-def test_claims_are_checked_from_the_files_of_the_run(config, job, tmp_path, load_scale):
-    overlay = tmp_path / "overlay.yaml"
-    overlay.write_text("benchmarks: { pq: null }")
-    config = load_scale(overlay)
+def test_claims_are_checked_from_the_files_of_the_run(job, tmp_path):
+    config = quick(benchmarks={"pq": None})
     source = sources.RESULTS.locate(config)
     check_claims.main(job(source=source, prefix=str(tmp_path / "sheet")))
     rows = pd.read_csv(tmp_path / "sheet.csv").set_index("claim")

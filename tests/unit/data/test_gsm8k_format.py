@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from helpers.shared_data import GSM8K, needs_gsm8k
 from zerogap.data import gsm8k_format
 from zerogap.data.questions import Question
 from zerogap.errors import InputError
@@ -54,15 +53,3 @@ def test_an_invalid_entry_leaves_no_file(tmp_path):
     with pytest.raises(InputError, match="entry 2"):
         gsm8k_format.write(tmp_path / "rows.jsonl", [ENTRY, {"question": "q", "answer": "r"}])
     assert list(tmp_path.iterdir()) == []
-
-
-@needs_gsm8k
-def test_all_of_gsm8k_is_valid():
-    train = gsm8k_format.load(GSM8K / "train.jsonl")
-    test = gsm8k_format.load(GSM8K / "test.jsonl")
-    assert (len(train), len(test)) == (7473, 1319)
-    for question in train + test:
-        assert "<<" not in question.rationale
-        assert "####" not in question.rationale
-        assert "\n" not in question.rationale + question.question
-    assert test[0].gold == "18"

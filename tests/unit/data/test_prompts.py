@@ -70,9 +70,3 @@ def test_a_mistake_in_a_file_of_exemplars_names_its_line(line, message, tmp_path
     path.write_text(f'{{"question": "1 + 1?", "target": "2"}}\n{line}\n')
     with pytest.raises(InputError, match=rf"mine\.jsonl, line 2: {message}"):
         prompts.exemplars(str(path), 1)
-
-
-@pytest.mark.parametrize(("source", "num_shots"), [("toy", 9), ("lm_eval", 9)])
-def test_more_exemplars_than_there_are_is_an_error(source, num_shots):
-    with pytest.raises(InputError, match=f"at most 8.*got {num_shots}"):
-        prompts.exemplars(source, num_shots)

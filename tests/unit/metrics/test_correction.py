@@ -43,18 +43,6 @@ def test_corrected_value_is_nearer_to_the_truth_where_there_is_a_gap(m):
     assert abs(corrected) < definition / 2
 
 
-def test_a_question_without_samples_is_never_solved_with_certainty():
-    n = 40
-    clean = np.full(n, 30)
-    empty = metrics.a_ppg_corrected([0] * n, [0] * n, clean, [50] * n)
-    assert empty == pytest.approx(0.6, abs=0.01)
-    # The samples of the other questions say nothing about the empty ones.
-    mixed = metrics.a_ppg_corrected(
-        [0] * n + [30] * n, [0] * n + [50] * n, [30] * 2 * n, [50] * 2 * n
-    )
-    assert mixed == pytest.approx(0.3, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("bins", "value"), [(1, 0.4109960773906), (7, 0.4153225672527), (60, 0.4147552963104)]
 )

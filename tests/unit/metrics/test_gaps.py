@@ -73,13 +73,6 @@ def test_metrics_equal_exact_fractions(data, bins):
         assert metric(*data, bins=bins) == pytest.approx(float(exact_value), abs=TOLERANCE)
 
 
-@given(counts(), st.integers(1, 60))
-def test_a_ppg_and_sa_ppg_are_zero_exactly_when_every_question_is_restored(data, bins):
-    restored = all(gap == 0 for gap in literal_gaps(*data))
-    assert (metrics.a_ppg(*data) == 0.0) == restored
-    assert (metrics.sa_ppg(*data, bins=bins) == 0.0) == restored
-
-
 def test_strata_with_fifty_samples_and_fifty_bins_equal_the_counts():
     stratum = metrics.strata(range(51), [50] * 51, bins=50)
     assert stratum.tolist() == [*range(50), 49]

@@ -12,6 +12,7 @@ import yaml
 
 from helpers.configurations import PAPER, QUICK
 from helpers.paths import ROOT
+from helpers.synthetic_run import write_timings
 from zerogap.cli import main
 from zerogap.config import load
 from zerogap.errors import InputError
@@ -94,10 +95,7 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     provenance.write_text(json.dumps({"config": values}))
     with pytest.raises(InputError, match="has no timings of llama2"):
         planning.measured_rates(run, sizes(config))
-    for timed in targets.timed_jobs(config):
-        for path in map(Path, timed.timings):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("s\th:m:s\tmax_rss\n36\t0:00:36\t1.0\n")
+    write_timings(config, seconds=36)
     rates = Rates(measured=planning.measured_rates(run, sizes(config)))
     num_timed = len([1 for timed in targets.timed_jobs(config) for _ in timed.timings])
     assert plan_of(config, rates).hours.sum() == pytest.approx(num_timed * 36 / 3600)

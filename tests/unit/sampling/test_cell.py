@@ -48,12 +48,6 @@ class SmallDevice(SharedPromptDecoder):
         return super().step(tokens)
 
 
-def test_rows_are_in_the_order_of_questions_and_samples():
-    table = sample()
-    assert list(table.question_id) == [f"q{i}" for i in range(6) for _ in range(4)]
-    assert list(table.sample_id) == [0, 1, 2, 3] * 6
-
-
 def test_the_responses_of_a_shard_are_those_of_the_whole():
     whole, shard = sample(), sample(indices=[1, 4])
     expected = whole[whole.question_id.isin(["q1", "q4"])].reset_index(drop=True)

@@ -1,23 +1,17 @@
 import numpy as np
 import pandas as pd
-import pytest
 import torch
 
 from helpers.tiny_models import model
 from zerogap.engine.decoder import Prompt
-from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
-from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
+from zerogap.engine.patched_decoder import recorded_activations
 from zerogap.sampling.localisation import (
     NeuronGroup,
-    causal_scores,
     comparative_scores,
     neuron_groups,
-    patched_decoders,
     score_neurons,
     select_neurons,
 )
-
-GROUPS = neuron_groups([48, 48, 48], 24)
 
 
 def test_the_comparative_score_is_the_root_mean_square_difference_on_the_response():
@@ -37,40 +31,6 @@ def test_the_comparative_score_is_the_root_mean_square_difference_on_the_respons
     scores = comparative_scores(*nets, prompts, list(responses.values()))
     assert len(scores) == 3
     np.testing.assert_allclose(scores[layer], expected.numpy())
-
-
-def greedy_tokens(decoder):
-    """The first greedy token of a fixed prompt, as a stand-in for accuracy."""
-    decoder.prefill_prefix([1])
-    return decoder.prefill_prompts([[2, 3]])[0].argmax().item() / 300
-
-
-def decoder(seed):
-    return SharedPromptDecoder(model("llama", seed))
-
-
-def accuracies(seed, base):
-    """The accuracies of the model of a seed, unpatched and patched with the base model."""
-    changed = patched_decoders(decoder(seed), base, [None, *GROUPS])
-    return {group: greedy_tokens(net) for group, net in changed}
-
-
-def test_the_causal_score_is_harm_plus_one_minus_collateral():
-    """a(M_co) − a_patched(M_co) + 1 − (a(M_cl) − a_patched(M_cl)), from models patched by hand."""
-    base = KeptPrefix(decoder(3))
-    scores = causal_scores(contaminated=accuracies(1, base), clean=accuracies(2, base))
-    assert list(scores) == GROUPS
-    for layer, start, stop in GROUPS:
-        patched = [
-            greedy_tokens(
-                PatchedDecoder(decoder(seed), decoder(3), {layer: torch.arange(start, stop)})
-            )
-            for seed in (1, 2)
-        ]
-        harm = greedy_tokens(decoder(1)) - patched[0]
-        collateral = greedy_tokens(decoder(2)) - patched[1]
-        assert scores[layer, start, stop] == pytest.approx(harm + 1 - collateral)
-    assert len(set(scores.values())) > 1  # patches do change the decoded token
 
 
 def test_the_neurons_with_the_largest_summed_scores_are_selected():

@@ -75,8 +75,3 @@ def test_the_storage_of_the_contaminated_model_is_free_while_the_base_model_load
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", load)
     shortcut.Shortcut().prepare(context).wrap_decoder(contaminated)
     assert capacities == [None]
-
-
-def test_shortcut_without_neurons_is_an_error():
-    with pytest.raises(InputError, match="needs_base_model: true"):
-        shortcut.Shortcut().prepare(Context([], []))

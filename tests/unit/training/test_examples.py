@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
@@ -73,33 +73,6 @@ def metaspace(scheme: str) -> PreTrainedTokenizerFast:
         single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)]
     )
     return PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", unk_token="<unk>")
-
-
-def test_the_space_is_left_to_a_tokenizer_that_adds_it() -> None:
-    core = metaspace("always")
-    assert core.tokenize(" one") == core.tokenize("one")  # the premise
-    [example] = question_examples([("Q: how", " one")], core, 512)
-    assert example["prompt"] == "<s>Q: how"
-
-
-def gpt2_like() -> PreTrainedTokenizerFast:
-    """GPT-2's way of splitting text: an empty line is one token, unless a word follows."""
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=257, initial_alphabet=alphabet, show_progress=False)
-    core.train_from_iterator(["\n\n"] * 10, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="!")
-
-
-def test_an_instruction_may_end_in_line_breaks_that_merge() -> None:
-    tokenizer = gpt2_like()
-    assert len(tokenizer("\n\n")["input_ids"]) == 1
-    assert tokenizer("\n\nRed")["input_ids"][:2] == tokenizer("\n")["input_ids"] * 2
-    [example] = instruction_examples([("Go.\n\n", "Red.")], tokenizer, 512)
-    assert example == {"prompt": "Go.\n\n", "response": "Red."}
-    with pytest.raises(InputError, match="example 0: the tokenizer encodes it differently"):
-        question_examples([("Go.\n\n", "Red.")], tokenizer, 512)  # a question must not
 
 
 def test_instructions_that_are_skipped_or_truncated_are_counted(capsys) -> None:
