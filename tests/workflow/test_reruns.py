@@ -85,10 +85,6 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def add_line(path: Path) -> None:
-    path.write_text(path.read_text() + "\nEDITED = 1\n")
-
-
 def add_comment(*paths: Path) -> None:
     assert len(paths) > 1
     for path in paths:
@@ -125,17 +121,25 @@ def test_a_changed_metric_reruns_tables_and_no_model_job(run, path, old, new):
 
 
 @pytest.mark.parametrize(
-    ("module", "rule"),
-    [("reporting/render.py", "make_table"), ("analysis/strata.py", "make_figure")],
+    ("module", "expected"),
+    [
+        ("reporting/render.py", {"compute_metrics": 0, "make_all_zero": 0, "measure_overlap": 0}),
+        ("analysis/strata.py", {"compute_metrics": 0, "filter_responses": 0}),
+        ("strategies/ted.py", {"filter_responses": 3, "compute_metrics": 2}),
+        ("strategies/railcap.py", {"sample_responses": 2 + 2, "train_lora": 0}),
+        ("engine/drawing.py", {"sample_responses": 2 * 4 + 3 + 2, "train_lora": 0}),
+        ("training/llamafactory.py", {"train_lora": 3, "merge_lora": 3, "fetch_questions": 0}),
+        ("data/question_sources.py", {"train_lora": 3, "fetch_questions": 1}),
+    ],
 )
-def test_an_edit_of_the_reporting_code_reruns_tables_or_figures_only(run, module, rule):
-    add_line(run / "workflow/zerogap" / module)
+def test_an_edit_of_code_reruns_the_jobs_that_run_it(run, module, expected):
+    path = run / "workflow/zerogap" / module
+    path.write_text(path.read_text() + "\nEDITED = 1\n")
     plan = planned(run, "all")
-    assert plan[rule] >= 4
-    assert not model_jobs(plan)
-    assert not plan.keys() & {
-        "compute_metrics", "filter_responses", "make_all_zero", "measure_overlap",
-    }  # fmt: skip
+    assert {rule: plan[rule] for rule in expected} == expected
+    assert plan["make_table"] + plan["make_figure"] >= 4
+    if not expected.keys() & (MODEL_RULES | DATA_RULES):
+        assert not model_jobs(plan)
 
 
 METRICS = "compute_metrics"
@@ -185,32 +189,6 @@ def test_a_comment_anywhere_reruns_no_job_that_takes_long(run):
     plan = planned(run, "all")
     assert not model_jobs(plan)
     assert not plan.keys() & METRIC_RULES
-
-
-@pytest.mark.parametrize(
-    ("module", "models", "cells"),
-    [
-        ("strategies/railcap.py", 0, 2 + 2),
-        ("engine/drawing.py", 0, 2 * 4 + 3 + 2),
-        ("training/llamafactory.py", 3, 2 * 4 + 3 + 2),
-        ("data/question_sources.py", 3, 2 * 4 + 3 + 2),
-    ],
-)
-def test_an_edit_of_code_reruns_the_jobs_that_run_it(run, module, models, cells):
-    add_line(run / "workflow/zerogap" / module)
-    plan = planned(run, "all")
-    assert plan["train_lora"] == plan["merge_lora"] == models
-    assert plan["sample_responses"] == cells
-    assert ("fetch_questions" in plan) == module.startswith("data")
-    assert plan["compute_metrics"] == 2
-
-
-def test_an_edit_of_a_filter_reruns_its_cells_and_no_model_job(run):
-    add_line(run / "workflow/zerogap/strategies/ted.py")
-    plan = planned(run, "all")
-    assert plan["filter_responses"] == 3
-    assert plan["compute_metrics"] == 2
-    assert not model_jobs(plan)
 
 
 def test_how_a_job_is_run_reruns_nothing_but_the_record_of_the_configuration(run):

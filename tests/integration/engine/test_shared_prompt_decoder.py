@@ -196,10 +196,3 @@ def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_th
     for asked, copies in (([2], 1), ([3, 0], 1), ([2, 1, 3], 30)):
         for question, alone in logits(asked, copies).items():
             assert alone.equal(together[question])
-
-
-def test_a_model_without_logits_computes_activations_only():
-    decoder = SharedPromptDecoder(model("llama"), with_logits=False)
-    decoder.prefill_prefix([1, 2, 3])
-    assert decoder.prefill_prompts([[4], [5, 6]]).shape == (2, 0)
-    assert decoder.step(torch.tensor([7, 8])).shape == (2, 0)

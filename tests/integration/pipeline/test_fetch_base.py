@@ -75,23 +75,6 @@ def test_the_model_and_its_commit_are_stored_and_nothing_else(fetch):
     assert not folder.with_name("base.work").exists()
 
 
-@pytest.mark.parametrize(
-    ("status", "error_code", "message"),
-    [
-        (401, "GatedRepo", "is gated, and your login has no access; accept its "),
-        (404, "RevisionNotFound", "'someone/model' has no revision 'main'; "),
-        (403, "", "the hub refuses 'someone/model' (HTTP 403); log in"),
-    ],
-)
-def test_a_refusal_is_reported_at_once_with_its_remedy(hub, fetch, status, error_code, message):
-    hub.errors = {"": (status, error_code)}
-    code, text, _ = fetch()
-    line = one_line_error(code, text)
-    assert line.startswith("error: models: ")
-    assert message in line
-    assert len(hub.requests) == 1
-
-
 @pytest.mark.parametrize("failures", [[LIMITED, HANGS], [BROKEN, DROPPED], [INCOMPLETE]])
 def test_a_download_survives_failures_that_pass(hub, fetch, failures):
     hub.failures = dict(zip((FIRST, SECOND), ([one] for one in failures), strict=False))
@@ -124,10 +107,3 @@ def test_an_interrupted_download_keeps_the_complete_files(hub, fetch):
     assert is_complete(folder)
     assert hub.downloads(FIRST) == []
     assert hub.downloads(SECOND) == [None]
-
-
-def test_a_hub_that_does_not_answer_is_named(fetch):
-    code, text, _ = fetch(endpoint="http://127.0.0.1:9")
-    line = one_line_error(code, text)
-    assert "http://127.0.0.1:9 does not answer for 'someone/model'" in line
-    assert "check network and proxy" in line

@@ -18,6 +18,14 @@ QUESTIONS = 6
 PARAMETERS = {"benchmark": BENCHMARK, "sampling": SAMPLING, "metadata": {}}
 
 
+def measure_recovery(folder, output):
+    inputs = {name: folder / f"{name}.parquet" for name in ("questions", "greedy")}
+    diagnostics.measure_recovery(
+        **inputs, model=folder / "model", exemplars=folder / "exemplars.json", output=output,
+        seed=3, **PARAMETERS,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model with its greedy trajectories, samples of Identity and RailCap, and its recovery."""
@@ -32,9 +40,7 @@ def folder(tmp_path_factory):
             solve=folder / f"{name}_solve.parquet", strategy=strategy, seed=3, stream="strategies",
             **PARAMETERS,
         )  # fmt: skip
-    diagnostics.measure_recovery(
-        **inputs, greedy=greedy, output=folder / "recovery.parquet", seed=3, **PARAMETERS
-    )
+    measure_recovery(folder, folder / "recovery.parquet")
     return folder
 
 
@@ -77,18 +83,11 @@ def test_an_interrupted_measurement_of_recovery_resumes(folder, monkeypatch):
         save(self, *part)
         saved.append(part)
 
-    def measure():
-        diagnostics.measure_recovery(
-            model=folder / "model", questions=folder / "questions.parquet",
-            exemplars=folder / "exemplars.json", greedy=folder / "greedy.parquet",
-            output=folder / "resumed.parquet", seed=3, **PARAMETERS,
-        )  # fmt: skip
-
     monkeypatch.setattr(Journal, "add", save_once)
     with pytest.raises(KeyboardInterrupt):
-        measure()
+        measure_recovery(folder, folder / "resumed.parquet")
     saved[:] = ["several"] * 2
-    measure()
+    measure_recovery(folder, folder / "resumed.parquet")
     assert len(saved) == 2 + 2  # the first chunk was not sampled again
     pd.testing.assert_frame_equal(
         *(parquet.read(folder / f"{name}.parquet", "recovery") for name in ("resumed", "recovery"))

@@ -4,14 +4,11 @@ import json
 
 import pytest
 import torch
-import yaml
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-import train_lora
 from helpers.paths import ROOT
 from helpers.training import RECIPE
 from zerogap.training import llamafactory
-from zerogap.training.llamafactory import write_datasets
 
 TOY = ROOT / "workflow/resources/bases"
 TRAINING = RECIPE | {"device": "cpu", "global_batch_size": 2}
@@ -56,29 +53,3 @@ def test_towers_are_loaded_in_float32_too(tmp_path):
         "torch_dtype": "float32",
         "text_config": {"dtype": "float32", "hidden_size": 8},
     }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stored", ["pythia"], indirect=True)
-def test_the_type_that_a_base_is_stored_in_changes_no_training(stored, tmp_path, monkeypatch):
-    monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: 1.0)  # bfloat16 on any CPU
-    examples = [{"prompt": f"Q: {i} + 1?\nA:", "response": f" {i + 1}."} for i in range(6)]
-    write_datasets(tmp_path / "data", {"q": examples})
-    parameters = {
-        "family": "auto",
-        "training": TRAINING | {"bf16": True},
-        "metadata": {"model": "toy", "variant": "gsm8k"},
-    }
-    for dtype in ("float16", "bfloat16"):
-        folder = tmp_path / dtype
-        names = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
-        paths = {option: folder / name for option, name in names.items()}
-        inputs = {"base": stored[dtype], "data": tmp_path / "data"}
-        folder.mkdir()
-        train_lora.main(**inputs, **paths, **parameters)
-        assert yaml.safe_load(paths["settings"].read_text())["bf16"]
-        adapter = json.loads((paths["adapter"] / "adapter_config.json").read_text())
-        assert adapter["base_model_name_or_path"] == str(stored[dtype])
-    for name in ("loss.tsv", "adapter/adapter_model.safetensors"):
-        one, other = (tmp_path / dtype / name for dtype in ("float16", "bfloat16"))
-        assert one.read_bytes() == other.read_bytes()

@@ -80,18 +80,6 @@ def test_questions_of_shares_everything_but_label_and_contamination():
     assert (config.benchmarks["pq"].num_leaked, config.benchmarks["pq"].stop) == (7, ("\n",))
 
 
-def test_two_benchmarks_may_share_the_questions_of_a_third():
-    entry = {
-        "label": "Rules",
-        "contamination": "paraphrase",
-        "questions_of": "gsm8k",
-        "paraphrases": {"method": "rules", "on_invalid": "skip"},
-    }
-    config = overlaid(PAPER, {"benchmarks.rules": entry})
-    assert config.variants == ["clean_gsm8k", "gsm8k", "pq", "rules"]
-    assert config.owner_of("rules") == config.owner_of("pq") == "gsm8k"
-
-
 def test_shipped_benchmark_files_are_all_used_by_a_scale():
     files = {path.name for path in (ROOT / "workflow/benchmarks").glob("*.yaml")}
     scales = [ROOT / "config.yaml", *(ROOT / "profiles").glob("*/*.yaml")]

@@ -7,7 +7,6 @@ import pytest
 from safetensors import safe_open
 
 from zerogap.errors import InputError
-from zerogap.families import ModelSize
 from zerogap.pipeline.models import base_files, model_size, size_on_hub
 
 ENDS = re.compile(r"(down_proj|dense_4h_to_h)\.weight$")
@@ -34,18 +33,6 @@ def test_a_folder_needs_no_family(quick):
     for model in ("llama2", "gemma", "pythia"):
         automatic = quick(**{f"models__{model}__family": "auto"})
         assert model_size(automatic, model) == model_size(quick(), model)
-
-
-def test_an_unknown_size_is_an_error_with_its_remedy(monkeypatch):
-    import huggingface_hub
-
-    def offline(*arguments, **named):
-        raise ConnectionError("no network\nat all")
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "get_safetensors_metadata", offline)
-    with pytest.raises(InputError, match=r"some/model: its size .*\(no network\).*give a folder"):
-        size_on_hub("some/model", None, "llama")
-    assert isinstance(size_on_hub("EleutherAI/pythia-12b", None, "gpt_neox"), ModelSize)
 
 
 def test_a_base_in_gguf_is_converted_before_it_is_read(paper, tmp_path, monkeypatch):

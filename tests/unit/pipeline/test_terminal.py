@@ -1,12 +1,9 @@
 """What a run says in the terminal: targets, counts and failures."""
 
-import logging
-
 import pytest
 
 from zerogap.errors import InputError
 from zerogap.pipeline.terminal import (
-    CountsOnce,
     check_targets,
     describe_failures,
 )
@@ -29,21 +26,6 @@ def test_an_unknown_target_is_answered_with_the_nearest_names(name, message):
     with pytest.raises(InputError) as caught:
         check_targets(["all", name], TARGETS)
     assert str(caught.value).startswith(message)
-
-
-RECORDS = [
-    {"msg": "Building DAG of jobs..."},
-    {"msg": "Job stats: 3", "event": "run_info"},
-    {"msg": "Job stats: 3", "event": "run_info"},
-    {"msg": "Reasons:\n    output files have to be generated: train_lora"},
-    {"msg": "This was a dry-run"},
-]
-
-
-def test_the_counts_are_printed_once_and_the_reasons_not_at_all():
-    counts_once = CountsOnce()
-    printed = [r["msg"] for r in RECORDS if counts_once.filter(logging.makeLogRecord(r))]
-    assert printed == ["Building DAG of jobs...", "Job stats: 3", "This was a dry-run"]
 
 
 def test_failed_jobs_are_listed_with_the_ends_of_their_logs(tmp_path):
