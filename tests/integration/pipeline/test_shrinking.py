@@ -1,11 +1,11 @@
-"""Small models keep what differs between architectures."""
+"""Sizes: of the real models, and of small ones, which keep what differs between architectures."""
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from helpers import published_models
-from zerogap.families import structure
+from zerogap.families import HUB_SIZES, structure
 from zerogap.pipeline.rehearse import shrunk
 
 NAMES = list(published_models.CONFIGS)
@@ -82,3 +82,27 @@ def test_long_context_rotary_factors_fit_the_smaller_heads():
     half = head_size(small) // 2
     assert small.rope_parameters["short_factor"] == [1.0] * half
     assert small.rope_parameters["long_factor"] == [2.0] * half
+
+
+# Repository → a published configuration, and what is another value there
+ON_HUB = {
+    "meta-llama/Llama-2-7b-hf": ("llama2", {}),
+    "EleutherAI/pythia-12b": ("pythia", {"vocab_size": 50688}),
+    "EleutherAI/pythia-1b": (
+        "pythia",
+        {"vocab_size": 50304, "hidden_size": 2048, "intermediate_size": 8192}
+        | {"num_hidden_layers": 16, "num_attention_heads": 8},
+    ),
+    "Qwen/Qwen2.5-0.5B": ("qwen2", {"vocab_size": 151936}),
+    "allenai/OLMo-2-0425-1B": ("olmo2", {"vocab_size": 100352}),
+}
+
+
+@pytest.mark.parametrize("repository", ON_HUB)
+def test_a_size_in_the_table_is_that_of_the_architecture(repository):
+    name, values = ON_HUB[repository]
+    size, config = HUB_SIZES[repository], published_models.config(name, **values)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    assert size.parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert size.widths == (config.intermediate_size,) * config.num_hidden_layers

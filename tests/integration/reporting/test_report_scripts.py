@@ -215,7 +215,6 @@ def compute_metrics_of(config, job, tmp_path):
     ("first", "second", "reader"),
     [
         ("cells/railcap/solve", "cells/identity/solve", "compute_metrics"),
-        ("../clean_gsm8k/cells/batch1/solve", "../clean_gsm8k/cells/batch2/solve", "strata"),
         ("metrics", "../pq/metrics", "main"),
         ("overlap", "../../gemma/gsm8k/overlap", "memorisation"),
         ("../../data/gsm8k/questions", "../../data/pq/questions", "scatter"),

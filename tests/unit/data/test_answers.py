@@ -275,12 +275,6 @@ def test_any_stated_number_is_extracted(number):
     assert (Decimal(found.answer), found.extractor) == (number, "the_answer_is")
 
 
-@given(st.text())
-def test_any_text_gives_a_canonical_answer_or_none(text):
-    answer = extract(text).answer
-    assert answer is None or canonical(answer) == answer
-
-
 WORDS = (
     "The answer is", "the anſwer IS ", "####", "Q:", "\n\nQuestion:", "x", "e", "é", "**",
     "\\boxed{",

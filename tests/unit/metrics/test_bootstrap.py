@@ -201,13 +201,10 @@ def test_simultaneous_interval_of_one_metric_is_the_usual_one_and_wider_for_more
 
 def test_no_resamples_and_no_groups_are_rejected():
     rng = np.random.default_rng(0)
-    for n_resamples in (0, -1):
-        for draw in (
-            lambda n: metrics.question_weights([1, 2], n, rng),
-            lambda n: metrics.redraw([1, 2], [3, 3], n, rng),
-        ):
-            with pytest.raises(InputError, match=r"^n_resamples must be a positive integer"):
-                draw(n_resamples)
+    with pytest.raises(InputError, match=r"^n_resamples must be a positive integer"):
+        metrics.question_weights([1, 2], 0, rng)
+    with pytest.raises(InputError, match=r"^n_resamples must be a positive integer"):
+        metrics.redraw([1, 2], [3, 3], -1, rng)
     for groups in ([], [[1, 2]]):
         with pytest.raises(InputError, match=r"^groups: expected one label per question"):
             metrics.question_weights(groups, 5, rng)

