@@ -1,16 +1,11 @@
 """Parameters and input files of jobs that decode: a tiny model, its questions, one exemplar."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
 from zerogap.io import parquet
 
@@ -81,30 +76,3 @@ def write_greedy(folder: Path, trajectories: list[list[int]]) -> Path:
     )  # fmt: skip
     parquet.write(folder / "greedy.parquet", table, "greedy", {})
     return folder / "greedy.parquet"
-
-
-def start_job(script: str, parameters: dict[str, Any], **paths: Path) -> subprocess.Popen[str]:
-    """Start a job in a process of its own."""
-    options = [text for name, path in paths.items() for text in (f"--{name}", str(path))]
-    command = [sys.executable, f"workflow/scripts/{script}.py", "--batch-size", "90"]
-    return subprocess.Popen(
-        [*command, "--parameters", json.dumps(parameters), *options],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": "workflow:tests", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
-    )
-
-
-def num_parts(journal: Path) -> int:
-    """How many parts a job has finished."""
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
-
-
-def kill_after(parts: int, job: subprocess.Popen[str], journal: Path) -> None:
-    """Kill a job when it has finished so many parts."""
-    while num_parts(journal) < parts and job.poll() is None:
-        time.sleep(0.002)
-    job.send_signal(signal.SIGKILL)
-    assert job.wait() == -signal.SIGKILL, job.stderr and job.stderr.read()

@@ -1,4 +1,4 @@
-"""Neuron localisation: the neurons of a fixed example, kills, shards and memory."""
+"""Neuron localisation: the neurons of a fixed example, shards and memory."""
 
 import gc
 import weakref
@@ -10,9 +10,6 @@ import torch
 from helpers.job_inputs import (
     BENCHMARK,
     SAMPLING,
-    kill_after,
-    num_parts,
-    start_job,
     write_exemplars,
     write_greedy,
     write_model,
@@ -24,7 +21,6 @@ from zerogap.io import parquet
 from zerogap.sampling import localisation
 
 QUESTIONS = 40
-GROUPS = 10
 PARAMETERS = {
     "sampling": SAMPLING | {"batch_size": "auto"},
     "benchmark": BENCHMARK | {"extraction": "helpers.rules:parity"},
@@ -116,20 +112,3 @@ def test_out_of_memory_makes_the_batches_smaller(inputs, whole, tmp_path, monkey
         parquet.read(path, "neurons") for path in (tmp_path / "neurons.parquet", whole)
     )
     pd.testing.assert_frame_equal(table, expected)
-
-
-@pytest.mark.slow
-def test_a_job_killed_at_several_points_writes_the_bytes_of_an_undisturbed_one(
-    inputs, whole, tmp_path
-):
-    journal = tmp_path / "neurons.parquet.work/parts.jsonl"
-    paths = {name.replace("_", "-"): path for name, path in inputs.items()}
-    paths["output"] = tmp_path / "neurons.parquet"
-    for parts in (1, GROUPS // 2, GROUPS + 3):  # the last one is among the clean model's
-        kill_after(parts, start_job("localise_neurons", PARAMETERS, **paths), journal)
-        assert not paths["output"].exists()
-    assert GROUPS + 3 <= num_parts(journal) < 2 * (GROUPS + 1)
-    last = start_job("localise_neurons", PARAMETERS, **paths)
-    assert last.wait() == 0, last.stderr.read()
-    assert (tmp_path / "neurons.parquet").read_bytes() == whole.read_bytes()
-    assert not journal.parent.exists()

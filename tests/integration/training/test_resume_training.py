@@ -1,4 +1,4 @@
-"""Trainings that are killed in the middle resume and end with the same bytes."""
+"""A killed training resumes and ends with the same bytes; other trainings are in tests/slurm."""
 
 import os
 import signal
@@ -88,51 +88,24 @@ def kill_at_checkpoint(job: subprocess.Popen, folder: Path, number: int) -> list
     return sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
 
 
-def same(one: Path, other: Path) -> bool:
-    """Whether two trainings ended with the same weights and the same losses."""
-    assert len((one / "loss.tsv").read_text().splitlines()) == 1 + STEPS
-    names = ("adapter/adapter_model.safetensors", "loss.tsv")
-    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory, data) -> Path:
-    folder = tmp_path_factory.mktemp("uninterrupted")
-    finish(train(folder, data))
-    return folder
-
-
-def test_a_training_killed_within_an_epoch_ends_with_the_same_bytes(tmp_path, data, uninterrupted):
-    """Order of the examples, draws of dropout, optimiser, schedule; the last checkpoint is torn."""
-    *_, complete, last = kill_at_checkpoint(train(tmp_path, data), tmp_path, 16)
-    (last / "trainer_state.json").unlink(missing_ok=True)
-    output = finish(train(tmp_path, data))
-    assert f"{last}: incomplete" in output
-    assert f"resuming from {complete.name}" in output
-    assert same(uninterrupted, tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["adapter", "loss.tsv", "train.yaml"]
-    assert not list((tmp_path / "adapter").glob("checkpoint-*"))
-
-
 def test_a_training_grouped_by_length_resumes_from_the_end_of_an_epoch(tmp_path, data):
     grouped = {"group_by_length": True, "save_steps": "epoch"}
     finish(train(tmp_path / "uninterrupted", data, **grouped))
     *_, last = kill_at_checkpoint(train(tmp_path, data, **grouped), tmp_path, 20)
     assert int(last.name.split("-")[1]) % 10 == 0
     assert "resuming from" in finish(train(tmp_path, data, **grouped))
-    assert same(tmp_path / "uninterrupted", tmp_path)
+    assert len((tmp_path / "loss.tsv").read_text().splitlines()) == 1 + STEPS
+    for name in ("adapter/adapter_model.safetensors", "loss.tsv"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "uninterrupted" / name).read_bytes()
 
 
-def test_two_devices_train_with_the_same_global_batches_through_torchrun(
-    tmp_path, data, uninterrupted
-):
+def test_two_devices_train_with_the_same_global_batches_through_torchrun(tmp_path, data):
     """As on two GPUs: one process per device."""
-    output = finish(train(tmp_path, data, num_gpus=2, per_device_batch_size=1))
+    one, two = tmp_path / "one", tmp_path / "two"
+    finish(train(one, data))
+    output = finish(train(two, data, num_gpus=2, per_device_batch_size=1))
     assert "world size: 2" in output
-    losses, single = (
-        pd.read_csv(folder / "loss.tsv", sep="\t").loss for folder in (tmp_path, uninterrupted)
-    )
+    losses, single = (pd.read_csv(folder / "loss.tsv", sep="\t").loss for folder in (two, one))
     assert len(losses) == len(single)
     assert losses[0] == pytest.approx(single[0], rel=1e-4)  # before dropout has any effect
     assert losses.iloc[-10:].mean() == pytest.approx(single.iloc[-10:].mean(), rel=0.1)

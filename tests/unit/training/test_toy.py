@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from helpers.paths import ROOT
-from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
-from zerogap.data.toy import problems
 from zerogap.training import toy
 
 TEXTS = list(itertools.islice(toy.documents(), 150))
@@ -39,16 +37,6 @@ def test_llama_and_gemma_begin_with_bos(name, bos, eos):
     ids = tokenizer("Q: one")["input_ids"]
     assert tokenizer(bos + "Q: one", add_special_tokens=False)["input_ids"] == ids
     assert tokenizer.eos_token == eos
-
-
-@names
-def test_the_tokens_of_the_exemplars_are_a_prefix_of_every_prompt(name):
-    tokenizer = TOKENIZERS[name]
-    prefix = DEFAULT_TEMPLATE.few_shot_prefix(exemplars("toy", 2))
-    exemplar_ids = tokenizer(prefix)["input_ids"]
-    for one in problems(20, 0, "test"):
-        ids = tokenizer(DEFAULT_TEMPLATE.prompt(prefix, one.question))["input_ids"]
-        assert ids[: len(exemplar_ids)] == exemplar_ids
 
 
 @pytest.fixture(scope="module", params=list(toy.BASES))
