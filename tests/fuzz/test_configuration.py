@@ -288,7 +288,6 @@ IN_SNAKEMAKE = {
     "a parameter of another name": {"strategies.railcap.parameters.ngram": 4},
     "a function as a class": {"strategies.identity.class": "os:getcwd"},
     "another family": {"models.llama2.family": "gpt_neox"},
-    "a misspelt schedule": {"training.lr_scheduler": "cosin"},
     "a name with a line break": {"run": "f\n"},
     "more tokens than the context": {"sampling.max_new_tokens": 100_000},
 }

@@ -1,8 +1,6 @@
 """The jobs that each scale plans: by hand, by Snakemake's dry run, and by `zerogap plan`."""
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -68,12 +66,6 @@ SCALES = {
         "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm_symbolic.yaml"], "{}",
         SMOLLM2,
     ),
-    "smollm2 on GSM8K": (
-        "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm8k.yaml"],
-        json.dumps({"benchmarks": {"gsm8k": {"questions": {"files": {
-            "train": "FOLDER/train.jsonl", "test": "FOLDER/test.jsonl"}}}}}),
-        SMOLLM2,
-    ),
     "other model": (
         "quick", [QUICK], OTHER_MODEL,
         REPORT | {
@@ -101,22 +93,12 @@ SCALES = {
 }  # fmt: skip
 
 
-def write_questions(path: Path, split: str, number: int) -> None:
-    entries = (
-        {"question": f"{split} {n}?", "answer": f"It is {n} = <<{n}={n}>>{n}.\n#### {n}"}
-        for n in range(number)
-    )
-    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
-
-
 @pytest.mark.parametrize("name", SCALES)
 def test_the_plan_counts_the_jobs_that_snakemake_plans(name, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     profile, overlays, further, expected = SCALES[name]
     path = tmp_path / "overlay.yaml"
-    path.write_text(further.replace("FOLDER", str(tmp_path)))
-    for split in ("train", "test"):
-        write_questions(tmp_path / f"{split}.jsonl", split, 7200)
+    path.write_text(further)
     files = [*overlays, path]
     arguments = [] if name in ("slurm", "quick") else ["--configfile", *files]
     planned = dry_runs.jobs("--forceall", "--profile", f"profiles/{profile}", *arguments)

@@ -229,16 +229,6 @@ def test_the_lowest_sa_ppg_is_bold_and_identity_does_not_compete(files, capsys):
     assert [("**" in line) for line in rows] == [False, True, True] * 3
 
 
-def test_differing_numbers_of_responses_are_noted(tmp_path, capsys):
-    rows = [{"id": k, "n_correct": 0, "n_samples": 2 - k} for k in (0, 1)]
-    clean, custom = (
-        counts(tmp_path / "clean", 2, 0, n_samples=4), json_lines(tmp_path / "custom", rows)
-    )  # fmt: skip
-    _, _, err = score(capsys, "--clean", clean, custom)
-    assert f"note: {custom}: 1 to 2 responses per question" in err
-    assert "differs between the files (medians: clean 4, custom 1)" in err
-
-
 def test_differing_documents_are_noted(tmp_path, capsys):
     one, two, older = (
         json_lines(tmp_path / str(k), [record(q, ["18", "1"], doc_hash=hashed[k]) for q in "01"])
@@ -255,37 +245,56 @@ def test_an_equals_sign_may_be_part_of_a_files_name(files, capsys):
     assert "n=4" in score(capsys, "--clean", folder / "clean.parquet", odd)[1]
 
 
-def test_one_response_per_question_is_noted_and_nothing_is_marked(tmp_path, capsys):
-    """The strategies differ on every question, so their difference would be marked."""
-    clean = counts(tmp_path / "clean.jsonl", 40, 0)
-    identity = counts(tmp_path / "identity.jsonl", 40, 10)
-    single = counts(tmp_path / "single.jsonl", 40, 0, n_samples=1)
-    _, out, err = score(capsys, "--clean", clean, identity, single, "--format", "md")
-    assert "−1.000" in out
-    assert "−1.000†" not in out
-    assert f"note: {single}: one response per question, so a solve probability is 0 or 1" in err
+ALONE = [(k, 10) for k in range(10)]  # ten questions in as many strata
+EIGHT = [(1, 9), (3, 9)] * 12
+NOTES = [  # (correct, sampled) of the questions in the clean file and in the other one
+    ([(0, 4)] * 2, [(0, 2), (0, 1)], "1 to 2 responses per question"),
+    ([(0, 4)] * 2, [(0, 2), (0, 1)], "differs between the files (medians: clean 4, custom 1)"),
+    ([(0, 10)] * 40, [(0, 1)] * 40, "one response per question, so a solve probability is 0 or 1"),
+    ([(1, 10)] * 19, [(1, 10)] * 19, "19 questions are too few for intervals"),
+    ([(1, 10)] * 20, [(1, 10)] * 20, None),
+    ([(0, 10)] * 20, [(1, 10)] * 20, "THE CLEAN MODEL SOLVES NONE of the questions"),
+    (ALONE, ALONE, "10 of the 10 strata with questions have fewer than 5, 10 of them one"),
+    ([*EIGHT, (5, 9)], EIGHT * 2, "1 of the 3 strata with questions have fewer than 5, 1 of them"),
+    ([*EIGHT, (5, 9), (5, 9)], EIGHT * 2, None),
+]
+
+
+@pytest.mark.parametrize(("clean", "custom", "note"), NOTES)
+def test_what_a_reader_should_know_is_noted(clean, custom, note, tmp_path, capsys):
+    paths = []
+    for name, counted in (("clean", clean), ("custom", custom)):
+        rows = [
+            {"id": k, "n_correct": c, "n_samples": m, "first_correct": c > 0}
+            for k, (c, m) in enumerate(counted[: len(clean)])
+        ]
+        paths.append(json_lines(tmp_path / name, rows))
+    _, _, err = score(capsys, "--clean", *paths)
+    assert (note or "") in err
+    assert ("note:" in err) == (note is not None)
+    assert "strata with" not in score(capsys, "--clean", *paths, "--bins", "1")[2]
 
 
 @pytest.mark.parametrize(
-    ("n_questions", "num_leaked", "marked", "note"),
+    ("n_questions", "num_leaked", "n_samples", "marked"),
     [
-        (19, 0, {"": False}, "note: 19 questions are too few for intervals"),
-        (20, 0, {"": True}, ""),
-        (
-            *(39, 19, {"all": True, "leaked": False, "unleaked": True}),
-            "note: 19 leaked questions are too few for intervals",
-        ),
+        (19, 0, 10, {"": False}),
+        (20, 0, 10, {"": True}),
+        (20, 0, 1, {"": False}),
+        (39, 19, 10, {"all": True, "leaked": False, "unleaked": True}),
     ],
 )
-def test_few_questions_are_noted_and_nothing_is_marked(
-    n_questions, num_leaked, marked, note, tmp_path, capsys
+def test_differences_of_few_questions_or_single_responses_are_not_marked(
+    n_questions, num_leaked, n_samples, marked, tmp_path, capsys
 ):
     """The strategies differ on every question, so their difference would be marked."""
-    clean, identity, other = (
-        counts(tmp_path / f"{name}.jsonl", n_questions, n_correct, num_leaked=num_leaked)
-        for name, n_correct in (("clean", 0), ("identity", 10), ("other", 0))
+    clean, identity = (
+        counts(tmp_path / name, n_questions, n_correct, num_leaked=num_leaked)
+        for name, n_correct in (("clean", 0), ("identity", 10))
     )
-    _, out, err = score(capsys, "--clean", clean, identity, other, "--format", "md")
+    other = counts(tmp_path / "other", n_questions, 0, n_samples, num_leaked)
+    _, out, _ = score(capsys, "--clean", clean, identity, other, "--format", "md")
+    assert "**" not in out  # the clean model solves nothing
     found, section = {}, ""
     for line in out.splitlines():
         if line.startswith("| *"):
@@ -293,26 +302,6 @@ def test_few_questions_are_noted_and_nothing_is_marked(
         if line.startswith("| other"):
             found[section] = "−1.000†" in line
     assert found == marked
-    assert note in err
-    assert ("too few" in err) == bool(note)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "options", "note"),
-    [
-        ([1] * 10, [], "10 of the 10 strata with questions have fewer than 5, 10 of them one"),
-        ([1] * 10, ["--bins", "2"], ""),
-        ([8, 8, 1], [], "1 of the 3 strata with questions have fewer than 5, 1 of them one"),
-        ([8, 8, 2], [], ""),
-    ],
-)
-def test_nearly_empty_strata_are_noted(tmp_path, capsys, sizes, options, note):
-    solved = [k for k, size in enumerate(sizes) for _ in range(size)]
-    rows = [{"id": at, "n_correct": k, "n_samples": 9} for at, k in enumerate(solved)]
-    path = json_lines(tmp_path / "clean.jsonl", rows)
-    notes = score(capsys, "--clean", path, f"custom={path}", *options)[2]
-    assert note in notes
-    assert ("strata with" in notes) == bool(note)
 
 
 def test_disagreements_of_the_rules_are_written(tmp_path, capsys):
@@ -372,16 +361,6 @@ def test_files_with_other_gold_answers_are_not_compared(tmp_path, capsys):
     for same in ({"text": "18", "gold": "18.0"}, {"correct": True, "gold": "9 + 9 = 18\n#### 18"}):
         file = json_lines(tmp_path / "same", [{"id": k, **same} for k in "01"])
         assert score(capsys, "--clean", log, file)[0] == 0
-
-
-def test_a_clean_model_that_solves_nothing_is_noted_and_nothing_is_bold(tmp_path, capsys):
-    clean, other = counts(tmp_path / "clean.jsonl", 40, 0), counts(tmp_path / "other.jsonl", 40, 0)
-    _, out, err = score(capsys, "--clean", clean, other, "--format", "md")
-    assert f"note: {clean}: THE CLEAN MODEL SOLVES NONE of the questions" in err
-    assert "**" not in out
-    _, out, err = score(capsys, "--clean", counts(clean, 40, 1), other, "--format", "md")
-    assert "SOLVES NONE" not in err
-    assert "**" in out
 
 
 def run_file(folder, place, **made_by):
