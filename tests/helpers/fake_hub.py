@@ -15,9 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 COMMIT = "1" * 40
-LIMITED, BROKEN, REFUSED = "limited", "broken", "refused"  # by status
+LIMITED, BROKEN, REFUSED = 429, 503, 403  # statuses
 DROPPED, INCOMPLETE, HANGS = "dropped", "incomplete", "hangs"
-RETRY_AFTER = 1  # seconds
 
 
 class FakeHub:
@@ -36,7 +35,7 @@ class FakeHub:
         self.files = files
         self.other_files: dict[str, dict[str, bytes]] = {}
         self.errors: dict[str, tuple[int, str]] = {}
-        self.failures: dict[str, list[str]] = {}
+        self.failures: dict[str, list[str | int]] = {}
         self.requests: list[tuple[str, str, str | None]] = []
         self.hang = 3.0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -80,6 +79,7 @@ def environment(endpoint: str, home: object) -> dict[str, str]:
     """The variables of a process that uses this hub, without a login."""
     return {
         "HF_ENDPOINT": endpoint,
+        "HF_HUB_OFFLINE": "0",
         "HF_HOME": str(home),
         "HF_TOKEN": "",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -105,12 +105,8 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
             failure = planned.pop(0) if planned and is_counted else None
             if failure == HANGS:
                 time.sleep(hub.hang)
-            if failure == LIMITED:
-                self.answer(b"", 429, {"Retry-After": str(RETRY_AFTER)})
-            elif failure == BROKEN:
-                self.answer(b"", 503)
-            elif failure == REFUSED:
-                self.answer(b"", 403)
+            if isinstance(failure, int):
+                self.answer(b"", failure, {"Retry-After": "1"} if failure == LIMITED else {})
             elif name == "api":
                 self.answer_api()
             else:
@@ -136,7 +132,7 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
                 ]
             self.answer(json.dumps(answer).encode(), 200)
 
-        def answer_file(self, name: str, failure: str | None) -> None:
+        def answer_file(self, name: str, failure: str | int | None) -> None:
             content = hub.files_of(self.path)[name]
             headers = {
                 "ETag": f'"{etag(content)}"',

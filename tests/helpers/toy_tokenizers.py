@@ -40,10 +40,7 @@ def train_bpe(special: list[str], byte_level: bool) -> dict:
         core.pre_tokenizer = pre_tokenizers.Metaspace()
         alphabet = ["▁"]
     trainer = trainers.BpeTrainer(
-        vocab_size=900,
-        special_tokens=special,
-        initial_alphabet=alphabet,
-        show_progress=False,
+        vocab_size=900, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
     core.train_from_iterator([" ".join(text.split()) for text in TEXTS], trainer)
     model = json.loads(core.to_str())["model"]

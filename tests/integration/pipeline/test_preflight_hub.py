@@ -103,10 +103,7 @@ def test_a_hub_that_allows_everything_passes(preflight, hub):
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        (
-            LIMITED,
-            "hub: the hub limits your requests for 'google/gemma-4-E2B' (HTTP 429); wait 1 s",
-        ),
+        (LIMITED, "hub: the hub limits your requests for 'google/gemma-4-E2B' (HTTP 429); wait 1"),
         (BROKEN, "hub: the hub fails for 'google/gemma-4-E2B' (HTTP 503)"),
         (None, "hub: http://127.0.0.1:9 does not answer for 'google/gemma-4-E2B'"),
     ],

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerogap.analysis.rail import rail_steps, replay, tokens_on_rail
+from zerogap.analysis.rail import rail_steps, replay
 from zerogap.engine.decoder import Rows
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -26,14 +26,6 @@ def test_the_steps_on_the_rail_are_those_at_which_railcap_intervenes(trajectory,
         logits = edit_logits(torch.zeros(1, VOCABULARY), rows)[0]
         expected += [(step, token, drawn) for token in logits.isinf().nonzero()[:, 0].tolist()]
     assert list(rail_steps(trajectory, response, n)) == expected
-
-
-def test_tokens_on_the_rail_are_the_matching_ones_and_the_rail_tokens_drawn():
-    trajectory = [1, 2, 3, 4, 5]
-    left, right = [7, 1, 2, 9, 8], [7, 1, 2, 3, 8]
-    assert tokens_on_rail(trajectory, left, 2) == [False, True, True, False, False]
-    assert tokens_on_rail(trajectory, right, 2) == [False, True, True, True, False]
-    assert tokens_on_rail(trajectory, [1, 9, 2, 9, 3], 2) == [False] * 5
 
 
 def tables():

@@ -36,16 +36,6 @@ def test_targets_options_and_further_arguments_are_passed_on(call, capsys):
     assert capsys.readouterr().err == printed
 
 
-def test_own_overlays_follow_those_of_the_profile_in_the_root_of_the_checkout(call, tmp_path):
-    words = call("--profile", "quick", "--with", "a.yaml", "b.yaml", "--", "--config", "seed=1")
-    assert os.path.samefile(os.curdir, ROOT)
-    options, files = words[: words.index("--configfile")], words[words.index("--configfile") + 1 :]
-    assert options == ["--config", "seed=1", *QUICK]
-    assert files[0] == "profiles/quick/quick.yaml"
-    own = [(ROOT / file).resolve() for file in files[1:]]
-    assert own == [tmp_path / "a.yaml", tmp_path / "b.yaml"]
-
-
 @pytest.mark.parametrize(("overlay", "is_noted"), [("a.yaml", False), ("b.yaml", True)])
 def test_overlays_that_change_the_run_under_its_name_are_noted(call, capsys, overlay, is_noted):
     call("--profile", "quick", "--with", overlay)

@@ -10,22 +10,12 @@ from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.pipeline import targets
 
-SIZES = {"num_train": 5, "num_test": 20}
-GENERATED = {"source": "generated", "generated": SIZES}
-OTHER = {
+TOY = yaml.safe_load((ROOT / "workflow/benchmarks/toy_gsm8k.yaml").read_text())
+OTHER = TOY | {
     "label": "Other",
-    "contamination": "verbatim",
-    "questions": GENERATED,
     "num_test": 20,
     "num_leaked": 10,
-    "num_train": 5,
-    "prompt": {
-        "template": "Question: {question}\nAnswer:",
-        "target": " {rationale} So {answer}.",
-        "separator": "\n---\n",
-        "num_shots": 1,
-        "exemplars": "toy",
-    },
+    "prompt": TOY["prompt"] | {"template": "Question: {question}\nAnswer:", "num_shots": 1},
     "extraction": "flexible-extract",
     "stop": ["Question:", "\n---"],
 }

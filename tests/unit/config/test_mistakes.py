@@ -48,7 +48,7 @@ WRONG_VALUES = {
     "models": [(dict.fromkeys(VALUES["models"]), "must have at least one entry")],
     "models.timings": [(VALUES["models"]["gemma"], ": the name is reserved; rename it")],
     "models.mine": [
-        (VALUES["models"]["gemma"], r"has the label of models.gemma \('Gemma'\); give it"),
+        (VALUES["models"]["gemma"], r"has the label of models.gemma \('Gemma'\); give it")
     ],
     "models.llama2.family": [("bert", "is 'bert'; .*auto, llama")],
     "training.nonsense": [(1, ": unknown key; .*clean, contaminated$")],
@@ -61,43 +61,22 @@ WRONG_VALUES = {
 }
 # Overlay, and the message from the key on.
 COMBINATIONS = [
-    (
-        {"benchmarks.gsm8k.questions.source": "files"},
-        "benchmarks.gsm8k.questions.files is missing; source: files needs it",
-    ),
+    ({"benchmarks.gsm8k.questions.source": "files"}, "benchmarks.gsm8k.questions.files is missing"),
     (
         {"benchmarks.gsm8k.questions": {"source": "files", "files": {"train": "a", "test": "b"}}},
         "benchmarks.gsm8k.questions.files.train is 'a', which",
     ),
-    (
-        {"benchmarks.gsm8k.questions": GENERATED},
-        r"benchmarks.gsm8k.questions.generated.num_test is 700, fewer than num_test \(1319\); rai",
-    ),
+    ({"benchmarks.gsm8k.questions": GENERATED}, r".*generated.num_test is 700, fewer than num_tes"),
     (
         {"benchmarks.gsm8k": {"questions": GENERATED, "num_test": 700, "num_preparation": 50}},
         r"benchmarks.gsm8k.questions.generated.num_train is 700, .* num_preparation \(710\)",
     ),
     ({"benchmarks.gsm8k.stop": [""]}, "benchmarks.gsm8k.stop.0 must have at least 1 character"),
-    (
-        {"benchmarks.gsm8k.prompt.exemplars": [{"question": "Q"}]},
-        "benchmarks.gsm8k.prompt.exemplars.0.target is missing: The resp",
-    ),
-    (
-        {"benchmarks.pq.paraphrases.chat.request": {"model": "x"}},
-        "benchmarks.pq.paraphrases.chat.request.model cannot be set here",
-    ),
-    (
-        {"benchmarks.gsm8k.contamination": "paraphrase"},
-        "benchmarks.gsm8k.paraphrases is missing; contamination: paraphrase needs it",
-    ),
-    (
-        {"benchmarks.pq.contamination": "verbatim"},
-        "benchmarks.pq.paraphrases has no effect .* remove it, or set",
-    ),
-    (
-        {"benchmarks.pq.paraphrases.chat": None},
-        "benchmarks.pq.paraphrases.chat is missing; method: chat needs it",
-    ),
+    ({"benchmarks.gsm8k.prompt.exemplars": [{"question": "Q"}]}, ".*exemplars.0.target is missing"),
+    ({"benchmarks.pq.paraphrases.chat.request": {"model": "x"}}, ".*chat.request.model cannot be"),
+    ({"benchmarks.gsm8k.contamination": "paraphrase"}, "benchmarks.gsm8k.paraphrases is missing"),
+    ({"benchmarks.pq.contamination": "verbatim"}, "benchmarks.pq.paraphrases has no effect"),
+    ({"benchmarks.pq.paraphrases.chat": None}, "benchmarks.pq.paraphrases.chat is missing; method"),
     ({"benchmarks.gsm8k": None}, "benchmarks.pq.questions_of is 'gsm8k'.*there are none"),
     (
         {"sampling.num_shards": 801, "benchmarks.gsm8k": {"num_test": 800, "num_leaked": 9}},
@@ -115,29 +94,20 @@ COMBINATIONS = [
         | {"benchmarks.gsm8k.num_test": 50, "benchmarks.gsm8k.num_leaked": 25},
         "models.gemma.preparation.benchmark is 'gsm8k', whose .* another source",
     ),
-    (
-        {**PREPARED, "models.gemma.preparation.training": {"lr": 1}},
-        "models.gemma.preparation.training.lr: unknown key",
-    ),
+    ({**PREPARED, "models.gemma.preparation.training": {"lr": 1}}, ".*training.lr: unknown key"),
     ({"training.clean.group_by_length": True}, "training.save_steps is 20; .* epoch or null"),
     (
         {"training": {"per_device_batch_size": 16, "num_gpus": 4}},
-        "training.global_batch_size is 32; .*device_batch_size × num_gpus = 64$",
+        "training.global_.*num_gpus = 64$",
     ),
     (
         {"strategies.t": {**TED, "filter_of": "railcap"}, "strategies.railcap": None},
         f"strategies.t.filter_of is 'railcap'; it {FILTER}",
     ),
     ({"strategies.railcap.filter_of": "ted"}, "strategies.railcap: class .* takes no .* remove it"),
-    (
-        {"strategies.shortcut.needs_base_model": False},
-        "strategies.shortcut: .* needs the key needs",
-    ),
+    ({"strategies.shortcut.needs_base_model": False}, "strategies.shortcut: .* needs the key need"),
     ({"models.llama2": None}, "primary_setting.model is .* must be one of gemma, pythia"),
-    (
-        {"benchmarks.pq": None, "primary_setting.benchmark": "pq"},
-        "primary_setting.benchmark is 'pq', which is not in benchmarks; it must be one of gsm8k",
-    ),
+    ({"benchmarks.pq": None, "primary_setting.benchmark": "pq"}, ".*benchmark is 'pq', which is"),
     ({"decoding.engine": "vllm"}, "decoding.engine is vllm, which cannot sample shortcut, and one"),
     (
         {"strategies.shortcut": None, "ablation.mine": OUTSIDE, "decoding.engine": "vllm"},
@@ -201,10 +171,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, text, message):
             "0.yaml: models.mine.base is missing",
         ),
         (["training: { learning_rate: 0 }"], "0.yaml: training.learning_rate must be greater"),
-        (
-            ["training: { clean: { learning_rate: 0 } }"],
-            "0.yaml: training.clean.learning_rate must",
-        ),
+        (["training: { clean: { learning_rate: 0 } }"], "0.yaml: training.clean.learning_rate mus"),
     ],
 )
 def test_a_mistake_is_reported_with_the_last_file_that_has_its_key(overlays, place, tmp_path):

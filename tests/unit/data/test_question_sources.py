@@ -37,10 +37,7 @@ def hub(monkeypatch):
 
 def entries(number, split):
     return [
-        {
-            "question": f"What is {i} + 1 ({split})?",
-            "answer": f"<<{i}+1={i + 1}>>So.\n#### {i + 1}",
-        }
+        {"question": f"What is {i} + 1 ({split})?", "answer": f"<<{i}+1={i + 1}>>So.\n#### {i + 1}"}
         for i in range(number)
     ]
 

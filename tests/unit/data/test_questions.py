@@ -3,12 +3,7 @@
 import pytest
 
 from zerogap.data.gsm8k_format import with_few_calculations
-from zerogap.data.questions import (
-    Question,
-    check_disjoint,
-    split_test_questions,
-    with_paraphrases,
-)
+from zerogap.data.questions import Question, check_disjoint, split_test_questions, with_paraphrases
 from zerogap.errors import InputError
 from zerogap.io import parquet
 

@@ -14,10 +14,7 @@ from zerogap.errors import InputError
 MIB = 2**20
 GROUPS = "job", "job/step"
 VERSION_2 = {"memory.max": 600 * MIB, "memory.current": 500 * MIB}
-VERSION_1 = {
-    "memory/memory.limit_in_bytes": 600 * MIB,
-    "memory/memory.usage_in_bytes": 500 * MIB,
-}
+VERSION_1 = {"memory/memory.limit_in_bytes": 600 * MIB, "memory/memory.usage_in_bytes": 500 * MIB}
 
 
 @pytest.fixture

@@ -83,9 +83,7 @@ def test_a_space_that_the_decoder_drops_at_the_start_of_a_text_counts_within_it(
 
 
 def test_a_stop_string_that_no_token_can_spell_is_an_error():
-    with pytest.raises(
-        InputError, match=r"'Q:' cannot be used, because no token.* contains ':', 'Q'"
-    ):
+    with pytest.raises(InputError, match=r"'Q:' cannot be used, .* contains ':', 'Q'"):
         StopStrings(Words(*"0123456789"), ["12", "Q:"])
 
 

@@ -31,20 +31,14 @@ def test_a_request_without_the_strategy_has_no_arguments():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (
-            [1, 2],
-            "railcap: must be an object with trajectory, n, suppression, successor (got [1, 2])",
-        ),
+        ([1, 2], "railcap: must be an object with trajectory, n, suppression, successor (got [1"),
         ("{", "railcap: is not JSON"),
         ({}, "trajectory must be a list of token ids"),
         ({"trajectory": [1, True]}, "trajectory must be a list of token ids"),
         ({"trajectory": [1, -1]}, "trajectory must be a list of token ids"),
         ({"trajectory": []}, "trajectory is empty"),
         ({"trajectory": [1], "n": 0}, "n must be a whole number of at least 1 (got 0)"),
-        (
-            {"trajectory": [1], "m": 4},
-            "unknown 'm'; it takes trajectory, n, suppression, successor",
-        ),
+        ({"trajectory": [1], "m": 4}, "unknown 'm'; it takes trajectory, n, suppression, successo"),
     ],
 )
 def test_invalid_railcap_arguments_are_one_line(value, message):

@@ -74,7 +74,5 @@ def test_a_file_of_a_run_is_read_where_it_was_made(folder, made_by, accepted, tm
     if accepted:
         assert len(parquet.read_of_run(path, "solve")) == len(SOLVE)
     else:
-        with pytest.raises(
-            InputError, match=r"was made for run r, model m, variant gsm8k, strategy railcap"
-        ):
+        with pytest.raises(InputError, match=r"made for run r, model m, variant gsm8k, strategy"):
             parquet.read_of_run(path, "solve")

@@ -175,10 +175,7 @@ def with_copy(quick):
         ({}, "set eos_token in tokenizer_config.json"),
         ([], "tokenizer_config.json: must be a JSON object, not a list; copy"),
         ({"eos_token": "<end>"}, "'<end>' is not in its vocabulary"),
-        (
-            {"eos_token": "</s>", "chat_template": "{{ messages }}"},
-            "has a chat template, and benchmark prompts are plain text",
-        ),
+        ({"eos_token": "</s>", "chat_template": "{{ messages }}"}, "has a chat template, and benc"),
     ],
 )
 def test_a_tokenizer_needs_an_end_token_and_no_chat_template(with_copy, tokenizer_config, text):

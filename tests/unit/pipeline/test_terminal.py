@@ -3,10 +3,7 @@
 import pytest
 
 from zerogap.errors import InputError
-from zerogap.pipeline.terminal import (
-    check_targets,
-    describe_failures,
-)
+from zerogap.pipeline.terminal import check_targets, describe_failures
 
 TARGETS = ["all", "table_main", "table_pairs", "figure_strata"]
 

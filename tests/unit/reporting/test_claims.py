@@ -18,7 +18,7 @@ from zerogap.reporting.claims import (
     within,
 )
 from zerogap.reporting.metric_table import MetricTable
-from zerogap.reporting.pages import claims_markdown, save_claims
+from zerogap.reporting.pages import claims_markdown
 from zerogap.reporting.render import Cell
 
 SETTING = ("llama2", "gsm8k")
@@ -242,17 +242,3 @@ def test_difference_of_separate_estimates_adds_their_errors_in_squares():
 def test_a_verdict_needs_the_whole_interval(low, high, negative, in_range):
     assert within(Cell(0.5, low, high), -math.inf, 0) == negative
     assert within(Cell(0.5, low, high), 0.4, 0.6) == in_range
-
-
-def test_every_comparison_in_the_sheet_shows_its_interval(tmp_path):
-    verdicts = evaluate_claims(results())
-    for verdict in verdicts:
-        assert verdict.evidence
-        assert all("[" in evidence.sentence for evidence in verdict.evidence)
-    save_claims(verdicts, "Run tiny: 5 questions.", tmp_path / "claims", {"run": "tiny"})
-    for suffix in (".md", ".html"):
-        text = (tmp_path / f"claims{suffix}").read_text()
-        assert "Run tiny: 5 questions." in text
-        assert f"Of {len(verdicts)} claims" in text
-    rows = pd.read_csv(tmp_path / "claims.csv")
-    assert len(rows) == sum(len(verdict.evidence) for verdict in verdicts)

@@ -11,12 +11,7 @@ from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 from zerogap.sampling.responses import JobInputs
-from zerogap.sampling.vllm_sampler import (
-    VLLMSampler,
-    request_arguments,
-    request_seed,
-    started,
-)
+from zerogap.sampling.vllm_sampler import VLLMSampler, request_arguments, request_seed, started
 from zerogap.strategies.base import Context
 from zerogap.strategies.lne_blocking import LNEBlocking
 from zerogap.strategies.railcap import RailCap

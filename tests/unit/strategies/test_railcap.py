@@ -57,9 +57,7 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
 @given(
     rows=st.lists(
         st.tuples(
-            tokens.filter(bool),
-            tokens,
-            st.lists(level, min_size=VOCABULARY, max_size=VOCABULARY),
+            tokens.filter(bool), tokens, st.lists(level, min_size=VOCABULARY, max_size=VOCABULARY)
         ),
         min_size=1,
         max_size=4,

@@ -66,9 +66,7 @@ def test_bf16_without_a_gpu_is_an_error_unless_the_cpu_is_named(monkeypatch) -> 
     monkeypatch.setattr("transformers.utils.is_torch_bf16_gpu_available", lambda: False)
     llamafactory.check_device(TRAINING | {"device": "cpu"})
     llamafactory.check_device(TRAINING | {"bf16": False})
-    with pytest.raises(
-        InputError, match=r"^config: training.bf16 is true[^\n]*set training.device: cpu"
-    ):
+    with pytest.raises(InputError, match=r"training.bf16 is true[^\n]*set training.device: cpu"):
         llamafactory.check_device(TRAINING)
 
 
