@@ -1,12 +1,16 @@
-"""Files of questions and instructions with damage: one clear error that names file and line."""
+"""Files with damage: of questions and instructions, parts of jobs, tables."""
 
 import json
 from collections.abc import Callable, Iterator
 
+import pandas as pd
 import pytest
 
-from helpers.fuzzing import outcome_of_call
+from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK, outcome_of_call
 from zerogap.data import gsm8k_format, openorca
+from zerogap.errors import InputError
+from zerogap.io import parquet
+from zerogap.io.resume import Journal
 
 QUESTION = {"question": "How many?", "answer": "It is 2 + 3 = 5.\n#### 5"}
 INSTRUCTION = {"system": "", "question": "Say hello.", "response": "Hello."}
@@ -66,3 +70,50 @@ def test_a_good_file_is_read_with_and_without_a_byte_order_mark(kind, mark, tmp_
     path = tmp_path / "data.jsonl"
     path.write_bytes(mark + json.dumps(record).encode())
     assert len(load(path)) == 1
+
+
+ROWS = [
+    [name, j, [5, j], f"{j}", "2", "numeric", j == 2, 2, "eos"] for name in "ab" for j in range(3)
+]
+
+
+def changed(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Every byte changed in two ways, and every length."""
+    for at, byte in enumerate(content):
+        yield f"{at} bytes", content[:at]
+        for mask in (0x01, 0xFF):
+            yield (
+                f"byte {at}, bits {mask:#04x}",
+                (content[:at] + bytes([byte ^ mask]) + content[at + 1 :]),
+            )
+
+
+def test_a_changed_or_cut_part_is_sampled_again(tmp_path, judge) -> None:
+    part, outcomes = tmp_path / "parts.jsonl", {}
+    Journal(part, {}).add("chunk", [ROWS, 7])
+    for name, content in changed(part.read_bytes()):
+        part.write_bytes(content)
+        try:
+            rows = Journal(part, {}).get("chunk")
+        except Exception as error:  # the point of the test
+            outcomes[name] = f"{TRACEBACK}: {error!r}"
+        else:
+            outcomes[name] = CLEAR_ERROR if rows is None else ACCEPTED
+    judge("part files", outcomes)
+
+
+def test_a_final_table_with_a_changed_byte_is_read_or_a_clear_error(tmp_path) -> None:
+    """Of other people's tables not every byte is checked, but no damage is a traceback."""
+    path, tracebacks = tmp_path / "samples.parquet", {}
+    table = pd.DataFrame(ROWS, columns=parquet.CONTRACTS["samples"].names)
+    parquet.write(path, table, "samples", {})
+    for name, content in changed(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            parquet.read(path, "samples")
+            parquet.provenance(path)
+        except InputError:
+            pass
+        except Exception as error:  # the point of the test
+            tracebacks[name] = repr(error)
+    assert not tracebacks

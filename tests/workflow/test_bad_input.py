@@ -1,4 +1,4 @@
-"""Bad files, an unreachable hub, a file size limit: one error line, no incomplete output."""
+"""Bad files, an unreachable hub, a full disk: one error line, no incomplete output."""
 
 import json
 import socket
@@ -11,11 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 import compute_metrics
-from helpers.disks import small_disk
+from helpers.disks import remount, small_disk
+from helpers.dry_runs import link_checkout, snakemake
 from helpers.job_inputs import BENCHMARK
 from helpers.scripts import run_job, run_script
+from zerogap.data import gsm8k_format
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
@@ -160,3 +163,42 @@ def test_a_full_disk_in_the_middle_of_sampling_keeps_the_finished_parts(tmp_path
         resumed = Journal(folder / "parts.jsonl", {})
         assert resumed.get("first") == [1]
         assert resumed.get("second") is None
+
+
+# Test questions of about 300 kB.
+OVERLAY = {
+    "run": "disk",
+    "benchmarks": {"gsm8k": {"questions": {"generated": {"num_train": 80, "num_test": 900}}}},
+}
+DATA = "results/disk/data"  # a disk of its own: that of results/disk is checked before the run
+
+
+def split_questions(folder: Path, *options: str):
+    (folder / "overlay.yaml").write_text(yaml.safe_dump(OVERLAY))
+    return snakemake(
+        f"{DATA}/gsm8k/split.parquet",
+        *("--profile", "profiles/quick", *options),
+        *("--configfile", "profiles/quick/quick.yaml", "overlay.yaml"),
+        workdir=folder,
+    )
+
+
+def test_a_run_continues_when_its_full_disk_has_space_again(tmp_path):
+    folder = link_checkout(tmp_path / "run")
+    log = folder / "results/disk/logs/data/gsm8k/fetch_questions.log"
+    with small_disk(folder / DATA, "128k") as data:
+        process = split_questions(folder)
+        assert process.returncode == 1
+        error = f"error: {DATA}/gsm8k/test.jsonl: not written (No space"
+        last_lines = process.stderr.partition("1 job failed:\n")[2]
+        assert last_lines.startswith(
+            f"fetch_questions owner=gsm8k\n  log: {log.relative_to(folder)}\n  | {error}"
+        )
+        (line,) = log.read_text().splitlines()
+        assert line.startswith(error)
+        assert not list(data.glob("gsm8k/*"))
+        remount(data, "size=100m")
+        process = split_questions(folder, "--no-hooks")
+        assert process.returncode == 0, process.stderr
+        assert len(gsm8k_format.load(data / "gsm8k/test.jsonl")) == 900
+        assert len(parquet.read(data / "gsm8k/split.parquet", "questions"))

@@ -1,4 +1,4 @@
-"""Dry runs of every profile and target, and the conventions of the rules."""
+"""Dry runs of every profile and target, and the conventions of the rules and their scripts."""
 
 import re
 from collections import Counter
@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from helpers import dry_runs
-from helpers.dry_runs import ROOT
+from helpers.paths import ROOT
+from helpers.scripts import python
 from helpers.workflow_rules import derived_rule_texts, rule_texts
 from zerogap.pipeline.report.figures import FIGURES
 from zerogap.pipeline.report.tables import TABLES
@@ -130,3 +131,31 @@ def test_profiles_name_existing_rules(path):
     profile = yaml.safe_load(path.read_text())
     for part in ("set-threads", "set-resources"):
         assert set(profile.get(part, {})) <= {*rule_texts(), *derived_rule_texts()}
+
+
+GPU_SCRIPTS = sorted(
+    path.stem
+    for path in (ROOT / "workflow/scripts").glob("*.py")
+    if re.search(r"gpus\.claim\(|on_gpu=True", path.read_text()) and path.stem != "script_helpers"
+)
+
+
+def test_exactly_the_rules_with_gpus_run_scripts_that_claim_them():
+    scripts = {
+        re.search(r"scripts/(\w+)\.py", rule).group(1)
+        for rule in rule_texts().values()
+        if "gpu=" in rule
+    }
+    assert scripts == set(GPU_SCRIPTS)
+
+
+def test_importing_a_script_does_not_initialise_cuda():
+    """CUDA would not read CUDA_VISIBLE_DEVICES again."""
+    code = f"""
+import torch
+def refuse(*_): raise AssertionError("CUDA is initialised at import")
+torch.cuda.is_available = torch.cuda.device_count = torch.cuda._lazy_init = refuse
+import {", ".join(GPU_SCRIPTS)}
+"""
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Captured steps: what a GPU would replay, captured here from the CPU's kernels."""
 
+import contextlib
 import dataclasses
 import functools
 import weakref
@@ -12,6 +13,7 @@ from helpers.decoding import whole_logits
 from helpers.tiny_models import FAMILIES, model, tokenizer, traced
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
+from zerogap.engine.kernels.cuda_graphs import CudaGraphCapture
 from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import Trial
@@ -160,3 +162,41 @@ def test_a_failed_capture_frees_its_tensors_before_the_step_runs_again():
     list(sample(decoder, PROMPTS, TOKENIZER, SAMPLING))
     assert tensors
     assert not any(alive)
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+def test_a_graph_is_used_only_if_its_replay_gives_the_bits_of_the_step(faithful, monkeypatch):
+    """The calls of CUDA are replaced by fakes."""
+    device = torch.device("cuda:1")  # not the current one
+    logits = torch.zeros(3)
+
+    class Graph:
+        def replay(self):
+            logits.copy_(torch.tensor([1.0, 2.0, 3.0 if faithful else 3.000001]))
+
+    class Stream:
+        def __init__(self, of):
+            self.device = of
+
+        def wait_stream(self, other):
+            assert other.device == self.device == device
+
+    @contextlib.contextmanager
+    def context(*_, **__):
+        yield
+
+    for name, fake in {
+        "Stream": Stream, "current_stream": Stream, "CUDAGraph": Graph,
+        "graph_pool_handle": lambda: (0, 1), "stream": context, "graph": context,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, fake)
+
+    def step():
+        return logits.copy_(torch.tensor([1.0, 2.0, 3.0]))
+
+    if faithful:
+        CudaGraphCapture(device)(step)()
+        assert logits.tolist() == [1.0, 2.0, 3.0]
+    else:
+        with pytest.raises(RuntimeError, match="the replayed step gives other logits"):
+            CudaGraphCapture(device)(step)

@@ -6,11 +6,15 @@ import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from helpers import tiny_models
+from helpers.paths import ROOT
+from helpers.scripts import run_script
 from helpers.toy_tokenizers import TOKENIZERS
+from helpers.training import RECIPE
 from zerogap.families import family_of_folder
+from zerogap.training.llamafactory import write_datasets
 from zerogap.training.merging import merge_adapter
 
 RANK, ALPHA = 4, 6
@@ -86,3 +90,44 @@ def test_an_adapter_without_all_its_weights_is_refused(folder, tmp_path):
     save_file(incomplete, path)
     with pytest.raises(UserWarning, match="missing adapter keys"):
         merge_adapter(folder / "base", tmp_path / "adapter", tmp_path / "model", "float32")
+
+
+TRAINING = RECIPE | {
+    "learning_rate": 1e-2, "per_device_batch_size": 4, "lr_scheduler": "constant",
+    "warmup_ratio": 0.0,
+}  # fmt: skip
+ADAPTED = {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"}
+
+
+@pytest.mark.slow  # GPT-2 with its Conv1D layers
+def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "workflow/resources/bases/llama2")
+    config = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=256)
+    GPT2LMHeadModel(config).save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    examples = [
+        {"prompt": "<s>Q: How many?\nA:", "response": f" The answer is {i}."} for i in range(8)
+    ]
+    write_datasets(tmp_path / "data", {"questions": examples})
+
+    base, adapter = tmp_path / "base", tmp_path / "adapter"
+    metadata = {"model": "gpt2", "variant": "clean_gsm8k"}
+    parameters = {"family": "auto", "training": TRAINING, "metadata": metadata}
+    files = {"settings": tmp_path / "train.yaml", "loss": tmp_path / "loss.tsv"}
+    offline = {"HF_HUB_OFFLINE": "1"}
+    job = run_script(
+        "train_lora", tmp_path, parameters, env=offline, base=base, data=tmp_path / "data",
+        adapter=adapter, **files,
+    )  # fmt: skip
+    assert job.returncode == 0, job.stderr
+    job = run_script(
+        "merge_lora", tmp_path, {"dtype": "float32"}, env=offline, base=base, adapter=adapter,
+        output=tmp_path / "model",
+    )  # fmt: skip
+    assert job.returncode == 0, job.stderr
+
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "model"))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {
+        f"transformer.h.{layer}.{name}.weight" for layer in range(2) for name in ADAPTED
+    }

@@ -1,4 +1,4 @@
-"""The tables, filled with the published numbers, are the paper's tables."""
+"""The published numbers, and the tables: filled with these numbers they are the paper's."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from helpers.synthetic_run import LABELS
 from zerogap.errors import InputError
-from zerogap.published import as_metrics
+from zerogap.published import as_metrics, printed, protocol_differences, published
 from zerogap.reporting import render
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.tables import paper
@@ -70,14 +70,14 @@ def build(name, values, labels=None, setting=SETTING):
     return getattr(paper, name)(values, labels, setting)
 
 
-def published(name):
+def of_paper(name):
     place = {"reversal": "Table 1", "decomposition": "Table 2", "main": "Table 3"}
     return MetricTable([as_metrics(place.get(name, "Table 4"))])
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_published_numbers_give_the_papers_latex_table(name):
-    tex = render.to_latex(build(name, published(name)))
+    tex = render.to_latex(build(name, of_paper(name)))
     rows = re.search(r"\\toprule\n(.*)\\bottomrule", tex, flags=re.DOTALL)[1]
     assert rows.split() == PAPER[name].split()
     assert r"\begin{table}[t]" in tex
@@ -85,7 +85,7 @@ def test_published_numbers_give_the_papers_latex_table(name):
 
 
 def test_identity_is_never_bold_and_a_note_says_where_it_is_lowest():
-    table = build("ablation", published("ablation"))
+    table = build("ablation", of_paper("ablation"))
     assert [row.key for row in table.rows if row.cells[1].bold] == ["railcap"]
     assert "S-Δ⁻" in table.notes[-1]
     assert "SA-PPG" not in table.notes[-1]
@@ -191,3 +191,43 @@ def test_values_that_the_paper_does_not_have_are_dashes(values, metrics_table):
     table = build(mistral, LABELS, ("mistral", "gsm8k"), [])
     assert table.rows
     assert not any(row.cells[0].is_number for row in table.rows)
+
+
+def pivot(place):
+    rows = published()
+    return rows[rows["place"] == place].pivot(index="strategy", columns="metric", values="value")
+
+
+def test_ratios_of_the_text_follow_from_the_tables():
+    table = pivot("Table 2")
+    lne, railcap = table.loc["lne_blocking"], table.loc["railcap"]
+    ratios = {
+        "delta_minus_ratio_lne_railcap": lne["delta_minus"] / railcap["delta_minus"],
+        "g_app_ratio_railcap_lne": railcap["g_app"] / lne["g_app"],
+    }
+    for metric, ratio in ratios.items():
+        assert round(ratio, 1) == printed(metric)[0]
+    assert round(lne["sa_ppg"] / lne["g_app"]) == printed("verdict_factor_lne")[0]
+    g_ap = pivot("Table 1").loc["lne_blocking", "g_ap"]
+    assert round(lne["g_app"] - g_ap, 4) == printed("g_app_minus_g_ap_lne")[0]
+    railcap = pivot("Table 4").loc["railcap"]
+    parity = railcap["s_delta_plus"] - railcap["s_delta_minus"]
+    assert round(parity, 4) == printed("s_delta_difference_railcap")[0]
+    assert printed("nothing_of_the_kind") is None
+
+
+def test_protocol_differences_names_what_differs_from_the_paper():
+    same = {
+        "questions": "",
+        "base_model": {"llama2": "folder/llama-2-7b-hf", "mine": "gpt2"},
+        "test_questions": [1319],
+        "epochs": [5, 5],
+        "learning_rate": [2.0e-4, 2.0e-4],
+    }
+    assert protocol_differences(same) == protocol_differences({}) == ()
+    other = {"questions": "generated", "base_model": {"pythia": "pythia-70m"}, "epochs": [5, 10]}
+    assert protocol_differences(same | other) == (
+        "questions generated, not GSM8K's",
+        "base model pythia-70m, not Pythia-12B",
+        "epochs 5 and 10, not 5",
+    )

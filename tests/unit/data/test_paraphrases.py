@@ -1,11 +1,13 @@
-"""Paraphrases by rules are valid, differ from the question and are reproducible."""
+"""What makes a paraphrase valid; those by rules are valid, reworded and reproducible."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers.shared_data import GSM8K, needs_gsm8k
 from zerogap.data import gsm8k_format
 from zerogap.data.paraphrases.rules import paraphrase
-from zerogap.data.paraphrases.validation import problems_with, similarity
+from zerogap.data.paraphrases.validation import MAX_SIMILARITY, problems_with, similarity
 from zerogap.data.toy import problems
 
 QUESTION = "Ann has 12 pens and buys three packs of 5. How many pens does Ann have now?"
@@ -50,3 +52,35 @@ def test_paraphrases_of_gsm8k_are_valid():
 def test_question_and_seed_determine_the_paraphrase():
     assert paraphrase(QUESTION, 3) == paraphrase(QUESTION, 3)
     assert len({paraphrase(QUESTION, seed) for seed in range(8)}) > 3
+
+
+REWORDED = "After Ann, who owns 12 pens, gets 3 packs with 5 in each, what is her total?"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        (REWORDED.replace("12", "many"), "missing numbers: 12"),
+        (REWORDED.replace("12", "21"), "added numbers: 21"),
+        (REWORDED + " Also 7.", "added numbers: 7"),
+        (REWORDED.replace(", what", ",\nwhat"), "more than one line"),
+        (REWORDED + " The answer is what?", "solution"),
+        (QUESTION, "hardly reworded"),
+        (QUESTION.replace("buys", "purchases"), "hardly reworded"),
+        (REWORDED + " and so on" * 20, "three times as long"),
+    ],
+)
+def test_each_problem_of_a_paraphrase_is_named(text, message):
+    assert any(message in problem for problem in problems_with(QUESTION, text))
+
+
+words = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1).map(" ".join)
+
+
+@given(words, words)
+def test_similarity_is_symmetric_and_1_only_for_equal_texts(a, b):
+    assert similarity(a, b) == similarity(b, a)
+    assert (similarity(a, b) == 1) == (a == b)
+    assert 0 <= MAX_SIMILARITY < 1
