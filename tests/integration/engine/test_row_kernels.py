@@ -45,13 +45,6 @@ def test_an_input_may_have_any_memory_layout():
     torch.testing.assert_close(total, values.sum(1))
 
 
-def test_bfloat16_arrives_as_its_bits():
-    values = torch.tensor([[1.0], [-2.0]]).bfloat16()
-    total = torch.zeros(2, dtype=torch.int64)
-    ADD_ROWS(2, values, torch.tensor([1]), total)
-    assert total.tolist() == [0x3F80, 0xC000]
-
-
 def test_without_a_cache_folder_kernels_are_compiled_in_memory(monkeypatch):
     monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="cannot cache"):

@@ -93,20 +93,17 @@ def test_an_interrupted_job_asks_vllm_for_the_unfinished_questions_only(
 
 
 @pytest.mark.parametrize(
-    ("change", "settings"),
-    [("version", "engine"), ("engine", "engine, precision")],
-    ids=["version", "engine"],
+    ("version", "engine", "settings"),
+    [("0.33.0", "vllm", "engine"), ("0.32.0", "zerogap", "engine, precision")],
 )
 def test_another_engine_or_version_starts_over(
-    inputs, greedy, vllm, tmp_path, monkeypatch, capsys, change, settings
+    inputs, greedy, vllm, tmp_path, monkeypatch, capsys, version, engine, settings
 ):
     vllm.fails_at = vllm.num_calls + 2
     with pytest.raises(KeyboardInterrupt):
         sample(inputs, greedy, tmp_path / "cell")
-    if change == "version":
-        vllm.version = "0.33.0"
-    else:
-        monkeypatch.setitem(PARAMETERS, "engine", "zerogap")
+    vllm.version = version
+    monkeypatch.setitem(PARAMETERS, "engine", engine)
     sample(inputs, greedy, tmp_path / "cell")
     message = f"settings changed since the last run ({settings}); starting over"
     assert message in capsys.readouterr().out

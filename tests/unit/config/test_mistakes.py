@@ -22,40 +22,22 @@ WRONG_VALUES = {
     "nonsense": [(1, ": unknown key; the keys here are ablation, benchmarks")],
     "sampling": [(5, r"must be a mapping \(got 5\)")],
     "sampling.temperatur": [(0.7, ": unknown key.* temperature")],
-    "sampling.num_samples": [
-        (0, r"must be a positive integer \(got 0\)"),
-        (2.5, "must be a valid integer"),
-    ],
+    "sampling.num_samples": [(0, "must be a positive integer"), (2.5, "must be a valid integer")],
     "sampling.top_p": [(list(range(99)), r"must be .*0, 1, 2, .*…\)$")],
     "sampling.temperature": [("warm", "must be a valid number"), (0, "must be greater than")],
     "sampling.batch_size": [("many", "must be 'auto' or be a valid integer")],
     "sampling.num_shards": [(2000, "must be less than or equal to 1000")],
-    "benchmarks.gsm8k.n_test": [(9, ": unknown key; .*stop, file$")],
     "benchmarks.gsm8k.questions.hub.sha256": [("abc", "must match")],
     "benchmarks.gsm8k.num_leaked": [(1319, r"is 1319; .* below num_test \(1319\), so that unlea")],
     "benchmarks.gsm8k.prompt.template": [("Q: {{question}}", "is 'Q: {{question}}'")],
-    "benchmarks.gsm8k.prompt.target": [
-        (" {answr}", "is .*{rationale} and {answer} .write {{ and }} for braces")
-    ],
-    "benchmarks.gsm8k.prompt.exemplars": [
-        ("own", "must be 'lm_eval' or 'toy' or be a .jsonl file or be a valid list")
-    ],
+    "benchmarks.gsm8k.prompt.exemplars": [("own", "must be 'lm_eval' or 'toy' or be a .jsonl")],
     "benchmarks.pq.num_test": [(10, "cannot be set.* set it in benchmarks.gsm8k")],
-    "benchmarks.pq.questions_of": [
-        ("pq", r"is 'pq'; it must name a benchmark of this run .*\(gsm8k\)"),
-        (["gsm8k"], "is .*; it must name"),
-    ],
+    "benchmarks.pq.questions_of": [("pq", r"is 'pq'; it must name a benchmark .*\(gsm8k\)")],
     "models": [(dict.fromkeys(VALUES["models"]), "must have at least one entry")],
-    "models.timings": [(VALUES["models"]["gemma"], ": the name is reserved; rename it")],
-    "models.mine": [
-        (VALUES["models"]["gemma"], r"has the label of models.gemma \('Gemma'\); give it")
-    ],
-    "models.llama2.family": [("bert", "is 'bert'; .*auto, llama")],
+    "models.mine": [(VALUES["models"]["gemma"], "has the label of models.gemma .'Gemma'.; give")],
     "training.nonsense": [(1, ": unknown key; .*clean, contaminated$")],
-    "training.clean.lr": [(1, ": unknown key; .*warmup_ratio$")],
     "strategies.t": [(TED, ": class 'ted' needs the key filter_of")],
     "strategies.identity": [(None, "is missing; the other")],
-    "strategies.railcap.class": [("x", "is 'x'; it must be one of identity, .*or package.module")],
     "strategies.railcap.klass": [("x", ": unknown key.* class, filter")],
     "ablation.railcap": [(IDENTITY, "has the name .* rename it")],
 }

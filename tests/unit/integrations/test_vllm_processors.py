@@ -1,9 +1,10 @@
-"""RailCap and LNE-blocking as vLLM's two model runners call them, without vLLM.
+"""RailCap and LNE-blocking as vLLM's two model runners call them, without vLLM; their arguments.
 
 The runners' buffers and batch updates are imitated. The reference is the processor for
-`transformers`, row by row.
-"""
+`transformers`, row by row."""
 
+import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -13,8 +14,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from zerogap import RailCapLogitsProcessor
+from zerogap import RailCap, RailCapLogitsProcessor
 from zerogap.integrations.vllm import on_device, on_host
+from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
 
 VOCABULARY = 4
 MODEL = SimpleNamespace(max_model_len=64, get_vocab_size=lambda: VOCABULARY)
@@ -22,7 +24,7 @@ CONFIG = SimpleNamespace(model_config=MODEL)
 
 
 def params(**extra_args):
-    return SimpleNamespace(extra_args=extra_args)
+    return SimpleNamespace(extra_args=extra_args or None)
 
 
 def slots(contexts):
@@ -167,3 +169,63 @@ def test_every_row_on_the_host_equals_the_processor_for_transformers(cases, mask
         ]
     )
     assert torch.equal(processor.apply(logits.clone()), expected)
+
+
+SHORT_MODEL = SimpleNamespace(max_model_len=3, get_vocab_size=lambda: 10)
+
+
+def test_an_object_and_its_json_text_are_the_same():
+    request = {"trajectory": [5, 6], "n": 2, "suppression": "ban"}
+    parsed = RailCapArguments.parse(params(railcap=request))
+    assert parsed == RailCapArguments([5, 6], RailCap(2, "ban"))
+    assert parsed == RailCapArguments.parse(params(railcap=json.dumps(request)))
+
+
+def test_a_request_without_the_strategy_has_no_arguments():
+    assert RailCapArguments.parse(params()) is None
+    assert num_lne_blocks(params(railcap={"trajectory": [1]})) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1, 2], "railcap: must be an object with trajectory, n, suppression, successor (got [1"),
+        ("{", "railcap: is not JSON"),
+        ({}, "trajectory must be a list of token ids"),
+        ({"trajectory": [1, True]}, "trajectory must be a list of token ids"),
+        ({"trajectory": [1, -1]}, "trajectory must be a list of token ids"),
+        ({"trajectory": []}, "trajectory is empty"),
+        ({"trajectory": [1], "n": 0}, "n must be a whole number of at least 1 (got 0)"),
+        ({"trajectory": [1], "m": 4}, "unknown 'm'; it takes trajectory, n, suppression, successo"),
+    ],
+)
+def test_invalid_railcap_arguments_are_one_line(value, message):
+    with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
+        RailCapArguments.parse(params(railcap=value))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({}, "entropy must be the mean entropy (nats) of the greedy steps"),
+        ({"entropy": -0.1}, "a number of at least 0 (got -0.1)"),
+        ({"entropy": 0.1, "beta": 0}, "beta must be a positive number (got 0)"),
+    ],
+)
+def test_invalid_lne_blocking_arguments_are_one_line(value, message):
+    with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(message)}[^\n]*$"):
+        num_lne_blocks(params(lne_blocking=value))
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "usable", "warning"),
+    [
+        ([1, 2, 3], [1, 2, 3], ""),
+        ([1, 2, 3, 4], [1, 2, 3], "of 4 tokens is longer than the context of 3"),
+        ([1, 10, 2], [1], "token 10 of a trajectory is not in the vocabulary of 10 tokens"),
+    ],
+)
+def test_a_trajectory_ends_where_the_model_cannot_follow(trajectory, usable, warning, caplog):
+    assert RailCapArguments(trajectory, RailCap()).within(SHORT_MODEL) == usable
+    assert warning in caplog.text
+    assert bool(caplog.text) == bool(warning)

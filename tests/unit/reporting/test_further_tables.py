@@ -157,16 +157,11 @@ def test_cost_sums_tokens_and_seconds_per_job_and_kind():
     table = cost(jobs, LABELS)
     rows = pd.read_csv(io.StringIO(render.to_csv(table))).set_index("key")
     columns = ["responses", "tokens", "tokens_per_response", "seconds", "tokens_per_second"]
-    assert rows.loc["llama2/gsm8k/railcap", columns].tolist() == [3, 6, 2, 3, 2]
-    assert rows.loc["llama2/gsm8k/adapter", columns].isna().tolist() == [1, 1, 1, 0, 1]
-    # Without a timing, the tokens of a job count and its seconds do not.
-    assert rows.loc["llama2/gsm8k/identity", ["tokens", "seconds"]].isna().tolist() == [0, 1]
     assert rows.loc["all", columns].tolist() == [6, 12, 2, 18, 2]
     assert rows.loc["preparation of the base", "seconds"] == 5
     markdown = re.sub(" +", " ", render.to_markdown(table))
     assert "| *Llama2* | | | | | |\n| Preparation of the base | – | – | – | 5.0 | – |" in markdown
     assert "| RailCap | 3 | 6 | 2.0 | 3.0 | 2 |" in markdown
-    assert "1 job(s) have no timing" in markdown
 
 
 def test_diagnostics_has_the_clean_model_and_leaked_and_unleaked_rows_per_setting():

