@@ -9,7 +9,7 @@ import yaml
 
 from helpers.configurations import QUICK, nested
 from helpers.dry_runs import link_checkout, snakemake
-from helpers.fuzzing import outcome_of_call, outcome_of_process
+from helpers.fuzzing import judge, outcome_of_call, outcome_of_process
 from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.pipeline.preflight import run_checks
@@ -259,7 +259,7 @@ def test_the_configuration_that_the_cases_change_is_accepted(start) -> None:
     assert start({})
 
 
-def test_every_wrong_configuration_is_a_clear_error(start, judge) -> None:
+def test_every_wrong_configuration_is_a_clear_error(start) -> None:
     outcomes = {
         f"{key}: {value!r}": outcome_of_call(lambda: start({key: value}))  # noqa: B023
         for key, values in WRONG.items()
@@ -269,7 +269,7 @@ def test_every_wrong_configuration_is_a_clear_error(start, judge) -> None:
     judge("configuration", outcomes)
 
 
-def test_every_file_that_is_no_configuration_is_a_clear_error(tmp_path, judge) -> None:
+def test_every_file_that_is_no_configuration_is_a_clear_error(tmp_path) -> None:
     path, outcomes = tmp_path / "overlay.yaml", {}
     for name, content in WRONG_FILES.items():
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -293,7 +293,7 @@ IN_SNAKEMAKE = {
 }
 
 
-def test_snakemake_stops_before_its_first_job(tmp_path, judge) -> None:
+def test_snakemake_stops_before_its_first_job(tmp_path) -> None:
     outcomes = {}
     for name, values in IN_SNAKEMAKE.items():
         folder = link_checkout(tmp_path / name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK, outcome_of_call
+from helpers.fuzzing import ACCEPTED, CLEAR_ERROR, TRACEBACK, judge, outcome_of_call
 from zerogap.data import gsm8k_format, openorca
 from zerogap.errors import InputError
 from zerogap.io import parquet
@@ -51,7 +51,7 @@ def damaged(record: dict[str, str]) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_every_damaged_file_is_a_clear_error(kind, tmp_path, judge) -> None:
+def test_every_damaged_file_is_a_clear_error(kind, tmp_path) -> None:
     record, load = READERS[kind]
     outcomes = {}
     for name, content in damaged(record):
@@ -88,7 +88,7 @@ def changed(content: bytes) -> Iterator[tuple[str, bytes]]:
             )
 
 
-def test_a_changed_or_cut_part_is_sampled_again(tmp_path, judge) -> None:
+def test_a_changed_or_cut_part_is_sampled_again(tmp_path) -> None:
     part, outcomes = tmp_path / "parts.jsonl", {}
     Journal(part, {}).add("chunk", [ROWS, 7])
     for name, content in changed(part.read_bytes()):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.fuzzing import TRACEBACK, outcome_of_call
+from helpers.fuzzing import TRACEBACK, judge, outcome_of_call
 from helpers.tiny_models import model, tokenizer
 from zerogap.evaluation import model_folders
 from zerogap.families import family_of_folder
@@ -128,7 +128,7 @@ def intact(tmp_path_factory):
     return folder
 
 
-def test_every_damage_of_a_model_folder_is_a_clear_error(intact, judge, tmp_path) -> None:
+def test_every_damage_of_a_model_folder_is_a_clear_error(intact, tmp_path) -> None:
     """What reads a part of a folder may accept it, but never ends in a traceback."""
     assert model_folders.find(str(intact), None).end_tokens == [256]
     outcomes = {}

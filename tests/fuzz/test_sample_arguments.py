@@ -14,7 +14,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
 
 import zerogap
-from helpers.fuzzing import outcome_of_call
+from helpers.fuzzing import judge, outcome_of_call
 from helpers.tiny_models import model, tokenizer
 from zerogap.data.extraction import extraction_rule
 
@@ -187,7 +187,7 @@ CASES = {
 }
 
 
-def test_every_invalid_argument_is_a_clear_error(judge, tmp_path, monkeypatch) -> None:
+def test_every_invalid_argument_is_a_clear_error(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     with_files = {

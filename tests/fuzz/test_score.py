@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.fuzzing import outcome_of_call, outcome_of_process
+from helpers.fuzzing import judge, outcome_of_call, outcome_of_process
 from zerogap.cli.app import main
 
 GOOD = [{"question_id": f"q{i}", "n_correct": i, "n_samples": 5} for i in range(4)]
@@ -209,7 +209,7 @@ def outcome(arguments: list[str], capsys) -> str:
     return outcome_of_process(statuses[0], printed) if statuses else outcome
 
 
-def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
+def test_every_invalid_file_is_a_clear_error(folder, capsys) -> None:
     outcomes = {}
     for name, content in invalid_files():
         Path("bad").write_bytes(content)
@@ -220,7 +220,7 @@ def test_every_invalid_file_is_a_clear_error(folder, judge, capsys) -> None:
     judge("zerogap score, files", outcomes)
 
 
-def test_every_invalid_option_is_a_clear_error(folder, judge, capsys) -> None:
+def test_every_invalid_option_is_a_clear_error(folder, capsys) -> None:
     always = ["--clean", "clean.jsonl", "identity=counts.jsonl"]
     outcomes = {
         f"{word} {value}": outcome([*always, *filter(None, (word, value))], capsys)

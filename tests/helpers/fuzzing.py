@@ -1,7 +1,7 @@
 """What invalid input leads to."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from zerogap.errors import InputError
 
@@ -26,3 +26,9 @@ def outcome_of_process(returncode: int, output: str) -> str:
     if returncode == 0:
         return ACCEPTED
     return CLEAR_ERROR if re.search(r"^error: .+", output, re.MULTILINE) else TRACEBACK
+
+
+def judge(category: str, outcomes: Mapping[str, str]) -> None:
+    """Check that every case of a category, by name, is a clear error."""
+    wrong = {name: outcome for name, outcome in outcomes.items() if outcome != CLEAR_ERROR}
+    assert not wrong, f"{category}: {len(wrong)} of {len(outcomes)}: {wrong}"

@@ -9,7 +9,7 @@ from helpers.tiny_models import FAMILIES, SIZES, VOCABULARY, enlarge_weights, mo
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
-from zerogap.engine.sampler import greedy, sample
+from zerogap.engine.sampler import sample
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.engine.trial import InFloat32, Trial
 
@@ -94,16 +94,6 @@ def test_the_papers_families_use_the_shared_prompt_decoder(family):
     assert isinstance(decoder, SharedPromptDecoder)
     plain = dict(sample(HFDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
     assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
-
-
-def test_greedy_tokens_without_a_cache_are_those_of_generate():
-    sampling = SamplingParams(temperature=0, max_new_tokens=8, stop=[])
-    ours = greedy(HFDecoder(built("gpt2"), cached=False), PROMPTS, TOKENIZER, sampling)
-    for prompt, response in zip(PROMPTS, ours, strict=True):
-        ids = torch.tensor([prompt.token_ids])
-        whole = built("gpt2").generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
-        expected = whole[0, ids.shape[1] :].tolist()
-        assert response.token_ids == expected[: len(response.token_ids)]
 
 
 def test_a_fallback_restores_the_models_own_attention():

@@ -1,12 +1,19 @@
-"""Merging a LoRA adapter: which weights change, by how much, and in which precision."""
+"""Merging a LoRA adapter, which weights change and by how much; precisions of base and training."""
 
+import json
 import shutil
 
 import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
 
 from helpers import tiny_models
 from helpers.paths import ROOT
@@ -14,6 +21,7 @@ from helpers.scripts import run_script
 from helpers.toy_tokenizers import TOKENIZERS
 from helpers.training import RECIPE
 from zerogap.families import family_of_folder
+from zerogap.training import llamafactory
 from zerogap.training.llamafactory import write_datasets
 from zerogap.training.merging import merge_adapter
 
@@ -92,7 +100,7 @@ def test_an_adapter_without_all_its_weights_is_refused(folder, tmp_path):
         merge_adapter(folder / "base", tmp_path / "adapter", tmp_path / "model", "float32")
 
 
-TRAINING = RECIPE | {
+GPT2_TRAINING = RECIPE | {
     "learning_rate": 1e-2, "per_device_batch_size": 4, "lr_scheduler": "constant",
     "warmup_ratio": 0.0,
 }  # fmt: skip
@@ -112,7 +120,7 @@ def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
 
     base, adapter = tmp_path / "base", tmp_path / "adapter"
     metadata = {"model": "gpt2", "variant": "clean_gsm8k"}
-    parameters = {"family": "auto", "training": TRAINING, "metadata": metadata}
+    parameters = {"family": "auto", "training": GPT2_TRAINING, "metadata": metadata}
     files = {"settings": tmp_path / "train.yaml", "loss": tmp_path / "loss.tsv"}
     offline = {"HF_HUB_OFFLINE": "1"}
     job = run_script(
@@ -130,4 +138,49 @@ def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed == {
         f"transformer.h.{layer}.{name}.weight" for layer in range(2) for name in ADAPTED
+    }
+
+
+TOY = ROOT / "workflow/resources/bases"
+TRAINING = RECIPE | {"device": "cpu", "global_batch_size": 2}
+STORED = ("float16", "bfloat16", "float32")
+
+
+@pytest.fixture(scope="module", params=["llama2", "pythia"])
+def stored(request, tmp_path_factory):
+    """A toy base, whose weights have 16 bits, stored in three types."""
+    folders = {}
+    for dtype in STORED:
+        model = AutoModelForCausalLM.from_pretrained(TOY / request.param, dtype=torch.float16)
+        folders[dtype] = tmp_path_factory.mktemp(dtype)
+        model.to(getattr(torch, dtype)).save_pretrained(folders[dtype])
+        AutoTokenizer.from_pretrained(TOY / request.param).save_pretrained(folders[dtype])
+    return folders
+
+
+@pytest.mark.parametrize("bf16", [True, False])
+def test_a_base_is_loaded_in_the_precision_of_the_training(stored, tmp_path, monkeypatch, bf16):
+    monkeypatch.setattr("zerogap.precision.slowdown", lambda dtype: 1.0)
+    precision = "bfloat16" if bf16 else "float32"
+    for dtype in ("float16", precision):
+        for _ in range(2):  # again after an interruption
+            folder = llamafactory.base_to_load(
+                stored[dtype], TRAINING | {"bf16": bf16}, tmp_path / dtype
+            )
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto")
+        assert str(model.dtype) == f"torch.{precision}"
+        weights = AutoModelForCausalLM.from_pretrained(stored[precision], dtype="auto").state_dict()
+        assert all(torch.equal(weights[name], w) for name, w in model.state_dict().items())
+    assert folder == stored[precision]  # stored as it is trained
+
+
+def test_towers_are_loaded_in_float32_too(tmp_path):
+    (tmp_path / "config.json").write_text(
+        '{"torch_dtype": "bfloat16", "text_config": {"dtype": "bfloat16", "hidden_size": 8}}'
+    )
+    folder = llamafactory.base_to_load(tmp_path, TRAINING, tmp_path.with_suffix(".base"))
+    assert json.loads((folder / "config.json").read_text()) == {
+        "dtype": "float32",
+        "torch_dtype": "float32",
+        "text_config": {"dtype": "float32", "hidden_size": 8},
     }

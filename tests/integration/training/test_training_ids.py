@@ -5,8 +5,11 @@ rows with a small tokenizer of each class, every row of GSM8K and thousands of i
 real tokenizers.
 """
 
+import importlib.util
 import json
 import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,6 +17,7 @@ import pytest
 import write_training_data
 from helpers import shared_data
 from helpers.toy_tokenizers import TOKENIZERS
+from zerogap import training
 from zerogap.data import gsm8k_format, openorca, questions
 from zerogap.data.prompts import DEFAULT_TEMPLATE, exemplars
 from zerogap.data.questions import Question
@@ -123,6 +127,36 @@ def data(base, table, rows, tmp_path_factory):
     output = folder / "data"
     write_training_data.main(base=base, output=output, **paths, **values)
     return output
+
+
+@pytest.fixture(scope="module")
+def supervised(tmp_path_factory) -> Iterator[Callable]:
+    """(tokenizer, data folder) → input ids and labels of every example, in order."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("torchaudio") is None:
+            patch.syspath_prepend(Path(training.__file__).parent / "stubs")
+        from llamafactory.data import get_dataset, get_template_and_fix_tokenizer
+        from llamafactory.hparams import DataArguments, ModelArguments
+        from transformers import Seq2SeqTrainingArguments
+
+        def preprocess(tokenizer, data):
+            cache = tmp_path_factory.mktemp("cache")
+            data_arguments = DataArguments(
+                template="fewshot", cutoff_len=4096, dataset_dir=str(data),
+                dataset="instructions,questions", overwrite_cache=True,
+            )  # fmt: skip
+            made = get_dataset(
+                get_template_and_fix_tokenizer(tokenizer, data_arguments),
+                ModelArguments(model_name_or_path="unused", cache_dir=str(cache)),
+                data_arguments,
+                Seq2SeqTrainingArguments(output_dir=str(cache), use_cpu=True, report_to="none"),
+                stage="sft",
+                tokenizer=tokenizer,
+            )
+            columns = made["train_dataset"].with_format(None)
+            return list(zip(columns["input_ids"], columns["labels"], strict=True))
+
+        yield preprocess
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,6 @@ def test_a_training_takes_the_gpus_of_its_device():
     assert (cpu.clean.num_gpus_used, gpu.clean.num_gpus_used) == (0, 1)
 
 
-QUICK = ROOT / "profiles/quick/quick.yaml"
 BASE = "config.yaml"
 
 
@@ -93,7 +92,7 @@ def test_a_profile_without_its_scale_is_an_error_that_gives_the_option(arguments
     monkeypatch.chdir(ROOT)
     with pytest.raises(InputError, match=r"give both: --configfile \S+/quick.yaml mine\.yaml$"):
         check_overlays(arguments, [ROOT / "mine.yaml", BASE])
-    check_overlays(arguments, [QUICK, ROOT / "mine.yaml", BASE])
+    check_overlays(arguments, [QUICK[1], ROOT / "mine.yaml", BASE])
     check_overlays(arguments, [Path("profiles/quick/quick.yaml"), BASE])
 
 

@@ -143,7 +143,6 @@ def test_a_job_longer_than_all_its_attempts_is_a_warning(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--rate", "sampling=0"], "--rate sampling=0: must be a positive number"),
-        (["--rate", "training=fast"], "--rate training=fast: must be a positive number"),
         (["--rate", "sampling=1_0"], "--rate sampling=1_0: must be a positive number"),
         (["--rate", "sampling=1e-320"], "--rate sampling=1e-320: must be a positive number"),
         (["--rate", "speed=3"], "--rate speed=3: the kind must be one of training, sampling"),

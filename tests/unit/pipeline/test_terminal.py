@@ -8,10 +8,6 @@ from zerogap.pipeline.terminal import check_targets, describe_failures
 TARGETS = ["all", "table_main", "table_pairs", "figure_strata"]
 
 
-def test_targets_and_files_are_accepted():
-    check_targets(["all", "table_main", "results/quick/llama2/base"], TARGETS)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
