@@ -34,12 +34,6 @@ SMOLLM2 = REPORT | {
     **dict.fromkeys(("convert_gguf", "train_preparation", "merge_preparation"), 1),
     "train_lora": 3,  # clean, contaminated, paraphrased
 }
-OTHER_MODEL = """
-models: { llama2: null }
-strategies: { shortcut: null }
-ablation: { railcap_n1: null }
-primary_setting: { model: gemma }
-"""
 PQ_ALONE = """
 benchmarks:
   gsm8k: null
@@ -68,13 +62,6 @@ SCALES = {
     "smollm2": (
         "smollm2", [SMOLLM2_FILE, "profiles/smollm2/gsm_symbolic.yaml"], "{}",
         SMOLLM2,
-    ),
-    "other model": (
-        "quick", [QUICK], OTHER_MODEL,
-        REPORT | {
-            "train_lora": 2 * 3, "compute_metrics": 2 * 2,
-            "sample_responses": 2 * 2 + 2 * 2 * 3 + 6,
-        },
     ),
     "PQ alone": (
         "quick", [QUICK], PQ_ALONE,

@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers as t
 
-from helpers.tiny_models import FAMILIES, SIZES, VOCABULARY, enlarge_weights, model, tokenizer
+from helpers.tiny_models import SIZES, VOCABULARY, enlarge_weights, model, tokenizer
 from zerogap.engine import loading
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.hf_decoder import HFDecoder
@@ -32,6 +32,8 @@ MIXED_WINDOWS = {"layer_types": ["sliding_attention", "full_attention"], "slidin
 MIXED_LINEAR = {"layer_types": ["linear_attention", "full_attention"]}
 # model type → values of its configuration, and the decoder that it gets
 ARCHITECTURES = {
+    "llama": (SIZES, SHARED),
+    "gpt_neox": (SIZES | {"rotary_pct": 0.25}, SHARED),
     "mistral": (SIZES | {"sliding_window": 8}, SHARED),
     "gpt2": (OLD_SIZES, SHARED),
     "gemma2": (HEADS_OF_8 | {"sliding_window": 8, "attn_logit_softcapping": 0.5}, SHARED),
@@ -86,14 +88,6 @@ def test_every_architecture_draws_what_passes_over_whole_sequences_would(name, c
     whole.set_attn_implementation("eager")  # the one that implements everything
     expected = dict(sample(HFDecoder(whole, cached=False), PROMPTS, TOKENIZER, SAMPLING))
     assert drawn == expected
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_papers_families_use_the_shared_prompt_decoder(family):
-    decoder = loading.decoder(model(family))
-    assert isinstance(decoder, SharedPromptDecoder)
-    plain = dict(sample(HFDecoder(model(family)), PROMPTS, TOKENIZER, SAMPLING))
-    assert dict(sample(decoder, PROMPTS, TOKENIZER, SAMPLING)) == plain
 
 
 def test_a_fallback_restores_the_models_own_attention():

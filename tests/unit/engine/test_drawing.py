@@ -38,14 +38,6 @@ def test_a_uniform_on_the_edge_of_two_tokens_draws_the_second(dtype):
     assert drawn.tolist() == list(range(0, 512, 2))
 
 
-@ALL_DTYPES
-def test_samples_of_a_shared_row_draw_as_from_rows_of_their_own(dtype):
-    logits = torch.randn(5, 130).to(dtype)
-    row = torch.tensor([4, 0, 0, 3, 4, 1, 1, 1])
-    uniform = torch.rand(8, dtype=torch.float64)
-    assert draw(logits, uniform, 0.7, row=row).equal(draw(logits[row], uniform, 0.7))
-
-
 @pytest.mark.parametrize("top_p", [1.0, 0.7])
 def test_draws_in_chunks_of_rows_equal_draws_at_once(top_p, monkeypatch):
     logits = torch.randn(7, 130, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Free memory within control groups, smaller batches when memory runs out, freed memory."""
+"""Memory: free, run out of, freed; low precision where a CPU is slow in it."""
 
 import ctypes
 import errno
@@ -8,7 +8,9 @@ import sys
 import pytest
 import torch
 
-from zerogap.engine import memory
+from helpers.tiny_models import model
+from zerogap import precision
+from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.prompt_cache import PromptCache, padded_columns, padded_rows
 from zerogap.errors import InputError
@@ -150,14 +152,6 @@ def test_memory_is_used_again_taken_late_and_returned(program, most):
     assert float(output.stdout) < most
 
 
-def test_mapped_zeros_are_zeros_that_can_be_written():
-    zeros = memory.mapped_zeros((2, 3, 5), torch.bfloat16)
-    assert (zeros.shape, zeros.dtype) == ((2, 3, 5), torch.bfloat16)
-    assert not zeros.any()
-    zeros += 1
-    assert zeros.sum() == 30
-
-
 CAPACITY = Capacity(
     max_rows=6, samples_per_prompt=4, max_new_tokens=40, max_prompts=2, max_prompt_len=5
 )
@@ -182,3 +176,34 @@ def test_generated_tokens_are_mapped_once_for_the_largest_batch():
         cache.make_room_for_step()
         cache.end_step()
     assert cache.layers[0].generated[0].data_ptr() == own.data_ptr()
+
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture(params=[0.5, 1.4, 45.0], ids=["fast", "emulating", "slow"])
+def cpu_is_slow(request, monkeypatch) -> bool:
+    """A CPU with instructions for low precision, one that emulates them, one without a kernel."""
+    monkeypatch.setattr(precision, "slowdown", lambda dtype: request.param)
+    return request.param > 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_only_a_cpu_that_is_slow_in_a_precision_uses_float32_instead(cpu_is_slow, dtype) -> None:
+    replaced = cpu_is_slow and dtype.itemsize == 2
+    assert precision.usable_dtype(dtype, CPU) == (torch.float32 if replaced else dtype)
+    assert precision.usable_dtype(dtype, GPU) == dtype
+
+
+def test_this_cpu_can_be_measured() -> None:
+    assert precision.slowdown(torch.bfloat16) > 0
+
+
+def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
+    cpu_is_slow, tmp_path, capsys
+) -> None:
+    model("llama").bfloat16().save_pretrained(tmp_path)
+    loaded = loading.load(tmp_path, "bfloat16")
+    assert loaded.dtype == (torch.float32 if cpu_is_slow else torch.bfloat16)
+    reason = "in float32, because this CPU is slow in bfloat16."
+    assert (reason in capsys.readouterr().err) == cpu_is_slow
