@@ -145,7 +145,6 @@ BINS = "bins must be a positive integer, at most 2147483647"
         ("sa_ppg", ([1], [2], [1], [2], 0), f"{BINS} (got 0)"),
         ("strata", ([1], [2], True), f"{BINS} (got True)"),
         ("g_ap", ([2], [1]), "first_correct: question 0 has 2; expected a 0/1 readout"),
-        ("g_ap", ([1], [2]), "clean_first_correct: question 0 has 2; expected a 0/1 readout"),
         ("g_ap", ([1], [1, 0]), "first_correct has 1 questions, clean_first_correct has 2"),
     ],
 )
