@@ -170,6 +170,10 @@ def test_the_report_card_compares_the_model_and_its_references_with_controls(
 def test_a_wrong_reference_is_found_before_anything_is_decoded(tmp_path, capsys):
     line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", "/nowhere")
     assert "/nowhere: no such folder" in line
+    line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", BASE)
+    assert "--reference: is the model itself, or named twice" in line
+    line = rejected(capsys, tmp_path / "out", "--reference", BASE, "--controls", "none")
+    assert "--reference needs controls" in line
     assert not (tmp_path / "out").exists()
 
 

@@ -101,11 +101,11 @@ def test_percentages_and_cents_keep_their_form(share: str, calculation: str, gol
 
 
 def test_numbers_that_are_no_input_stay() -> None:
-    question = "On Route 66 the 3rd of 2 vans drives 5 hours at 40 miles an hour in 2019. How far?"
+    question = "The 3rd van of 2 pm drives 5 hours at 40 miles an hour in 2019. How far?"
     answer = "It drives 5*40=<<5*40=200>>200 miles.\n#### 200"
     for entry in fresh(question, answer):
-        route, third, vans, hours, speed, year = numbers(entry["question"])
-        assert (route, third, vans, year) == (66, 3, 2, 2019)
+        third, time, hours, speed, year = numbers(entry["question"])
+        assert (third, time, year) == (3, 2, 2019)
         assert (hours != 5, speed != 40) == (True, True)
 
 
@@ -135,10 +135,16 @@ def test_numbers_that_words_imply_stay() -> None:
         ("a clock time", "From 9:30 for two hours?", "9+2=<<9+2=11>>11\n#### 11"),
         ("days a week", "She works 5 days a week. Twice?", "5*2=<<5*2=10>>10\n#### 10"),
         ("a quotient", "Half of 3/4?", "3/4/2=<<3/4/2=.375>>.375\n#### .375"),
+        ("an unused total", "Of 42 pens, 14 red, 23 green?", "14+23=<<14+23=37>>37\n#### 37"),
     ],
 )
 def test_no_fresh_numbers(reason: str, question: str, answer: str) -> None:
     assert draws(question, answer, 5) == [None] * 5, reason
+
+
+def test_round_numbers_stay_round_so_that_no_calculation_is_harder() -> None:
+    for entry in fresh("100 boxes of 20 pens?", "100*20=<<100*20=2000>>2000\n#### 2000"):
+        assert re.fullmatch("[12]00 boxes of [1-4]0 pens[?]", entry["question"])
 
 
 def test_no_number_becomes_one_and_articles_fit() -> None:

@@ -1,5 +1,7 @@
 """The report card: what is compared, when there is a verdict, and what it says."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,17 +53,33 @@ def test_a_score_above_that_of_the_controls_is_inflated(asked, paired):
     said = verdict(found, None)
     assert said[0].startswith(f"The score is inflated by {value:.2f} [")
     assert "tests on clean models" in said[0]
+    assert "The model solves 0.83 of 26 questions of the benchmark and 0.26 of 26 con" in said[0]
+    assert "By one signal (Min-20 % of the gold solution), at least" in said[1]
     assert f"{found.questions.flagged.sum()} of 26 are flagged" in said[1]
     assert list(found.questions.flagged) == [True] * 20 + [False] * 6
 
 
-def test_equal_scores_are_not_inflated_and_the_sentence_says_how_much_could_be_missed(asked):
-    found = made(asked, CLEAN)
+def test_the_sentence_on_a_score_that_is_not_inflated_says_how_much_could_be_missed(asked):
+    found = made(asked, CLEAN[::-1])
     assert found.p > 0.5
     assert not found.questions.flagged.any()
-    said = verdict(found, None)[0]
+    said, _ = verdict(found, None)
     assert said.startswith("No inflation was found.")
-    assert f"below {found.inflation[2]:.2f} is not excluded" in said
+    assert f"up to {found.inflation[2]:.2f} is not excluded" in said
+    said, _ = verdict(made(asked, CLEAN), None)
+    assert "Not one question tells them apart" in said
+    said, _ = verdict(made(asked, [0] * SIZE), None)
+    assert "The controls are easier than the benchmark" in said
+
+
+def test_weak_evidence_is_called_weak_and_no_share_of_zero_is_memorised(asked):
+    found = made(asked, LEAKED)
+    score = found.signals["identity"]._replace(p=0.04, difference=(0.1, -0.01, 0.2))
+    found = dataclasses.replace(found, share=(0.0, 0.0, 0.1), signals={"identity": score})
+    said, memorised, _ = verdict(found, None)
+    assert "p = 0.04 (one-sided)" in said
+    assert "The evidence is weak: the interval, two-sided, includes 0." in said
+    assert "no more questions stand out than controls" in memorised
 
 
 def test_controls_of_another_style_give_no_verdict(asked):
@@ -69,6 +87,7 @@ def test_controls_of_another_style_give_no_verdict(asked):
     found = made(asked, LEAKED, texts=texts)
     assert found.style_auc > MAX_STYLE_AUC
     assert not found.is_comparable
+    assert not found.questions.flagged.any()
     (said,) = verdict(found, None)
     assert said.startswith("No verdict: by their wording alone")
 
@@ -81,6 +100,11 @@ def test_a_reference_model_that_shows_the_same_difference_takes_it_away(asked):
     assert alike.p == 1
     partly = made(asked, LEAKED, references=[(easier, CLEAN)])
     assert 0 < partly.inflation[0] < made(asked, LEAKED).inflation[0]
+    said, _, assumed = verdict(partly, None)
+    assert "The model solves 0.83 of 26 questions of the benchmark and 0.26 of 26 con" in said
+    assert f"the reference models, {np.mean(easier) / 4 - np.mean(CLEAN) / 4:.2f}, is sub" in said
+    assert "as unequal as to the reference models" in assumed
+    assert "minus the references' mean" in to_markdown(signal_table(partly, "model"))
 
 
 def test_every_signal_is_in_the_table_and_those_without_values_are_left_out(asked):

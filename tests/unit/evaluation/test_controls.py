@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -80,8 +81,18 @@ def test_too_few_questions_have_no_controls_unless_they_are_asked_for(questions)
     benchmark = asked(questions("a.jsonl", NUMBERS), 19)
     assert controls.load(benchmark, None, 0) is None
     assert controls.load(benchmark, "none", 0) is None
-    with pytest.raises(InputError, match=r"--controls rephrased: only 1. questions have controls"):
+    with pytest.raises(InputError, match=r"--controls rephrased: 1. controls for 19 questions"):
         controls.load(benchmark, "rephrased", 0)
+
+
+def test_answers_of_nothing_but_calculations_have_controls(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = [
+        {"question": ENTRY.format(a=a, b=b), "answer": f"<<{a}*{b}={a * b}>>\n#### {a * b}"}
+        for a, b in NUMBERS
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert len(controls.load(asked(str(path)), None, 0).originals) >= 20
 
 
 def test_answers_without_calculations_have_no_controls(tmp_path):
@@ -95,6 +106,8 @@ def test_wrong_controls_are_errors(questions):
     benchmark = asked(questions("a.jsonl", NUMBERS))
     with pytest.raises(InputError, match=r"--controls fresh: .* has no generator"):
         controls.load(benchmark, "fresh", 0)
+    with pytest.raises(InputError, match=r"fersh: is no file; give one, or rephrased, fresh or"):
+        controls.load(benchmark, "fersh", 0)
     with pytest.raises(
         InputError, match=r"b\.jsonl: 24 of the controls are questions of the bench"
     ):
@@ -106,6 +119,14 @@ def test_the_style_of_texts_is_told_apart_only_where_it_differs(questions):
     second = pd.Series([ENTRY.format(a=b, b=a) for a, b in NUMBERS])
     assert style_auc(first[::2], first[1::2], paired=False) < 0.65
     assert style_auc(first, "Problem: " + second, paired=False) == 1
+    assert style_auc(first, second.str.upper(), paired=False) == 1
+
+
+def test_the_auc_of_one_style_is_one_half_whatever_the_number_of_controls():
+    rng, words = np.random.default_rng(0), ["ten", "pens", "of", "Ann", "cost", "two", "cups", "he"]
+    texts = pd.Series([" ".join(rng.choice(words, 12)) for _ in range(480)])
+    found = [style_auc(texts[k : k + 40], texts[k + 40 : k + 60], False) for k in range(0, 480, 60)]
+    assert 0.43 < np.mean(found) < 0.57
 
 
 @needs_gsm8k

@@ -1,6 +1,7 @@
 """A benchmark against controls: exact p-values, error rates under exchangeability, and errors."""
 
 from itertools import combinations, product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from zerogap.metrics.controls import N_PERMUTATIONS, difference, flagged, memori
 
 counts = st.integers(0, 4).map(lambda count: count / 4)
 REPEATED = range(150)  # simulated benchmarks
+QUANTILE = NormalDist().inv_cdf(0.95)  # of the controls
 
 
 def solved(rng, size=50):
@@ -80,6 +82,17 @@ def test_the_memorised_share_is_found_and_is_none_among_clean_questions():
     assert low < 0.4 < high
     assert value == pytest.approx(0.4, abs=0.07)
     assert memorised_share(controls, controls, paired=True) == (0, 0, 0)
+
+
+def test_the_interval_of_the_memorised_share_covers_that_of_all_questions(monkeypatch):
+    monkeypatch.setattr("zerogap.metrics.controls.N_RESAMPLES", 300)
+    rng, truth = np.random.default_rng(6), 0.4 * (NormalDist().cdf(1.5 - QUANTILE) - 0.05) / 0.95
+    covers = []
+    for _ in REPEATED:
+        benchmark = rng.normal(size=50) + 1.5 * (rng.random(50) < 0.4)
+        _, low, high = memorised_share(benchmark, rng.normal(size=50), paired=False)
+        covers.append(low <= truth <= high)
+    assert np.mean(covers) >= 0.9
 
 
 def test_few_of_the_flagged_questions_are_clean():

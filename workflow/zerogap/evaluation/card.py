@@ -43,10 +43,14 @@ class Card:
         style_auc: how well the texts alone tell the benchmark from the controls.
         signals: signal → its difference.
         values: signal → its values of the benchmark's questions and of the controls.
+        solved: the model's solve probability on the benchmark and on the controls.
+        ranked_by: the signal of `share` and `questions`.
         share: share of the questions that are memorised, at least.
         questions: one row per compared question: question_id, control (solve probability of its
-            control; NaN without pairs), suspicion (what ranks the questions), and flagged.
+            control; NaN without pairs), suspicion (what ranks the questions), and flagged (none
+            if the texts are not alike).
         num_controls: number of controls.
+        num_references: number of reference models, whose mean is subtracted from the signals.
     """
 
     name: str
@@ -54,13 +58,12 @@ class Card:
     style_auc: float
     signals: dict[str, Difference]
     values: dict[str, tuple[Values, Values]]
+    solved: tuple[float, float]
+    ranked_by: str
     share: Interval
     questions: pd.DataFrame
     num_controls: int
-
-    def labelled_values(self) -> dict[str, tuple[Values, Values]]:
-        """Label of each signal → its values of the benchmark's questions and of the controls."""
-        return {SIGNALS[name]: each for name, each in self.values.items()}
+    num_references: int
 
     @property
     def is_comparable(self) -> bool:
@@ -106,27 +109,32 @@ def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
             known = known_too = known & known_too
         if min(known.sum(), known_too.sum()) > 1:
             signals[name] = difference(first[known], second[known_too], paired=paired)
-    ranking = values.get(SUSPICION, values[SCORE])
-    first, second = values[SCORE] if any(side.isna().any() for side in ranking) else ranking
+    is_known = SUSPICION in values and not any(side.isna().any() for side in values[SUSPICION])
+    ranked_by = SUSPICION if is_known else SCORE
+    first, second = values[ranked_by]
+    style = style_auc(benchmark.question, other.question, paired)
     return Card(
         name=controls.questions.name,
         paired=paired,
-        style_auc=style_auc(benchmark.question, other.question, paired),
+        style_auc=style,
         signals=signals,
         values={
             name: (np.asarray(values[name][0], float), np.asarray(values[name][1], float))
             for name in signals
         },
+        solved=(float(benchmark[SCORE].mean()), float(other[SCORE].mean())),
+        ranked_by=ranked_by,
         share=memorised_share(first, second, paired=paired),
         questions=pd.DataFrame(
             {
                 "question_id": benchmark.index,
                 "control": other[SCORE].to_numpy() if paired else np.nan,
                 "suspicion": first.to_numpy(),
-                "flagged": flagged(first, second, FALSE_DISCOVERY_RATE),
+                "flagged": flagged(first, second, FALSE_DISCOVERY_RATE) & (style <= MAX_STYLE_AUC),
             }
         ),
         num_controls=len(other),
+        num_references=len(models) - 1,
     )
 
 

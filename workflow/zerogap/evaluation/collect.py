@@ -69,8 +69,11 @@ def collect_sides(request: Request) -> list[Sides]:
     The controls' are in the folder `controls` of the output, the references' in `reference1`, ….
 
     Raises:
-        InputError: as :func:`collect`, for each model.
+        InputError: as :func:`collect`, for each model; there are references but no controls, or a
+            model is named twice.
     """
+    if request.references and request.controls is None:
+        raise InputError("--reference needs controls: raise --num-questions, or give --controls")
     alone = dataclasses.replace(
         request,
         strategies=[IDENTITY],
@@ -100,6 +103,11 @@ def collect_sides(request: Request) -> list[Sides]:
                 )
             )
         plans.append([_Plan(side, ModelRun(side, side.model)) for side in sides])
+    if len({sides[0].digest for sides in plans}) < len(plans):
+        raise InputError(
+            "--reference: is the model itself, or named twice; name other models that have not "
+            "seen the benchmark"
+        )
     collected = [[plan.carry_out(with_likelihoods=True) for plan in sides] for sides in plans]
     return [Sides(sides[0], sides[1] if len(sides) > 1 else None) for sides in collected]
 
@@ -110,7 +118,7 @@ class _Plan:
     def __init__(self, request: Request, run: ModelRun) -> None:
         if request.clean_batch2 and request.clean is None:
             raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
-        self._request, self._run = request, run
+        self._request, self._run, self.digest = request, run, run.digest
         self._strategies = named_strategies(request.strategies, request.base_model, request.neurons)
         if request.base_model is not None:
             loading.check_folder(request.base_model, with_tokenizer=False)

@@ -1,5 +1,6 @@
 """Control questions: of the benchmark's kind, but such that they cannot have leaked."""
 
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -54,16 +55,19 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
         controls = Controls(question_sets.with_questions(asked, "new questions", entries), None)
     elif source is None or source == "rephrased":
         controls = _rephrased(asked, seed)
-    else:
+    elif Path(source).is_file():
         controls = Controls(question_sets.from_file(asked, source), None)
+    else:
+        raise InputError(f"--controls {source}: is no file; give one, or rephrased, fresh or none")
     questions = controls.questions.questions
     number = min(len(questions), len(asked.questions))
     if number < MIN_CONTROLS and source is None:
         return None
     if number < MIN_CONTROLS:
         raise InputError(
-            f"--controls {source}: only {number} questions have controls, and at least "
-            f"{MIN_CONTROLS} are needed. Raise --num-questions, or give a file or none"
+            f"--controls {source}: {len(questions)} controls for {len(asked.questions)} questions; "
+            f"at least {MIN_CONTROLS} of both are needed. Raise --num-questions, or give a larger "
+            "file or none"
         )
     if shared := set(questions.question) & set(asked.questions.question):
         raise InputError(
@@ -96,7 +100,8 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
     """How well a classifier tells the texts of both apart: its cross-validated AUC.
 
     Logistic regression on the frequencies of 1 to 3 characters. 0.5 is chance. Controls that can be
-    told apart by their style differ in more than in not having leaked.
+    told apart by their style differ in more than in not having leaked. Every fold has as many
+    controls per question, or the AUC of texts of one style would be below 0.5.
 
     Args:
         benchmark: texts of the questions; of pairs, only those with a control, in their order.
@@ -106,18 +111,15 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
     texts = [*benchmark, *controls]
     is_benchmark = np.repeat([1, 0], [len(benchmark), len(controls)])
     groups = np.arange(len(texts)) % len(benchmark) if paired else np.arange(len(texts))
-    order = np.random.default_rng(0).permutation(groups.max() + 1)
-    classifier = make_pipeline(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3)), LogisticRegression()
-    )
+    frequencies = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), lowercase=False)
     predicted = cross_val_predict(
-        classifier, texts, is_benchmark, groups=order[groups], cv=GroupKFold(FOLDS),
-        method="predict_proba",
+        make_pipeline(frequencies, LogisticRegression()), texts, is_benchmark, groups=groups,
+        cv=StratifiedGroupKFold(FOLDS, shuffle=True, random_state=0), method="predict_proba",
     )  # fmt: skip
     return float(roc_auc_score(is_benchmark, predicted[:, 1]))

@@ -64,7 +64,9 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
             "ignore (a base model that has a template)"
         )
     if chat_template == "apply" and not tokenizer.chat_template:
-        raise InputError(f"{name}: the tokenizer has no chat template; omit --chat-template apply")
+        raise InputError(
+            f"{name}: the tokenizer has no chat template; choose --chat-template ignore"
+        )
     thinking = ""
     if chat_template == "apply":
         prompt = _rendered_prompt(name, tokenizer)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import torch
+from tqdm import tqdm
 from transformers import PreTrainedModel
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
@@ -135,26 +136,23 @@ class ModelRun:
     def likelihoods(self, path: Path) -> pd.DataFrame:
         """Return the `likelihoods` table of the gold solutions; compute what is not there yet.
 
-        A question without a rationale has no solution, and an empty list. Responses come later:
-        a decoder gives the model its own attention.
+        The list is empty without a rationale, and where the solution exceeds the context.
+        Responses come later: a decoder gives the model its own attention.
         """
         made_from = value_digest([self.inputs.digest(), self._solutions, self.digest])
         if not path.exists():
             model = self._model
             tokenizer = self.inputs.tokenizer
-            rows = [
-                (
-                    prompt.question_id,
-                    token_log_probabilities(
-                        model,
-                        prompt.token_ids,
-                        tokenizer(solution, add_special_tokens=False)["input_ids"],
-                    )
-                    if solution
-                    else [],
-                )
-                for prompt, solution in zip(self.inputs.prompts, self._solutions, strict=True)
-            ]
+            rows = []
+            for prompt, solution in zip(
+                tqdm(self.inputs.prompts, path.stem, unit="question"), self._solutions, strict=True
+            ):
+                tokens = tokenizer(solution, add_special_tokens=False)["input_ids"]
+                fits = len(prompt.token_ids) + len(tokens) <= self.model.context_length
+                found: list[float] = []
+                if solution and fits:
+                    found = token_log_probabilities(model, prompt.token_ids, tokens)
+                rows.append((prompt.question_id, found))
             table = pd.DataFrame(rows, columns=parquet.CONTRACTS["likelihoods"].names)
             made_by = provenance(
                 made_from=made_from, model=self.model.name, **engine_identity(model)

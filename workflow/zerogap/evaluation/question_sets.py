@@ -103,7 +103,8 @@ def load(
 
 def with_questions(asked: QuestionSet, name: str, entries: Sequence[Entry]) -> QuestionSet:
     """Controls that are asked in the same way, with ids like "control-0007"."""
-    parsed = [(entry, gsm8k_format.parse(entry, asked.rule.parse_gold)) for entry in entries]
+    parse_gold = asked.rule.parse_gold
+    parsed = [(each, gsm8k_format.parse(each, parse_gold, rationales=False)) for each in entries]
     drawn = _draw(parsed, None, len(parsed), 0)
     drawn["question_id"] = drawn["question_id"].str.replace("test-", "control-")
     return dataclasses.replace(asked, name=name, questions=drawn, repository=None, generator=None)

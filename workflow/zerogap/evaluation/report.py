@@ -67,7 +67,8 @@ def write_report(request: Request, models: Sequence[Sides]) -> Report:
     report_card = _card(request, summary, models)
     if report_card:
         tables.insert(0, signal_table(report_card, title))
-        values = pd.concat([values, _inflation(report_card)])
+        if report_card.is_comparable:
+            values = pd.concat([values, _inflation(report_card)])
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     if CLEAN in collected.files:
@@ -192,12 +193,13 @@ def signal_table(report_card: Card, title: str) -> Table:
         "auc": "AUC",
     }
     pairs = "each with a control of its own, " if report_card.paired else ""
+    references = ", all but drops minus the references' mean" if report_card.num_references else ""
     return Table(
         label="tab:signals",
         caption=(
             f"{title}: {len(report_card.questions)} questions, {pairs}against "
-            f"{report_card.num_controls} controls ({report_card.name}), with 95% bootstrap "
-            "intervals over questions."
+            f"{report_card.num_controls} controls ({report_card.name}){references}, with 95% "
+            "bootstrap intervals over questions."
         ),
         index_label="Signal",
         columns=tuple(Column(key, label) for key, label in columns.items()),
@@ -293,6 +295,9 @@ def _write_summary(
             "num_controls": report_card.num_controls,
             "style_auc": report_card.style_auc,
             "signals": {name: row._asdict() for name, row in report_card.signals.items()},
+        }
+    if report_card and report_card.is_comparable:
+        values |= {
             "p": report_card.p,
             "inflation": report_card.inflation,
             "memorised_share": report_card.share,

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from zerogap.evaluation.card import FALSE_DISCOVERY_RATE, LEVEL, MAX_STYLE_AUC, Card
+from zerogap.evaluation.card import FALSE_DISCOVERY_RATE, LEVEL, MAX_STYLE_AUC, SIGNALS, Card
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY
 from zerogap.evaluation.summary import Interval
 from zerogap.reporting.metric_table import Labels
+from zerogap.reporting.render import format_number
 from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
@@ -15,7 +16,7 @@ FALSE_ALARMS, NUM_CLEAN_TESTS = 1, 36
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
     "never saw the questions repeats itself on easy ones and loses solve probability under every "
-    "strategy too. Ask at least 20 questions, or give --controls a file of such questions."
+    "strategy too. Ask more questions (20 with controls), or give --controls a file of such ones."
 )
 _LIMITS = (
     "What this assumes: to a model that has seen neither, the benchmark's questions and the "
@@ -38,35 +39,53 @@ def verdict(card: Card | None, metrics: pd.DataFrame | None) -> list[str]:
 
 
 def _against_controls(card: Card) -> list[str]:
-    score, share = card.signals[IDENTITY], card.share
+    solved, (value, low, high) = card.solved, card.inflation
     numbers = (
-        f"The model solves {score.benchmark:.2f} of the benchmark and {score.controls:.2f} of the "
-        f"{card.num_controls} controls ({card.name})"
+        f"The model solves {solved[0]:.2f} of {len(card.questions)} questions of the benchmark and "
+        f"{solved[1]:.2f} of {card.num_controls} controls ({card.name})"
     )
+    if card.num_references:
+        theirs = format_number(solved[0] - solved[1] - value, 2)
+        numbers += f"; the difference of the reference models, {theirs}, is subtracted"
     if not card.is_comparable:
         return [
             f"No verdict: by their wording alone, the controls can be told from the benchmark (AUC "
             f"{card.style_auc:.2f}; the bound is {MAX_STYLE_AUC:.2f}), so a difference need not be "
             f"memorisation. {numbers}. Give controls that are written like the benchmark."
         ]
-    inflation = f"{_shown(card.inflation)}, p = {max(card.p, 1e-4):.2g}"
-    error_rate = (
-        f"In tests on clean models, {FALSE_ALARMS} of {NUM_CLEAN_TESTS} were called inflated "
-        "(docs/evaluate.md)."
-    )
+    found, p, limits = _shown(card.inflation), f"p = {card.p:.2g}", _LIMITS
+    if card.num_references:
+        limits = limits.replace("equally hard", "as unequal as to the reference models")
     if card.p > LEVEL:
-        return [
-            f"No inflation was found. {numbers}, a difference of {inflation}. An inflation below "
-            f"{max(card.inflation[2], 0):.2f} is not excluded.",
-            _LIMITS,
-        ]
-    num_flagged = int(card.questions.flagged.sum())
+        if high > 0:
+            bound = f"An inflation of up to {high:.2f} is not excluded."
+        elif value < 0:
+            bound = "The controls are easier than the benchmark, which would hide an inflation."
+        else:
+            bound = "Not one question tells them apart, which says little: ask more questions."
+        first = f"No inflation was found. {numbers}: {found}, {p} (one-sided). {bound}"
+    else:
+        doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
+        first = (
+            f"The score is inflated by {found}, {p} (one-sided); in tests on clean models, "
+            f"{FALSE_ALARMS} of {NUM_CLEAN_TESTS} were called inflated (docs/evaluate.md). "
+            f"{numbers}.{doubt}"
+        )
+    return [first, *_memorised(card), limits]
+
+
+def _memorised(card: Card) -> list[str]:
+    """How many questions stand out; nothing if neither they nor the score do."""
+    (share, low, high), num_flagged = card.share, int(card.questions.flagged.sum())
+    if card.p > LEVEL and not num_flagged:
+        return []
+    found = "no more questions stand out than controls"
+    if share:
+        found = f"at least {share:.0%} [{low:.0%}, {high:.0%}] of the questions look memorised"
     return [
-        f"The score is inflated by {inflation}. {numbers}. {error_rate}",
-        f"At least {share[0]:.0%} [{share[1]:.0%}, {share[2]:.0%}] of the questions look "
-        f"memorised. {num_flagged} of {len(card.questions)} are flagged one by one, at most "
-        f"{FALSE_DISCOVERY_RATE:.0%} of them by chance (`flagged` in questions.csv).",
-        _LIMITS,
+        f"By one signal ({SIGNALS[card.ranked_by]}), {found}. {num_flagged} of "
+        f"{len(card.questions)} are flagged one by one (`flagged` in questions.csv); on average, "
+        f"at most {FALSE_DISCOVERY_RATE:.0%} of flags are wrong."
     ]
 
 
@@ -103,4 +122,5 @@ def _against_clean(metrics: pd.DataFrame) -> str:
 
 
 def _shown(value: Interval) -> str:
-    return f"{value[0]:.2f} [{value[1]:.2f}, {value[2]:.2f}]".replace("-", "−")
+    mean, low, high = (format_number(each, 2) for each in value)
+    return f"{mean} [{low}, {high}]"

@@ -60,7 +60,8 @@ def difference(
     """
     first, second = _values(benchmark, controls, paired)
     rng = np.random.default_rng(seed)
-    means = _resampled_means(first, second, paired, rng)
+    weights = map(plain_weights, _draws(len(first), len(second), paired, rng))
+    means = [weight @ values for weight, values in zip(weights, (first, second), strict=True)]
     observed = float(first.mean() - second.mean())
     if paired:
         signs = rng.choice([-1.0, 1.0], (N_PERMUTATIONS, len(first)))
@@ -85,16 +86,24 @@ def memorised_share(
     """The share of questions that are memorised, at least, with a 95 % bootstrap interval.
 
     It is (F − C) / (1 − C), where F and C are the shares of questions and of controls above the 95
-    % quantile of the controls; memorised questions below it are missed.
+    % quantile of the controls; memorised questions below it are missed. Resamples have their own
+    quantile.
 
     Args and errors are those of :func:`difference`.
     """
     first, second = _values(benchmark, controls, paired)
-    bound = np.quantile(second, EXTREME)
-    above = (first > bound).astype(float), (second > bound).astype(float)
-    exceeding, usual = _resampled_means(*above, paired, np.random.default_rng(seed))
-    shares = np.clip((exceeding - usual) / np.maximum(1 - usual, TOLERANCE), 0, 1)
+    draws = _draws(len(first), len(second), paired, np.random.default_rng(seed))
+    shares = [
+        _exceeding(np.repeat(first, times), np.repeat(second, times_too))
+        for times, times_too in zip(*draws, strict=True)
+    ]
     return _with_interval(shares, CONFIDENCE_LEVEL, SHARE)
+
+
+def _exceeding(first: Values, second: Values) -> float:
+    bound = np.quantile(second, EXTREME)
+    usual = float((second > bound).mean())
+    return max(float((first > bound).mean()) - usual, 0.0) / (1 - usual)
 
 
 def flagged(
@@ -128,16 +137,13 @@ def _values(benchmark: ArrayLike, controls: ArrayLike, paired: bool) -> tuple[Va
     return first, second
 
 
-def _resampled_means(
-    first: Values, second: Values, paired: bool, rng: np.random.Generator
-) -> tuple[Values, Values]:
-    """Both means as they are, then in the resamples; pairs are drawn together."""
+def _draws(
+    num_questions: int, num_controls: int, paired: bool, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """How often each question and each control is drawn: once, then as in the resamples."""
     if paired:
-        weights = plain_weights(observed_and_resampled(np.zeros(len(first)), N_RESAMPLES, rng))
-        return weights @ first, weights @ second
-    groups = np.repeat([0, 1], [len(first), len(second)])
+        draws = observed_and_resampled(np.zeros(num_questions), N_RESAMPLES, rng)
+        return draws, draws
+    groups = np.repeat([0, 1], [num_questions, num_controls])
     draws = observed_and_resampled(groups, N_RESAMPLES, rng)
-    return tuple(
-        plain_weights(draws[:, groups == group]) @ values
-        for group, values in enumerate((first, second))
-    )  # type: ignore[return-value]
+    return draws[:, :num_questions], draws[:, num_questions:]
