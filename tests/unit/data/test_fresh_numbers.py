@@ -142,9 +142,9 @@ def test_no_fresh_numbers(reason: str, question: str, answer: str) -> None:
     assert draws(question, answer, 5) == [None] * 5, reason
 
 
-def test_round_numbers_stay_round_so_that_no_calculation_is_harder() -> None:
+def test_powers_of_ten_stay_and_round_numbers_stay_round() -> None:
     for entry in fresh("100 boxes of 20 pens?", "100*20=<<100*20=2000>>2000\n#### 2000"):
-        assert re.fullmatch("[12]00 boxes of [1-4]0 pens[?]", entry["question"])
+        assert re.fullmatch("100 boxes of [34]0 pens[?]", entry["question"])
 
 
 def test_no_number_becomes_one_and_articles_fit() -> None:

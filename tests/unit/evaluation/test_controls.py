@@ -135,4 +135,4 @@ def test_the_style_of_rephrased_gsm8k_is_that_of_gsm8k():
     found = controls.load(benchmark, None, 0)
     assert len(found.originals) >= 100
     originals = benchmark.questions.set_index("question_id").question[found.originals]
-    assert style_auc(originals, found.questions.questions.question, paired=True) < 0.6
+    assert style_auc(originals, found.questions.questions.question, paired=True) == 0.5

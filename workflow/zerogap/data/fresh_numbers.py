@@ -219,7 +219,10 @@ def _numbers(text: str) -> list[Fraction]:
 
 
 def _candidates(old: Fraction, text: str) -> list[Fraction]:
-    """Numbers of half to twice the size with as many digits, as round, and not 0 or 1."""
+    """Numbers of half to twice the size with as many digits and as round.
+
+    0, 1, 10, 100, … have none and are none: they make calculations easier than others do.
+    """
     spellings = [digits for digits in _NUMBER.findall(text) if _numbers(digits) == [old]]
     places = max(len(spelling.partition(".")[2]) for spelling in spellings)
     whole = int(old * 10**places)
@@ -227,9 +230,10 @@ def _candidates(old: Fraction, text: str) -> list[Fraction]:
     core = int(digits or 0)
     return [
         Fraction(new * whole, core * 10**places)
-        for new in range((core + 1) // 2, min(2 * core, 10 ** len(digits) - 1) + 1)
-        if new != core
-        and 1 not in (old, new * old / core)
+        for new in range(max(2, (core + 1) // 2), min(2 * core, 10 ** len(digits) - 1) + 1)
+        if core > 1
+        and new != core
+        and new * old != core
         and len(str(new)) == len(digits)
         and (core < 10 or (new % 10 and (new % 2, new % 5 == 0) == (core % 2, core % 5 == 0)))
     ]

@@ -1,5 +1,6 @@
 """Control questions: of the benchmark's kind, but such that they cannot have leaked."""
 
+import re
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -101,7 +102,8 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
 
     Logistic regression on the frequencies of 1 to 3 characters. 0.5 is chance. Controls that can be
     told apart by their style differ in more than in not having leaked. Every fold has as many
-    controls per question, or the AUC of texts of one style would be below 0.5.
+    controls per question, or the AUC of texts of one style would be below 0.5. All digits count as
+    one: which numbers a question has is no matter of style.
 
     Args:
         benchmark: texts of the questions; of pairs, only those with a control, in their order.
@@ -114,7 +116,7 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    texts = [*benchmark, *controls]
+    texts = [re.sub(r"\d", "0", text) for text in (*benchmark, *controls)]
     is_benchmark = np.repeat([1, 0], [len(benchmark), len(controls)])
     groups = np.arange(len(texts)) % len(benchmark) if paired else np.arange(len(texts))
     frequencies = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), lowercase=False)
