@@ -79,7 +79,7 @@ def test_weak_evidence_is_called_weak_and_no_share_of_zero_is_memorised(asked):
     said, memorised, _ = verdict(found, None)
     assert "p = 0.04 (one-sided)" in said
     assert "The evidence is weak: the interval, two-sided, includes 0." in said
-    assert "no more questions stand out than controls" in memorised
+    assert "no more questions than controls look memorised" in memorised
 
 
 def test_controls_of_another_style_give_no_verdict(asked):

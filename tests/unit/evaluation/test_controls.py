@@ -106,7 +106,7 @@ def test_wrong_controls_are_errors(questions):
     benchmark = asked(questions("a.jsonl", NUMBERS))
     with pytest.raises(InputError, match=r"--controls fresh: .* has no generator"):
         controls.load(benchmark, "fresh", 0)
-    with pytest.raises(InputError, match=r"fersh: is no file; give one, or rephrased, fresh or"):
+    with pytest.raises(InputError, match=r"fersh: is not a file; give one, or rephrased, fresh or"):
         controls.load(benchmark, "fersh", 0)
     with pytest.raises(
         InputError, match=r"b\.jsonl: 24 of the controls are questions of the bench"

@@ -59,7 +59,9 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
     elif Path(source).is_file():
         controls = Controls(question_sets.from_file(asked, source), None)
     else:
-        raise InputError(f"--controls {source}: is no file; give one, or rephrased, fresh or none")
+        raise InputError(
+            f"--controls {source}: is not a file; give one, or rephrased, fresh or none"
+        )
     questions = controls.questions.questions
     number = min(len(questions), len(asked.questions))
     if number < MIN_CONTROLS and source is None:
@@ -103,7 +105,7 @@ def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:
     Logistic regression on the frequencies of 1 to 3 characters. 0.5 is chance. Controls that can be
     told apart by their style differ in more than in not having leaked. Every fold has as many
     controls per question, or the AUC of texts of one style would be below 0.5. All digits count as
-    one: which numbers a question has is no matter of style.
+    one, since numbers are not style.
 
     Args:
         benchmark: texts of the questions; of pairs, only those with a control, in their order.

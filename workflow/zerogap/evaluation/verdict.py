@@ -75,11 +75,11 @@ def _against_controls(card: Card) -> list[str]:
 
 
 def _memorised(card: Card) -> list[str]:
-    """How many questions stand out; nothing if neither they nor the score do."""
+    """How many questions look memorised; nothing if neither they nor the score do."""
     (share, low, high), num_flagged = card.share, int(card.questions.flagged.sum())
     if card.p > LEVEL and not num_flagged:
         return []
-    found = "no more questions stand out than controls"
+    found = "no more questions than controls look memorised"
     if share:
         found = f"at least {share:.0%} [{low:.0%}, {high:.0%}] of the questions look memorised"
     return [
