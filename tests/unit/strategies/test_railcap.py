@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import LogitsProcessorList
 
@@ -66,6 +66,7 @@ level = st.one_of(st.integers(-2, 2).map(float), st.just(float("-inf")))  # many
     suppression=st.sampled_from(["cap", "ban"]),
     successor=st.sampled_from(["last", "first"]),
 )
+@example([([1, 1, 2], [1], [0.0, 0.0, 1.0, 0.0, 0.0])], 2, "cap", "last")  # not n tokens yet
 def test_railcap_edits_a_batch_as_algorithm_1_edits_each_row(rows, n, suppression, successor):
     trajectories, generated, logits = zip(*rows, strict=True)
     edit_logits = edit_of(RailCap(n, suppression, successor), list(trajectories))
