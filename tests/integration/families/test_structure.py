@@ -110,16 +110,23 @@ def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
     assert structure.family_from_config(config.to_dict()).down_projection == "mlp.down_proj"
 
 
-def test_towers_of_other_modalities_are_neither_adapted_nor_searched():
-    text = tiny_models.gemma4_text(**TEXT)
-    model = on_meta(tiny_models.gemma4(text))
+@pytest.mark.parametrize(
+    "config",
+    [
+        tiny_models.gemma4(tiny_models.gemma4_text(**TEXT)),
+        t.Gemma3Config(text_config=t.Gemma3TextConfig(**GROUPED)),
+    ],
+    ids=["own names", "names of the blocks"],
+)
+def test_towers_of_other_modalities_are_neither_adapted_nor_searched(config):
+    model = on_meta(config)
     family = structure.family_of(model)
     adapted = adapted_modules(model, family.lora_targets)
     assert adapted
     assert all(".language_model.layers." in name for name in adapted)
     names = {id(module): name for name, module in model.named_modules()}
     down_projections = [names[id(module)] for module in structure.down_projections(model)]
-    assert len(down_projections) == text.num_hidden_layers
+    assert len(down_projections) == config.text_config.num_hidden_layers
     assert all(".language_model.layers." in name for name in down_projections)
 
 
