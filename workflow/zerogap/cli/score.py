@@ -102,6 +102,19 @@ def score(
         "--output": output, "--disagreements": disagreements, "--plot": plot, "--html": html,
         "--record": record,
     }  # fmt: skip
+    paths = _files_to_read(paths, leaked, outputs)
+    settings = {
+        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
+        "seed": seed, "resample": resample,
+    }  # fmt: skip
+    files = _load(paths, filter_name, extraction, disagreements, with_texts=html is not None)
+    _score(files, leaked, {"extraction": extraction, **settings}, outputs, output_format)
+
+
+def _files_to_read(
+    paths: dict[str, Path], leaked: Path | None, outputs: dict[str, Path | None]
+) -> dict[str, Path]:
+    """The files of responses, for folders the log in them; every output can be written."""
     for name, path in outputs.items():
         if path and path.suffix not in SUFFIXES[name]:
             raise InputError(f"{name} must end in {' or '.join(SUFFIXES[name])} (got {path})")
@@ -112,12 +125,7 @@ def score(
     for path in filter(None, outputs.values()):
         atomic.output_file(path, used)
         used.append(path)
-    settings = {
-        "bins": bins, "n_resamples": resamples, "confidence_level": confidence_level,
-        "seed": seed, "resample": resample,
-    }  # fmt: skip
-    files = _load(paths, filter_name, extraction, disagreements, with_texts=html is not None)
-    _score(files, leaked, {"extraction": extraction, **settings}, outputs, output_format)
+    return paths
 
 
 def _load(

@@ -1,8 +1,8 @@
 """`zerogap.sample`: sample many responses per prompt from a model in memory."""
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Decoder
-from zerogap.io import atomic, parquet
+from zerogap.io import parquet
 from zerogap.io.provenance import provenance
 from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
@@ -81,13 +81,7 @@ def sample(
     """
     arguments.check_model(model, tokenizer)
     strategy = Identity() if strategy is None else arguments.checked_strategy(strategy)
-    base_model = arguments.path_of("base_model", base_model, Path.is_dir)
-    neurons = arguments.path_of("neurons", neurons, Path.is_file)
-    target = arguments.path_of("output", output)
-    if base_model is not None:
-        loading.check_folder(base_model, with_tokenizer=False)
-    if target is not None:
-        atomic.output_file(target, [path for path in (base_model, neurons) if path])
+    base_model, neurons, target = arguments.paths(base_model, neurons, output)
     sampling = arguments.sampling_params(
         temperature=temperature,
         top_p=top_p,
@@ -105,8 +99,7 @@ def sample(
         decoder = stack.enter_context(_decoder_of(model))
         context = Context([], [])
         if type(strategy) is not Identity:
-            greedily = dataclasses.replace(sampling, temperature=0, num_samples=1)
-            plain = EngineSampler(decoder, inputs, greedily)
+            plain = EngineSampler(decoder, inputs, replace(sampling, temperature=0, num_samples=1))
             greedy = sample_questions(plain, contract="greedy", label="greedy trajectories")
             context = inputs.context(greedy, base_model, neurons)
         intervention = prepared(strategy, context)
@@ -120,9 +113,8 @@ def sample(
         if keep := intervention.filter_responses:
             table = filter_samples(table, greedy, keep)
         if target:
-            made_by = provenance(
-                strategy=repr(strategy), sampling=vars(sampling), model=model.name_or_path
-            )
+            names = {"strategy": repr(strategy), "model": model.name_or_path}
+            made_by = provenance(sampling=vars(sampling), **names)
             parquet.write(target, table, "samples", made_by)
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves

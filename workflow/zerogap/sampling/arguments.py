@@ -23,6 +23,7 @@ from zerogap.engine import generation_config, loading, memory
 from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.stop_strings import check_stops
 from zerogap.errors import InputError
+from zerogap.io import atomic
 from zerogap.sampling.responses import JobInputs, check_lengths
 from zerogap.strategies.base import Strategy
 
@@ -143,14 +144,27 @@ def checked_strategy(strategy: Any) -> Strategy:
     return cast(Strategy, strategy)
 
 
-def path_of(
-    argument: str, value: Any, is_kind: Callable[[Path], bool] = lambda _: True
-) -> Path | None:
-    """A path, or None.
+def paths(
+    base_model: Any, neurons: Any, output: Any
+) -> tuple[Path | None, Path | None, Path | None]:
+    """The base model's folder, the neurons file and the file to write.
 
     Raises:
-        InputError: it is neither, or `is_kind` says that there is no such file or folder.
+        InputError: one is no path, does not exist, is no model or cannot be written.
     """
+    folder = _path("base_model", base_model, Path.is_dir)
+    file = _path("neurons", neurons, Path.is_file)
+    target = _path("output", output)
+    if folder is not None:
+        loading.check_folder(folder, with_tokenizer=False)
+    if target is not None:
+        atomic.output_file(target, [path for path in (folder, file) if path])
+    return folder, file, target
+
+
+def _path(
+    argument: str, value: Any, is_kind: Callable[[Path], bool] = lambda _: True
+) -> Path | None:
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):

@@ -202,23 +202,25 @@ def chat_endpoint(
             raise NoReplyError(f"{type(error).__name__} after {MAX_RETRIES} retries") from None
         except (ValueError, RecursionError):
             raise NoReplyError("a reply that is not valid JSON") from None
-        # A service may leave any part out, or send another type.
-        text, named = (
-            _text(completion, "choices", 0, "message", "content"),
-            _text(completion, "model"),
-        )
-        if text is not None and not fnmatch(str(named), served_model or model):
+        reply = _reply(completion)
+        if reply.text is not None and not fnmatch(str(reply.model), served_model or model):
             raise InputError(
-                f"{base_url} answers requests to {model!r} with the model {named!r}; set "
+                f"{base_url} answers requests to {model!r} with the model {reply.model!r}; set "
                 f"paraphrases.chat.base_url to a host of {model!r} (docs/reproduce.md), or accept "
-                f"the other model with paraphrases.chat.served_model: '{named}'"
+                f"the other model with paraphrases.chat.served_model: '{reply.model}'"
             )
-        used = [_part(completion, "usage", f"{kind}_tokens") for kind in ("prompt", "completion")]
-        input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
-        fingerprint = _text(completion, "system_fingerprint")
-        return Reply(text, named, fingerprint, input_tokens, output_tokens)
+        return reply
 
     return chat
+
+
+def _reply(completion: Any) -> Reply:
+    """What a service has sent; it may leave any part out, or send another type."""
+    used = [_part(completion, "usage", f"{kind}_tokens") for kind in ("prompt", "completion")]
+    input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
+    text = _text(completion, "choices", 0, "message", "content")
+    model, fingerprint = (_text(completion, part) for part in ("model", "system_fingerprint"))
+    return Reply(text, model, fingerprint, input_tokens, output_tokens)
 
 
 def _part(value: Any, *path: Any) -> Any:
