@@ -1,5 +1,4 @@
 import contextlib
-import functools
 
 import numpy as np
 import pytest
@@ -8,7 +7,7 @@ import torch
 from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, traced
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.hf_decoder import HFDecoder
-from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder
+from zerogap.engine.patched_decoder import PatchedDecoder
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
 from zerogap.families.structure import down_projections
 
@@ -97,9 +96,8 @@ CAPACITY = Capacity(
 )
 
 
-@pytest.mark.parametrize("keeps_prefix", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_captured_steps_compute_every_patch_in_turn(family, keeps_prefix):
+def test_captured_steps_compute_every_patch_in_turn(family):
     """Other neurons of the same layer use the captured steps, other layers and no patch do not."""
     captures = []
 
@@ -113,8 +111,7 @@ def test_captured_steps_compute_every_patch_in_turn(family, keeps_prefix):
         )
         for seed in (1, 2)
     ]
-    prefix = KeptPrefix(decoders[1]) if keeps_prefix else None
-    patched = PatchedDecoder(*decoders, {1: torch.arange(10)}, prefix)
+    patched = PatchedDecoder(*decoders, {1: torch.arange(10)})
     for neurons, new_captures in [
         ({1: torch.arange(10)}, 2),
         ({1: torch.arange(20, 30)}, 0),
@@ -132,27 +129,14 @@ def test_captured_steps_compute_every_patch_in_turn(family, keeps_prefix):
     torch.testing.assert_close(decode(decoders[0]), decode(SharedPromptDecoder(model(family, 1))))
 
 
-@pytest.mark.parametrize(
-    ("make_decoder", "make_base"),
-    [
-        (SharedPromptDecoder, SharedPromptDecoder),
-        (SharedPromptDecoder, functools.partial(SharedPromptDecoder, with_logits=False)),
-        (HFDecoder, HFDecoder),
-    ],
-)
-def test_a_kept_prefix_gives_the_logits_of_a_computed_one(make_decoder, make_base):
-    """For several patches and prefixes in turn, and after rows were left behind."""
-    kept = KeptPrefix(make_base(model("llama", 3)))
-    for layer, last in ((0, 7), (2, 7), (0, 7), (0, 8)):
-        neurons = {layer: torch.arange(20)}
-        logits = []
-        for prefix in (None, kept):
-            base = make_base(model("llama", 3)) if prefix is None else kept.decoder
-            patched = PatchedDecoder(make_decoder(model("llama", 1)), base, neurons, prefix)
-            patched.prefill_prefix([5, 6, last])
-            steps = [patched.prefill_prompts([[8, 9, layer]])]
-            patched.reorder(np.array([0, 0]))
-            steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
-            logits.append(torch.cat(steps))
-            patched.release()
-        assert torch.equal(*logits)
+def test_decoders_with_and_without_a_shared_prompt_cache_are_patched_alike():
+    logits = []
+    for make in (SharedPromptDecoder, HFDecoder):
+        neurons = {0: torch.arange(20), 2: torch.tensor([3, 40])}
+        patched = PatchedDecoder(make(model("llama", 1)), make(model("llama", 3)), neurons)
+        patched.prefill_prefix(PREFIX)
+        steps = [patched.prefill_prompts([[8, 9]])]
+        patched.reorder(np.array([0, 0]))
+        steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
+        logits.append(torch.cat(steps))
+    torch.testing.assert_close(*logits)

@@ -48,10 +48,6 @@ class HFDecoder:
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Remember the shared prefix, which may be empty, and drop all rows."""
         self._prefix = token_ids
-        self.drop_rows()
-
-    def drop_rows(self) -> None:
-        """Drop all rows and keep the shared prefix."""
         self._tokens = self._tokens[:0]
 
     @torch.inference_mode()

@@ -8,7 +8,6 @@ only up to the last patched layer.
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -24,51 +23,6 @@ from zerogap.families.structure import down_projections
 Neurons = dict[int, Tensor]  # layer → indices of neurons in it
 
 
-class PrefixKeepingDecoder(Decoder, Protocol):
-    """A decoder that can start over behind the prefix that it has computed."""
-
-    def drop_rows(self) -> None:
-        """Drop all rows and keep the shared prefix."""
-
-
-class KeptPrefix:
-    """The base model's pass over the shared prefix, computed once for any number of patches.
-
-    The base model is never patched itself, so its keys, values and neurons on the prefix are the
-    same for every patch. The neurons of all layers are kept on the host.
-
-    Args:
-        decoder: the decoder of the base model.
-    """
-
-    def __init__(self, decoder: PrefixKeepingDecoder) -> None:
-        self.decoder = decoder
-        self._capacity: Capacity | None = None
-        self._token_ids: list[int] | None = None
-        self._activations: list[Tensor] = []
-
-    def reserve(self, capacity: Capacity | None) -> None:
-        """Reserve in the base model's decoder. The prefix is lost if its storage is replaced."""
-        if self.decoder.preallocates and capacity != self._capacity:
-            self._capacity, self._token_ids = capacity, None
-            self.decoder.reserve(capacity)
-
-    def prefill(self, token_ids: list[int]) -> None:
-        """Drop all rows; compute the prefix unless it is the one that is in place."""
-        if token_ids == self._token_ids:
-            self.decoder.drop_rows()
-            return
-        self._token_ids = None
-        with recorded_activations(self.decoder.model) as activations:
-            self.decoder.prefill_prefix(token_ids)
-            self._activations = [layer.cpu() for layer in activations]
-        self._token_ids = list(token_ids)
-
-    def activations(self, layer: int, indices: Tensor) -> Tensor:
-        """Return neurons (1, P, n) of one layer on the prefix, on the device of `indices`."""
-        return self._activations[layer][..., indices.cpu()].to(indices.device)
-
-
 class PatchedDecoder:
     """A model that decodes with some neurons of a base model; a `Decoder` like the two it drives.
 
@@ -81,23 +35,14 @@ class PatchedDecoder:
         patched: the decoder of the model whose neurons are overwritten and whose logits are used.
         base: the decoder of the base model.
         neurons: layer → indices of the neurons to overwrite.
-        prefix: the pass of the same base model over the shared prefix, if several patches share it.
-            A decoder that computes whole prompts has none.
     """
 
-    def __init__(
-        self,
-        patched: Decoder,
-        base: Decoder,
-        neurons: Neurons,
-        prefix: KeptPrefix | None = None,
-    ) -> None:
+    def __init__(self, patched: Decoder, base: Decoder, neurons: Neurons) -> None:
         self.model: PreTrainedModel = patched.model
         self.device = patched.device
         self.single_prompt_only = patched.single_prompt_only or base.single_prompt_only
         self.preallocates = patched.preallocates or base.preallocates
         self._patched, self._base = patched, base
-        self._prefix = None if base.single_prompt_only else prefix
         self._neurons: Neurons = {}
         self._activations: Neurons = {}  # of these neurons, in the latest pass over prompts
         self._step_activations: Neurons = {}  # in the latest step, if steps are captured
@@ -142,7 +87,7 @@ class PatchedDecoder:
 
     def reserve(self, capacity: Capacity | None) -> None:
         """Reserve in both models, and the place of the base model's neurons."""
-        (self._prefix or self._base).reserve(capacity)
+        self._base.reserve(capacity)
         self._patched.reserve(capacity)
         if not self.preallocates or capacity == self._capacity:
             return
@@ -158,14 +103,8 @@ class PatchedDecoder:
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix in both models, the base model first."""
-        if self._prefix is None:
-            with self._only_patched_layers():
-                self._base.prefill_prefix(token_ids)
-        else:
-            self._prefix.prefill(token_ids)
-            if token_ids:
-                for layer, indices in self._neurons.items():
-                    self._remember(layer, self._prefix.activations(layer, indices))
+        with self._only_patched_layers():
+            self._base.prefill_prefix(token_ids)
         self._patched.prefill_prefix(token_ids)
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:

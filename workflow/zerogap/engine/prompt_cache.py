@@ -127,13 +127,6 @@ class PromptCache:
         for store, new in zip(self.layers[layer_index].prefix, (key, value), strict=True):
             store.copy_(new)
 
-    def drop_rows(self) -> None:
-        """Drop all questions and rows; the prefix stays, and so does storage with a capacity."""
-        self._clear(len(self.question_length) if self.capacity else 0)
-        if self.capacity is None:
-            for layer in self.layers.values():
-                layer.question = layer.generated = None
-
     # -- questions ----------------------------------------------------------------------------
 
     def add_questions(

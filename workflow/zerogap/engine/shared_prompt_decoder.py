@@ -110,10 +110,6 @@ class SharedPromptDecoder:
             tokens = torch.tensor([token_ids], device=self.device)
             self._forward(tokens, prefix_pass, logits_at=[-1])
 
-    def drop_rows(self) -> None:
-        """Drop all rows and keep the shared prefix."""
-        self._cache.drop_rows()
-
     @torch.inference_mode()
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
         """Add one row per prompt (its tokens after the prefix); returns their logits (q, V).

@@ -31,7 +31,7 @@ from transformers import PreTrainedModel
 from zerogap.engine import loading, memory
 from zerogap.engine.decoder import Decoder, Prompt, Response, SamplingParams
 from zerogap.engine.output_head import float32_logits
-from zerogap.engine.patched_decoder import KeptPrefix, PatchedDecoder, recorded_activations
+from zerogap.engine.patched_decoder import PatchedDecoder, recorded_activations
 from zerogap.engine.sampler import auto_batch_size, greedy
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest
@@ -207,15 +207,14 @@ def _measure(
 
     One model after the other is in memory, each with the base model.
     """
-    base: KeptPrefix | None = None
+    base: Decoder | None = None
     for name in PATCHED:
         kept = {group: journal.get(_key(name, group)) for group in (None, *groups)}
         unknown = [group for group, value in kept.items() if value is None]
         if not unknown:
             continue
         if base is None:
-            net = loading.load(models["base"], dtype)
-            base = KeptPrefix(loading.decoder(net, with_logits=False))
+            base = loading.decoder(loading.load(models["base"], dtype), with_logits=False)
         decoder = loading.decoder(loading.load(models[name], dtype))
         # That of patched passes: the smallest that an earlier attempt had to take.
         sizes = [value[1] for group, value in kept.items() if group and value]
@@ -240,7 +239,7 @@ def _key(model: str, group: NeuronGroup | None) -> str:
 
 
 def patched_decoders(
-    model: Decoder, base: KeptPrefix, groups: Iterable[NeuronGroup | None]
+    model: Decoder, base: Decoder, groups: Iterable[NeuronGroup | None]
 ) -> Iterator[tuple[NeuronGroup | None, Decoder]]:
     """Each group with the decoder that has it patched with the base model's activations.
 
@@ -251,7 +250,7 @@ def patched_decoders(
     """
     if None in groups:
         yield None, model
-    patched = PatchedDecoder(model, base.decoder, {}, prefix=base)
+    patched = PatchedDecoder(model, base, {})
     try:
         for group in filter(None, groups):
             patched.patch({group.layer: torch.arange(group.start, group.stop)})
