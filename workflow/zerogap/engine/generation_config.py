@@ -53,10 +53,6 @@ def end_tokens(tokenizer: PreTrainedTokenizerBase, config: GenerationConfig) -> 
 
     They are the tokenizer's end token, those of the generation config, and the special token that
     ends a reply in the chat template, whether or not prompts are written in it.
-
-    Args:
-        tokenizer: the model's.
-        config: the model's.
     """
     tokens = [tokenizer.eos_token_id, _end_of_turn(tokenizer), *_configured(config)]
     return sorted({int(token) for token in tokens if token is not None})

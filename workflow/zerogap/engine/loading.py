@@ -29,15 +29,10 @@ from zerogap.families.structure import config_of, problem_of
 
 
 def load(folder: str | Path, dtype: str) -> PreTrainedModel:
-    """Load a model, on the GPU if there is one. On a CPU the process keeps freed memory after that.
+    """Load a model for evaluation, on the GPU if there is one.
 
-    Args:
-        folder: a model folder.
-        dtype: "float32", "bfloat16", … A CPU that is slow in it gets float32
-            (:mod:`zerogap.precision`).
-
-    Returns:
-        The model in evaluation mode.
+    A CPU that is slow in the dtype ("bfloat16", …) gets float32 (:mod:`zerogap.precision`). On a
+    CPU the process keeps freed memory after that.
 
     Raises:
         InputError: see :func:`read_model`.
@@ -61,10 +56,7 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
 def read_model(folder: str | Path, dtype: torch.dtype, **options: Any) -> PreTrainedModel:
     """Read a model's weights: all of them, and none that the model has no place for.
 
-    Args:
-        folder: a model folder.
-        dtype: of the weights.
-        options: of `from_pretrained`.
+    Further options are those of `from_pretrained`.
 
     Raises:
         InputError: the files are damaged or not those of the configuration's model.
@@ -133,12 +125,7 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
 def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrainedConfig:
     """Check a model folder as far as is possible without memory for its weights.
 
-    Args:
-        folder: the model folder.
-        with_tokenizer: False for a model that is only fed tokens.
-
-    Returns:
-        Its configuration.
+    Returns its configuration. A model that is only fed tokens needs no tokenizer.
 
     Raises:
         InputError: see :func:`read_model` and :func:`load_tokenizer`; or the model has no

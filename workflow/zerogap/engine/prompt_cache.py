@@ -43,30 +43,27 @@ class LayerCache:
     """
 
     prefix: KeyValue
-    question: KeyValue | None = None
-    generated: KeyValue | None = None
+    question: KeyValue
+    generated: KeyValue
     step_kernel: Literal["cpu", "gpu"] | None = None
 
     def fill(self, slots: Tensor, new: KeyValue, num_slots: int, columns: int) -> None:
         """Copy prefilled questions into their slots; storage moves only if slots were added."""
-        if self.question is None or len(self.question[0]) < num_slots:
-            self.question = _enlarged(self.question, new, num_slots, columns)
+        if len(self.question[0]) < num_slots:
+            self.question = _enlarged(self.question, num_slots, columns)
         for store, part in zip(self.question, new, strict=True):
             store[slots, :, : part.shape[2]] = part
 
     def make_room(self, num_rows: int, width: int) -> None:
         """Ensure storage for generated tokens, see :meth:`PromptCache.make_room_for_step`."""
-        old = self.generated
-        current_rows, _, current_width, _ = old[0].shape if old else (0, 0, 0, 0)
-        if num_rows <= current_rows and width <= current_width:
+        rows, _, columns, _ = self.generated[0].shape
+        if num_rows <= rows and width <= columns:
             return
-        new_rows, new_width = current_rows, current_width
-        if num_rows > current_rows:
-            new_rows = max(num_rows, current_rows + current_rows // 8)
-        if width > current_width:
-            new_width = padded_columns(width)
+        if num_rows > rows:
+            rows = max(num_rows, rows + rows // 8)
+        columns = max(columns, padded_columns(width))
         by_token = self.step_kernel == "cpu"
-        self.generated = _enlarged(old, self.prefix, new_rows, new_width, by_token=by_token)
+        self.generated = _enlarged(self.generated, rows, columns, by_token=by_token)
 
 
 class PromptCache:
@@ -95,15 +92,8 @@ class PromptCache:
         self.capacity = capacity
         self._mapped = mapped
         self.layers: dict[int, LayerCache] = {}
-        self.prefix_length = 0
-        self._clear(capacity.max_prompts if capacity else 0)
-
-    def _clear(self, num_slots: int) -> None:
-        self.question_length: IntArray = np.zeros(num_slots, dtype=np.int64)
-        self.row_question: IntArray = np.zeros(0, dtype=np.int64)
-        self.num_generated: IntArray = np.zeros(0, dtype=np.int64)
-
-    # -- prefix -------------------------------------------------------------------------------
+        self.question_length: IntArray = np.zeros(capacity.max_prompts if capacity else 0, np.int64)
+        self.start_prefix(0)
 
     def is_reusable(self, prefix_length: int) -> bool:
         """Whether a new cache of this capacity would have the same storage."""
@@ -116,18 +106,20 @@ class PromptCache:
     def start_prefix(self, length: int) -> None:
         """Drop all questions and rows before a prefix of this length; storage stays in place."""
         self.prefix_length = length
-        self._clear(len(self.question_length))
+        self.question_length = np.zeros_like(self.question_length)
+        self.row_question: IntArray = np.zeros(0, dtype=np.int64)
+        self.num_generated: IntArray = np.zeros(0, dtype=np.int64)
 
     def store_prefix(self, layer_index: int, key: Tensor, value: Tensor) -> None:
         """Store a layer's prefix keys and values (Hkv, P, D)."""
         if layer_index not in self.layers:
-            self.layers[layer_index] = LayerCache((key.contiguous(), value.contiguous()))
+            prefix = key.contiguous(), value.contiguous()
+            nothing = prefix[0][None][:0, :, :0], prefix[1][None][:0, :, :0]
+            self.layers[layer_index] = LayerCache(prefix, question=nothing, generated=nothing)
             return
         # A cache used again: CUDA graphs read from this address.
         for store, new in zip(self.layers[layer_index].prefix, (key, value), strict=True):
             store.copy_(new)
-
-    # -- questions ----------------------------------------------------------------------------
 
     def add_questions(
         self, lengths: list[int], prefilled: dict[int, KeyValue], rows: IntArray
@@ -143,10 +135,7 @@ class PromptCache:
             slots = len(self.question_length) + np.arange(len(lengths))
             for index, new in prefilled.items():
                 layer = self.layers[index]
-                if layer.question is None or not len(self.question_length):
-                    layer.question = new[0].contiguous(), new[1].contiguous()
-                else:
-                    layer.question = _concatenated(layer.question, new)
+                layer.question = _concatenated(layer.question, new)
             self.question_length = np.concatenate([self.question_length, lengths])
         else:
             slots = self._free_slots(len(lengths))
@@ -171,8 +160,6 @@ class PromptCache:
         """S, the columns of the questions' storage."""
         return self.capacity.max_prompt_len if self.capacity else int(self.question_length.max())
 
-    # -- rows ---------------------------------------------------------------------------------
-
     def reorder(self, rows: IntArray) -> None:
         """Continue with rows (R',) of the current ones, in that order; a row may occur twice.
 
@@ -190,7 +177,7 @@ class PromptCache:
             self._make_room(len(rows), width)
             device_source, device_target = (to_device(x, self.device) for x in (source, target))
             for layer in self.layers.values():
-                for store in layer.generated or ():
+                for store in layer.generated:
                     store[device_target, :, :width] = store[device_source, :, :width]
         if self.capacity is None:
             self._drop_unused_questions()
@@ -203,9 +190,8 @@ class PromptCache:
         longest = int(self.question_length.max(initial=0))
         kept = to_device(slots, self.device)
         for layer in self.layers.values():
-            if layer.question is not None:
-                key, value = layer.question
-                layer.question = key[kept, :, :longest], value[kept, :, :longest]
+            key, value = layer.question
+            layer.question = key[kept, :, :longest], value[kept, :, :longest]
 
     def make_room_for_step(self) -> int:
         """Ensure storage for one more token per row; returns the longest row's length then."""
@@ -252,13 +238,6 @@ def row_grid(cache: PromptCache) -> tuple[IntArray, IntArray]:
     return row_of_cell.reshape(num_slots, width), cell_of_row
 
 
-def stored(part: KeyValue | None) -> KeyValue:
-    """A part that an earlier pass or the step's plan has stored."""
-    if part is None:
-        raise RuntimeError("attention to keys that have not been stored")
-    return part
-
-
 def padded_rows(rows: int) -> int:
     """The next of 8, 16, 32, 64, 128, 192, …: few shapes to capture, and whole tiles."""
     return max(8, 1 << (rows - 1).bit_length()) if rows <= 64 else -(-rows // 64) * 64
@@ -269,30 +248,21 @@ def padded_columns(columns: int) -> int:
     return -(-columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
 
 
-def _enlarged(
-    current: KeyValue | None, like: KeyValue, count: int, width: int, *, by_token: bool = False
-) -> KeyValue:
-    """Keys and values (count, Hkv, width, D) that begin with the current ones.
+def _enlarged(current: KeyValue, count: int, width: int, *, by_token: bool = False) -> KeyValue:
+    """Keys and values (count, Hkv, width, D) that begin with the current ones (rows, Hkv, T, D).
 
-    What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN.
-
-    Args:
-        current: what is stored now, if anything.
-        like: tensors of the same heads, head sizes, dtype and device.
-        count: rows or slots.
-        width: tokens per row or slot.
-        by_token: lay the memory out as (count, width, Hkv, D).
+    What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN. With
+    `by_token` the memory is laid out as (count, width, Hkv, D).
     """
     enlarged = []
-    for part in like:
-        heads, _, size = part.shape[-3:]
-        zeros = memory.mapped_zeros if part.device.type == "cpu" else part.new_zeros
-        if by_token:
-            enlarged.append(zeros((count, width, heads, size), dtype=part.dtype).transpose(1, 2))
-        else:
-            enlarged.append(zeros((count, heads, width, size), dtype=part.dtype))
-    for new, old in zip(enlarged, current or (), strict=False):
-        new[: old.shape[0], :, : old.shape[2]] = old
+    for old in current:
+        rows, heads, columns, size = old.shape
+        zeros = memory.mapped_zeros if old.device.type == "cpu" else old.new_zeros
+        shape = (count, width, heads, size) if by_token else (count, heads, width, size)
+        new = zeros(shape, dtype=old.dtype)
+        new = new.transpose(1, 2) if by_token else new
+        new[:rows, :, :columns] = old
+        enlarged.append(new)
     return enlarged[0], enlarged[1]
 
 

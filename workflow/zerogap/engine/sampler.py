@@ -53,16 +53,8 @@ def greedy(
 ) -> list[Response]:
     """Each prompt's greedy trajectory, with the entropy (nats) of every step's distribution.
 
-    Tokens and entropies come from logits in float32 (:mod:`zerogap.engine.output_head`).
-
-    Args:
-        decoder: the model.
-        prompts: complete prompts.
-        tokenizer: the model's.
-        sampling: with temperature 0.
-
-    Raises:
-        InputError: as :func:`sample`.
+    Tokens and entropies come from logits in float32 (:mod:`zerogap.engine.output_head`). Arguments
+    and errors as in :func:`sample`; the temperature is 0.
     """
     one_each = dataclasses.replace(sampling, num_samples=1)
     trajectories = dict(sample(decoder, prompts, tokenizer, one_each))
@@ -128,11 +120,6 @@ def auto_batch_size(decoder: Decoder, prompts: list[Prompt], sampling: SamplingP
     token's keys and values is measured on a few tokens rather than computed from the model's
     configuration, so that it is right for every architecture. It does not depend on speed: a batch
     size measured in time would differ between runs, and with it the rounding of the logits.
-
-    Args:
-        decoder: the model.
-        prompts: complete prompts.
-        sampling: how to draw; its batch size is not used.
     """
     if decoder.single_prompt_only:
         return sampling.num_samples

@@ -35,7 +35,6 @@ from zerogap.engine.prompt_cache import (
     padded_columns,
     padded_rows,
     row_grid,
-    stored,
 )
 
 ATTENTION = "zerogap_shared_prompt"
@@ -176,7 +175,7 @@ class StepPass:
         self, key: Tensor, value: Tensor, layer_index: int, *_: object, **__: object
     ) -> KeyValue:
         """Store each row's new token; returns all generated ones (R, Hkv, T, D) of the layer."""
-        generated_key, generated_value = stored(self._cache.layers[layer_index].generated)
+        generated_key, generated_value = self._cache.layers[layer_index].generated
         generated_key[self._row_index, :, self._length] = key[:, :, 0]
         generated_value[self._row_index, :, self._length] = value[:, :, 0]
         visible = slice(0, len(self._row_index)), slice(None), slice(0, self._width)
@@ -237,7 +236,7 @@ class StepPass:
         """
         group = query.shape[2]
         prefix_key, prefix_value = layer.prefix
-        question_key, question_value = stored(layer.question)
+        question_key, question_value = layer.question
         num_prefix, num_shared = prefix_key.shape[1], prefix_key.shape[1] + question_key.shape[2]
         mask = self._mask(window)[:, None, None]
         question_scores = self._rows(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from zerogap.engine import kernels
-from zerogap.engine.prompt_cache import KeyValue, LayerCache, stored
+from zerogap.engine.prompt_cache import KeyValue, LayerCache
 
 Part = tuple[Tensor, Tensor]  # the output, and the logarithm of the summed weights
 
@@ -46,7 +46,7 @@ def attend_step(
         (R, Hkv, G, D) in the dtype of the queries. Sums are taken in float32.
     """
     rows, heads, group, size = query.shape
-    question, generated = stored(layer.question), stored(layer.generated)
+    question, generated = layer.question, layer.generated
     to_prefix = prefix_part(layer.prefix, query) if layer.prefix[0].shape[1] else None
     if layer.step_kernel == "gpu":
         from zerogap.engine.kernels import gpu_triton

@@ -65,14 +65,8 @@ def _each_token(
 ) -> Iterator[tuple[Any, Any]]:
     """Generates a loop over a row's tokens; its body has a token's number and its vector.
 
-    Args:
-        at: address of an element of an argument of :func:`_token_scores` or :func:`_add_values`.
-        builder: of the function that is generated.
-        vectors: of as many lanes as are read.
-        lane: the first of them.
-        arguments: of that function; the second one has the keys or values.
-        first: whether this is the first loop over them, in which those of the next row are
-            prefetched.
+    The vector is read from `lane` on. The first loop over the keys or values, the second of the
+    arguments, prefetches those of the next row.
     """
     row, head, num_tokens = arguments[2:5]
     next_row = builder.add(row, INT64(1))
@@ -161,23 +155,15 @@ def attend(
     question: tuple[Tensor, Tensor],
     cell_of_row: Tensor,
 ) -> Tensor:
-    """Attention of rows to their generated tokens, in one softmax with prefix and question.
-
-    The two other parts are as :mod:`zerogap.engine.kernels.attention_parts` returns them, where the
-    G query heads that read the same keys are queries of these keys.
+    """Attention (R, H, D) of rows to generated tokens, in one softmax with prefix and question.
 
     Args:
         query: (R, H, D), scaled.
         generated: keys and values (≥R, T, Hkv, D) of each row's generated tokens.
         num_generated: (R,) generated tokens of each row; the others are padding.
-        prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
-            its summed weights in float32.
-        question: the same for the questions, (Q, Hkv, W·G, D) and (Q, Hkv, W·G), for W grid cells
-            per question.
+        prefix: (Hkv, R·G, D) and (Hkv, R·G), as `attention_parts.prefix_part` returns them.
+        question: (Q, Hkv, W·G, D) and (Q, Hkv, W·G), as `attention_parts.part_attention` does.
         cell_of_row: (R,) each row's grid cell, of the Q·W.
-
-    Returns:
-        (R, H, D) in the dtype of the queries; all sums are float32.
     """
     num_rows, heads, size = query.shape
     out = torch.empty_like(query, memory_format=torch.contiguous_format)

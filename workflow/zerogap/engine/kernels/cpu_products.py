@@ -4,6 +4,7 @@
 pairs of bfloat16 values with float32 sums. A row's products do not depend on the other rows.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -34,11 +35,7 @@ MAX_TILES = 8  # that are multiplied with a block of columns one after the other
 
 
 def _tile_intrinsic(combined: Callable[[WideVectors, Any, list[Any]], list[Any]]) -> Any:
-    """A function of compiled code that multiplies a tile, see :func:`tile_products`.
-
-    Args:
-        combined: what is stored of a row's sums, both as vectors.
-    """
+    """A function that multiplies a tile and stores what `combined` makes of a row's sums."""
 
     def products(_, first, starts, second, start, num_pairs, out, row, column, ahead):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -122,7 +119,7 @@ _gated_tile_products = _tile_intrinsic(_gated)
 
 
 def _make_product(described: str, columns: int) -> Kernel:
-    """:func:`_product` for rows of (column blocks, groups of tiles).
+    """:func:`product` for rows of (column blocks, groups of tiles).
 
     The output (⌈R/ROWS⌉·ROWS, N·columns) has room for whole tiles; the last tile repeats the last
     row. The groups of a column block follow each other, so that a thread reads the block from
@@ -183,31 +180,10 @@ def packed_gates(matrix: Tensor) -> Tensor:
     return packed(blocks.reshape(-1, size))
 
 
-def product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
-    """Products (…, N) in bfloat16 of values (…, K) with a matrix (N, K), with float32 sums.
-
-    Args:
-        values: in bfloat16.
-        packed_matrix: the matrix as :func:`packed` returns it.
-        num_columns: N.
-    """
-    return _product(values, packed_matrix, COLUMNS, num_columns)
-
-
-def gated_product(values: Tensor, packed_matrix: Tensor, num_columns: int) -> Tensor:
-    """silu(gates) * factors (…, N) of the products with a matrix (2N, K), rounded once.
-
-    Args:
-        values: (…, K) in bfloat16.
-        packed_matrix: the matrix as :func:`packed_gates` returns it.
-        num_columns: N.
-    """
-    return _product(values, packed_matrix, GATED, num_columns)
-
-
-def _product(
-    values: Tensor, packed_matrix: Tensor, columns_per_block: int, num_columns: int
+def product(
+    values: Tensor, packed_matrix: Tensor, num_columns: int, columns_per_block: int = COLUMNS
 ) -> Tensor:
+    """Products (…, N) in bfloat16 of values (…, K) with a :func:`packed` matrix (N, K)."""
     flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
     tiles = -(-len(flat) // ROWS)
     out = values.new_empty(tiles * ROWS, blocks * columns_per_block)
@@ -215,3 +191,7 @@ def _product(
     _product_kernel(num_tasks, flat, packed_matrix, out, constants=(columns_per_block,))
     whole = out[: len(flat), :num_columns].contiguous()
     return whole.view(*values.shape[:-1], num_columns)
+
+
+# silu(gates) * factors (…, N) of the products with :func:`packed_gates` (2N, K), rounded once.
+gated_product = functools.partial(product, columns_per_block=GATED)

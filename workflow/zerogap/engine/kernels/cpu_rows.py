@@ -134,18 +134,9 @@ overload(as_stored, inline="always")(_implement_stored)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, row: Tensor) -> Tensor:
-    """Draw tokens (N,) by inverse CDF from softmax(logits (R, V) / temperature).
+    """:func:`zerogap.engine.drawing.draw` from the whole distribution.
 
     Weights and the sums of a block of tokens are float32, sums of blocks float64.
-
-    Args:
-        logits: (R, V).
-        uniform: (N,) uniforms in [0, 1).
-        temperature: divides the logits.
-        row: (N,) the row of logits that each uniform draws from.
-
-    Returns:
-        The tokens; -1 where a row's logits are NaN.
     """
     tokens = torch.empty_like(row)
     ends = torch.bincount(row, minlength=len(logits)).cumsum(0)
@@ -259,13 +250,9 @@ def _gated_silu_kernel(described: str) -> Kernel:
 
 
 def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
-    """Apply rotary position embeddings to the first heads, in place.
+    """Apply rotary position embeddings to the first of heads (B, L, H, D), in place.
 
-    Args:
-        heads: (B, L, H, D) in bfloat16, contiguous.
-        cos: (B, L, D), whose two halves belong to the two halves of a head.
-        sin: (B, L, D).
-        num_rotated: heads to rotate; those behind them stay as they are.
+    Heads are bfloat16 and contiguous; the halves of `cos` and `sin` (B, L, D) belong to a head's.
     """
     batch, length, num_heads, size = heads.shape
     num_rows = batch * length

@@ -104,15 +104,8 @@ def attend(
 ) -> Tensor:
     """:func:`~zerogap.engine.kernels.attention_parts.attend_step`, whose arguments these are.
 
-    Args:
-        query: (R, Hkv, G, D).
-        prefix: the output (Hkv, R·G, D) of attention to the prefix, and the logarithm (Hkv, R·G) of
-            its summed weights; None without a prefix.
-        question: keys and values (Q, Hkv, S, D).
-        generated: keys and values (≥R, Hkv, ≥T, D).
-        num_question: (R,).
-        num_generated: (R,).
-        slot: (R,) each row's question, of the Q.
+    `prefix` is what `prefix_part` returns, None without a prefix; `question` (Q, Hkv, S, D) and
+    `generated` (≥R, Hkv, ≥T, D) are keys and values, `slot` (R,) is each row's question.
     """
     query = query.contiguous()
     out = torch.empty_like(query)
