@@ -18,12 +18,6 @@ VOCABULARY_BLOCK = 8192  # tokens whose head weights are in float32 at the same 
 _LOW_PRECISION = (torch.bfloat16, torch.float16)
 
 
-def has_low_precision_head(model: PreTrainedModel) -> bool:
-    """Whether the model's logits come from a linear layer in bfloat16 or float16."""
-    head = model.get_output_embeddings()
-    return isinstance(head, nn.Linear) and head.weight.dtype in _LOW_PRECISION
-
-
 @contextlib.contextmanager
 def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
     """Compute the model's logits in float32 from its hidden states while the block runs.
@@ -41,7 +35,8 @@ def float32_logits(model: PreTrainedModel) -> Iterator[bool]:
     head: Any = model.get_output_embeddings()
     replaced = vars(head).get("forward")
     is_float32 = isinstance(replaced, functools.partial) and replaced.func is _in_float32
-    if not has_low_precision_head(model) or is_float32:  # by a block around this one
+    is_low = isinstance(head, nn.Linear) and head.weight.dtype in _LOW_PRECISION
+    if not is_low or is_float32:  # by a block around this one
         yield False
         return
     blocks = head.weight.detach().split(VOCABULARY_BLOCK)

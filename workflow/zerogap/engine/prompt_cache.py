@@ -156,10 +156,6 @@ class PromptCache:
             free = np.concatenate([free, num_slots + np.arange(added)])
         return free[:count]
 
-    def question_columns(self) -> int:
-        """S, the columns of the questions' storage."""
-        return self.capacity.max_prompt_len if self.capacity else int(self.question_length.max())
-
     def reorder(self, rows: IntArray) -> None:
         """Continue with rows (R',) of the current ones, in that order; a row may occur twice.
 

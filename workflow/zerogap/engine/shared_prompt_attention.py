@@ -238,7 +238,7 @@ class StepPass:
         prefix_key, prefix_value = layer.prefix
         question_key, question_value = layer.question
         num_prefix, num_shared = prefix_key.shape[1], prefix_key.shape[1] + question_key.shape[2]
-        mask = self._mask(window)[:, None, None]
+        mask = self._mask(window, num_shared)[:, None, None]
         question_scores = self._rows(
             _scores(self._questions(query), question_key.transpose(2, 3)), group
         )
@@ -274,16 +274,15 @@ class StepPass:
         cells = questions.view(num_questions, heads, -1, group, size).transpose(1, 2)
         return cells.reshape(-1, heads, group, size)[self._cell_of_row]
 
-    def _mask(self, window: int | None) -> Tensor:
+    def _mask(self, window: int | None, num_shared: int) -> Tensor:
         """(R, P+S+T) in float32: 0 where a row sees a key, -inf where it does not.
 
-        Prefix and question columns are at the position of their number. That of a generated token
+        The shared columns (P+S) are at the position of their number. That of a generated token
         depends on where the row's question ends, so windows are compared by position, not column.
         """
         if window not in self._masks:
             num_rows, start = len(self._start), self._start[:, None]
             query_position = self.positions
-            num_shared = self._cache.prefix_length + self._cache.question_columns()
             shared_position = torch.arange(num_shared, device=self._cache.device)
             own_position = start + torch.arange(self._width, device=self._cache.device)
             visible = torch.cat([shared_position < start, own_position <= query_position], dim=1)
