@@ -138,7 +138,12 @@ class PatchedDecoder:
         """Overwrite neurons of one layer with those that the base model has just computed."""
 
         def remember(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            self._remember(layer, inputs[0][..., indices])
+            activations = inputs[0][..., indices]
+            kept = self._kept(activations.shape[1])
+            if kept is self._activations:
+                kept[layer] = activations
+            else:
+                kept[layer][: len(activations)] = activations
 
         def overwrite(_: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
             num_rows, num_tokens = inputs[0].shape[:2]
@@ -149,14 +154,6 @@ class PatchedDecoder:
             base.register_forward_pre_hook(remember),
             patched.register_forward_pre_hook(overwrite),
         ]
-
-    def _remember(self, layer: int, activations: Tensor) -> None:
-        """Keep the base model's neurons (B, L, n) for the same pass of the patched model."""
-        kept = self._kept(activations.shape[1])
-        if kept is self._activations:
-            kept[layer] = activations
-        else:
-            kept[layer][: len(activations)] = activations
 
     def _kept(self, num_tokens: int) -> Neurons:
         """Where the base model's neurons (≥B, L, n) in a pass over so many tokens are kept."""

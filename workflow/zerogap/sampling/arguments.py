@@ -150,7 +150,7 @@ def paths(
     """The base model's folder, the neurons file and the file to write.
 
     Raises:
-        InputError: one is no path, does not exist, is no model or cannot be written.
+        InputError: one is not a path, does not exist, is not a model or cannot be written.
     """
     folder = _path("base_model", base_model, Path.is_dir)
     file = _path("neurons", neurons, Path.is_file)
