@@ -65,7 +65,7 @@ def adapted_modules(model, targets):
 
 
 @models
-def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
+def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name, tmp_path):
     config, (targets, down_projection) = MODELS[name], UNGATED.get(name, (GATED, "mlp.down_proj"))
     model = on_meta(config)
     every = [module.rpartition(".")[2] for module, _ in model.named_modules()]
@@ -77,7 +77,8 @@ def test_lora_adapts_all_linear_layers_of_the_blocks_and_no_others(name):
     }
     family = structure.family_from_config(config.to_dict())
     assert set(family.lora_targets) == targets
-    assert family.down_projection == down_projection
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()))
+    assert family.down_projection == family_of_folder(tmp_path).down_projection == down_projection
     assert adapted_modules(model, family.lora_targets) == in_blocks < linear
 
 
@@ -120,19 +121,13 @@ def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
 )
 def test_towers_of_other_modalities_are_neither_adapted_nor_searched(config):
     model = on_meta(config)
-    family = structure.family_of(model)
-    adapted = adapted_modules(model, family.lora_targets)
+    adapted = adapted_modules(model, structure.family_of(model).lora_targets)
     assert adapted
     assert all(".language_model.layers." in name for name in adapted)
     names = {id(module): name for name, module in model.named_modules()}
     down_projections = [names[id(module)] for module in structure.down_projections(model)]
     assert len(down_projections) == config.text_config.num_hidden_layers
     assert all(".language_model.layers." in name for name in down_projections)
-
-
-def test_auto_derives_the_family_of_an_unregistered_folder(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(MODELS["gpt2"].to_dict()))
-    assert family_of_folder(tmp_path).down_projection == "mlp.c_proj"
 
 
 @pytest.mark.parametrize(
@@ -155,9 +150,6 @@ def test_what_is_not_supported_is_an_error(config, message):
         structure.family_from_config(config if isinstance(config, dict) else config.to_dict())
 
 
-NAMES = list(published_models.CONFIGS)
-
-
 def text(config):
     return config.get_text_config()
 
@@ -176,7 +168,7 @@ def attention_width(config):
     return config.num_attention_heads * head_size(config) / config.hidden_size
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", published_models.CONFIGS)
 def test_a_small_model_keeps_proportions_windows_and_vocabulary(name):
     config = published_models.config(name)
     assert shrunk(config).dtype == config.dtype
@@ -192,7 +184,7 @@ def test_a_small_model_keeps_proportions_windows_and_vocabulary(name):
         assert ratio == pytest.approx(width / real.hidden_size, rel=0.05)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", published_models.CONFIGS)
 def test_a_small_model_has_the_modules_of_the_real_one(name):
     config = published_models.config(name)
     with torch.device("meta"):
