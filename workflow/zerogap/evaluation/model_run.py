@@ -14,11 +14,11 @@ from transformers import PreTrainedModel
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, SamplingParams
+from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
 from zerogap.errors import InputError
 from zerogap.evaluation import model_folders
 from zerogap.evaluation.controls import Controls
-from zerogap.evaluation.model_folders import ChatTemplate
+from zerogap.evaluation.model_folders import ChatTemplate, ModelFolder
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
 from zerogap.io.digests import folder_digest, value_digest
@@ -141,23 +141,17 @@ class ModelRun:
         """
         made_from = value_digest([self.inputs.digest(), self._solutions, self.digest])
         if not path.exists():
-            model = self._model
-            tokenizer = self.inputs.tokenizer
-            rows = []
-            for prompt, solution in zip(
-                tqdm(self.inputs.prompts, path.stem, unit="question"), self._solutions, strict=True
-            ):
-                tokens = tokenizer(solution, add_special_tokens=False)["input_ids"]
-                fits = len(prompt.token_ids) + len(tokens) <= self.model.context_length
-                found: list[float] = []
-                if solution and fits:
-                    found = token_log_probabilities(model, prompt.token_ids, tokens)
-                rows.append((prompt.question_id, found))
+            model, inputs = self._model, self.inputs
+            encoded = inputs.tokenizer(self._solutions, add_special_tokens=False)["input_ids"]
+            rows = [
+                (prompt.question_id, _log_probabilities(model, prompt, tokens, self.model))
+                for prompt, tokens in zip(
+                    tqdm(inputs.prompts, path.stem, unit="question"), encoded, strict=True
+                )
+            ]
             table = pd.DataFrame(rows, columns=parquet.CONTRACTS["likelihoods"].names)
-            made_by = provenance(
-                made_from=made_from, model=self.model.name, **engine_identity(model)
-            )
-            parquet.write(path, table, "likelihoods", made_by)
+            made_by = {"made_from": made_from, "model": self.model.name, **engine_identity(model)}
+            parquet.write(path, table, "likelihoods", provenance(**made_by))
         _check_made_from(path, made_from)
         return parquet.read(path, "likelihoods")
 
@@ -254,6 +248,14 @@ class ModelRun:
     @functools.cached_property
     def _decoder(self) -> Decoder:
         return loading.decoder(self._model)
+
+
+def _log_probabilities(
+    model: PreTrainedModel, prompt: Prompt, solution: list[int], folder: ModelFolder
+) -> list[float]:
+    """Those of the solution's tokens; none if it is empty or exceeds the context."""
+    fits = len(prompt.token_ids) + len(solution) <= folder.context_length
+    return token_log_probabilities(model, prompt.token_ids, solution) if solution and fits else []
 
 
 def _check_made_from(path: Path, made_from: str) -> None:
