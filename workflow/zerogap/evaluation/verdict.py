@@ -10,8 +10,9 @@ from zerogap.reporting.render import format_number
 from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
-# Tests of models of known history (docs/evaluate.md): clean ones that were called inflated, all.
-FALSE_ALARMS, NUM_CLEAN_TESTS = 1, 36
+# Tests of models of known history (docs/evaluate.md): how many clean ones were
+# called inflated, with controls of their own (fresh numbers) and with new questions.
+FALSE_ALARMS = {True: "2 of 4", False: "1 of 36"}
 
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
@@ -54,6 +55,8 @@ def _against_controls(card: Card) -> list[str]:
             f"memorisation. {numbers}. Give controls that are written like the benchmark."
         ]
     found, p, limits = _shown(card.inflation), f"p = {card.p:.2g}", _LIMITS
+    if card.paired and not card.num_references:
+        limits += " Fresh numbers may be harder than the original ones: name a --reference."
     if card.num_references:
         limits = limits.replace("equally hard", "as unequal as to the reference models")
     if card.p > LEVEL:
@@ -67,8 +70,9 @@ def _against_controls(card: Card) -> list[str]:
     else:
         doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
         first = (
-            f"The score is inflated by {found}, {p} (one-sided); in tests on clean models, "
-            f"{FALSE_ALARMS} of {NUM_CLEAN_TESTS} were called inflated (docs/evaluate.md). "
+            f"The score is inflated by {found}, {p} (one-sided); with such controls, "
+            f"{FALSE_ALARMS[card.paired]} clean models tested were called inflated "
+            "(docs/evaluate.md). "
             f"{numbers}.{doubt}"
         )
     return [first, *_memorised(card), limits]
