@@ -28,7 +28,7 @@ STRATEGIES = "identity, railcap, lne_blocking, ted, shortcut, an installed one o
 NUM_QUESTIONS = (
     "Draw this many questions; default: the benchmark's number, to evaluate at most 100."
 )
-DEFAULT_QUESTIONS = 100  # to evaluate; a quarter of an hour with SmolLM2 on two cores
+DEFAULT_QUESTIONS = 100  # to evaluate
 CHAT_TEMPLATE = "For a tokenizer with a chat template: use it, or prompt with plain text."
 CONTROLS = (
     "Questions that cannot have leaked: a JSON Lines file; rephrased: the same with fresh numbers; "
