@@ -25,7 +25,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 from tabulate import tabulate
@@ -41,6 +40,7 @@ from zerogap.evaluation.model_run import Request
 from zerogap.evaluation.question_sets import GENERATORS, QuestionSet
 from zerogap.evaluation.summary import Summary, summarise
 from zerogap.io import parquet
+from zerogap.metrics.controls import auc
 
 BLOCK = 50  # questions of a test
 CLEAN = "clean"
@@ -163,8 +163,7 @@ def separation(summaries: Mapping[str, tuple[Summary, Summary]], leaked: "pd.Ser
         table = benchmark.questions.set_index("question_id")
         first, second = table[leaked[table.index]], table[~leaked[table.index]]
         for signal in table.columns.intersection(list(SIGNALS)):
-            signs = np.sign(first[signal].to_numpy()[:, None] - second[signal].to_numpy())
-            rows.append((name, signal, (signs.mean() + 1) / 2))
+            rows.append((name, signal, auc(first[signal].to_numpy(), second[signal].to_numpy())))
     return pd.DataFrame(rows, columns=["model", "signal", "auc"])
 
 

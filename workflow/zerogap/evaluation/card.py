@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from zerogap.evaluation.controls import Controls, style_auc
-from zerogap.evaluation.summary import Interval, Summary
-from zerogap.metrics.controls import Difference, difference, flagged, memorised_share
+from zerogap.evaluation.summary import Summary
+from zerogap.metrics.controls import Difference, Interval, difference, flagged, memorised_share
 from zerogap.metrics.gaps import Values
 
 SIGNALS = {  # column of the questions' table → label

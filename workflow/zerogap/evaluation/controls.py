@@ -1,5 +1,6 @@
 """Control questions: of the benchmark's kind, but such that they cannot have leaked."""
 
+import dataclasses
 import re
 from pathlib import Path
 from random import Random
@@ -91,8 +92,7 @@ def _rephrased(asked: QuestionSet, seed: int) -> Controls:
             entries.append(fresh)
             originals.append(question_id)
     if not entries:
-        nothing = asked.questions.iloc[:0]
-        return Controls(QuestionSet("", nothing, asked.template, [], asked.rule, []), originals)
+        return Controls(dataclasses.replace(asked, questions=asked.questions[:0]), originals)
     return Controls(
         question_sets.with_questions(asked, "the same questions with fresh numbers", entries),
         originals,

@@ -18,11 +18,11 @@ from zerogap.analysis.overlap import peakedness, rouge_l
 from zerogap.evaluation.collect import Collected
 from zerogap.evaluation.strategies import IDENTITY
 from zerogap.metrics import interval, plain_weights, question_weights
+from zerogap.metrics.controls import Interval
 from zerogap.strategies.filtering import without_end_token
 
 MIN_K = 0.2  # share of the tokens
 N_RESAMPLES = 2000
-Interval = tuple[float, float, float]  # the value, and the ends of its interval
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import pandas as pd
 
 from zerogap.evaluation.card import FALSE_DISCOVERY_RATE, LEVEL, MAX_STYLE_AUC, SIGNALS, Card
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY
-from zerogap.evaluation.summary import Interval
+from zerogap.metrics.controls import Interval
 from zerogap.reporting.metric_table import Labels
 from zerogap.reporting.render import format_number
 from zerogap.reporting.score import ASSUMPTION
@@ -71,7 +71,7 @@ def _against_controls(card: Card) -> list[str]:
         doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
         first = (
             f"The score is inflated by {found}, {p} (one-sided); with such controls, "
-            f"{FALSE_ALARMS[card.paired]} clean models tested were called inflated "
+            f"{FALSE_ALARMS[card.paired]} clean tests were called inflated "
             "(docs/evaluate.md). "
             f"{numbers}.{doubt}"
         )

@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zerogap.errors import InputError
-from zerogap.metrics.bootstrap import SHARE, UNBOUNDED, observed_and_resampled, plain_weights
-from zerogap.metrics.bootstrap import with_interval as _with_interval
+from zerogap.metrics.bootstrap import (
+    SHARE,
+    UNBOUNDED,
+    observed_and_resampled,
+    plain_weights,
+    with_interval,
+)
 from zerogap.metrics.gaps import Values
 
 N_PERMUTATIONS = 9_999
@@ -74,10 +79,15 @@ def difference(
     return Difference(
         benchmark=float(first.mean()),
         controls=float(second.mean()),
-        difference=_with_interval(means[0] - means[1], CONFIDENCE_LEVEL, UNBOUNDED),
-        auc=float((np.sign(first[:, None] - second).mean() + 1) / 2),
+        difference=with_interval(means[0] - means[1], CONFIDENCE_LEVEL, UNBOUNDED),
+        auc=auc(first, second),
         p=float((1 + at_least) / (1 + N_PERMUTATIONS)),
     )
+
+
+def auc(first: Values, second: Values) -> float:
+    """How often a value of the first (N,) exceeds one of the second (M,), ties counting half."""
+    return float((np.sign(first[:, None] - second).mean() + 1) / 2)
 
 
 def memorised_share(
@@ -97,7 +107,7 @@ def memorised_share(
         _exceeding(np.repeat(first, times), np.repeat(second, times_too))
         for times, times_too in zip(*draws, strict=True)
     ]
-    return _with_interval(shares, CONFIDENCE_LEVEL, SHARE)
+    return with_interval(shares, CONFIDENCE_LEVEL, SHARE)
 
 
 def _exceeding(first: Values, second: Values) -> float:
