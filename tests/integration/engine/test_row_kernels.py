@@ -95,3 +95,16 @@ def test_compiled_code_is_cached_until_a_file_changes_that_it_is_compiled_from(t
     with (tmp_path / "zerogap/engine/kernels/vector_code.py").open("a") as file:
         file.write("# changed\n")
     assert loaded_and_saved() == (0, 2)
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "5000"), ({"GOMP_SPINCOUNT": "70"}, "70")])
+def test_threads_wait_actively_only_for_a_moment_unless_told_otherwise(given, used):
+    environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    process = subprocess.run(
+        [sys.executable, "-c", "import zerogap.engine.sampler"],
+        env=environment | given | {"OMP_DISPLAY_ENV": "verbose"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"GOMP_SPINCOUNT = '{used}'" in process.stderr
