@@ -16,6 +16,7 @@ import common
 TEMPERATURE = 0.7
 RAILCAP_N = 4
 STOP = "Q:"  # the next question, where responses end naturally
+OPENVINO_CACHE_GB = 4  # of keys and values, as vLLM's
 
 Draw = Callable[[], int]
 
@@ -149,6 +150,38 @@ def vllm(work: Work) -> Draw:
     return draw
 
 
+def openvino(work: Work) -> Draw:
+    """OpenVINO GenAI with prefix caching; `work.folder` is a GGUF file."""
+    import numpy as np
+    import openvino
+    from openvino_genai import ContinuousBatchingPipeline, GenerationConfig, SchedulerConfig
+
+    scheduler = SchedulerConfig()
+    scheduler.max_num_seqs = work.rows or scheduler.max_num_seqs
+    scheduler.enable_prefix_caching = True
+    scheduler.cache_size = OPENVINO_CACHE_GB
+    precision = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}[work.dtype]
+    engine = ContinuousBatchingPipeline(
+        work.folder, scheduler, "CPU", {"INFERENCE_PRECISION_HINT": precision}
+    )
+    config = GenerationConfig(
+        do_sample=True,
+        temperature=TEMPERATURE,
+        top_k=2**31,  # all tokens
+        num_return_sequences=work.samples,
+        max_new_tokens=work.tokens,
+        ignore_eos=not work.natural,
+        stop_strings={STOP} if work.natural else set(),
+    )
+    prompts = [openvino.Tensor(np.array([prompt.token_ids])) for prompt in work.prompts]
+
+    def draw() -> int:
+        results = engine.generate(prompts, [config] * len(prompts))
+        return sum(len(token_ids) for result in results for token_ids in result.m_generation_ids)
+
+    return draw
+
+
 def start_vllm(
     folder: str,
     dtype: str,
@@ -241,7 +274,8 @@ def generate_prefilled(work: Work) -> Draw:
 
 
 ENGINES: dict[str, Callable[[Work], Draw]] = {
-    function.__name__: function for function in (zerogap, vllm, generate, generate_prefilled)
+    function.__name__: function
+    for function in (zerogap, vllm, openvino, generate, generate_prefilled)
 }
 
 

@@ -1,4 +1,4 @@
-"""The sampler against vLLM and `generate`: tokens per second and peak memory on the same work.
+"""The sampler against other engines: tokens per second and peak memory on the same work.
 
 python benchmarks/engines.py                       # the Llama toy model, float32
 python benchmarks/engines.py --model smollm2-135m  # a shape with random weights, eight shots
@@ -7,15 +7,16 @@ python benchmarks/engines.py --model llama-2-7b --dtype bfloat16 --tokens 128  #
 
 The engines of :mod:`contenders` run in a process each: zerogap, also under RailCap and LNE-blocking
 and with one question at a time; vLLM, where it is installed (docs/railcap.md), with and without
-RailCap; `generate` for one question at a time; and `generate` from a prefilled prompt. All draw the
-same number of responses to the same prompts at the same temperature.
+RailCap; OpenVINO GenAI, if `--openvino` names the same weights as a GGUF file in float16 and
+`openvino-genai` is installed; `generate` for one question at a time; and `generate` from a
+prefilled prompt. All draw the same number of responses to the same prompts at the same temperature.
 
 With `--ending forced` all responses have the full length. With `natural` they end at the model's
 end token or at the next question, and `generate` is left out, which waits for the longest response.
-The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM runs with
-the fastest of several settings, found on a quarter of the questions first and listed below the
-table. On a GPU all responses are drawn once before the measurement: our steps are captured in the
-first draw, vLLM's while it starts. vLLM then has the prompts in its prefix cache.
+The speed of `generate` does not depend on the number of questions, so it gets fewer. vLLM and
+OpenVINO run with the fastest of several settings, found on a quarter of the questions first and
+listed below the table. On a GPU all responses are drawn once before the measurement: our steps are
+captured in the first draw, vLLM's while it starts. vLLM then has the prompts in its prefix cache.
 
 "Of the matrix rate": relative to the speed at which the multiplications of every token of every
 response take all the time, at the best rate of any of them.
@@ -26,6 +27,7 @@ import ctypes.util
 import statistics
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ import contenders
 
 from zerogap.sampling.engines import installed_vllm
 
-VLLM_ROWS = {"cpu": (128, 256, 512), "cuda": (256, 512, 1024)}  # max_num_seqs
+SEQUENCES = {"cpu": (128, 256, 512), "cuda": (256, 512, 1024)}  # per step of the others
 VLLM_LIBRARIES = ("tcmalloc_minimal", "iomp5")  # recommended for vLLM on CPUs
 Run = dict[str, Any]
 
@@ -46,6 +48,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="batch size; by default as many as fit")
     parser.add_argument("--ending", choices=("forced", "natural"), default="forced")
     parser.add_argument("--gsm8k", type=Path, help="GSM8K's test.jsonl; else generated questions")
+    parser.add_argument("--openvino", type=Path, metavar="GGUF", help="the weights for OpenVINO")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = common.model_folder(args.model, args.dtype, Path(scratch))
@@ -95,6 +98,12 @@ def measure_in_turn(
         notes.append(f"vLLM {installed.version} {sweep}.")
     else:
         print("vLLM is left out: it is not installed (docs/railcap.md)\n", flush=True)
+    if args.openvino:
+        as_gguf = work | {"engine": "openvino", "folder": str(args.openvino)}
+        settings = [{"rows": rows} for rows in SEQUENCES["cpu"]]
+        openvino, tried = fastest(as_gguf, settings, args.questions // 4)
+        plan[f"OpenVINO GenAI ({described(openvino)})"] = openvino
+        notes.append(f"OpenVINO GenAI {version('openvino-genai')} on a quarter of them: {tried}.")
     if args.ending == "forced":
         plan["generate, prompt prefilled once"] = one_at_a_time | {"engine": "generate_prefilled"}
         plan["generate"] = one_at_a_time | {"engine": "generate"}
@@ -115,38 +124,38 @@ def fastest_vllm(work: Run, python: Path) -> tuple[Run, str]:
     found = [path for name in VLLM_LIBRARIES if (path := _library(name, python))]
     settings = [
         {"rows": rows, "python": str(python), "preload": preload}
-        for rows in VLLM_ROWS[common.default_device()]
+        for rows in SEQUENCES[common.default_device()]
         for preload in ([[], found] if found else [[]])
     ]
-    few = work | {"questions": max(1, work["questions"] // 4)}
-    speeds = [_speed(few | setting) for setting in settings]
-    tried = _listed(settings, speeds)
-    best = settings[speeds.index(max(speeds))]
+    best, tried = fastest(work, settings, work["questions"] // 4)
     if common.default_device() != "cpu":
-        return work | best, f"on a quarter of the questions: {tried}"
-    both = [best, best | {"compiled": True}]
-    speeds = [_speed(work | setting) for setting in both]
-    sweep = f"on a quarter of the questions: {tried}; on all questions: {_listed(both, speeds)}"
-    return work | both[speeds.index(max(speeds))], sweep
+        return best, f"on a quarter of the questions: {tried}"
+    best, both = fastest(best, [{}, {"compiled": True}], work["questions"])
+    return best, f"on a quarter of the questions: {tried}; on all questions: {both}"
 
 
-def _listed(settings: list[Run], speeds: list[float]) -> str:
-    tried = zip(settings, speeds, strict=True)
-    return "; ".join(f"{described(setting)}: {speed:,.0f} tokens/s" for setting, speed in tried)
-
-
-def _speed(work: Run) -> float:
-    """Tokens per second of vLLM, which are also printed."""
-    speed: float = common.in_child(__file__, **work)["speed"]
-    print(f"vLLM, {described(work)}: {speed:,.0f} tokens/s", flush=True)
-    return speed
+def fastest(work: Run, settings: list[Run], questions: int) -> tuple[Run, str]:
+    """The work with the fastest of the settings, and the speed with each of them."""
+    tried = [work | setting for setting in settings]
+    speeds = []
+    for each in tried:
+        run = common.in_child(__file__, **each | {"questions": max(1, questions)})
+        speeds.append(run["speed"])
+        print(f"{work['engine']}, {described(each)}: {speeds[-1]:,.0f} tokens/s", flush=True)
+    listed = (
+        f"{described(each)}: {speed:,.0f} tokens/s"
+        for each, speed in zip(tried, speeds, strict=True)
+    )
+    return tried[speeds.index(max(speeds))], "; ".join(listed)
 
 
 def described(work: Run) -> str:
-    """The settings of vLLM in words."""
-    libraries = "libraries preloaded" if work["preload"] else "none preloaded"
+    """The settings of another engine in words."""
+    libraries = ""
+    if "preload" in work:
+        libraries = f", {'libraries' if work['preload'] else 'none'} preloaded"
     compiled = ", compiled" if work.get("compiled") else ""
-    return f"{work['rows']} sequences, {libraries}{compiled}"
+    return f"{work['rows']} sequences{libraries}{compiled}"
 
 
 def matrix_limit(folder: Path, dtype: str) -> tuple[float, str]:
