@@ -34,7 +34,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate
 from zerogap.evaluation import controls as control_questions
 from zerogap.evaluation.card import LEVEL, SIGNALS, card
-from zerogap.evaluation.collect import collect_sides
+from zerogap.evaluation.collect import collect
 from zerogap.evaluation.controls import Controls
 from zerogap.evaluation.model_run import Request
 from zerogap.evaluation.question_sets import GENERATORS, QuestionSet
@@ -94,7 +94,7 @@ def asked_models(
             dtype=options.dtype,
             seed=0,
         )
-        (sides,) = collect_sides(request)
+        (sides,) = collect(request)
         summaries[name] = (
             summarise(asked.questions, sides.benchmark),
             summarise(controls.questions.questions, sides.controls),

@@ -130,13 +130,13 @@ def intact(tmp_path_factory):
 
 def test_every_damage_of_a_model_folder_is_a_clear_error(intact, tmp_path) -> None:
     """What reads a part of a folder may accept it, but never ends in a traceback."""
-    assert model_folders.find(str(intact), None).end_tokens == [256]
+    assert model_folders.find(str(intact), None, "auto").end_tokens == [256]
     outcomes = {}
     for name, damage in DAMAGE.items():
         folder = tmp_path / "model"
         shutil.copytree(intact, folder)
         damage(folder)
-        outcomes[name] = outcome_of_call(lambda: model_folders.find(str(folder), None))  # noqa: B023
+        outcomes[name] = outcome_of_call(lambda: model_folders.find(str(folder), None, "auto"))  # noqa: B023
         for read in (lambda path: size_of_folder(path, "auto"), family_of_folder):
             assert TRACEBACK not in outcome_of_call(lambda: read(folder)), name  # noqa: B023
         shutil.rmtree(folder)

@@ -3,14 +3,17 @@
 import html
 import json
 import shutil
+import weakref
 
 import pandas as pd
 import pytest
 
 from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
+from zerogap import precision
 from zerogap.cli import main
-from zerogap.evaluation import model_run, question_sets
+from zerogap.engine import loading
+from zerogap.evaluation import model_folders, model_run, question_sets
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
 from zerogap.sampling import jobs
@@ -62,7 +65,7 @@ def test_the_responses_are_those_of_a_cell_of_the_workflow(evaluated, tmp_path):
     (tmp_path / "exemplars.json").write_text(json.dumps(asked.exemplars))
     sampling = {
         "num_samples": 4, "temperature": 0.7, "top_p": 1.0, "max_new_tokens": 40,
-        "dtype": "float32", "batch_size": "auto", "batch_invariant": False,
+        "dtype": "bfloat16", "batch_size": "auto", "batch_invariant": False,
     }  # fmt: skip
     prompt = {key: getattr(asked.template, key) for key in ("template", "target", "separator")}
     files = {name: tmp_path / f"{name}.parquet" for name in ("questions", "greedy")}
@@ -162,9 +165,15 @@ def test_the_report_card_compares_the_model_and_its_references_with_controls(
     assert inflation["score"] == pytest.approx(summary["inflation"][0])
     page = (folder / "report.html").read_text()
     assert html.escape(summary["verdict"][0], quote=False).split(".")[0] in page
-    monkeypatch.setattr(model_run.loading, "load", None)
+    monkeypatch.setattr(loading, "load", None)
     assert run("evaluate", folder, *options) == 0
     assert (folder / "report.html").read_text() == page
+    others = tmp_path / "others.jsonl"
+    entries = [{"question": f"How many are {n} and {n}?", "gold": 2 * n} for n in range(20)]
+    others.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    capsys.readouterr()
+    line = rejected(capsys, folder, *options, "--controls", others)
+    assert "different settings (controls was new questions (" in line
 
 
 def test_a_wrong_reference_is_found_before_anything_is_decoded(tmp_path, capsys):
@@ -205,7 +214,7 @@ def test_a_repeated_command_prints_the_same_without_loading_the_model(
     evaluated, capsys, monkeypatch
 ):
     first = (evaluated / "summary.md").read_text()
-    monkeypatch.setattr(model_run.loading, "load", None)
+    monkeypatch.setattr(loading, "load", None)
     assert run("evaluate", evaluated, "--clean", BASE, "--clean-batch2") == 0
     assert (evaluated / "summary.md").read_text() == first
     assert "Verdict" in capsys.readouterr().out
@@ -216,6 +225,19 @@ def test_other_settings_do_not_overwrite_the_responses(evaluated, capsys):
     line = rejected(capsys, evaluated, "--temperature", 0.9)
     assert "temperature was 0.7, now 0.9" in line
     assert (evaluated / "identity.parquet").read_bytes() == before
+
+
+def test_a_cpu_that_is_slow_in_bfloat16_does_not_continue_its_responses(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(precision, "slowdown", lambda dtype: 0.5)
+    assert run("sample", tmp_path) == 0
+    assert parquet.provenance(tmp_path / "identity.parquet")["precision"] == "bfloat16"
+    capsys.readouterr()
+    monkeypatch.setattr(precision, "slowdown", lambda dtype: 2)
+    for options in ((), ("--dtype", "bfloat16")):
+        line = rejected(capsys, tmp_path, *options, "--strategies", "railcap", command="sample")
+        assert "dtype was bfloat16, now float32" in line
 
 
 def test_another_base_model_does_not_reuse_the_responses(tmp_path, capsys):
@@ -271,6 +293,54 @@ def test_an_interrupted_command_resumes(tmp_path, monkeypatch, capsys):
             for name in ("resumed", "whole")
         )
     )
+
+
+def test_interrupted_likelihoods_resume(tmp_path, monkeypatch):
+    options = ["--strategies", "identity"]
+    assert run("evaluate", tmp_path / "whole", *options) == 0
+    computed = []
+    compute = model_run.token_log_probabilities
+
+    def compute_once(*arguments):
+        if len(computed) == 3:
+            raise KeyboardInterrupt
+        computed.append(arguments)
+        return compute(*arguments)
+
+    monkeypatch.setattr(model_run, "token_log_probabilities", compute_once)
+    assert run("evaluate", tmp_path / "resumed", *options) == 130
+    computed[:] = ["several"] * 4
+    assert run("evaluate", tmp_path / "resumed", *options) == 0
+    assert len(computed) == 4 + 1  # of four questions, three were not computed again
+    pd.testing.assert_frame_equal(
+        *(
+            parquet.read(tmp_path / name / "likelihoods.parquet", "likelihoods")
+            for name in ("resumed", "whole")
+        )
+    )
+
+
+def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, monkeypatch):
+    """For the benchmark and its controls together."""
+    models, decoders, digests = [], [], []
+    load, decoder, digest = loading.load, loading.decoder, model_folders.folder_digest
+
+    def load_alone(*arguments):
+        assert not [each for each in models if each() is not None]
+        loaded = load(*arguments)
+        models.append(weakref.ref(loaded))
+        return loaded
+
+    monkeypatch.setattr(loading, "load", load_alone)
+    monkeypatch.setattr(loading, "decoder", lambda model: decoders.append(1) or decoder(model))
+    monkeypatch.setattr(
+        model_folders, "folder_digest", lambda folder: digests.append(folder) or digest(folder)
+    )
+    bases = [ROOT / f"workflow/resources/bases/{name}" for name in ("gemma", "pythia")]
+    options = ["--num-questions", 20, "--reference", bases[0], "--clean", bases[1]]
+    assert run("evaluate", tmp_path, *options, "--strategies", "railcap") == 0
+    assert (len(models), len(decoders)) == (3, 3)
+    assert sorted(digests) == sorted([BASE, *bases])
 
 
 def test_bad_options_end_in_one_line(tmp_path, capsys):

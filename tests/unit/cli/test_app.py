@@ -36,7 +36,7 @@ def test_help_has_an_example_and_the_exit_statuses(command, capsys):
 
 
 def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):
-    def interrupted(_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"{COLLECT}.collect", interrupted)
@@ -82,7 +82,7 @@ def test_rehearse_checks_the_names_of_models_before_it_imports_torch(without, ca
 def collected(monkeypatch, capsys):
     """Run a command that collects: the strategies that it is to sample, or its error."""
 
-    def collect(request):
+    def collect(request, **_):
         raise InputError(f"{request.strategies}, {request.num_samples} responses")
 
     monkeypatch.setattr(f"{COLLECT}.collect", collect)

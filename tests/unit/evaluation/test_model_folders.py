@@ -45,13 +45,13 @@ def chat_folder(with_template):
 
 def rejected(name, chat_template=None):
     with pytest.raises(InputError) as error:
-        model_folders.find(str(name), chat_template)
+        model_folders.find(str(name), chat_template, "auto")
     assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def test_a_folder_is_found_with_tokenizer_and_context(folder):
-    found = model_folders.find(str(folder), None)
+    found = model_folders.find(str(folder), None, "auto")
     assert (found.folder, found.context_length) == (folder, 256)
     assert found.end_tokens == [END_TOKEN]
 
@@ -77,7 +77,7 @@ def test_models_that_cannot_be_used_are_named_with_the_remedy(folder):
 def test_a_path_without_a_folder_is_not_looked_up_on_the_hub(name, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("asked"))
     with pytest.raises(InputError, match=rf"^{name}: no such folder; correct the path"):
-        model_folders.find(name, None)
+        model_folders.find(name, None, "auto")
 
 
 def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
@@ -91,7 +91,7 @@ def test_a_gated_model_says_where_to_accept_its_licence(monkeypatch):
 def test_a_chat_model_needs_a_choice_and_ends_where_its_template_ends_a_reply(chat_folder):
     assert "choose --chat-template apply" in rejected(chat_folder)
     for chat_template in ("apply", "ignore"):
-        found = model_folders.find(str(chat_folder), chat_template)
+        found = model_folders.find(str(chat_folder), chat_template, "auto")
         assert found.end_tokens == [END_TOKEN, END_TOKEN + 2]
 
 
@@ -126,7 +126,7 @@ def test_a_chat_template_that_cannot_be_used_is_one_line(template, problem, with
     message = rejected(with_template(template), "apply")
     assert re.search(problem, message), message
     assert "--chat-template ignore" in message
-    assert model_folders.find(str(with_template(template)), "ignore").thinking == ""
+    assert model_folders.find(str(with_template(template)), "ignore", "auto").thinking == ""
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ def test_a_chat_template_that_cannot_be_used_is_one_line(template, problem, with
 )
 def test_thinking_in_the_chat_template_decides_what_is_graded(end, thinking, with_template):
     template = f"{REPLY}{{% if add_generation_prompt %}}{end}{{% endif %}}"
-    assert model_folders.find(str(with_template(template)), "apply").thinking == thinking
+    assert model_folders.find(str(with_template(template)), "apply", "auto").thinking == thinking
 
 
 def test_with_the_chat_template_a_prompt_is_the_message_of_a_user(chat_folder):
-    found = model_folders.find(str(chat_folder), "apply")
+    found = model_folders.find(str(chat_folder), "apply", "auto")
     questions = pd.DataFrame({"question_id": ["a"], "question": ["2 and 3?"]})
     (prompt,) = few_shot_prompts(
         questions, [], found.tokenizer, 256, 8, DEFAULT_TEMPLATE, as_chat=True

@@ -35,7 +35,7 @@ CONTROLS = (
     "fresh: of the benchmark's generator; none. Default: fresh or rephrased, if possible."
 )
 REFERENCE = "A model that has not seen the benchmark; its own difference is subtracted."
-DTYPE = "Precision of decoding; auto: bfloat16 on a GPU, float32 on a CPU."
+DTYPE = "Precision of decoding; auto: bfloat16, or float32 on a CPU that is slow in bfloat16."
 
 
 def _options(
@@ -147,8 +147,8 @@ def sample(**arguments: Any) -> None:
     from zerogap.evaluation.collect import collect
 
     with _resumable():
-        collected = collect(request)
-    for path in collected.files.values():
+        (sides,) = collect(request, with_likelihoods=False)
+    for path in sides.benchmark.files.values():
         print(path)
 
 
@@ -164,11 +164,11 @@ def evaluate(**arguments: Any) -> None:
     """
     arguments["strategies"] = arguments["strategies"] or EVALUATED
     request = _request(**arguments, at_most=DEFAULT_QUESTIONS)
-    from zerogap.evaluation.collect import collect_sides
+    from zerogap.evaluation.collect import collect
     from zerogap.evaluation.report import write_report
 
     with _resumable():
-        report = write_report(request, collect_sides(request))
+        report = write_report(request, collect(request))
     print("Verdict")
     for paragraph in report.verdict:
         print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")

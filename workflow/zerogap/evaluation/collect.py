@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from zerogap.engine import loading, memory
 from zerogap.errors import InputError
+from zerogap.evaluation import model_folders
 from zerogap.evaluation.model_run import ModelRun, Request
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY, named_strategies
 from zerogap.io import atomic, parquet
@@ -50,142 +51,126 @@ class Sides(NamedTuple):
     """What a model answered: to the benchmark, and to its controls if there are any."""
 
     benchmark: Collected
-    controls: Collected | None
+    controls: Collected | None = None
 
 
-def collect(request: Request) -> Collected:
-    """Decode and sample what the output folder does not hold yet.
-
-    Raises:
-        InputError: the request is invalid, or the folder has responses made with other settings.
-            All of this is found before the first step.
-    """
-    return _Plan(request, ModelRun(request, request.model)).carry_out()
-
-
-def collect_sides(request: Request) -> list[Sides]:
+def collect(request: Request, *, with_likelihoods: bool = True) -> list[Sides]:
     """Collect the model's responses, then each reference's; to the benchmark and to its controls.
 
-    The controls' are in the folder `controls` of the output, the references' in `reference1`, ….
+    Decodes and samples what the output folder does not hold yet. The controls' are in its folder
+    `controls`, the references' in `reference1`, ….
 
     Raises:
-        InputError: as :func:`collect`, for each model; there are references but no controls, or a
-            model is named twice.
+        InputError: the request is invalid, a model is named twice, or the folder has responses
+            made with other settings. All of this is found before the first step.
     """
     if request.references and request.controls is None:
         raise InputError("--reference needs controls: raise --num-questions, or give --controls")
-    alone = dataclasses.replace(
-        request,
-        strategies=[IDENTITY],
-        clean=None,
-        clean_batch2=False,
-        base_model=None,
-        neurons=None,
-    )
-    folders = {
-        request.output / f"reference{number}": name
-        for number, name in enumerate(request.references, start=1)
-    }
-    requests = [request] + [
-        dataclasses.replace(alone, model=name, output=folder) for folder, name in folders.items()
-    ]
-    plans = []
-    for each in requests:
-        sides = [each]
-        if request.controls:
-            sides.append(
-                dataclasses.replace(
-                    each,
-                    question_set=request.controls.questions,
-                    clean=None,
-                    clean_batch2=False,
-                    output=each.output / "controls",
-                )
-            )
-        plans.append([_Plan(side, ModelRun(side, side.model)) for side in sides])
-    if len({sides[0].digest for sides in plans}) < len(plans):
+    plans = [_Plan(request)]
+    for number, name in enumerate(request.references, start=1):
+        reference = dataclasses.replace(
+            request,
+            model=name,
+            output=request.output / f"reference{number}",
+            strategies=[IDENTITY],
+            clean=None,
+            clean_batch2=False,
+            base_model=None,
+            neurons=None,
+        )
+        plans.append(_Plan(reference))
+    if len({plan.model.digest for plan in plans}) < len(plans):
         raise InputError(
             "--reference: is the model itself, or named twice; name other models that have not "
             "seen the benchmark"
         )
-    collected = [[plan.carry_out(with_likelihoods=True) for plan in sides] for sides in plans]
-    return [Sides(sides[0], sides[1] if len(sides) > 1 else None) for sides in collected]
+    return [plan.carry_out(with_likelihoods) for plan in plans]
 
 
 class _Plan:
-    """A request that is checked: what can be found before anything is decoded has been found."""
+    """What a model is asked: what can be found before anything is decoded has been found."""
 
-    def __init__(self, request: Request, run: ModelRun) -> None:
+    def __init__(self, request: Request) -> None:
         if request.clean_batch2 and request.clean is None:
             raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
-        self._request, self._run, self.digest = request, run, run.digest
+        self._request, output = request, request.output
         self._strategies = named_strategies(request.strategies, request.base_model, request.neurons)
         if request.base_model is not None:
             loading.check_folder(request.base_model, with_tokenizer=False)
-        self._clean_run = ModelRun(request, request.clean) if request.clean else None
-        self._settings = _compatible(request.output, _settings(request, run, self._clean_run))
+        self.model = model_folders.find(request.model, request.chat_template, request.dtype)
+        self._runs = [ModelRun(request, self.model, request.question_set, output)]
+        if request.controls is not None:
+            controls = request.controls.questions
+            self._runs.append(ModelRun(request, self.model, controls, output / "controls"))
+        self._clean_run = None
+        if request.clean is not None:
+            clean = model_folders.find(request.clean, request.chat_template, request.dtype)
+            self._clean_run = ModelRun(request, clean, request.question_set, output)
+        self._settings = _compatible(output, self._shared_settings())
 
-    def carry_out(self, *, with_likelihoods: bool = False) -> Collected:
+    def _shared_settings(self) -> dict[str, Any]:
+        """What the files of the output share, by option; the strategies may differ by call."""
+        request = self._request
+        asked = zip(("benchmark", "controls"), self._runs, strict=False)
+        settings: dict[str, Any] = {
+            "model": f"{request.model} ({self.model.digest})",
+            **{option: f"{run.asked.name} ({run.inputs.digest()})" for option, run in asked},
+            "num_samples": request.num_samples,
+            "temperature": request.temperature,
+            "max_new_tokens": request.max_new_tokens,
+            "extraction": self._runs[0].rule.name,
+            "stop": request.question_set.stop,
+            "dtype": self.model.precision,
+            "seed": request.seed,
+        }
+        if self._clean_run is not None:
+            settings["clean"] = f"{request.clean} ({self._clean_run.model.digest})"
+        if request.base_model is not None:
+            settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
+        if request.neurons is not None:
+            settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
+        return settings
+
+    def carry_out(self, with_likelihoods: bool) -> Sides:
         """Decode and sample what is missing; free the models."""
-        request, run, folder = self._request, self._run, self._request.output
-        if not (folder / "greedy.parquet").exists():
-            run.load()  # before the first file: a model that cannot be loaded leaves none
-        with atomic.replacing(folder / SETTINGS) as temporary:
+        if not self._runs[0].path("greedy").exists():
+            # Before the first file: a model that cannot be loaded leaves none.
+            self.model.weights  # noqa: B018 (cached)
+        with atomic.replacing(self._request.output / SETTINGS) as temporary:
             temporary.write_text(json.dumps(self._settings, indent=1) + "\n")
-        likelihoods = run.likelihoods(folder / "likelihoods.parquet") if with_likelihoods else None
-        greedy = run.greedy(folder / "greedy.parquet")
+        likelihoods = [run.likelihoods() if with_likelihoods else None for run in self._runs]
+        sides = Sides(*map(self._collected, self._runs, likelihoods))
+        self.model.free()
+        if self._clean_run is not None:
+            for name in (CLEAN, CLEAN_BATCH2)[: 1 + self._request.clean_batch2]:
+                nothing = Context([], []), Intervention()
+                self._clean_run.responses(name, Identity(), *nothing, stream=CLEAN_STREAMS[name])
+                sides.benchmark.files[name] = self._clean_run.path(name)
+            self._clean_run.model.free()
+        return sides
+
+    def _collected(self, run: ModelRun, likelihoods: pd.DataFrame | None) -> Collected:
+        """The responses to one question set."""
+        request, greedy = self._request, run.greedy()
         if request.neurons:
             parquet.check_place(request.neurons)
         context = run.inputs.context(greedy, request.base_model, request.neurons)
-        files = {name: folder / f"{name}.parquet" for name in self._strategies}
+        files = {name: run.path(name) for name in self._strategies}
         samples: dict[str, pd.DataFrame] = {}
         for name, strategy in self._strategies.items():
             intervention = prepared(strategy, context)
             if keep := intervention.filter_responses:
                 samples[name] = filter_samples(samples[IDENTITY], greedy, keep)
                 # A question may have no responses left, but it has a row.
-                questions = request.question_set.questions.assign(leaked=False)
+                questions = run.asked.questions.assign(leaked=False)
                 source = parquet.provenance(files[IDENTITY])
                 made_by = provenance(strategy=repr(strategy), source=source)
                 counts = solve_counts(samples[name], questions)
                 parquet.write(files[name], counts, "counts", made_by)
             else:
-                samples[name] = run.responses(files[name], strategy, context, intervention)
+                samples[name] = run.responses(name, strategy, context, intervention)
                 memory.release()  # a base model, whose captured steps refer to themselves
-        tokenizer = run.inputs.tokenizer
-        del self._run, run  # its weights, before another model's are loaded
-        memory.release()
-        if self._clean_run is not None:
-            for name in (CLEAN, CLEAN_BATCH2)[: 1 + request.clean_batch2]:
-                files[name] = folder / f"{name}.parquet"
-                nothing = Context([], []), Intervention()
-                self._clean_run.responses(
-                    files[name], Identity(), *nothing, stream=CLEAN_STREAMS[name]
-                )
-            del self._clean_run
-        return Collected(greedy, samples, likelihoods, tokenizer, files)
-
-
-def _settings(request: Request, run: ModelRun, clean_run: ModelRun | None) -> dict[str, Any]:
-    """What the files of a folder share, by option; the strategies may differ between calls."""
-    settings: dict[str, Any] = {
-        "model": f"{request.model} ({run.digest})",
-        "benchmark": f"{request.question_set.name} ({run.inputs.digest()})",
-        "num_samples": request.num_samples,
-        "temperature": request.temperature,
-        "max_new_tokens": request.max_new_tokens,
-        "extraction": run.rule.name,
-        "stop": request.question_set.stop,
-        "dtype": run.dtype,
-        "seed": request.seed,
-    }
-    if clean_run is not None:
-        settings["clean"] = f"{request.clean} ({clean_run.digest})"
-    if request.base_model is not None:
-        settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
-    if request.neurons is not None:
-        settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
-    return settings
+        return Collected(greedy, samples, likelihoods, run.inputs.tokenizer, files)
 
 
 def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:

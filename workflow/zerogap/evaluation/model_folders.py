@@ -1,44 +1,77 @@
 """A model from a folder or the hub: checked before its weights are loaded."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING
 from zerogap.data.plain_text import ends_in_thinking, has_thinking
-from zerogap.engine import generation_config, loading
+from zerogap.engine import generation_config, loading, memory
+from zerogap.engine.decoder import Decoder
 from zerogap.errors import InputError, first_line
+from zerogap.io.digests import folder_digest
 from zerogap.io.hub import SMALL_FILES, WEIGHTS, hub_problem
+from zerogap.precision import used_precision
 
 ChatTemplate = Literal["apply", "ignore"]
 
 
-@dataclass(frozen=True)
-class ModelFolder:
+@dataclass
+class Model:
     """A model on this machine whose tokenizer and configuration can be used.
 
-    `name` is as it was given, the context length is in tokens, and `thinking` makes an extraction
-    rule fit the chat template: "thinking/" if that has tags for thinking, "opened-thinking/" if
-    prompts end in thinking, otherwise "".
+    Its weights are loaded when a step needs them, and stay until :meth:`free`. `name` is as it was
+    given, `dtype` the precision that is asked for, the context length is in tokens, and `thinking`
+    makes an extraction rule fit the chat template: "thinking/" if that has tags for thinking,
+    "opened-thinking/" if prompts end in thinking, otherwise "".
     """
 
     name: str
     folder: Path
+    dtype: str
     tokenizer: PreTrainedTokenizerBase
     end_tokens: list[int]
     context_length: int
     thinking: str = ""
 
+    @property
+    def precision(self) -> str:
+        """The precision that it has here: that of `dtype`, or float32 on a CPU slow in it."""
+        return used_precision(self.dtype)
 
-def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all files."""
+        return folder_digest(self.folder)
+
+    @cached_property
+    def weights(self) -> PreTrainedModel:
+        """The model itself; :attr:`decoder` gives it an attention for decoding alone."""
+        return loading.load(self.folder, self.dtype)
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """What decodes the model."""
+        return loading.decoder(self.weights)
+
+    def free(self) -> None:
+        """Forget weights and decoder, before those of another model are loaded."""
+        vars(self).pop("decoder", None)
+        vars(self).pop("weights", None)
+        memory.release()
+
+
+def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
     """Find a model, download it if it is on the hub, and check what can be checked at once.
 
     Args:
         name: a folder, or a model on the hub.
         chat_template: what to do with a tokenizer that has a chat template: "apply" it, or
             "ignore" it and prompt with plain text.
+        dtype: the precision; "auto" is bfloat16, or float32 on a CPU slow in it.
 
     Raises:
         InputError: the model is not found or is gated, see
@@ -81,7 +114,9 @@ def find(name: str, chat_template: ChatTemplate | None) -> ModelFolder:
             "tokenizer_config.json"
         )
     generation_config.note_ignored(generation, name)
-    return ModelFolder(name, folder, tokenizer, ends, loading.context_length(config), thinking)
+    dtype = "bfloat16" if dtype == "auto" else dtype
+    length = loading.context_length(config)
+    return Model(name, folder, dtype, tokenizer, ends, length, thinking)
 
 
 def _rendered_prompt(name: str, tokenizer: PreTrainedTokenizerBase) -> str:

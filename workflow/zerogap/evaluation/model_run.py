@@ -1,8 +1,7 @@
 """One model that answers a question set, step by step. Each step is a file, which is kept."""
 
 import dataclasses
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,21 +9,17 @@ from typing import Any, Literal
 import pandas as pd
 import torch
 from tqdm import tqdm
-from transformers import PreTrainedModel
 
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
-from zerogap.engine import loading
-from zerogap.engine.decoder import Decoder, Prompt, SamplingParams
+from zerogap.engine.decoder import SamplingParams
 from zerogap.errors import InputError
-from zerogap.evaluation import model_folders
 from zerogap.evaluation.controls import Controls
-from zerogap.evaluation.model_folders import ChatTemplate, ModelFolder
+from zerogap.evaluation.model_folders import ChatTemplate, Model
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
-from zerogap.io.digests import folder_digest, value_digest
+from zerogap.io.digests import value_digest
 from zerogap.io.provenance import provenance
-from zerogap.io.resume import resumable_parts
-from zerogap.precision import used_precision
+from zerogap.io.resume import Journal, resumable_parts
 from zerogap.sampling.arguments import sampling_params
 from zerogap.sampling.cell import EngineSampler, engine_identity, sample_questions
 from zerogap.sampling.diagnostics import token_log_probabilities
@@ -69,20 +64,20 @@ class Request:
 
 
 class ModelRun:
-    """A model that is sampled as requested; its weights are loaded when a step needs them.
+    """A model that is asked a question set.
 
     Args:
-        request: what it is asked and how.
-        name: the model, a folder or a name on the hub.
+        request: how it is asked.
+        model: what is asked.
+        asked: the questions.
+        folder: of the files; an interrupted step resumes there.
 
     Raises:
-        InputError: an option is out of its range, the model cannot be used
-            (:func:`zerogap.evaluation.model_folders.find`), or a prompt and `max_new_tokens`
-            exceed its context.
+        InputError: an option is out of its range, or a prompt and `max_new_tokens` exceed the
+            model's context.
     """
 
-    def __init__(self, request: Request, name: str) -> None:
-        asked = request.question_set
+    def __init__(self, request: Request, model: Model, asked: QuestionSet, folder: Path) -> None:
         if request.temperature == 0:
             raise InputError(
                 "--temperature must be above 0; at 0 every sample is the greedy response"
@@ -97,11 +92,7 @@ class ModelRun:
             batch_size="auto",
             batch_invariant=False,
         )
-        self.dtype = request.dtype
-        if self.dtype == "auto":
-            self.dtype = "bfloat16" if torch.cuda.is_available() else "float32"
-        self.model = model = model_folders.find(name, request.chat_template)
-        self.rule, self._benchmark = asked.rule, asked.name
+        self.model, self.asked, self._folder, self.rule = model, asked, folder, asked.rule
         if model.thinking and not asked.rule.name.startswith((THINKING, OPENED_THINKING)):
             self.rule = extraction_rule(model.thinking + asked.rule.name)
         prompts = few_shot_prompts(
@@ -121,43 +112,43 @@ class ModelRun:
             model.tokenizer, asked.questions, prompts, model.end_tokens, self.rule
         )
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """A digest of all files of the model."""
-        return folder_digest(self.model.folder)
+    def path(self, name: str) -> Path:
+        """The file of a step."""
+        return self._folder / f"{name}.parquet"
 
-    def greedy(self, path: Path) -> pd.DataFrame:
-        """Return the `greedy` table; decode what the file does not hold yet."""
-        sampling = SamplingParams(
-            temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
-        )
-        return self._table(path, "greedy", sampling, Context([], []), Intervention(), {})
-
-    def likelihoods(self, path: Path) -> pd.DataFrame:
+    def likelihoods(self) -> pd.DataFrame:
         """Return the `likelihoods` table of the gold solutions; compute what is not there yet.
 
         The list is empty without a rationale, and where the solution exceeds the context.
         Responses come later: a decoder gives the model its own attention.
         """
-        made_from = value_digest([self.inputs.digest(), self._solutions, self.digest])
-        if not path.exists():
-            model, inputs = self._model, self.inputs
-            encoded = inputs.tokenizer(self._solutions, add_special_tokens=False)["input_ids"]
-            rows = [
-                (prompt.question_id, _log_probabilities(model, prompt, tokens, self.model))
-                for prompt, tokens in zip(
-                    tqdm(inputs.prompts, path.stem, unit="question"), encoded, strict=True
-                )
-            ]
-            table = pd.DataFrame(rows, columns=parquet.CONTRACTS["likelihoods"].names)
-            made_by = {"made_from": made_from, "model": self.model.name, **engine_identity(model)}
-            parquet.write(path, table, "likelihoods", provenance(**made_by))
-        _check_made_from(path, made_from)
-        return parquet.read(path, "likelihoods")
+        made_from = value_digest([self.inputs.digest(), self._solutions, self.model.digest])
+        return self._step(
+            "likelihoods", "likelihoods", made_from, Context([], []), self._log_probabilities
+        )
+
+    def _log_probabilities(self, journal: Journal) -> pd.DataFrame:
+        prompts, tokenizer = self.inputs.prompts, self.inputs.tokenizer
+        encoded = tokenizer(self._solutions, add_special_tokens=False)["input_ids"]
+        weights, progress = self.model.weights, tqdm(prompts, "likelihoods", unit="question")
+        for prompt, solution in zip(progress, encoded, strict=True):
+            key, tokens = prompt.question_id, prompt.token_ids
+            if journal.get(key) is None:
+                fits = 0 < len(solution) <= self.model.context_length - len(tokens)
+                journal.add(key, token_log_probabilities(weights, tokens, solution) if fits else [])
+        rows = [(prompt.question_id, journal.get(prompt.question_id)) for prompt in prompts]
+        return pd.DataFrame(rows, columns=parquet.CONTRACTS["likelihoods"].names)
+
+    def greedy(self) -> pd.DataFrame:
+        """Return the `greedy` table; decode what the file does not hold yet."""
+        sampling = SamplingParams(
+            temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
+        )
+        return self._table("greedy", "greedy", sampling, Context([], []), Intervention(), {})
 
     def responses(
         self,
-        path: Path,
+        name: str,
         strategy: Strategy,
         context: Context,
         intervention: Intervention,
@@ -167,7 +158,7 @@ class ModelRun:
         """Return the `samples` table under a strategy; sample what the file does not hold yet.
 
         Args:
-            path: the file; its name is shown in front of the progress bar.
+            name: of the step, shown in front of the progress bar.
             strategy: a strategy that samples, such as Identity.
             context: what the strategy may know.
             intervention: what it prepared with that.
@@ -183,12 +174,12 @@ class ModelRun:
         }
         sampling = dataclasses.replace(self._sampling, stream=stream)
         return self._table(
-            path, "samples", sampling, context, intervention, draws, strategy=repr(strategy)
+            name, "samples", sampling, context, intervention, draws, strategy=repr(strategy)
         )
 
     def _table(
         self,
-        path: Path,
+        name: str,
         contract: Literal["greedy", "samples"],
         sampling: SamplingParams,
         context: Context,
@@ -196,71 +187,57 @@ class ModelRun:
         draws: Mapping[str, Any],
         **metadata: Any,
     ) -> pd.DataFrame:
-        draws = {"sampling": dataclasses.asdict(sampling), **draws}
+        drawn = dataclasses.asdict(sampling)
         # What decides a finished file, up to rounding; any machine may read it.
-        task = task_identity(self.inputs)
-        made_from = value_digest({**draws, **task, "model": self.digest, "code": drawing_code()})
-        if path.exists():
-            _check_made_from(path, made_from)
-            return parquet.read(path, contract)
-        settings = job_settings(
-            self.inputs,
-            context,
-            **draws,
-            model=self.digest,
-            precision=used_precision(self.dtype),
-            device="cuda" if torch.cuda.is_available() else "cpu",
-        )
-        decoder = self._decoder
-        with (
-            resumable_parts(path, settings) as journal,
-            intervention.applied_to(decoder) as changed,
-        ):
-            table = sample_questions(
-                EngineSampler(changed, self.inputs, sampling, intervention.edit_logits),
-                contract=contract,
-                journal=journal,
-                samples_per_chunk=SAMPLES_PER_CHUNK[contract],
-                label=path.stem,
-            )
-            made_by = provenance(
+        task = {**task_identity(self.inputs), "model": self.model.digest, "code": drawing_code()}
+        made_from = value_digest({"sampling": drawn, **draws, **task})
+
+        def sampled(journal: Journal) -> pd.DataFrame:
+            with intervention.applied_to(self.model.decoder) as decoder:
+                return sample_questions(
+                    EngineSampler(decoder, self.inputs, sampling, intervention.edit_logits),
+                    contract=contract,
+                    journal=journal,
+                    samples_per_chunk=SAMPLES_PER_CHUNK[contract],
+                    label=name,
+                )
+
+        return self._step(name, contract, made_from, context, sampled, sampling=drawn, **metadata)
+
+    def _step(
+        self,
+        name: str,
+        contract: str,
+        made_from: str,
+        context: Context,
+        make: Callable[[Journal], pd.DataFrame],
+        **metadata: Any,
+    ) -> pd.DataFrame:
+        """The table of a file; if there is none, it is made, from the parts that are kept."""
+        path, model = self.path(name), self.model
+        if not path.exists():
+            settings = job_settings(
+                self.inputs,
+                context,
                 made_from=made_from,
-                model=self.model.name,
-                model_digest=self.digest,
-                benchmark=self._benchmark,
-                sampling=draws["sampling"],
-                dtype=self.dtype,
-                extraction=self.rule.name,
-                **engine_identity(decoder.model),
-                **metadata,
+                precision=model.precision,
+                device="cuda" if torch.cuda.is_available() else "cpu",
             )
-            parquet.write(path, table, contract, made_by)
+            with resumable_parts(path, settings) as journal:
+                table = make(journal)
+                made_by = provenance(
+                    made_from=made_from,
+                    model=model.name,
+                    model_digest=model.digest,
+                    benchmark=self.asked.name,
+                    extraction=self.rule.name,
+                    **engine_identity(model.weights),
+                    **metadata,
+                )
+                parquet.write(path, table, contract, made_by)
+        if parquet.provenance(path).get("made_from") != made_from:
+            raise InputError(
+                f"{path}: was made by another version of zerogap, of the strategy or of the "
+                "extraction rule, or from other files; choose another --output, or delete the file"
+            )
         return parquet.read(path, contract)
-
-    def load(self) -> None:
-        """Load the weights, which the next step needs, or raise InputError."""
-        self._model  # noqa: B018 (cached)
-
-    @functools.cached_property
-    def _model(self) -> PreTrainedModel:
-        return loading.load(self.model.folder, self.dtype)
-
-    @functools.cached_property
-    def _decoder(self) -> Decoder:
-        return loading.decoder(self._model)
-
-
-def _log_probabilities(
-    model: PreTrainedModel, prompt: Prompt, solution: list[int], folder: ModelFolder
-) -> list[float]:
-    """Those of the solution's tokens; none if it is empty or exceeds the context."""
-    fits = len(prompt.token_ids) + len(solution) <= folder.context_length
-    return token_log_probabilities(model, prompt.token_ids, solution) if solution and fits else []
-
-
-def _check_made_from(path: Path, made_from: str) -> None:
-    if parquet.provenance(path).get("made_from") != made_from:
-        raise InputError(
-            f"{path}: was made by another version of zerogap, of the strategy or of the extraction "
-            "rule, or from other files; choose another --output, or delete the file"
-        )
