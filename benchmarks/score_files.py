@@ -3,8 +3,7 @@
 python benchmarks/score_files.py
 
 The texts of responses with gold answers are nearly all distinct; four extraction rules score each.
-Seconds are those of the whole command, by the clock and of the processor; large files are read in a
-process per core.
+Seconds are those of the whole command, by the clock and of the processor.
 """
 
 import os

@@ -238,6 +238,10 @@ BAD = {
         [record(0, ["18"]), record(0, ["18"])],
         "line 2: duplicate row: document '0' .*line 1",
     ),
+    "log with a document without responses": (
+        [record(0, ["18"]), record(1, ["18"], resps=[[]])],
+        "line 2: resps must be a list of lists of responses",
+    ),
     "log without metric": (
         [record(0, ["1"], metrics=["bleu", "rouge"], bleu=0.5, rouge=0.5)],
         r"line 1: no metric says .* \(found: bleu, rouge\)",

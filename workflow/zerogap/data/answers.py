@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from zerogap.data.plain_text import plain, without_thinking
@@ -69,19 +69,21 @@ _REVERSED_END = re.compile(rf"[0-9][{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+�
 # Anywhere in a text: a space does not say that two numbers are one.
 _ANY = _number(_MINUS, _SIMPLE, "[/⁄]")
 
-_ADJECTIVES = r"(?:(?:final|correct|exact|total|numerical)\s+)*"
-_ANSWER_IS = re.compile(
-    r"answer(?:(?:\s+to\s[^.?!\n]{1,80}?|\s*\([^()\n]{1,40}\)|,[^.,?!\n]{1,40},)?"
+_ADJECTIVES = "final|correct|exact|total|numerical"
+_ANSWER_IS = re.compile(  # a set first: Python skips what is not in it
+    r"(?-i:[aA])nswer(?:(?:\s+to\s[^.?!\n]{1,80}?|\s*\([^()\n]{1,40}\)|,[^.,?!\n]{1,40},)?"
     r"\s+(?:is|(?:would|should|must|will)\s+be)\b(?!\s+not\b)"
     r"|(?<=\bfinal\sanswer)\s*[:\n]"
     r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=])",
     re.IGNORECASE | re.ASCII,
 )
-_THE = re.compile(  # what precedes: not "his", say
-    rf"(?:^|[^\w\s]|\n|\b(?:the|our|my|your|so|and|thus|hence|therefore)\b)\s*{_ADJECTIVES}$",
+_DETERMINERS = "the|our|my|your|so|and|thus|hence|therefore"  # not "his", say
+_REVERSED_THE = re.compile(  # in the reversed text: what precedes "answer"
+    rf"(?:\s+(?:{_ADJECTIVES[::-1]}))*\s*(?:\Z|[^\w\s]|\n|\b(?:{_DETERMINERS[::-1]})\b)",
     re.IGNORECASE | re.ASCII,
 )
 _MAX_STATEMENTS = 4  # that are read, until one has a number
+_BARE = re.compile(r"\s*([0-9]+)\.?\s*")  # what most statements are
 _LEAD = re.compile(r"[\s:…]*+(?:\.\.++\s*+)?(?:—\s|(?<=\n)[-–*•]\s+)?")  # a colon, a bullet
 _ABBREVIATED = r"(?<!\bapprox)(?<!\bca)(?<!\bi\.e)(?<!\be\.g)(?<!\brs)(?<!\bnr)"
 _SENTENCE_END = re.compile(
@@ -102,7 +104,8 @@ _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=[$£€]?[0-9])", re.IGNORECAS
 _OPERATION = re.compile(rf"\s?[{_DASHES}+*/×÷x]\s?[0-9($]")  # "18 = 3 * 6" does not state 3
 _OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s")
 _HASH = re.compile(
-    rf"####[\s(\[\"'“:=≈]*+(?:(?:the\s+)?{_ADJECTIVES}answer\s*(?:is\b|[:=])\s*|[a-z]\w*\s*[=≈]\s*"
+    rf"####[\s(\[\"'“:=≈]*+(?:(?:the\s+)?(?:(?:{_ADJECTIVES})\s+)*answer\s*(?:is\b|[:=])\s*"
+    r"|[a-z]\w*\s*[=≈]\s*"
     r"|(?:about|around|roughly|nearly|almost|exactly|only|approximately|approx\.)\s+"
     r"|(?:usd|eur|gbp|inr|rs)\b\.?\s*|us(?=\$))*+",
     re.IGNORECASE,
@@ -137,10 +140,12 @@ _NEXT_QUESTION = re.compile(
     re.IGNORECASE,
 )
 # In every match of `_NEXT_QUESTION`, and far faster to look for: one of these, or a lone q.
-_ASKING = "question problem exercise task example user human student instruction input prompt [inst"
-_LONE_Q = re.compile("[qQ](?![uU])")
-_ANSWER = re.compile("[aA][nN][sS][wW][eE][rR]")  # in every match of `_ANSWER_IS`, or before it
+_ASKING = (
+    *("question", "problem", "exercise", "task", "example", "user", "human", "student"),
+    *("instruction", "input", "prompt", "[inst"),
+)
 _DIGIT = re.compile("[0-9]")
+_NO_DIGIT = re.compile("[^0-9.]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
 _WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
 
@@ -163,18 +168,18 @@ def extract(text: str) -> Extraction:
     """
     raw = _without_next_question(without_thinking(text))
     text = plain(raw)
-    answer = _ANSWER.search(text)
-    marks = islice(_ANSWER_IS.finditer(text, answer.start()), _MAX_STATEMENTS) if answer else ()
-    stated = (m.end() for m in marks if _THE.search(text, max(0, m.start() - 60), m.start()))
-    if found := _first(_statement(text[start:]) for start in stated):
-        return Extraction(*found, "the_answer_is")
+    if "answer" in text.lower():
+        marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
+        stated = (m.end() for m in marks if _REVERSED_THE.match(text[: m.start()][::-1]))
+        if found := _first(_statement(text[start:]) for start in stated):
+            return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
     if "\\" in raw and (found := _first(map(_statement, _boxes(raw)))):
         return Extraction(*found, "boxed")
     if end := _REVERSED_END.search(text[::-1]):
-        # Numbers are read from the left, from where none can reach over.
-        *_, last = _ANY.finditer(text, len(text) - end.end())
+        # Numbers are read from the left, from where none can reach over, up to the last digit.
+        *_, last = _ANY.finditer(text, len(text) - end.end(), len(text) - end.start())
         return Extraction(_value(last), "last_number")
     if _is_no_solution(text):
         return Extraction(NO_SOLUTION, "the_answer_is")
@@ -192,7 +197,8 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
 def _without_next_question(text: str) -> str:
     """The text up to the next question, if it has a number; else the whole text."""
     folded = text.casefold()
-    if not any(word in folded for word in _ASKING.split()) and not _LONE_Q.search(text):
+    lone_q = folded.count("q") - folded.count("qu")
+    if not lone_q and not any(map(folded.__contains__, _ASKING)):
         return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
     return response if _DIGIT.search(response) else text
@@ -200,13 +206,16 @@ def _without_next_question(text: str) -> str:
 
 def _statement(text: str) -> _Found | None:
     """What the sentence at the beginning of the text states."""
+    if bare := _BARE.fullmatch(text):
+        return (_spelled(bare[1], negative=False),)
     text = _LEAD.sub("", text, count=1)
     end = _SENTENCE_END.search(text)
     sentence = _NEGATIVE.sub("-", text[: end.start()] if end else text)
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
     # An aside is read only if nothing else is a number.
-    for clause in [*_CLAUSE_END.split(_ASIDE.sub("", sentence)), *_CLAUSE_END.split(sentence)]:
+    sentences = (_ASIDE.sub("", sentence), sentence)
+    for clause in chain.from_iterable(map(_CLAUSE_END.split, sentences)):
         for side in reversed(_EQUALS.split(clause)):
             match = _STATED.search(side)
             if match and not (
@@ -263,15 +272,14 @@ def canonical(text: str) -> str:
 
 def _value(match: re.Match[str]) -> str | None:
     """The canonical number of a match of `_STATED`; None if it is infinite or too long."""
-    number = re.sub(r"[^0-9.]", "", match["number"])
-    exponent, above, below = match["exponent"] or match["power"], match["above"], match["below"]
-    negative = bool(match["sign"]) != bool(match["inner"])
+    sign, inner, number, exponent, power, above, below = match.groups()
+    number, exponent = _NO_DIGIT.sub("", number), exponent or power
+    negative = bool(sign) != bool(inner)
     if not exponent and not below:
         return _spelled(number, negative=negative)
     if len(number + (above or "") + (below or "")) > _MAX_DIGITS or not int(below or 1):
         return None
-    power = int(re.sub(f"[{_DASHES}]", "-", exponent or "0"))
-    value = Fraction(number) * Fraction(10) ** power
+    value = Fraction(number) * Fraction(10) ** int(re.sub(f"[{_DASHES}]", "-", exponent or "0"))
     value = value + Fraction(int(above), int(below)) if above else value / int(below or 1)
     if 10 ** value.denominator.bit_length() % value.denominator:
         return f"{'-' * negative}{value}"

@@ -1,7 +1,8 @@
 """Logs of other tools as rows of question_id, correct, response, gold and question.
 
 A format is one function: file and choice of its marks (None: the first) → the rows, each with the
-position of its record in the file, and notes. `FORMATS` says by which columns it is recognised.
+position of its record in the file, and notes; a row with the list `responses` stands for as many
+rows. `FORMATS` says by which columns a format is recognised.
 """
 
 import hashlib
@@ -38,8 +39,11 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, 
     for name, (columns, read) in FORMATS.items():
         if columns <= set(file.rows):
             converted, notes = read(file, choice)
-            rows = pd.DataFrame([row for _, row in converted], dtype=object)
             numbers = [file.numbers[record] for record, _ in converted]
+            rows = pd.DataFrame([row for _, row in converted], numbers, dtype=object)
+            if "responses" in rows:
+                rows = rows.explode("responses").rename(columns={"responses": "response"})
+            numbers, rows = rows.index.tolist(), rows.reset_index(drop=True)
             return ResponseFile(file.path, rows, numbers, file.unit), name, notes
     return file, "", []
 
@@ -90,7 +94,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
                 )
             answer = None if record.get("filtered_resps") == [INVALID] else "given"
             row |= {"correct": mark, "answer": answer}
-        rows += [(k, row | {"response": text}) for text in responses[k]]
+        rows.append((k, row | {"responses": responses[k]}))
     if metric:
         notes = [f"correct is {metric} under the filter {chosen!r}{others}", *notes]
     return rows, notes
@@ -98,7 +102,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
 
 def _responses(file: ResponseFile, k: int, resps: Any) -> list[Any]:
     """The responses to a document; only one if it has several requests (multiple choice)."""
-    if not (isinstance(resps, list) and resps and all(isinstance(r, list) for r in resps)):
+    if not (isinstance(resps, list) and resps and all(isinstance(r, list) and r for r in resps)):
         raise file.error(k, "resps must be a list of lists of responses; run lm_eval again")
     return list(resps[0]) if len(resps) == 1 else resps[:1]
 
@@ -194,7 +198,7 @@ def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
             "question": asked.get("raw"),
             "doc_hash": record.get("sample_hash"),
         } | ({} if repeated else {"correct": marks["is_correct"]})
-        rows += [(k, row | {"response": text}) for text in texts]
+        rows.append((k, row | {"responses": texts}))
     return rows, [f"correct is {chosen} of the Every Eval Ever file{others}"]
 
 
@@ -211,7 +215,7 @@ def _lighteval(file: ResponseFile, _: str | None) -> Converted:
         query = str(doc.get("query"))
         key = doc.get("id") or hashlib.sha256(query.encode()).hexdigest()[:16]
         row = {"question_id": key, "gold": choices[index], "question": query}
-        rows += [(k, row | {"response": text}) for text in texts]
+        rows.append((k, row | {"responses": texts}))
     return rows, []
 
 

@@ -1,10 +1,9 @@
 """Score responses by an answer extraction rule, and compare it with the other rules."""
 
-from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from zerogap.data.extraction import RULES, ExtractionRule
@@ -18,21 +17,16 @@ class Grader:
     Args:
         rule: the rule that scores.
         list_disagreements: whether to keep the responses on which the rules do not agree.
+
+    Attributes:
+        disagreements: these responses, as JSON records; None if no response was graded.
     """
 
     def __init__(self, rule: ExtractionRule, *, list_disagreements: bool) -> None:
         self._rule = rule
-        self._others = [other for other in RULES.values() if other.name != rule.name]
-        # Equal responses are graded once: they are to one question, so near each other.
-        self._grades = lru_cache(maxsize=2**12)(
-            lambda text, gold: {r.name: r.grade(text, gold) for r in (self._rule, *self._others)}
-        )
-        self._num_graded = self._num_empty = 0
-        self._unanswered: Counter[str] = Counter()  # rule → responses without an answer
-        self._compared: Counter[str] = Counter()  # rule → where it or the own rule has an answer
-        self._agreeing: Counter[str] = Counter()  # rule → those with the same mark
+        self._rules = [rule, *(other for other in RULES.values() if other.name != rule.name)]
         self._list_disagreements = list_disagreements
-        self._disagreements: list[dict[str, Any]] = []
+        self.disagreements: tuple[dict[str, Any], ...] | None = None
 
     def gold_answers(self, file: ResponseFile) -> "pd.Series[str]":
         """The gold answer of each row, as the rule compares it.
@@ -70,59 +64,59 @@ class Grader:
         parsed = {text: parse(text) for text in set(map(str, values))}
         return values.map(lambda value: parsed[str(value)]).astype(object)
 
-    def grade(
-        self, file: ResponseFile, row: int, question_id: str, response: Any, gold: str
-    ) -> bool:
-        """Whether the response in a row is correct.
+    def grade(self, file: ResponseFile, rows: pd.DataFrame) -> tuple["pd.Series[bool]", str]:
+        """Whether each response is correct, and a note: how many have an answer, as each rule says.
+
+        Args:
+            file: the file.
+            rows: its rows that count; columns question_id, gold and response.
 
         Raises:
-            InputError: The response is not a text.
+            InputError: A response is not a text.
         """
-        if not isinstance(response, str):
-            raise file.error(row, f"a response is {describe(response)}; give a text")
-        grades = self._grades(response, gold)
-        grade = grades[self._rule.name]
-        self._num_graded += 1
-        self._num_empty += not response.strip()
-        self._unanswered.update(name for name, each in grades.items() if each.answer is None)
-        compared = [
-            other.name
-            for other in self._others
-            if grade.answer is not None or grades[other.name].answer is not None
+        for row, response in zip(rows.index, rows["response"], strict=True):
+            if not isinstance(response, str):
+                raise file.error(row, f"a response is {describe(response)}; give a text")
+        codes, texts = pd.factorize(rows["response"])  # equal responses are read once
+        is_answered, correct = np.empty((2, len(self._rules), len(rows)), dtype=bool)
+        for k, rule in enumerate(self._rules):
+            answers = np.array([rule.extract(text)[0] for text in texts], dtype=object)[codes]
+            pairs = zip(answers, rows["gold"], strict=True)
+            is_answered[k] = pd.notna(answers)
+            correct[k] = [
+                answer is not None and rule.matches(answer, gold) for answer, gold in pairs
+            ]
+        agrees, is_compared = correct == correct[0], is_answered | is_answered[0]
+        if len(rows):
+            listed = rows[~agrees.all(axis=0) & self._list_disagreements]
+            self.disagreements = tuple(self._record(file, *r) for r in listed.itertuples(name=None))
+        shares = [
+            f"{self._rules[k].name} agrees on {agrees[k, is_compared[k]].mean():.1%}"
+            for k in range(1, len(self._rules))
+            if is_compared[k].any()
         ]
-        agreeing = [name for name in compared if grades[name].correct == grade.correct]
-        self._compared.update(compared)
-        self._agreeing.update(agreeing)
-        if len(agreeing) < len(compared) and self._list_disagreements:
-            self._disagreements.append(
-                {"file": str(file.path), file.unit: file.numbers[row], "question_id": question_id}
-                | {"gold": gold}
-                | {n: {"answer": g.answer, "correct": g.correct} for n, g in grades.items()}
-                | {"response": response}
-            )
-        return bool(grade.correct)
+        shown = f"; of those with an answer, {', '.join(shares)}" if shares else ""
+        names = [rule.name for rule in self._rules]
+        unanswered = dict(zip(names, (~is_answered).sum(axis=1), strict=True))
+        num_empty = sum(not text.strip() for text in rows["response"])
+        counts = count_note(len(rows), num_empty, unanswered)
+        note = f"responses scored by the rule {self._rule.name}: {counts}{shown}"
+        return pd.Series(correct[0], rows.index), note
 
-    @property
-    def disagreements(self) -> tuple[dict[str, Any], ...] | None:
-        """The listed responses with different marks, as JSON records; None if none was graded."""
-        return tuple(self._disagreements) if self._num_graded else None
-
-    def note(self) -> str:
-        """How many responses have an answer, and how often each other rule agrees on them."""
-        names = [rule.name for rule in (self._rule, *self._others)]
-        unanswered = {name: self._unanswered[name] for name in names}
-        agreements = [
-            f"{name} agrees on {self._agreeing[name] / self._compared[name]:.1%}"
-            for name in names
-            if self._compared[name]
-        ]
-        shown = f"; of those with an answer, {', '.join(agreements)}" if agreements else ""
-        counts = count_note(self._num_graded, self._num_empty, unanswered)
-        return f"responses scored by the rule {self._rule.name}: {counts}{shown}"
+    def _record(
+        self, file: ResponseFile, row: int, question_id: str, gold: str, response: str
+    ) -> dict[str, Any]:
+        grades = {r.name: r.grade(response, gold) for r in self._rules}
+        return (
+            {"file": str(file.path), file.unit: file.numbers[row], "question_id": question_id}
+            | {"gold": gold}
+            | {name: {"answer": g.answer, "correct": g.correct} for name, g in grades.items()}
+            | {"response": response}
+        )
 
     def _gold(self, file: ResponseFile, row: int, value: object) -> str:
         answer = str(value).rpartition("####")[2]
-        self._others = [other for other in self._others if other.accepts_gold(answer)]
+        self._rules[1:] = [other for other in self._rules[1:] if other.accepts_gold(answer)]
         try:
             return self._rule.parse_gold(answer)
         except InputError as error:

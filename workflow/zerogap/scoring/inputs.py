@@ -192,7 +192,7 @@ def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
     Raises:
         InputError: As `Grader`; also if the rows of a question disagree on its gold answer.
     """
-    ids, responses = file.question_ids(), file.rows["response"]
+    ids = file.question_ids()
     gold = grader.gold_answers(file)
     expected = gold.groupby(ids).transform("first")
     for row in np.flatnonzero(gold != expected):
@@ -201,16 +201,12 @@ def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
             f"question {ids[row]!r} has gold {shorten(gold[row])} here and "
             f"{shorten(expected[row])} before; a question has one gold answer",
         )
-    rows = zip(ids.index, ids, responses, gold, strict=True)
-    marks = {
-        row: grader.grade(file, row, question, text, answer)
-        for row, question, text, answer in rows
-        if text != DROPPED
-    }
-    notes = [grader.note()]
-    if num_dropped := len(ids) - len(marks):
+    rows = pd.DataFrame({"question_id": ids, "gold": gold, "response": file.rows["response"]})
+    rows = rows[rows["response"] != DROPPED]
+    marks, *notes = grader.grade(file, rows)
+    if num_dropped := len(ids) - len(rows):
         notes.append(f"{num_dropped} responses were dropped by the strategy")
-    return _count(file, ids, pd.Series(marks, dtype=bool), gold), notes
+    return _count(file, ids, marks, gold), notes
 
 
 # Kind → the columns that a file of it has, and its reader.
