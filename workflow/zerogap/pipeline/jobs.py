@@ -53,7 +53,7 @@ def time_limit(config: Config, minutes: int, attempt: int) -> int:
 
 def is_clean(config: Config, variant: str) -> bool:
     """Whether a variant is a clean model."""
-    return variant in config.clean_variants
+    return variant not in config.benchmarks
 
 
 def is_primary(config: Config, model: str, variant: str) -> bool:
