@@ -4,24 +4,26 @@ The calculator annotations of an answer and the equations in its text are a smal
 inputs are the numbers of the question that it uses. Fresh inputs are drawn, the program runs again,
 and both texts get the new numbers: one old value becomes one new value wherever it occurs. Numbers
 in words, and what words imply (60 for hours), stay. An entry for which this may be wrong has no
-fresh numbers.
+fresh numbers. Of several draws the one is taken whose calculations are most like the original ones.
 """
 
 import ast
+import math
 import operator
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from zerogap.data.answers import DIGITS
 from zerogap.data.gsm8k_format import Entry
 from zerogap.data.paraphrases.validation import read_numbers
 
-_MAX_DRAWS = 300  # the first half keeps the order and the length of all numbers
+_MAX_DRAWS = 1000
+_NUM_MATCHES = 60  # draws that are possible, of which the best match is taken
 _NUMBER = re.compile(DIGITS)
 _ANNOTATION = re.compile(r"<<([^<>]*)>>")
 _SIDE = r"[-−–+*/x×÷()$%., \d]+"
@@ -49,14 +51,8 @@ _IMPLIED = {
     r"\b(?:month|year|annual|dozen|inch)": (12, 30, 52, 365),
     r"\b(?:hour|minute|second)": (60, 3600),
     r"\b(?:percent|cents|meter|penn)|%": (100, Fraction(1, 100)),
-    r"\b(?:kilo|liter|meter)|k[mg]\b|ml\b": (1000,),
 }
-_SHARE = re.compile(rf"({DIGITS}) ?(%|percent|¢|cents?\b)")
-_COMPARISON = re.compile(
-    r"\b(?:least|most|whether|which|who|if|limit|over|exceeds?|until|maximum|minimum|afford"
-    r"|better|cheap|low|high|large?|small|fast|slow|old|young|tall|long|short|few)(?:e?st|e?r)?\b",
-    re.I,
-)
+_SHARE = re.compile(rf"({DIGITS}) ?(?:%|percent|¢|cents?\b)")
 _AN = re.compile(r"(?<=\ban )\$?(?:8|1[18](?:,?\d{3})*(?!\d))|(?<=\ba )\$?(?!8|1[18]\b)\d", re.I)
 
 
@@ -70,12 +66,13 @@ def with_fresh_numbers(entry: Entry, rng: random.Random) -> Entry | None:
     program = _program(entry["question"], *entry["answer"].rpartition("####")[::2])
     if program is None:
         return None
-    for draw in range(_MAX_DRAWS):
-        new = _run(program, rng)
-        if new and _alike(new, program.gold, draw < _MAX_DRAWS / 2, program.ordered):
-            question, answer = (_rewritten(entry[key], new) for key in ("question", "answer"))
-            if question and answer:
-                return {"question": question, "answer": answer}
+    draws = (_run(program, rng) for _ in range(_MAX_DRAWS))
+    alike = (new for new in draws if new and _alike(program, new))
+    matches = islice(alike, _NUM_MATCHES)
+    for new in sorted(matches, key=lambda new: _mismatch(program, new)):
+        question, answer = (_rewritten(entry[key], new) for key in ("question", "answer"))
+        if question and answer:
+            return {"question": question, "answer": answer}
     return None
 
 
@@ -86,28 +83,19 @@ class _Side(NamedTuple):
     numbers: list[Fraction]
 
 
-class _Share(NamedTuple):
-    """What 20% or 20 cents may be in a calculation: constant + factor × 20."""
-
-    source: Fraction
-    constant: Fraction
-    factor: Fraction
-
-
 class _Program(NamedTuple):
     equations: list[list[_Side]]
     inputs: dict[Fraction, list[Fraction]]  # old value → candidates
-    shares: list[tuple[Fraction, _Share]]  # of old values
+    shares: dict[Fraction, Fraction]  # .2 → 20 of 20% or 20 cents
     constants: set[Fraction]
     gold: Fraction
-    ordered: bool  # whether the answer may depend on which number is larger
 
 
 def _program(question: str, rationale: str, gold: str) -> _Program | None:
     """The calculations of an answer, if they explain all of its numbers."""
     plain = _ANNOTATION.sub("", rationale)
     equations = _equations(rationale, plain)
-    if not equations or [_value(equations[-1][-1])] != _numbers(gold):
+    if not equations or equations[-1][-1].numbers != _numbers(gold):
         return None
     asked, words = set(_numbers(question)), _in_words(plain)
     implied = _in_words(question) | words | {Fraction(0), Fraction(1)}
@@ -121,11 +109,11 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
             is_result = isinstance(side.tree, ast.Name)
             used |= set[Fraction]() if is_result else set(side.numbers) - results
             results |= set(side.numbers) - asked - used if is_result else set()
-    shares = [pair for pair in _shares(question) if pair[0] in used - asked]
-    shared = {old for old, _ in shares}
-    used |= {share.source for _, share in shares}
+    sources = [n for digits in _SHARE.findall(question) for n in _numbers(digits)]
+    shares = {source / 100: source for source in sources if source / 100 in used - asked}
+    used |= {*shares.values()}
     written = set(_numbers(rationale))
-    if not written | used <= asked | results | implied | shared or min(results, default=0) < 0:
+    if not written | used <= asked | results | implied | shares.keys():
         return None
     sides = [found.rpartition("=")[0] for found in _ANNOTATION.findall(rationale)]
     uses, mentions = Counter(_numbers(" ".join(sides))), Counter(_numbers(question))
@@ -138,13 +126,11 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
     fixed = (fixed | counts | words | implied & operands) & (written | asked)
     if asked - used - fixed - {1}:  # "12 pens: 3 red, 5 blue and 4 green ones"
         return None
-    inputs = {old: _candidates(old, question) for old in sorted(used & asked - fixed)}
-    inputs = {old: candidates for old, candidates in inputs.items() if candidates}
+    inputs = {old: new for old in sorted(used & asked - fixed) if (new := _candidates(old))}
     if not inputs:
         return None
-    constants = (asked | used | fixed) - inputs.keys() - shared
-    ordered = bool(_COMPARISON.search(question))
-    return _Program(equations, inputs, shares, constants, _numbers(gold)[0], ordered)
+    constants = (asked | used | fixed | {Fraction(0), Fraction(1)}) - inputs.keys() - shares.keys()
+    return _Program(equations, inputs, shares, constants, _numbers(gold)[0])
 
 
 def _equations(rationale: str, plain: str) -> list[list[_Side]] | None:
@@ -170,38 +156,22 @@ def _true_sides(equation: str) -> list[_Side] | None:
             code = gaps[0] + "".join(f"n{at}{gap}" for at, gap in enumerate(gaps[1:]))
             code = re.sub(r"(n\d+)%", r"(\1/100)", code).strip()
             sides.append(_Side(ast.parse(code, mode="eval").body, _numbers(text)))
-        is_true = len({_value(side) for side in sides}) == 1 < len(sides)
+        is_true = len({_value(*side) for side in sides}) == 1 < len(sides)
     except (SyntaxError, ValueError, ZeroDivisionError):
         return None
     return sides if is_true and isinstance(sides[-1].tree, ast.Name) else None
 
 
-def _value(side: _Side, new: Mapping[Fraction, Fraction] | None = None) -> Fraction:
-    """The value of a side, with new values for the old ones."""
-
-    def value(node: ast.expr) -> Fraction:
-        match node:
-            case ast.BinOp(left, operation, right) if type(operation) in _OPERATIONS:
-                return _OPERATIONS[type(operation)](value(left), value(right))
-            case ast.Name(name):
-                number = side.numbers[int(name[1:])]
-                return new[number] if new else number
-            case ast.Constant(100):
-                return Fraction(100)
-        raise ValueError(ast.unparse(node))
-
-    return value(side.tree)
-
-
-def _shares(question: str) -> Iterable[tuple[Fraction, _Share]]:
-    for digits, unit in set(_SHARE.findall(question)):
-        source, hundredth = _numbers(digits)[0], Fraction(1, 100)
-        shares = [_Share(source, Fraction(0), hundredth)]  # .2
-        if unit in ("%", "percent"):
-            shares += (_Share(source, Fraction(1), sign * hundredth) for sign in (-1, 1))
-            shares += (_Share(source, Fraction(100), Fraction(sign)) for sign in (-1, 1))
-        for share in shares:
-            yield share.constant + share.factor * source, share
+def _value(node: ast.expr, numbers: Sequence[Fraction]) -> Fraction:
+    """The value of an expression over n0, n1, … for these numbers."""
+    match node:
+        case ast.BinOp(left, operation, right) if type(operation) in _OPERATIONS:
+            return _OPERATIONS[type(operation)](_value(left, numbers), _value(right, numbers))
+        case ast.Name(name):
+            return numbers[int(name[1:])]
+        case ast.Constant(100):
+            return Fraction(100)
+    raise ValueError(ast.unparse(node))
 
 
 def _in_words(text: str) -> set[Fraction]:
@@ -218,24 +188,16 @@ def _numbers(text: str) -> list[Fraction]:
     return [Fraction(digits.replace(",", "")) for digits in _NUMBER.findall(text)]
 
 
-def _candidates(old: Fraction, text: str) -> list[Fraction]:
-    """Numbers of half to twice the size with as many digits and as round.
+def _candidates(old: Fraction) -> list[Fraction]:
+    """Numbers of half to twice the size that are as round.
 
-    0, 1, 10, 100, … have none and are none: they make calculations easier than others do.
+    0, 1, 2, 10, 20, … have none, and 1, 10, … are none: no others make calculations as easy.
     """
-    spellings = [digits for digits in _NUMBER.findall(text) if _numbers(digits) == [old]]
-    places = max(len(spelling.partition(".")[2]) for spelling in spellings)
-    whole = int(old * 10**places)
-    digits = str(whole).rstrip("0")
-    core = int(digits or 0)
+    core = int(str(int(old * 10**4)).rstrip("0") or 0)
     return [
-        Fraction(new * whole, core * 10**places)
-        for new in range(max(2, (core + 1) // 2), min(2 * core, 10 ** len(digits) - 1) + 1)
-        if core > 1
-        and new != core
-        and new * old != core
-        and len(str(new)) == len(digits)
-        and (core < 10 or (new % 10 and (new % 2, new % 5 == 0) == (core % 2, core % 5 == 0)))
+        new * old / core
+        for new in range((core + 1) // 2, 2 * core + 1)
+        if core > 2 and new != core and str(new).rstrip("0") != "1"
     ]
 
 
@@ -243,43 +205,69 @@ def _run(program: _Program, rng: random.Random) -> dict[Fraction, Fraction] | No
     """Old value → new value for a draw; None if an old value would have two new ones."""
     new = {constant: constant for constant in program.constants}
     for old, candidates in program.inputs.items():
-        weights = [1 / float(candidate) for candidate in candidates]  # halved as often as doubled
-        new[old] = rng.choices(candidates, weights)[0]
-    for old, (source, constant, factor) in program.shares:
-        value = constant + factor * new[source]
-        if new.setdefault(old, value) != value:
-            return None
+        new[old] = rng.choices(candidates, [1 / float(new) for new in candidates])[0]
+    new |= {share: new[source] / 100 for share, source in program.shares.items()}
     for first, *others in program.equations:
         try:
-            value = _value(first, new)
+            value = _value(first.tree, [new[old] for old in first.numbers])
             for side in others:
                 if isinstance(side.tree, ast.Name):
                     new.setdefault(side.numbers[0], value)
-                if _value(side, new) != value:
+                if _value(side.tree, [new[old] for old in side.numbers]) != value:
                     return None
         except ZeroDivisionError:
             return None
     return new
 
 
-def _alike(new: Mapping[Fraction, Fraction], gold: Fraction, strict: bool, ordered: bool) -> bool:
-    """Whether the answer changes, and new values are of the same kind as old ones.
+def _alike(program: _Program, new: Mapping[Fraction, Fraction]) -> bool:
+    """Whether the answer changes, all numbers keep their order, and new ones are like old ones.
 
-    Whole, below 1, positive, and of up to three times the size; different ones stay different. In
-    strict mode they also keep their order and their number of digits.
+    They are whole or not, and have half to twice the size. As 0 and 1 stay, none becomes 0, 1 or
+    negative.
     """
+    return (
+        new[program.gold] != program.gold
+        and all(new[a] < new[b] for a, b in pairwise(sorted(new)))
+        and all(
+            old <= 2 * value <= 4 * old and (old.denominator == 1) == (value.denominator == 1)
+            for old, value in new.items()
+        )
+    )
+
+
+def _mismatch(program: _Program, new: Mapping[Fraction, Fraction]) -> float:
+    """How much the numbers differ in size and in digits, and the operations in work.
+
+    What becomes harder counts twice, since often nothing else is possible.
+    """
+    changes = list[float]()
     for old, value in new.items():
-        if value != old and not (
-            1 not in (old, value)
-            and 0 < old <= 3 * value <= 9 * old
-            and (old.denominator == 1) == (value.denominator == 1)
-            and (old < 1) == (value < 1)
-            and (len(str(int(old))) == len(str(int(value))) or not strict)
-        ):
-            return False
-    values = [new[old] for old in sorted(new)]
-    rising = all(a < b for a, b in pairwise(values)) or not (strict or ordered)
-    return new[gold] != gold and rising and len(set(values)) == len(values)
+        if old:
+            digits = len(_digits(value)) - len(_digits(old))
+            changes += [math.log(value / old), 2 * digits]
+    for side in chain.from_iterable(program.equations):
+        after = _work(side.tree, [new[old] for old in side.numbers])
+        changes += map(operator.sub, after, _work(*side))
+    return sum(max(2 * change, -change) for change in changes)
+
+
+def _work(tree: ast.expr, numbers: Sequence[Fraction]) -> list[int]:
+    """The carries of each sum and difference, and the digits to multiply of other operations."""
+    work = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp):
+            a, b, c = (_digits(_value(part, numbers)) for part in (node.left, node.right, node))
+            if isinstance(node.op, ast.Sub | ast.Div):  # a - b = c is c + b = a
+                a, c = c, a
+            carries = (sum(a) + sum(b) - sum(c)) // 9
+            work.append(carries if isinstance(node.op, ast.Add | ast.Sub) else len(a) * len(b))
+    return work
+
+
+def _digits(value: Fraction) -> list[int]:
+    """The significant digits, with up to four decimals."""
+    return [int(digit) for digit in str(round(abs(value) * 10**4)).strip("0")]
 
 
 def _rewritten(text: str, new: Mapping[Fraction, Fraction]) -> str | None:
