@@ -1,6 +1,5 @@
 """What the rules share: the configuration, the wildcards and the environment of the jobs."""
 
-import gc
 import importlib.util
 import os
 import shlex
@@ -13,9 +12,6 @@ import zerogap.config
 from zerogap.config.files import check_overlays
 from zerogap.errors import InputError
 from zerogap.pipeline import forks, jobs, parameters, targets
-
-# Jobs and files stay until the end: to look for garbage among them takes a sixth of a dry run.
-gc.set_threshold(100_000)
 
 COMMAND_LINE = dict(workflow.config_settings.config)  # values of --config
 
