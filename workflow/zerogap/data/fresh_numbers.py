@@ -237,32 +237,37 @@ def _alike(program: _Program, new: Mapping[Fraction, Fraction]) -> bool:
 
 
 def _mismatch(program: _Program, new: Mapping[Fraction, Fraction]) -> float:
-    """How much the numbers differ in size and in digits, and the operations in work.
+    """How much the numbers differ in size and in digits, and the calculations in work.
 
-    What becomes harder counts twice, since often nothing else is possible.
+    Easier ones count less, since many questions only allow harder ones: the means stay
+    (docs/evaluate.md#plan).
     """
-    changes = list[float]()
+    cost = 0.0
     for old, value in new.items():
         if old:
             digits = len(_digits(value)) - len(_digits(old))
-            changes += [math.log(value / old), 2 * digits]
+            cost += sum(
+                max(harder, -0.55 * harder) for harder in (math.log(value / old), 2 * digits)
+            )
+    work = zip(_work(program, new), _work(program, {old: old for old in new}), strict=True)
+    return cost + sum(max(after - before, 0.65 * (before - after)) for after, before in work)
+
+
+def _work(program: _Program, new: Mapping[Fraction, Fraction]) -> tuple[int, int]:
+    """The carries of all sums and differences, and the products of digits of other operations."""
+    carries = products = 0
     for side in chain.from_iterable(program.equations):
-        after = _work(side.tree, [new[old] for old in side.numbers])
-        changes += map(operator.sub, after, _work(*side))
-    return sum(max(2 * change, -change) for change in changes)
-
-
-def _work(tree: ast.expr, numbers: Sequence[Fraction]) -> list[int]:
-    """The carries of each sum and difference, and the digits to multiply of other operations."""
-    work = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp):
-            a, b, c = (_digits(_value(part, numbers)) for part in (node.left, node.right, node))
-            if isinstance(node.op, ast.Sub | ast.Div):  # a - b = c is c + b = a
-                a, c = c, a
-            carries = (sum(a) + sum(b) - sum(c)) // 9
-            work.append(carries if isinstance(node.op, ast.Add | ast.Sub) else len(a) * len(b))
-    return work
+        numbers = [new[old] for old in side.numbers]
+        for node in ast.walk(side.tree):
+            if isinstance(node, ast.BinOp):
+                a, b, c = (_digits(_value(part, numbers)) for part in (node.left, node.right, node))
+                if isinstance(node.op, ast.Sub | ast.Div):  # a - b = c is c + b = a
+                    a, c = c, a
+                if isinstance(node.op, ast.Add | ast.Sub):
+                    carries += (sum(a) + sum(b) - sum(c)) // 9
+                else:
+                    products += len(a) * len(b)
+    return carries, products
 
 
 def _digits(value: Fraction) -> list[int]:

@@ -11,8 +11,8 @@ from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
 # Tests of models of known history (docs/evaluate.md): how many clean ones were
-# called inflated, with controls of their own (fresh numbers) and with new questions.
-FALSE_ALARMS = {True: "2 of 4", False: "1 of 36"}
+# called inflated, with earlier fresh numbers and with new questions.
+FALSE_ALARMS = {True: "2 of 3", False: "1 of 36"}
 
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
