@@ -63,8 +63,9 @@ def imports(text: str) -> Iterator[str]:
         pending.extend(ast.iter_child_nodes(node))
 
 
-# Tools that call this package, one of Inspect's, and the reader of GGUF files (envs/smollm2.txt).
-CALLERS = {"vllm", "inspect-ai", "anyio", "gguf"}
+# Tools that call this package, one of Inspect's, the reader of GGUF files (envs/smollm2.txt), and
+# an engine that benchmarks compare.
+CALLERS = {"vllm", "inspect-ai", "anyio", "gguf", "openvino", "openvino-genai"}
 
 
 def project_file(module: str) -> Path | None:
