@@ -11,8 +11,8 @@ from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
 # Tests of models of known history (docs/evaluate.md): how many clean ones were
-# called inflated, with earlier fresh numbers and with new questions.
-FALSE_ALARMS = {True: "2 of 3", False: "1 of 36"}
+# called inflated, with fresh numbers and with new questions.
+FALSE_ALARMS = {True: "0 of 3", False: "1 of 36"}
 
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
@@ -55,8 +55,9 @@ def _against_controls(card: Card) -> list[str]:
             f"memorisation. {numbers}. Give controls that are written like the benchmark."
         ]
     found, p, limits = _shown(card.inflation), f"p = {card.p:.2g}", _LIMITS
-    if card.paired and not card.num_references:
-        limits += " Fresh numbers may be harder than the original ones: name a --reference."
+    if card.paired:
+        limits += " A model that memorised a question also solves it with fresh numbers now and "
+        limits += "then, so an inflation is underestimated."
     if card.num_references:
         limits = limits.replace("equally hard", "as unequal as to the reference models")
     if card.p > LEVEL:
