@@ -24,6 +24,9 @@ from zerogap.data.paraphrases.validation import read_numbers
 
 _MAX_DRAWS = 1000
 _NUM_MATCHES = 60  # draws that are possible, of which the best match is taken
+# What easier numbers and easier calculations count, relative to harder ones: many questions only
+# allow harder ones. With these values GSM8K's means stay (docs/evaluate.md#plan).
+_EASIER_NUMBERS, _EASIER_WORK = 0.55, 0.65
 _NUMBER = re.compile(DIGITS)
 _ANNOTATION = re.compile(r"<<([^<>]*)>>")
 _SIDE = r"[-−–+*/x×÷()$%., \d]+"
@@ -89,6 +92,7 @@ class _Program(NamedTuple):
     shares: dict[Fraction, Fraction]  # .2 → 20 of 20% or 20 cents
     constants: set[Fraction]
     gold: Fraction
+    work: tuple[int, int]  # see `_work`
 
 
 def _program(question: str, rationale: str, gold: str) -> _Program | None:
@@ -111,7 +115,7 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
             results |= set(side.numbers) - asked - used if is_result else set()
     sources = [n for digits in _SHARE.findall(question) for n in _numbers(digits)]
     shares = {source / 100: source for source in sources if source / 100 in used - asked}
-    used |= {*shares.values()}
+    used |= set(shares.values())
     written = set(_numbers(rationale))
     if not written | used <= asked | results | implied | shares.keys():
         return None
@@ -130,7 +134,9 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
     if not inputs:
         return None
     constants = (asked | used | fixed | {Fraction(0), Fraction(1)}) - inputs.keys() - shares.keys()
-    return _Program(equations, inputs, shares, constants, _numbers(gold)[0])
+    same = {n: n for side in chain.from_iterable(equations) for n in side.numbers}
+    work = _work(equations, same)
+    return _Program(equations, inputs, shares, constants, _numbers(gold)[0], work)
 
 
 def _equations(rationale: str, plain: str) -> list[list[_Side]] | None:
@@ -205,7 +211,7 @@ def _run(program: _Program, rng: random.Random) -> dict[Fraction, Fraction] | No
     """Old value → new value for a draw; None if an old value would have two new ones."""
     new = {constant: constant for constant in program.constants}
     for old, candidates in program.inputs.items():
-        new[old] = rng.choices(candidates, [1 / float(new) for new in candidates])[0]
+        new[old] = rng.choices(candidates, [1 / float(number) for number in candidates])[0]
     new |= {share: new[source] / 100 for share, source in program.shares.items()}
     for first, *others in program.equations:
         try:
@@ -237,26 +243,25 @@ def _alike(program: _Program, new: Mapping[Fraction, Fraction]) -> bool:
 
 
 def _mismatch(program: _Program, new: Mapping[Fraction, Fraction]) -> float:
-    """How much the numbers differ in size and in digits, and the calculations in work.
-
-    Easier ones count less, since many questions only allow harder ones: the means stay
-    (docs/evaluate.md#plan).
-    """
+    """How much the numbers differ in size and in digits, and the calculations in work."""
     cost = 0.0
     for old, value in new.items():
         if old:
             digits = len(_digits(value)) - len(_digits(old))
-            cost += sum(
-                max(harder, -0.55 * harder) for harder in (math.log(value / old), 2 * digits)
-            )
-    work = zip(_work(program, new), _work(program, {old: old for old in new}), strict=True)
-    return cost + sum(max(after - before, 0.65 * (before - after)) for after, before in work)
+            harder = math.log(value / old), 2 * digits
+            cost += sum(max(by, -_EASIER_NUMBERS * by) for by in harder)
+    more = (
+        now - then for now, then in zip(_work(program.equations, new), program.work, strict=True)
+    )
+    return cost + sum(max(by, -_EASIER_WORK * by) for by in more)
 
 
-def _work(program: _Program, new: Mapping[Fraction, Fraction]) -> tuple[int, int]:
+def _work(
+    equations: Sequence[Sequence[_Side]], new: Mapping[Fraction, Fraction]
+) -> tuple[int, int]:
     """The carries of all sums and differences, and the products of digits of other operations."""
     carries = products = 0
-    for side in chain.from_iterable(program.equations):
+    for side in chain.from_iterable(equations):
         numbers = [new[old] for old in side.numbers]
         for node in ast.walk(side.tree):
             if isinstance(node, ast.BinOp):

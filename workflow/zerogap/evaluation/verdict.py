@@ -10,8 +10,8 @@ from zerogap.reporting.render import format_number
 from zerogap.reporting.score import ASSUMPTION
 
 LABELS = Labels()
-# Tests of models of known history (docs/evaluate.md): how many clean ones were
-# called inflated, with fresh numbers and with new questions.
+# Clean tests of models of known history that were called inflated (docs/evaluate.md): with fresh
+# numbers, and with new questions.
 FALSE_ALARMS = {True: "0 of 3", False: "1 of 36"}
 
 _WITHOUT_CONTROLS = (
