@@ -8,8 +8,10 @@ PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 GSM8K_FILES = 'benchmarks={"gsm8k":{"questions":{"files":{"train":"$(GSM8K)/train.jsonl","test":"$(GSM8K)/test.jsonl"}}}}'
-SMOLLM2_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml $(OVERLAYS) --config $(GSM8K_FILES)
-smollm2: export CONFIG = $(if $(GSM8K),$(SMOLLM2_GSM8K))
+ON_GSM8K = --configfile profiles/smollm2/smollm2.yaml profiles/smollm2/gsm8k.yaml $(OVERLAY) --config $(GSM8K_FILES)
+smollm2: export CONFIG = $(if $(GSM8K),$(ON_GSM8K))
+gemma3: OVERLAY = profiles/smollm2/gemma3.yaml
+gemma3: export CONFIG = $(ON_GSM8K)
 
 # An environment of its own from a lock file of vLLM. Without pyproject.toml's constraints, which
 # have no hashes.
@@ -20,7 +22,7 @@ define INSTALL_VLLM
 endef
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help quick gsm8k-files smollm2 report pretrain test coverage test-fast test-slow fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
+.PHONY: help quick gsm8k-files smollm2 gemma3 report pretrain test coverage test-fast test-slow fuzz kill-test mutation-test slurm-test vllm vllm-test test-architectures lint docs docs-site lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -34,6 +36,10 @@ gsm8k-files:
 smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
 	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
+
+gemma3: gsm8k-files .venv/gemma3 ## a second one on GSM8K, Gemma-3-270M: make gemma3 GSM8K=<folder>
+	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
+	@$(MAKE) --no-print-directory report RUN=gemma3_gsm8k PROFILE=smollm2
 
 report: PROFILE ?= $(RUN)
 report: .venv/ready ## write the HTML report and the graphs of a run: make report RUN=quick
