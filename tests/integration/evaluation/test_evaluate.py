@@ -19,7 +19,9 @@ from zerogap.io.resume import Journal
 from zerogap.sampling import jobs
 from zerogap.scoring import inputs
 
-BASE = ROOT / "workflow/resources/bases/llama2"
+BASE, GEMMA, PYTHIA = (
+    ROOT / f"workflow/resources/bases/{x}" for x in ("llama2", "gemma", "pythia")
+)
 SMALL = ["--num-questions", 4, "--num-samples", 4, "--max-new-tokens", 40]
 STRATEGIES = ("identity", "railcap", "lne_blocking", "ted")
 
@@ -37,9 +39,9 @@ def rejected(capsys, folder, *options, command="evaluate", **arguments):
 
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory):
-    """An evaluation with a clean model; the base is its own clean model."""
+    """An evaluation with a clean model, which is another base."""
     folder = tmp_path_factory.mktemp("evaluated")
-    assert run("evaluate", folder, "--clean", BASE, "--clean-batch2") == 0
+    assert run("evaluate", folder, "--clean", GEMMA, "--clean-batch2") == 0
     return folder
 
 
@@ -138,8 +140,8 @@ def test_the_files_for_a_reader_agree_with_the_responses(evaluated):
 def test_the_report_card_compares_the_model_and_its_references_with_controls(
     tmp_path, capsys, monkeypatch
 ):
-    folder, gemma = tmp_path / "card", ROOT / "workflow/resources/bases/gemma"
-    options = ["--num-questions", 20, "--strategies", "railcap", "--reference", gemma]
+    folder = tmp_path / "card"
+    options = ["--num-questions", 20, "--strategies", "railcap", "--reference", GEMMA]
     assert run("evaluate", folder, *options) == 0
     printed = capsys.readouterr().out
     summary = json.loads((folder / "summary.json").read_text())
@@ -176,13 +178,15 @@ def test_the_report_card_compares_the_model_and_its_references_with_controls(
     assert "different settings (controls was new questions (" in line
 
 
-def test_a_wrong_reference_is_found_before_anything_is_decoded(tmp_path, capsys):
+def test_a_wrong_reference_or_clean_model_is_found_before_anything_is_decoded(tmp_path, capsys):
     line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", "/nowhere")
     assert "/nowhere: no such folder" in line
     line = rejected(capsys, tmp_path / "out", "--num-questions", 20, "--reference", BASE)
     assert "--reference: is the model itself, or named twice" in line
     line = rejected(capsys, tmp_path / "out", "--reference", BASE, "--controls", "none")
     assert "--reference needs controls" in line
+    line = rejected(capsys, tmp_path / "out", "--clean", shutil.copytree(BASE, tmp_path / "copy"))
+    assert f"--clean: {tmp_path / 'copy'} is the model itself" in line
     assert not (tmp_path / "out").exists()
 
 
@@ -215,7 +219,7 @@ def test_a_repeated_command_prints_the_same_without_loading_the_model(
 ):
     first = (evaluated / "summary.md").read_text()
     monkeypatch.setattr(loading, "load", None)
-    assert run("evaluate", evaluated, "--clean", BASE, "--clean-batch2") == 0
+    assert run("evaluate", evaluated, "--clean", GEMMA, "--clean-batch2") == 0
     assert (evaluated / "summary.md").read_text() == first
     assert "Verdict" in capsys.readouterr().out
 
@@ -336,11 +340,10 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
     monkeypatch.setattr(
         model_folders, "folder_digest", lambda folder: digests.append(folder) or digest(folder)
     )
-    bases = [ROOT / f"workflow/resources/bases/{name}" for name in ("gemma", "pythia")]
-    options = ["--num-questions", 20, "--reference", bases[0], "--clean", bases[1]]
+    options = ["--num-questions", 20, "--reference", GEMMA, "--clean", PYTHIA]
     assert run("evaluate", tmp_path, *options, "--strategies", "railcap") == 0
     assert (len(models), len(decoders)) == (3, 3)
-    assert sorted(digests) == sorted([BASE, *bases])
+    assert sorted(digests) == sorted([BASE, GEMMA, PYTHIA])
 
 
 def test_bad_options_end_in_one_line(tmp_path, capsys):

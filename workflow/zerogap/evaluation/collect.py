@@ -105,6 +105,11 @@ class _Plan:
         self._clean_run = None
         if request.clean is not None:
             clean = model_folders.find(request.clean, request.chat_template, request.dtype)
+            if clean.digest == self.model.digest:
+                raise InputError(
+                    f"--clean: {request.clean} is the model itself; name a model that differs from "
+                    "it in the contamination alone, or omit --clean"
+                )
             self._clean_run = ModelRun(request, clean, request.question_set, output)
         self._settings = _compatible(output, self._shared_settings())
 
