@@ -7,7 +7,7 @@ from zerogap.errors import InputError
 from zerogap.strategies.base import Strategy, build
 from zerogap.strategies.registry import BUILT_IN
 
-IDENTITY, RAILCAP = "identity", "railcap"
+IDENTITY = "identity"
 CLEAN, CLEAN_BATCH2 = "clean", "clean_batch2"
 # Names of other files, and columns of questions.csv.
 RESERVED_NAMES = (
@@ -27,7 +27,7 @@ def named_strategies(
 
     Raises:
         InputError: a strategy is unknown, its name is taken, or it needs the base model and the
-            neurons, which are not given or do not exist.
+            neurons, which are not given.
     """
     classes = {IDENTITY: IDENTITY}
     for target in (name.strip() for text in names for name in text.split(",")):
@@ -43,7 +43,4 @@ def named_strategies(
                 f"--strategies: {name} needs the base model and the model's shortcut neurons; give "
                 f"--base-model FOLDER and --neurons FILE (docs/evaluate.md), or leave {name} out"
             )
-    for option, path in (("--base-model", base_model), ("--neurons", neurons)):
-        if path is not None and not path.exists():
-            raise InputError(f"{option}: {path} does not exist")
     return {name: build({"class": target}) for name, target in classes.items()}
