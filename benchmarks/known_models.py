@@ -33,9 +33,8 @@ from zerogap.config import load_benchmark
 from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import PromptTemplate
 from zerogap.evaluation import controls as control_questions
-from zerogap.evaluation.card import LEVEL, SIGNALS, card
+from zerogap.evaluation.card import LEVEL, SIGNALS, compare
 from zerogap.evaluation.collect import collect
-from zerogap.evaluation.controls import Controls
 from zerogap.evaluation.model_run import Request
 from zerogap.evaluation.question_sets import GENERATORS, QuestionSet
 from zerogap.evaluation.summary import Summary, summarise
@@ -52,6 +51,9 @@ def questions_of(group: Mapping[str, Any]) -> tuple[QuestionSet, "pd.Series[bool
     questions = parquet.read(data / "questions.parquet", "questions")
     entries = [json.loads(line) for line in (data / "test.jsonl").read_text().splitlines()]
     answers = {" ".join(entry["question"].split()): entry["answer"] for entry in entries}
+    source = settings.questions.model_dump()
+    if source["source"] == "generated":
+        source["generated"]["num_test"] = len(questions)
     asked = QuestionSet(
         str(group["benchmark"]),
         questions.assign(answer=questions.question.map(answers)),
@@ -59,20 +61,14 @@ def questions_of(group: Mapping[str, Any]) -> tuple[QuestionSet, "pd.Series[bool
         json.loads((data / "exemplars.json").read_text()),
         extraction_rule(settings.extraction),
         list(settings.stop),
-        generator=_generator(settings.questions.model_dump(), len(questions)),
+        generator=source if source["source"] in GENERATORS else None,
     )
     return asked, questions.set_index("question_id").leaked
 
 
-def _generator(source: dict[str, Any], num_test: int) -> dict[str, Any] | None:
-    if source["source"] == "generated":
-        source["generated"]["num_test"] = num_test
-    return source if source["source"] in GENERATORS else None
-
-
 def asked_models(
-    group: Mapping[str, Any], asked: QuestionSet, controls: Controls, options: argparse.Namespace
-) -> dict[str, tuple[Summary, Summary]]:
+    group: Mapping[str, Any], asked: QuestionSet, controls: QuestionSet, options: argparse.Namespace
+) -> dict[str, list[Summary]]:
     """The summaries of each model: of the questions, of the controls."""
     summaries = {}
     for name, model in {CLEAN: group["clean"], **group["contaminated"]}.items():
@@ -80,14 +76,9 @@ def asked_models(
             model=model,
             question_set=asked,
             controls=controls,
-            references=[],
             strategies=group["strategies"],
             output=options.output / f"{group['name']} {name}".replace(" ", "_"),
             num_samples=options.num_samples,
-            clean=None,
-            clean_batch2=False,
-            base_model=None,
-            neurons=None,
             chat_template="ignore",
             temperature=0.7,
             max_new_tokens=options.max_new_tokens,
@@ -95,19 +86,16 @@ def asked_models(
             seed=0,
         )
         (sides,) = collect(request)
-        summaries[name] = (
-            summarise(asked.questions, sides.benchmark),
-            summarise(controls.questions.questions, sides.controls),
-        )
+        summaries[name] = [summarise(side) for side in sides]
     return summaries
 
 
 def blocks(
-    leaked: "pd.Series[bool]", controls: Controls
+    leaked: "pd.Series[bool]", controls: pd.DataFrame
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """The tests: what the questions are, their ids, and those of their controls."""
-    control_ids = list(controls.questions.questions.question_id)
-    of_question = dict(zip(controls.originals or leaked.index, control_ids, strict=False))
+    originals = controls.get("original", leaked.index)
+    of_question = dict(zip(originals, controls.question_id, strict=False))
     usable = [question for question in leaked.index if question in of_question]
     halves = {
         "leaked": [question for question in usable if leaked[question]],
@@ -125,19 +113,18 @@ def blocks(
 
 
 def tested(
-    summaries: Mapping[str, tuple[Summary, Summary]],
-    leaked: "pd.Series[bool]",
-    controls: Controls,
+    summaries: Mapping[str, Sequence[Summary]], leaked: "pd.Series[bool]", controls: QuestionSet
 ) -> Iterator[dict[str, Any]]:
     """One row per model and test."""
     twin = summaries[CLEAN][0].questions.set_index("question_id").identity
     for name, (benchmark, other) in summaries.items():
-        for kind, ids, control_ids in blocks(leaked, controls):
+        for kind, ids, control_ids in blocks(leaked, controls.questions):
             if kind == "mixed" and name == CLEAN:
                 continue
-            own = controls._replace(originals=ids if controls.originals else None)
+            rows = controls.questions.set_index("question_id").loc[control_ids].reset_index()
+            own = dataclasses.replace(controls, questions=rows)
             sides = (_only(benchmark, ids), _only(other, control_ids))
-            found = card([sides], own)
+            found = compare([sides], own)
             flags = found.questions.set_index("question_id").flagged
             truth = float((sides[0].questions.set_index("question_id").identity - twin[ids]).mean())
             yield {
@@ -156,7 +143,7 @@ def tested(
             }
 
 
-def separation(summaries: Mapping[str, tuple[Summary, Summary]], leaked: "pd.Series[bool]") -> Any:
+def separation(summaries: Mapping[str, Sequence[Summary]], leaked: "pd.Series[bool]") -> Any:
     """AUC of each signal between a model's leaked and unleaked questions."""
     rows = []
     for name, (benchmark, _) in summaries.items():
@@ -186,8 +173,8 @@ def main() -> None:
         asked, leaked = questions_of(group)
         controls = control_questions.load(asked, group["controls"], group["seed"])
         assert controls is not None  # noqa: S101 (only --controls none has none)
-        if controls.originals:
-            paired = asked.questions.question_id.isin(controls.originals)
+        if "original" in controls.questions:
+            paired = asked.questions.question_id.isin(controls.questions.original)
             asked = dataclasses.replace(asked, questions=asked.questions[paired])
             leaked = leaked[asked.questions.question_id]
         summaries = asked_models(group, asked, controls, options)

@@ -15,8 +15,8 @@ LOG_PROBABILITIES = [-2.0, -1.0, -0.5, -0.5, 0.0]  # of every gold solution
 
 def evaluated(
     num_correct: Mapping[str, Sequence[int | None]], num_samples: int = NUM_SAMPLES
-) -> tuple[pd.DataFrame, Collected]:
-    """The questions (a, b, …), and the responses under each strategy.
+) -> Collected:
+    """The responses to the questions a, b, … under each strategy.
 
     A right response repeats the greedy trajectory, a wrong one has nothing in common with it.
 
@@ -29,7 +29,7 @@ def evaluated(
     questions = pd.DataFrame({"question_id": names, "question": "?", "gold": "1"})
     greedy = pd.DataFrame(
         {"question_id": names, "token_ids": [TRAJECTORY] * len(names), "text": "one is right"}
-    ).assign(correct=True, finish_reason="eos")
+    ).assign(correct=True, finish_reason="eos", answer="1")
     samples = {}
     for strategy, numbers in num_correct.items():
         rows = [
@@ -39,9 +39,9 @@ def evaluated(
             for k in range(num_samples)
         ]
         columns = ["question_id", "sample_id", "token_ids", "correct"]
-        table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos")
+        table = pd.DataFrame(rows, columns=columns).assign(finish_reason="eos", answer="1")
         table["text"] = table.correct.map({True: "one is right", False: "nothing"})
         samples[strategy] = table
     likelihoods = pd.DataFrame({"question_id": names})
     likelihoods["log_probabilities"] = [LOG_PROBABILITIES] * len(names)
-    return questions, Collected(greedy, samples, likelihoods, NO_TOKENIZER, {})
+    return Collected(questions, greedy, samples, likelihoods, NO_TOKENIZER, {})

@@ -349,6 +349,7 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
 def test_bad_options_end_in_one_line(tmp_path, capsys):
     out = tmp_path / "out"
     assert "shortcut needs the base model" in rejected(capsys, out, "--strategies", "shortcut")
+    assert "'none.parquet' does not exist" in rejected(capsys, out, "--neurons", "none.parquet")
     assert "--temperature must be above 0" in rejected(capsys, out, "--temperature", 0)
     assert "num_samples: must be" in rejected(capsys, out, "--num-samples", 0)
     assert "--num-questions must be" in rejected(capsys, out, "--num-questions", 0)

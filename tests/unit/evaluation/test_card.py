@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from helpers.evaluations import evaluated
-from zerogap.evaluation.card import MAX_STYLE_AUC, SIGNALS, card
-from zerogap.evaluation.controls import Controls
-from zerogap.evaluation.question_sets import load, with_questions
-from zerogap.evaluation.report import _not_a_formula, answer_note, signal_table, strategy_table
+from zerogap.evaluation.card import MAX_STYLE_AUC, SIGNALS, compare
+from zerogap.evaluation.question_sets import load
+from zerogap.evaluation.report import _not_a_formula, signal_table, strategy_table
 from zerogap.evaluation.summary import summarise
 from zerogap.evaluation.verdict import verdict
 from zerogap.reporting.render import to_markdown
@@ -25,22 +24,23 @@ def asked():
 
 
 def summary(correct, texts):
-    questions, collected = evaluated({"identity": correct, "railcap": CLEAN})
+    collected = evaluated({"identity": correct, "railcap": CLEAN})
     collected.likelihoods["log_probabilities"] = [[count - 4.0] for count in correct]
-    return summarise(questions.assign(question=list(texts)), collected)
+    collected.questions["question"] = list(texts)
+    return summarise(collected)
 
 
 def made(asked, benchmark, controls=CLEAN, *, paired=True, texts=None, references=()):
     """The card of a model with these numbers of right responses of four."""
     questions = asked.questions.question
     other = questions if texts is None else texts
-    ids = evaluated({"identity": CLEAN})[0].question_id
-    named = with_questions(asked, "new ones", [{"question": "?", "answer": "1 + 1 = 2\n#### 2"}])
+    controls_of = {"original": evaluated({"identity": CLEAN}).questions.question_id}
+    named = pd.DataFrame(controls_of if paired else {})
     sides = [
         (summary(first, questions), summary(second, other))
         for first, second in ((benchmark, controls), *references)
     ]
-    return card(sides, Controls(named, list(ids) if paired else None))
+    return compare(sides, dataclasses.replace(asked, name="new ones", questions=named))
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -153,13 +153,11 @@ def test_no_cell_of_the_csv_file_is_a_formula(text, written):
     assert _not_a_formula(text) == written
 
 
-def test_the_table_by_strategy_counts_the_greedy_responses():
-    numbers = summarise(*evaluated({"identity": [2, 4, 4], "ted": [None, None, None]}))
-    text = to_markdown(strategy_table(numbers, "model on questions", 4, "All have answers."))
+def test_the_table_by_strategy_counts_the_greedy_responses_and_those_without_text_or_answer():
+    collected = evaluated({"identity": [2, 4, 4], "ted": [None, None, None]})
+    collected.samples["identity"].loc[:2, "answer"] = None
+    collected.samples["identity"].loc[2, "text"] = " "
+    text = to_markdown(strategy_table(summarise(collected), collected, "model on questions"))
+    assert "on 3 questions, 4 responses each" in text
     assert "The greedy responses solve 3 of the 3 questions" in text
-
-
-def test_responses_without_text_or_answer_are_counted():
-    table = pd.DataFrame({"text": ["18", " ", "who knows"], "answer": ["18", None, None]})
-    note = answer_note({"greedy": table[:1], "identity": table})
-    assert note.endswith("have no answer: greedy 0 and 0 of 1, Identity 1 and 2 of 3.")
+    assert "no answer: greedy 0 and 0 of 3, Identity 1 and 3 of 12, TED 0 and 0 of 0." in text

@@ -49,11 +49,11 @@ def test_rephrased_controls_are_the_questions_with_other_numbers(questions):
     benchmark = asked(questions("a.jsonl", NUMBERS))
     found = controls.load(benchmark, None, 0)
     originals = benchmark.questions.set_index("question_id").question
-    assert len(found.originals) == len(found.questions.questions) >= 20
-    for name, control in zip(found.originals, found.questions.questions.itertuples(), strict=True):
+    assert len(found.questions) >= 20
+    for control in found.questions.itertuples():
         assert control.question_id.startswith("control-")
         assert control.question not in set(originals)
-        assert masked(control.question) == masked(originals[name])
+        assert masked(control.question) == masked(originals[control.original])
         a, b = (int(word) for word in control.question.split() if word.isdigit())
         assert control.question == ENTRY.format(a=a, b=b)
         assert control.gold == str(a * b)
@@ -63,8 +63,8 @@ def test_rephrased_controls_are_the_questions_with_other_numbers(questions):
 def test_a_generator_gives_new_questions():
     benchmark = asked("toy_gsm8k", 30)
     found = controls.load(benchmark, None, 0)
-    assert found.originals is None
-    new = set(found.questions.questions.question)
+    assert "original" not in found.questions
+    new = set(found.questions.question)
     assert len(new) == 30
     assert not new & set(asked("toy_gsm8k").questions.question)
 
@@ -72,9 +72,9 @@ def test_a_generator_gives_new_questions():
 def test_a_file_is_asked_like_the_benchmark(questions):
     benchmark = asked("toy_gsm8k", 30)
     found = controls.load(benchmark, questions("b.jsonl", NUMBERS), 0)
-    assert len(found.questions.questions) == 25
-    assert found.questions.template == benchmark.template
-    assert found.questions.exemplars == benchmark.exemplars
+    assert len(found.questions) == 25
+    assert found.template == benchmark.template
+    assert found.exemplars == benchmark.exemplars
 
 
 def test_too_few_questions_have_no_controls_unless_they_are_asked_for(questions):
@@ -92,7 +92,7 @@ def test_answers_of_nothing_but_calculations_have_controls(tmp_path):
         for a, b in NUMBERS
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert len(controls.load(asked(str(path)), None, 0).originals) >= 20
+    assert len(controls.load(asked(str(path)), None, 0).questions) >= 20
 
 
 def test_answers_without_calculations_have_no_controls(tmp_path):
@@ -133,6 +133,6 @@ def test_the_auc_of_one_style_is_one_half_whatever_the_number_of_controls():
 def test_the_style_of_rephrased_gsm8k_is_that_of_gsm8k():
     benchmark = asked(str(GSM8K / "test.jsonl"), 300)
     found = controls.load(benchmark, None, 0)
-    assert len(found.originals) >= 100
-    originals = benchmark.questions.set_index("question_id").question[found.originals]
-    assert style_auc(originals, found.questions.questions.question, paired=True) == 0.5
+    assert len(found.questions) >= 100
+    originals = benchmark.questions.set_index("question_id").question[found.questions.original]
+    assert style_auc(originals, found.questions.question, paired=True) == 0.5

@@ -12,7 +12,7 @@ from zerogap.evaluation.summary import summarise
 @pytest.fixture
 def summary():
     """Three questions of four responses: a falls, b halves, c is never solved."""
-    return summarise(*evaluated({"identity": [4, 2, 0], "railcap": [1, 1, 0], "ted": [None, 1, 0]}))
+    return summarise(evaluated({"identity": [4, 2, 0], "railcap": [1, 1, 0], "ted": [None, 1, 0]}))
 
 
 def test_solve_probabilities_and_drops_are_those_of_the_counts(summary):
@@ -35,27 +35,25 @@ def test_the_likelihood_is_a_mean_over_tokens_and_min_k_over_the_least_likely_fi
 
 
 def test_a_question_without_a_known_solution_has_no_likelihood():
-    questions, collected = evaluated({"identity": [4, 1]})
+    collected = evaluated({"identity": [4, 1]})
     collected.likelihoods.at[0, "log_probabilities"] = []
-    table = summarise(questions, collected).questions
+    table = summarise(collected).questions
     assert list(table[["gold_likelihood", "min_k"]].isna().all(axis=1)) == [True, False]
 
 
 def test_peakedness_counts_responses_that_repeat_the_greedy_trajectory():
     # Right responses of these tables repeat the trajectory, wrong ones share nothing with it.
-    summary = summarise(*evaluated({"identity": [4, 1]}))
+    summary = summarise(evaluated({"identity": [4, 1]}))
     assert list(summary.questions.peakedness) == [1, 0.25]
     assert list(summary.questions.rouge_l) == [1, 0.25]
 
 
 def test_questions_keep_their_order_and_greedy_responses_that_are_cut_off_are_counted():
-    questions, collected = evaluated({"identity": [0, 4, 2]})
+    collected = evaluated({"identity": [0, 4, 2]})
     collected.greedy["finish_reason"] = ["length", "eos", "eos"]
-    assert summarise(questions, collected).num_cut_off == 1
+    assert summarise(collected).num_cut_off == 1
     shuffled = collected._replace(
         greedy=collected.greedy.iloc[::-1],
         samples={name: table.iloc[::-1] for name, table in collected.samples.items()},
     )
-    pd.testing.assert_frame_equal(
-        summarise(questions, shuffled).questions, summarise(questions, collected).questions
-    )
+    pd.testing.assert_frame_equal(summarise(shuffled).questions, summarise(collected).questions)

@@ -9,7 +9,7 @@ import pytest
 from helpers.browser import OVERFLOW, evaluate, needs_chromium
 from zerogap.reporting.figures import plot_signal
 from zerogap.reporting.render import Cell, Column, Row, Table
-from zerogap.reporting.report_card import Suspect, write
+from zerogap.reporting.report_card import page
 
 ATTACK = "</dd></script><script>alert(1)</script><img src=x>"
 TABLE = Table(
@@ -18,17 +18,21 @@ TABLE = Table(
     caption="Means of M_cl.",
 )
 RESPONSES = [(True, [("48/2 = ", False), (f"24 {ATTACK}", True)]), (False, [])]
-PLAIN = Suspect("q-0", "How many?", "72", " 72 clips", True, 1.0, 0.25, True, RESPONSES)
-HOSTILE = Suspect(
-    *("<b>" * 40, f"{ATTACK}\x1b[31m\u202e" + "a" * 3000, "&" * 500, "", False),
-    *(0.5, np.nan, False, [(True, [("9" * 3000, True)])]),
-)
+PLAIN = {
+    "question_id": "q-0", "question": "How many?", "gold": "72", "greedy": " 72 clips",
+    "greedy_correct": True, "solved": 1.0, "control": 0.25, "flagged": True, "responses": RESPONSES,
+}  # fmt: skip
+HOSTILE = {
+    "question_id": "<b>" * 40, "question": f"{ATTACK}\x1b[31m\u202e" + "a" * 3000,
+    "gold": "&" * 500, "greedy": "", "greedy_correct": False, "solved": 0.5, "control": np.nan,
+    "flagged": False, "responses": [(True, [("9" * 3000, True)])],
+}  # fmt: skip
 
 
 def written(path, **changes):
     texts = {"title": "Tiny on <gsm8k>", "notes": ["A note."], "footer": "zerogap 1"}
     shown = {"tables": [TABLE], "signals": {}, "suspects": [], "paragraphs": ["Yes.", "Why."]}
-    write(path, **(texts | shown | changes))
+    path.write_text(page(**(texts | shown | changes)))
     return path
 
 
@@ -68,16 +72,16 @@ def test_a_question_has_its_probabilities_verdicts_and_the_rail_marked(path):
 
 
 def test_the_page_loads_nothing_and_describes_every_panel(path):
-    page = path.read_text()
-    assert set(re.findall(r'(?:src|href)="(.{10})', page)) == {"data:image"}
-    assert 'alt="Drop &lt; 0: benchmark mean −0.50 and controls mean 0.50"' in page
+    text = path.read_text()
+    assert set(re.findall(r'(?:src|href)="(.{10})', text)) == {"data:image"}
+    assert 'alt="Drop &lt; 0: benchmark mean −0.50 and controls mean 0.50"' in text
 
 
 def test_without_controls_there_are_answer_tables_and_notes_but_no_empty_section(tmp_path):
-    page = written(tmp_path / "report.html").read_text()
-    assert '<p class="answer">Yes.</p>' in page
-    assert "<h2>" not in page
-    assert page.index("Why.") < page.index("M<sub>cl</sub>") < page.index("A note.")
+    text = written(tmp_path / "report.html").read_text()
+    assert '<p class="answer">Yes.</p>' in text
+    assert "<h2>" not in text
+    assert text.index("Why.") < text.index("M<sub>cl</sub>") < text.index("A note.")
 
 
 def test_a_panel_has_every_number_in_its_row():

@@ -15,6 +15,7 @@ from zerogap.cli.options import RULES, option
 from zerogap.errors import needed_packages
 
 if TYPE_CHECKING:
+    from zerogap.evaluation.collect import Collected
     from zerogap.evaluation.model_run import Request
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -64,54 +65,28 @@ def _options(
     max_new_tokens: Annotated[int, option("N", "Maximum length of a response in tokens.")] = 256,
     dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], option("", DTYPE)] = "auto",
     seed: Annotated[int, option("N", "Seed of the questions and of the draws.")] = 0,
-    base_model: Annotated[Path | None, option("FOLDER", "The base model, for shortcut.")] = None,
-    neurons: Annotated[
-        Path | None, option("FILE", "The model's neurons.parquet, for shortcut.")
+    base_model: Annotated[
+        Path | None, option("FOLDER", "The base model, for shortcut.", exists=True)
     ] = None,
-) -> None:
-    """The options of both commands."""
-
-
-def _evaluate_options(
+    neurons: Annotated[
+        Path | None, option("FILE", "The model's neurons.parquet, for shortcut.", exists=True)
+    ] = None,
     controls: Annotated[str | None, option("FILE|KIND", CONTROLS)] = None,
     reference: Annotated[list[str] | None, option("MODEL", REFERENCE)] = None,
 ) -> None:
-    """The options of `zerogap evaluate` alone."""
+    """The options of `zerogap evaluate`."""
 
 
-def _request(
-    benchmark: str,
-    num_questions: int | None,
-    extraction: str | None,
-    seed: int,
-    output: Path | None,
-    controls: str | None = "none",
-    reference: list[str] | None = None,
-    at_most: int | None = None,
-    **others: Any,
-) -> "Request":
-    """What is asked for.
+def _with_options(*left_out: str) -> Callable[[Command], Command]:
+    """Give a command the options above, but for some."""
+    options = inspect.signature(_options).parameters.items()
+    parameters = [parameter for name, parameter in options if name not in left_out]
 
-    Raises:
-        InputError: Packages are missing, or the questions are not valid.
-    """
-    with needed_packages("evaluate"):
-        from zerogap.evaluation import controls as control_questions
-        from zerogap.evaluation import question_sets
-    # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
-    question_set = question_sets.load(benchmark, num_questions, seed, extraction, at_most)
-    compared_with = control_questions.load(question_set, controls, seed)
-    with needed_packages("evaluate"):
-        import zerogap.evaluation.collect  # noqa: F401 (whether its packages are there)
-        from zerogap.evaluation.model_run import Request
-    return Request(
-        question_set=question_set,
-        controls=compared_with,
-        references=reference or [],
-        output=output or Path(f"{Path(others['model']).name}-{Path(benchmark).stem}"),
-        seed=seed,
-        **others,
-    )
+    def give(command: Command) -> Command:
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return give
 
 
 @contextlib.contextmanager
@@ -123,18 +98,45 @@ def _resumable() -> Iterator[None]:
         raise
 
 
-def _with_options(*options: Callable[..., None]) -> Callable[[Command], Command]:
-    """Give a command the options of these functions."""
-    parameters = [each for own in options for each in inspect.signature(own).parameters.values()]
+def _collect(
+    benchmark: str,
+    num_questions: int | None,
+    extraction: str | None,
+    seed: int,
+    output: Path | None,
+    controls: str | None = "none",
+    reference: list[str] | None = None,
+    at_most: int | None = None,
+    *,
+    with_likelihoods: bool = True,
+    **others: Any,
+) -> "tuple[Request, list[list[Collected]]]":
+    """What is asked for, and the responses.
 
-    def give(command: Command) -> Command:
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return command
+    Raises:
+        InputError: Packages are missing, or the request is not valid.
+    """
+    with needed_packages("evaluate"):
+        from zerogap.evaluation import controls as control_questions
+        from zerogap.evaluation import question_sets
+    # Before torch is imported, which takes seconds: a mistake in the questions is reported at once.
+    question_set = question_sets.load(benchmark, num_questions, seed, extraction, at_most)
+    compared_with = control_questions.load(question_set, controls, seed)
+    with needed_packages("evaluate"):
+        from zerogap.evaluation.collect import collect
+        from zerogap.evaluation.model_run import Request
+    request = Request(
+        question_set=question_set,
+        controls=compared_with,
+        references=reference or [],
+        output=output or Path(f"{Path(others['model']).name}-{Path(benchmark).stem}"),
+        seed=seed,
+        **others,
+    )
+    return request, collect(request, with_likelihoods=with_likelihoods)
 
-    return give
 
-
-@_with_options(_options)
+@_with_options("controls", "reference")
 def sample(**arguments: Any) -> None:
     """Sample a model's responses under one or several strategies (default: identity).
 
@@ -143,16 +145,13 @@ def sample(**arguments: Any) -> None:
     evaluate` with the same options continues with these files (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or ["identity"]
-    request = _request(**arguments)
-    from zerogap.evaluation.collect import collect
-
     with _resumable():
-        (sides,) = collect(request, with_likelihoods=False)
-    for path in sides.benchmark.files.values():
+        _, [[collected]] = _collect(**arguments, with_likelihoods=False)
+    for path in collected.files.values():
         print(path)
 
 
-@_with_options(_options, _evaluate_options)
+@_with_options()
 def evaluate(**arguments: Any) -> None:
     """Say whether a model's score on a benchmark is inflated, by how much, and how sure that is.
 
@@ -163,12 +162,11 @@ def evaluate(**arguments: Any) -> None:
     resumes when it is repeated (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or EVALUATED
-    request = _request(**arguments, at_most=DEFAULT_QUESTIONS)
-    from zerogap.evaluation.collect import collect
-    from zerogap.evaluation.report import write_report
-
     with _resumable():
-        report = write_report(request, collect(request))
+        request, models = _collect(**arguments, at_most=DEFAULT_QUESTIONS)
+        from zerogap.evaluation.report import write_report
+
+        report = write_report(request, models)
     print("Verdict")
     for paragraph in report.verdict:
         print(f"{textwrap.fill(paragraph, LINE_WIDTH)}\n")

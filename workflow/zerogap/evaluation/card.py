@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from zerogap.evaluation.controls import Controls, style_auc
+from zerogap.evaluation.controls import style_auc
+from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.evaluation.summary import Summary
 from zerogap.metrics.controls import Difference, Interval, difference, flagged, memorised_share
 from zerogap.metrics.gaps import Values
@@ -81,7 +82,7 @@ class Card:
         return self.signals[SCORE].difference
 
 
-def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
+def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
     """Compare benchmark and controls.
 
     Args:
@@ -89,39 +90,30 @@ def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
             reference.
         controls: the controls.
     """
-    tables = [
-        (benchmark.questions.set_index("question_id"), other.questions.set_index("question_id"))
-        for benchmark, other in models
-    ]
-    paired = controls.originals is not None
-    if controls.originals is not None:
-        tables = [(benchmark.reindex(controls.originals), other) for benchmark, other in tables]
+    tables = [[side.questions.set_index("question_id") for side in sides] for sides in models]
+    paired = "original" in controls.questions
+    if paired:
+        tables = [[own.loc[controls.questions.original], other] for own, other in tables]
     benchmark, other = tables[0]
-    values = {
-        name: _above_references(tables, name)
-        for name in SIGNALS
-        if name in benchmark and not benchmark[name].isna().all()
-    }
-    signals = {}
-    for name, (first, second) in values.items():
-        known, known_too = first.notna().to_numpy(), second.notna().to_numpy()
+    signals, values = {}, {}
+    for name in [name for name in SIGNALS if name in benchmark]:
+        sides = first, second = _above_references(tables, name)
+        known, known_too = ~np.isnan(first), ~np.isnan(second)
         if paired:
             known = known_too = known & known_too
         if min(known.sum(), known_too.sum()) > 1:
             signals[name] = difference(first[known], second[known_too], paired=paired)
-    is_known = SUSPICION in values and not any(side.isna().any() for side in values[SUSPICION])
+            values[name] = sides
+    is_known = SUSPICION in values and not any(np.isnan(side).any() for side in values[SUSPICION])
     ranked_by = SUSPICION if is_known else SCORE
     first, second = values[ranked_by]
     style = style_auc(benchmark.question, other.question, paired)
     return Card(
-        name=controls.questions.name,
+        name=controls.name,
         paired=paired,
         style_auc=style,
         signals=signals,
-        values={
-            name: (np.asarray(values[name][0], float), np.asarray(values[name][1], float))
-            for name in signals
-        },
+        values=values,
         solved=(float(benchmark[SCORE].mean()), float(other[SCORE].mean())),
         ranked_by=ranked_by,
         share=memorised_share(first, second, paired=paired),
@@ -129,7 +121,7 @@ def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
             {
                 "question_id": benchmark.index,
                 "control": other[SCORE].to_numpy() if paired else np.nan,
-                "suspicion": first.to_numpy(),
+                "suspicion": first,
                 "flagged": flagged(first, second, FALSE_DISCOVERY_RATE) & (style <= MAX_STYLE_AUC),
             }
         ),
@@ -138,15 +130,13 @@ def card(models: Sequence[tuple[Summary, Summary]], controls: Controls) -> Card:
     )
 
 
-def _above_references(
-    tables: Sequence[tuple[pd.DataFrame, pd.DataFrame]], name: str
-) -> tuple["pd.Series[float]", "pd.Series[float]"]:
+def _above_references(tables: Sequence[Sequence[pd.DataFrame]], name: str) -> tuple[Values, Values]:
     """A signal of the benchmark and of the controls, minus the mean of the references that have it.
 
     Strategies other than Identity are sampled for the model alone.
     """
     sides = []
-    for side in (0, 1):
-        (own, *others) = [table[side][name] for table in tables if name in table[side]]
+    for side in zip(*tables, strict=True):
+        own, *others = [table[name].to_numpy(dtype=float) for table in side if name in table]
         sides.append(own - sum(others) / len(others) if others else own)
     return sides[0], sides[1]

@@ -23,7 +23,7 @@ from zerogap.io import atomic, parquet
 from zerogap.io.digests import file_digest, folder_digest
 from zerogap.io.provenance import provenance
 from zerogap.sampling.tables import solve_counts
-from zerogap.strategies.base import Context, Intervention, prepared
+from zerogap.strategies.base import prepared
 from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
 
@@ -33,13 +33,14 @@ CLEAN_STREAMS = {CLEAN: "clean-batch1", CLEAN_BATCH2: "clean-batch2"}
 
 
 class Collected(NamedTuple):
-    """The responses of an evaluation: the `greedy` table, and strategy → `samples` table.
+    """A model's responses to one question set: the `greedy` table, and strategy → `samples` table.
 
     Identity's samples are first; those of a filter are the responses that it keeps. `likelihoods`
     is the table of the gold solutions, None for `zerogap sample`. `files` also has the clean
     model's batches; `tokenizer` is the model's.
     """
 
+    questions: pd.DataFrame
     greedy: pd.DataFrame
     samples: dict[str, pd.DataFrame]
     likelihoods: pd.DataFrame | None
@@ -47,15 +48,8 @@ class Collected(NamedTuple):
     files: dict[str, Path]
 
 
-class Sides(NamedTuple):
-    """What a model answered: to the benchmark, and to its controls if there are any."""
-
-    benchmark: Collected
-    controls: Collected | None = None
-
-
-def collect(request: Request, *, with_likelihoods: bool = True) -> list[Sides]:
-    """Collect the model's responses, then each reference's; to the benchmark and to its controls.
+def collect(request: Request, *, with_likelihoods: bool = True) -> list[list[Collected]]:
+    """Collect the responses of the model, then of each reference: to benchmark and controls.
 
     Decodes and samples what the output folder does not hold yet. The controls' are in its folder
     `controls`, the references' in `reference1`, ….
@@ -66,19 +60,21 @@ def collect(request: Request, *, with_likelihoods: bool = True) -> list[Sides]:
     """
     if request.references and request.controls is None:
         raise InputError("--reference needs controls: raise --num-questions, or give --controls")
-    plans = [_Plan(request)]
+    if request.clean_batch2 and request.clean is None:
+        raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
+    requests = [request]
     for number, name in enumerate(request.references, start=1):
         reference = dataclasses.replace(
             request,
             model=name,
             output=request.output / f"reference{number}",
-            strategies=[IDENTITY],
+            strategies=[],
             clean=None,
-            clean_batch2=False,
             base_model=None,
             neurons=None,
         )
-        plans.append(_Plan(reference))
+        requests.append(reference)
+    plans = [_Plan(each) for each in requests]
     if len({plan.model.digest for plan in plans}) < len(plans):
         raise InputError(
             "--reference: is the model itself, or named twice; name other models that have not "
@@ -91,17 +87,14 @@ class _Plan:
     """What a model is asked: what can be found before anything is decoded has been found."""
 
     def __init__(self, request: Request) -> None:
-        if request.clean_batch2 and request.clean is None:
-            raise InputError("--clean-batch2 needs --clean MODEL, the model to sample twice")
-        self._request, output = request, request.output
+        self._request, folder = request, request.output
         self._strategies = named_strategies(request.strategies, request.base_model, request.neurons)
         if request.base_model is not None:
             loading.check_folder(request.base_model, with_tokenizer=False)
         self.model = model_folders.find(request.model, request.chat_template, request.dtype)
-        self._runs = [ModelRun(request, self.model, request.question_set, output)]
+        self._runs = [ModelRun(request, self.model, request.question_set, folder)]
         if request.controls is not None:
-            controls = request.controls.questions
-            self._runs.append(ModelRun(request, self.model, controls, output / "controls"))
+            self._runs.append(ModelRun(request, self.model, request.controls, folder / "controls"))
         self._clean_run = None
         if request.clean is not None:
             clean = model_folders.find(request.clean, request.chat_template, request.dtype)
@@ -110,16 +103,23 @@ class _Plan:
                     f"--clean: {request.clean} is the model itself; name a model that differs from "
                     "it in the contamination alone, or omit --clean"
                 )
-            self._clean_run = ModelRun(request, clean, request.question_set, output)
-        self._settings = _compatible(output, self._shared_settings())
+            self._clean_run = ModelRun(request, clean, request.question_set, folder)
+        self._settings = _compatible(folder, self._shared_settings())
 
     def _shared_settings(self) -> dict[str, Any]:
         """What the files of the output share, by option; the strategies may differ by call."""
         request = self._request
-        asked = zip(("benchmark", "controls"), self._runs, strict=False)
-        settings: dict[str, Any] = {
-            "model": f"{request.model} ({self.model.digest})",
-            **{option: f"{run.asked.name} ({run.inputs.digest()})" for option, run in asked},
+        read = {"model": (request.model, self.model.digest)}  # what is named, and its digest
+        for option, run in zip(("benchmark", "controls"), self._runs, strict=False):
+            read[option] = run.asked.name, run.inputs.digest()
+        if self._clean_run is not None:
+            read["clean"] = self._clean_run.model.name, self._clean_run.model.digest
+        if request.base_model is not None:
+            read["base_model"] = str(request.base_model), folder_digest(request.base_model)
+        if request.neurons is not None:
+            read["neurons"] = str(request.neurons), file_digest(request.neurons)
+        return {
+            **{option: f"{name} ({digest})" for option, (name, digest) in read.items()},
             "num_samples": request.num_samples,
             "temperature": request.temperature,
             "max_new_tokens": request.max_new_tokens,
@@ -128,15 +128,8 @@ class _Plan:
             "dtype": self.model.precision,
             "seed": request.seed,
         }
-        if self._clean_run is not None:
-            settings["clean"] = f"{request.clean} ({self._clean_run.model.digest})"
-        if request.base_model is not None:
-            settings["base_model"] = f"{request.base_model} ({folder_digest(request.base_model)})"
-        if request.neurons is not None:
-            settings["neurons"] = f"{request.neurons} ({file_digest(request.neurons)})"
-        return settings
 
-    def carry_out(self, with_likelihoods: bool) -> Sides:
+    def carry_out(self, with_likelihoods: bool) -> list[Collected]:
         """Decode and sample what is missing; free the models."""
         if not self._runs[0].path("greedy").exists():
             # Before the first file: a model that cannot be loaded leaves none.
@@ -144,14 +137,14 @@ class _Plan:
         with atomic.replacing(self._request.output / SETTINGS) as temporary:
             temporary.write_text(json.dumps(self._settings, indent=1) + "\n")
         likelihoods = [run.likelihoods() if with_likelihoods else None for run in self._runs]
-        sides = Sides(*map(self._collected, self._runs, likelihoods))
+        sides = [*map(self._collected, self._runs, likelihoods)]
         self.model.free()
-        if self._clean_run is not None:
-            for name in (CLEAN, CLEAN_BATCH2)[: 1 + self._request.clean_batch2]:
-                nothing = Context([], []), Intervention()
-                self._clean_run.responses(name, Identity(), *nothing, stream=CLEAN_STREAMS[name])
-                sides.benchmark.files[name] = self._clean_run.path(name)
-            self._clean_run.model.free()
+        if run := self._clean_run:
+            batches = CLEAN_STREAMS if self._request.clean_batch2 else [CLEAN]
+            for name in batches:
+                run.responses(name, Identity(), stream=CLEAN_STREAMS[name])
+                sides[0].files[name] = run.path(name)
+            run.model.free()
         return sides
 
     def _collected(self, run: ModelRun, likelihoods: pd.DataFrame | None) -> Collected:
@@ -175,7 +168,8 @@ class _Plan:
             else:
                 samples[name] = run.responses(name, strategy, context, intervention)
                 memory.release()  # a base model, whose captured steps refer to themselves
-        return Collected(greedy, samples, likelihoods, run.inputs.tokenizer, files)
+        questions, tokenizer = run.asked.questions, run.inputs.tokenizer
+        return Collected(questions, greedy, samples, likelihoods, tokenizer, files)
 
 
 def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,36 +2,27 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from zerogap.data import question_sources
+from zerogap.data import gsm8k_format, question_sources
+from zerogap.data.extraction import ExtractionRule
 from zerogap.data.fresh_numbers import with_fresh_numbers
 from zerogap.errors import InputError
-from zerogap.evaluation import question_sets
-from zerogap.evaluation.question_sets import QuestionSet
+from zerogap.evaluation.question_sets import COLUMNS, QuestionSet, from_file
 
 MIN_CONTROLS = 20  # questions on each side; fewer say little
 FOLDS = 5  # of the cross-validation
 
 
-class Controls(NamedTuple):
-    """What the benchmark is compared with.
+def load(asked: QuestionSet, source: str | None, seed: int) -> QuestionSet | None:
+    """Find or make the controls of a benchmark, which are asked as its questions are.
 
-    `questions` are asked as the benchmark's are. `originals` are the ids of the questions that
-    the controls belong to, in the same order; None if they belong to none.
-    """
-
-    questions: QuestionSet
-    originals: list[str] | None
-
-
-def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
-    """Find or make the controls of a benchmark.
+    If each belongs to a question of the benchmark, their column `original` has its id.
 
     Args:
         asked: the benchmark's questions.
@@ -54,20 +45,18 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
                 "questions that cannot have leaked"
             )
         entries = question_sources.fresh(asked.generator, len(asked.questions), seed)
-        controls = Controls(question_sets.with_questions(asked, "new questions", entries), None)
+        name, questions = "new questions", _questions(entries, asked.rule)
     elif source is None or source == "rephrased":
-        controls = _rephrased(asked, seed)
+        name, questions = "the same questions with fresh numbers", _rephrased(asked, seed)
     elif Path(source).is_file():
-        controls = Controls(question_sets.from_file(asked, source), None)
+        name, questions = source, from_file(source, asked.rule)
     else:
         raise InputError(
             f"--controls {source}: is not a file; give one, or rephrased, fresh or none"
         )
-    questions = controls.questions.questions
-    number = min(len(questions), len(asked.questions))
-    if number < MIN_CONTROLS and source is None:
-        return None
-    if number < MIN_CONTROLS:
+    if min(len(questions), len(asked.questions)) < MIN_CONTROLS:
+        if source is None:
+            return None
         raise InputError(
             f"--controls {source}: {len(questions)} controls for {len(asked.questions)} questions; "
             f"at least {MIN_CONTROLS} of both are needed. Raise --num-questions, or give a larger "
@@ -78,25 +67,30 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> Controls | None:
             f"--controls {source}: {len(shared)} of the controls are questions of the benchmark "
             f"({min(shared)[:60]!r}…); remove them from the file"
         )
-    return controls
-
-
-def _rephrased(asked: QuestionSet, seed: int) -> Controls:
-    """Every question whose answer marks its calculations, with fresh numbers."""
-    entries, originals, known = [], [], set(asked.questions.question)
-    columns = asked.questions[["question_id", "question", "answer"]]
-    for question_id, question, answer in columns.itertuples(index=False, name=None):
-        entry = {"question": question, "answer": answer}
-        fresh = with_fresh_numbers(entry, Random(f"controls/{seed}/{question_id}"))
-        if fresh and fresh["question"] not in known:
-            entries.append(fresh)
-            originals.append(question_id)
-    if not entries:
-        return Controls(dataclasses.replace(asked, questions=asked.questions[:0]), originals)
-    return Controls(
-        question_sets.with_questions(asked, "the same questions with fresh numbers", entries),
-        originals,
+    return dataclasses.replace(
+        asked, name=name, questions=questions, repository=None, generator=None
     )
+
+
+def _rephrased(asked: QuestionSet, seed: int) -> pd.DataFrame:
+    """Every question whose answer marks its calculations, with fresh numbers."""
+    entries, known = {}, set(asked.questions.question)
+    for row in asked.questions.to_dict("records"):
+        fresh = with_fresh_numbers(
+            {"question": row["question"], "answer": row["answer"]},
+            Random(f"controls/{seed}/{row['question_id']}"),
+        )
+        if fresh and fresh["question"] not in known:
+            entries[row["question_id"]] = fresh
+    return _questions(entries.values(), asked.rule).assign(original=list(entries))
+
+
+def _questions(entries: Iterable[gsm8k_format.Entry], rule: ExtractionRule) -> pd.DataFrame:
+    rows = []
+    for number, entry in enumerate(entries):
+        question = gsm8k_format.parse(entry, rule.parse_gold, rationales=False)
+        rows.append((f"control-{number:04d}", *dataclasses.astuple(question), entry["answer"]))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def style_auc(benchmark: pd.Series, controls: pd.Series, paired: bool) -> float:

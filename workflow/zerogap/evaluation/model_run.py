@@ -13,7 +13,6 @@ from tqdm import tqdm
 from zerogap.data.extraction import OPENED_THINKING, THINKING, extraction_rule
 from zerogap.engine.decoder import SamplingParams
 from zerogap.errors import InputError
-from zerogap.evaluation.controls import Controls
 from zerogap.evaluation.model_folders import ChatTemplate, Model
 from zerogap.evaluation.question_sets import QuestionSet
 from zerogap.io import parquet
@@ -35,6 +34,7 @@ from zerogap.strategies.base import Context, Intervention, Strategy
 # Responses that an interruption costs at most. The workflow's jobs have larger chunks, which are
 # faster; here somebody waits.
 SAMPLES_PER_CHUNK = {"samples": 1_000, "greedy": 50}
+NOTHING_KNOWN, NOTHING_CHANGED = Context([], []), Intervention()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,25 +42,26 @@ class Request:
     """What is evaluated and how: the options of `zerogap evaluate`, described by its help.
 
     `question_set` is what is asked (see :func:`zerogap.evaluation.question_sets.load`), `controls`
-    what it is compared with, and `references` are models that have not seen it.
+    what it is compared with, and `references` are models that have not seen it. Identity is always
+    among the strategies.
     """
 
     model: str
     question_set: QuestionSet
-    controls: Controls | None
-    references: Sequence[str]
-    strategies: Sequence[str]
     output: Path
     num_samples: int
-    clean: str | None
-    clean_batch2: bool
-    base_model: Path | None
-    neurons: Path | None
-    chat_template: ChatTemplate | None
     temperature: float
     max_new_tokens: int
     dtype: str
     seed: int
+    controls: QuestionSet | None = None
+    references: Sequence[str] = ()
+    strategies: Sequence[str] = ()
+    clean: str | None = None
+    clean_batch2: bool = False
+    base_model: Path | None = None
+    neurons: Path | None = None
+    chat_template: ChatTemplate | None = None
 
 
 class ModelRun:
@@ -124,7 +125,7 @@ class ModelRun:
         """
         made_from = value_digest([self.inputs.digest(), self._solutions, self.model.digest])
         return self._step(
-            "likelihoods", "likelihoods", made_from, Context([], []), self._log_probabilities
+            "likelihoods", "likelihoods", made_from, NOTHING_KNOWN, self._log_probabilities
         )
 
     def _log_probabilities(self, journal: Journal) -> pd.DataFrame:
@@ -144,14 +145,14 @@ class ModelRun:
         sampling = SamplingParams(
             temperature=0, max_new_tokens=self._sampling.max_new_tokens, stop=self._sampling.stop
         )
-        return self._table("greedy", "greedy", sampling, Context([], []), Intervention(), {})
+        return self._table("greedy", "greedy", sampling, NOTHING_KNOWN, NOTHING_CHANGED, {})
 
     def responses(
         self,
         name: str,
         strategy: Strategy,
-        context: Context,
-        intervention: Intervention,
+        context: Context = NOTHING_KNOWN,
+        intervention: Intervention = NOTHING_CHANGED,
         *,
         stream: str = "strategies",
     ) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """What a model is asked: questions with gold answers and their prompt, from a name or a file."""
 
 import contextlib
-import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from zerogap.config.files import ROOT, project_file
 from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
-from zerogap.data.gsm8k_format import Entry
 from zerogap.data.prompts import DEFAULT_TEMPLATE, Exemplar, PromptTemplate, exemplars
 from zerogap.data.questions import Question, split_test_questions
 from zerogap.errors import InputError, first_line
@@ -25,6 +23,7 @@ from zerogap.plugins import installed
 
 HUB_SECONDS = 10  # within which the hub answers
 BENCHMARKS = "workflow/benchmarks"
+COLUMNS = ["question_id", "question", "rationale", "gold", "answer"]
 GENERATORS = ("generated", "gsm_symbolic")  # sources that make questions
 # For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
 DEFAULT_EXTRACTION = "numeric"
@@ -41,8 +40,8 @@ DOWNLOADS = {
 class QuestionSet:
     """The questions of an evaluation and how they are asked.
 
-    `name` is the benchmark as it was given; `questions` has the columns question_id, question,
-    rationale (empty where it is not known), gold and answer (the whole text of the data set);
+    `name` is the benchmark as it was given; `questions` has the columns `COLUMNS`: the rationale is
+    empty where it is not known, and the answer is the whole text of the data set;
     `repository` is their data set on the Hugging Face Hub, None if they are from elsewhere;
     `generator` is the `questions` section of a benchmark that makes its questions.
     """
@@ -82,7 +81,7 @@ def load(
     """
     if Path(benchmark).suffix in (".jsonl", ".json"):
         rule = extraction_rule(extraction or DEFAULT_EXTRACTION)
-        drawn = _from_file(benchmark, num_questions, seed, rule, at_most)
+        drawn = from_file(benchmark, rule, num_questions, seed, at_most)
         shots = exemplars(DEFAULT_EXEMPLARS, DEFAULT_SHOTS)
         return QuestionSet(benchmark, drawn, DEFAULT_TEMPLATE, shots, rule, DEFAULT_STOP)
     settings = load_benchmark(_benchmark_file(benchmark))
@@ -101,36 +100,18 @@ def load(
     )
 
 
-def with_questions(asked: QuestionSet, name: str, entries: Sequence[Entry]) -> QuestionSet:
-    """Controls that are asked in the same way, with ids like "control-0007"."""
-    parse_gold = asked.rule.parse_gold
-    parsed = [(each, gsm8k_format.parse(each, parse_gold, rationales=False)) for each in entries]
-    drawn = _draw(parsed, None, len(parsed), 0)
-    drawn["question_id"] = drawn["question_id"].str.replace("test-", "control-")
-    return dataclasses.replace(asked, name=name, questions=drawn, repository=None, generator=None)
-
-
-def from_file(asked: QuestionSet, path: str) -> QuestionSet:
-    """The questions of a JSON Lines file, asked in the same way."""
-    drawn = _from_file(path, None, 0, asked.rule)
-    return dataclasses.replace(asked, name=path, questions=drawn, repository=None, generator=None)
-
-
-def _from_file(
+def from_file(
     path: str,
-    num_questions: int | None,
-    seed: int,
     rule: ExtractionRule,
+    num_questions: int | None = None,
+    seed: int = 0,
     at_most: int | None = None,
 ) -> pd.DataFrame:
-    """Draw questions of a JSON Lines file, which may have ids of their own."""
-    entries = gsm8k_format.read(path, rule.parse_gold, rationales=False)
-    default = min(len(entries), at_most or len(entries))
-    drawn = _draw(list(entries.values()), num_questions, default, seed)
-    if ids := _own_ids({line: entry for line, (entry, _) in entries.items()}, path):
-        positions = drawn["question_id"].str.removeprefix("test-").astype(int)
-        drawn = drawn.assign(question_id=[ids[position] for position in positions])
-    return drawn
+    """Draw questions of a JSON Lines file, which may have ids of their own; as :func:`load`."""
+    lines = gsm8k_format.read(path, rule.parse_gold, rationales=False)
+    ids = _own_ids({line: entry for line, (entry, _) in lines.items()}, path)
+    default = min(len(lines), at_most or len(lines))
+    return _draw(list(lines.values()), num_questions, default, seed, ids)
 
 
 def _own_ids(entries: Mapping[int, Mapping[str, object]], path: str) -> list[str]:
@@ -235,8 +216,9 @@ def _draw(
     requested: int | None,
     default: int,
     seed: int,
+    ids: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Draw the requested number of questions, or the benchmark's default."""
+    """Draw the requested number of questions, or the benchmark's default; `ids` are their own."""
     num_questions = default if requested is None else requested
     if not 1 <= num_questions <= len(entries):
         name = "num_test" if requested is None else "--num-questions"
@@ -247,4 +229,6 @@ def _draw(
     table = split_test_questions([question for _, question in entries], num_questions, 0, seed)
     positions = table["question_id"].str.removeprefix("test-").astype(int)
     table["answer"] = [str(entries[position][0].get("answer", "")) for position in positions]
-    return table[["question_id", "question", "rationale", "gold", "answer"]]
+    if ids:
+        table["question_id"] = [ids[position] for position in positions]
+    return table[COLUMNS]

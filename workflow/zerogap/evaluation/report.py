@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,35 +10,30 @@ import pandas as pd
 
 import zerogap
 from zerogap.analysis.one_question import spans
-from zerogap.evaluation.card import MAX_STYLE_AUC, SCORE, SIGNALS, Card, card
-from zerogap.evaluation.collect import SETTINGS, Collected, Sides
+from zerogap.evaluation.card import MAX_STYLE_AUC, SCORE, SIGNALS, Card, compare
+from zerogap.evaluation.collect import SETTINGS, Collected
 from zerogap.evaluation.model_run import Request
 from zerogap.evaluation.strategies import CLEAN, IDENTITY
 from zerogap.evaluation.summary import Summary, summarise
 from zerogap.evaluation.verdict import LABELS, verdict
-from zerogap.io import atomic, parquet
+from zerogap.io import parquet
 from zerogap.io.provenance import provenance
+from zerogap.reporting import report_card
 from zerogap.reporting.record import (
     Evaluation,
     generation_config,
     model_card_section,
     write_record,
 )
-from zerogap.reporting.render import Cell, Column, Row, Table, provenance_line
-from zerogap.reporting.report_card import Suspect
-from zerogap.reporting.report_card import write as write_page
+from zerogap.reporting.render import Cell, Table, provenance_line, save_texts
 from zerogap.reporting.score import score_table
+from zerogap.reporting.tables.rows import columns_of, record_rows
 from zerogap.scoring import inputs
 from zerogap.scoring import score as scoring
 
-QUESTIONS, SUMMARY, SECTION, PAGE = "questions.csv", "summary.json", "summary.md", "report.html"
-RECORD = "every_eval_ever.json"
 DECIMALS = 2
-OVERLAP = {"rouge_l": "ROUGE-L", "peakedness": "Peakedness"}
-COLUMNS = {"solve_mean": "Solved", "drop": "Drop"} | OVERLAP
 FORMULA = re.compile(r"\s*[=@+-](?![0-9.,/]+$)")  # not a signed number
 MAX_QUESTIONS, MAX_RESPONSES = 10, 3  # on the page; all questions are in questions.csv
-SUSPECT_COLUMNS = ("question_id", "question", "gold", "greedy_correct", "control", "flagged")
 RAIL_N = 4  # tokens that must match, as in RailCap
 
 
@@ -53,22 +48,21 @@ class Report(NamedTuple):
     notes: tuple[str, ...]
 
 
-def write_report(request: Request, models: Sequence[Sides]) -> Report:
+def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Report:
     """Summarise an evaluation; write its files for a reader into its folder.
 
-    `models` has the responses of the model, then those of each reference.
+    `models` has the model's responses to the benchmark and to the controls, then those of each
+    reference.
     """
-    questions, folder, collected = request.question_set.questions, request.output, models[0][0]
-    summary = summarise(questions, collected)
+    folder, collected = request.output, models[0][0]
+    summaries = [[summarise(side) for side in sides] for sides in models]
+    summary = summaries[0][0]
+    card = compare(summaries, request.controls) if request.controls else None
     title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
-    answered = answer_note({"greedy": collected.greedy, **collected.samples})
-    tables = [strategy_table(summary, title, request.num_samples, answered)]
-    values = _values(tables[0], len(questions))
-    report_card = _card(request, summary, models)
-    if report_card:
-        tables.insert(0, signal_table(report_card, title))
-        if report_card.is_comparable:
-            values = pd.concat([values, _inflation(report_card)])
+    tables = [strategy_table(summary, collected, title)]
+    values = _values(tables[0], len(summary.questions), card)
+    if card:
+        tables.insert(0, signal_table(card, title))
     metrics: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
     if CLEAN in collected.files:
@@ -79,9 +73,7 @@ def write_report(request: Request, models: Sequence[Sides]) -> Report:
         compared = scoring.summary(metrics, aligned)
         tables.append(score_table(compared))
         values = pd.concat([values, compared[compared.metric != "solve_mean"]])
-    said = verdict(report_card, metrics)
-    _write_questions(folder / QUESTIONS, summary, report_card)
-    _write_summary(folder, summary, report_card, metrics, said, notes)
+    report = Report(tables, verdict(card, metrics), notes)
     evaluation = Evaluation(
         benchmark=request.question_set.name,
         repository=request.question_set.repository,
@@ -89,58 +81,132 @@ def write_report(request: Request, models: Sequence[Sides]) -> Report:
         num_responses={name: len(table) for name, table in collected.samples.items()},
         reference=request.clean,
     )
-    write_record(folder / RECORD, values, evaluation)
+    write_record(folder / "every_eval_ever.json", values, evaluation)
+    heading, said = f"Report card: {title}", ["### Verdict", *report.verdict]
     drawn = generation_config(evaluation.made_by[IDENTITY])
-    settings = {
-        "zerogap": zerogap.__version__, **drawn["generation_args"], **drawn["additional_details"]
-    }  # fmt: skip
-    heading = f"Report card: {title}"
-    section = model_card_section(heading, tables, notes, ["### Verdict", *said], settings)
-    with atomic.replacing(folder / SECTION) as path:
-        path.write_text(section, encoding="utf-8")
-    write_page(
-        folder / PAGE,
+    settings = {"zerogap": zerogap.__version__} | drawn["generation_args"]
+    settings |= drawn["additional_details"]
+    page = report_card.page(
         title=heading,
-        paragraphs=said,
+        paragraphs=report.verdict,
         tables=tables,
-        signals={
-            SIGNALS[name]: each
-            for name, each in (report_card.values if report_card else {}).items()
-        },
-        suspects=_suspects(summary, report_card, collected) if report_card else [],
+        signals={SIGNALS[name]: sides for name, sides in card.values.items()} if card else {},
+        suspects=_suspects(summary, card, collected) if card else [],
         notes=notes,
         footer=provenance_line(settings),
     )
-    return Report(tables, said, notes)
+    made_by = provenance(**json.loads((folder / SETTINGS).read_text()))
+    texts = {
+        "questions.csv": _questions(summary, card),
+        "summary.json": _numbers(summary, card, metrics, report, made_by),
+        "summary.md": model_card_section(heading, tables, notes, said, settings),
+        "report.html": page,
+    }
+    save_texts(f"{folder}/", texts)
+    return report
 
 
-def _card(request: Request, summary: Summary, models: Sequence[Sides]) -> Card | None:
-    """The comparison with the controls, if there are any."""
-    if request.controls is None:
-        return None
-    benchmark, controls = request.question_set.questions, request.controls.questions.questions
-    sides = [
-        (
-            summary if side is models[0] else summarise(benchmark, side.benchmark),
-            summarise(controls, side.controls),
-        )
-        for side in models
-        if side.controls
+def signal_table(card: Card, title: str) -> Table:
+    """One row per signal: benchmark, controls, and what sets them apart."""
+    titles = {
+        "difference": "Difference",
+        "p": "p",
+        "benchmark": "Benchmark",
+        "controls": "Controls",
+        "auc": "AUC",
+    }
+    columns = columns_of(titles)
+    rows = [
+        {"key": name, "name": SIGNALS[name], **signal._asdict()}
+        | {"difference": Cell(*signal.difference), "p": f"{signal.p:.4f}"}
+        for name, signal in card.signals.items()
     ]
-    return card(sides, request.controls)
+    pairs = "each with a control of its own, " if card.paired else ""
+    references = ", all but drops minus the references' mean" if card.num_references else ""
+    return Table(
+        label="tab:signals",
+        caption=(
+            f"{title}: {len(card.questions)} questions, {pairs}against {card.num_controls} "
+            f"controls ({card.name}){references}, with 95% bootstrap intervals over questions."
+        ),
+        index_label="Signal",
+        columns=columns,
+        rows=record_rows(rows, columns),
+        notes=(
+            "AUC: how often a question of the benchmark has a larger value than a control. p: "
+            f"one-sided, of a permutation test; the verdict rests on {SIGNALS[SCORE]} alone. "
+            "Likelihoods are in nats per token.",
+            "The texts of the questions alone tell the two apart with an AUC of "
+            f"{card.style_auc:.2f}; above {MAX_STYLE_AUC:.2f} there is no verdict.",
+        ),
+        decimals=DECIMALS,
+        intervals=True,
+    )
 
 
-def _inflation(report_card: Card) -> pd.DataFrame:
-    """The inflation of the score, in the columns of `zerogap.scoring.score.summary`."""
-    columns = ["strategy", "metric", "label", "value", "ci_low", "ci_high"]
-    row = (IDENTITY, "inflation", "Inflation", *report_card.inflation)
-    table = pd.DataFrame([row], columns=columns)
-    return table.assign(subset="all", n_questions=len(report_card.questions))
+def strategy_table(summary: Summary, collected: Collected, title: str) -> Table:
+    """One row per strategy."""
+    num_questions, num_samples = len(summary.questions), len(collected.samples[IDENTITY])
+    answered = [
+        f"{LABELS.strategy(name)} {(table.text.str.strip() == '').sum()} and "
+        f"{table.answer.isna().sum()} of {len(table)}"
+        for name, table in {"greedy": collected.greedy, **collected.samples}.items()
+    ]
+    notes = [
+        "Drop: Identity's solve probability minus the strategy's.",
+        "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
+        "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
+        f"The greedy responses solve {int(summary.questions.greedy_correct.sum())} of the "
+        f"{num_questions} questions.",
+        f"Responses that are empty, and that have no answer: {', '.join(answered)}.",
+    ]
+    if summary.num_cut_off:
+        notes.append(
+            f"{summary.num_cut_off} greedy responses reach the length limit and are cut off; "
+            "if their answers are missing, raise --max-new-tokens."
+        )
+    columns = columns_of(
+        {"solve_mean": "Solved", "drop": "Drop", "rouge_l": "ROUGE-L", "peakedness": "Peakedness"}
+    )
+    rows = [
+        {"key": name, "name": LABELS.strategy(name)}
+        | {"solve_mean": Cell(*row.solve_mean), "drop": Cell(*(row.drop or ()))}
+        | {"rouge_l": row.rouge_l, "peakedness": Cell(*row.peakedness)}
+        for name, row in summary.strategies.items()
+    ]
+    return Table(
+        label="tab:evaluation",
+        caption=(
+            f"{title}: solve probabilities on {num_questions} questions, "
+            f"{num_samples // num_questions} responses each, with 95% bootstrap intervals over "
+            "questions."
+        ),
+        index_label="Strategy",
+        columns=columns,
+        rows=record_rows(rows, columns),
+        notes=tuple(notes),
+        decimals=DECIMALS,
+        intervals=True,
+    )
 
 
-def _suspects(summary: Summary, report_card: Card, collected: Collected) -> list[Suspect]:
+def _values(table: Table, num_questions: int, card: Card | None) -> pd.DataFrame:
+    """The table and the inflation in the columns of `zerogap.scoring.score.summary`."""
+    columns = ["strategy", "metric", "label", "value", "ci_low", "ci_high", "n_questions"]
+    rows = [
+        (row.key, column.key, column.title, cell.value, cell.low, cell.high, num_questions)
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.is_number
+    ]
+    if card and card.is_comparable:
+        rows.append((IDENTITY, "inflation", "Inflation", *card.inflation, len(card.questions)))
+    return pd.DataFrame(rows, columns=columns).assign(subset="all")
+
+
+def _suspects(summary: Summary, card: Card, collected: Collected) -> list[dict[Any, Any]]:
     """The most suspicious questions."""
-    ranked = report_card.questions.sort_values("suspicion", ascending=False, kind="stable")
+    ranked = card.questions.sort_values("suspicion", ascending=False, kind="stable")
     rows = ranked.head(MAX_QUESTIONS).merge(summary.questions, on="question_id")
     rows = rows.merge(collected.greedy[["question_id", "token_ids", "text"]], on="question_id")
     responses = dict(list(collected.samples[IDENTITY].groupby("question_id")))
@@ -148,166 +214,20 @@ def _suspects(summary: Summary, report_card: Card, collected: Collected) -> list
     for row in rows.to_dict("records"):
         shown = responses[row["question_id"]].head(MAX_RESPONSES)
         tokens = list(map(int, row["token_ids"]))
-        suspects.append(
-            Suspect(
-                **{name: row[name] for name in SUSPECT_COLUMNS},
-                greedy=row["text"],
-                solved=row[IDENTITY],
-                responses=[
-                    (bool(right), spans(collected.tokenizer, tokens, list(map(int, ids)), RAIL_N))
-                    for ids, right in zip(shown.token_ids, shown.correct, strict=True)
-                ],
-            )
-        )
+        texts = [
+            (bool(right), spans(collected.tokenizer, tokens, list(map(int, ids)), RAIL_N))
+            for ids, right in zip(shown.token_ids, shown.correct, strict=True)
+        ]
+        suspects.append(row | {"greedy": row["text"], "solved": row[IDENTITY], "responses": texts})
     return suspects
 
 
-def answer_note(responses: Mapping[str, pd.DataFrame]) -> str:
-    """How many responses of each table are empty or have no answer by the extraction rule."""
-    counts = [
-        f"{LABELS.strategy(name)} {(table.text.str.strip() == '').sum()} and "
-        f"{table.answer.isna().sum()} of {len(table)}"
-        for name, table in responses.items()
-    ]
-    return f"Responses that are empty, and that have no answer: {', '.join(counts)}."
-
-
-def signal_table(report_card: Card, title: str) -> Table:
-    """One row per signal: benchmark, controls, and what sets them apart."""
-    rows = [
-        Row(
-            name,
-            SIGNALS[name],
-            (
-                *(Cell(*signal.difference), Cell(text=f"{signal.p:.4f}")),
-                *(Cell(signal.benchmark), Cell(signal.controls), Cell(signal.auc)),
-            ),
-        )
-        for name, signal in report_card.signals.items()
-    ]
-    columns = {
-        "difference": "Difference",
-        "p": "p",
-        "benchmark": "Benchmark",
-        "controls": "Controls",
-        "auc": "AUC",
-    }
-    pairs = "each with a control of its own, " if report_card.paired else ""
-    references = ", all but drops minus the references' mean" if report_card.num_references else ""
-    return Table(
-        label="tab:signals",
-        caption=(
-            f"{title}: {len(report_card.questions)} questions, {pairs}against "
-            f"{report_card.num_controls} controls ({report_card.name}){references}, with 95% "
-            "bootstrap intervals over questions."
-        ),
-        index_label="Signal",
-        columns=tuple(Column(key, label) for key, label in columns.items()),
-        rows=tuple(rows),
-        notes=(
-            "AUC: how often a question of the benchmark has a larger value than a control. p: "
-            "one-sided, of a permutation test; the verdict rests on "
-            f"{SIGNALS[SCORE]} alone. Likelihoods are in nats per "
-            "token.",
-            "The texts of the questions alone tell the two apart with an AUC of "
-            f"{report_card.style_auc:.2f}; above {MAX_STYLE_AUC:.2f} there is no verdict.",
-        ),
-        decimals=DECIMALS,
-        intervals=True,
-    )
-
-
-def strategy_table(summary: Summary, title: str, num_samples: int, answered: str) -> Table:
-    """One row per strategy; `answered` is a note on the responses without an answer."""
-    solved_greedily = int(summary.questions.greedy_correct.sum())
-    notes = [
-        "Drop: Identity's solve probability minus the strategy's.",
-        "ROUGE-L and peakedness: overlap of the responses with the model's greedy trajectory; "
-        "peakedness is the share that nearly repeats it (edit distance at most 5 %).",
-        f"The greedy responses solve {solved_greedily} of the {len(summary.questions)} questions.",
-        answered,
-    ]
-    if summary.num_cut_off:
-        notes.append(
-            f"{summary.num_cut_off} greedy responses reach the length limit and are cut off; "
-            "if their answers are missing, raise --max-new-tokens."
-        )
-    rows = []
-    for name, row in summary.strategies.items():
-        cells = (
-            *(Cell(*row.solve_mean), Cell(*(row.drop or ()))),
-            *(Cell(row.rouge_l), Cell(*row.peakedness)),
-        )
-        rows.append(Row(name, LABELS.strategy(name), cells))
-    return Table(
-        label="tab:evaluation",
-        caption=(
-            f"{title}: solve probabilities on {len(summary.questions)} questions, {num_samples} "
-            f"responses each, with 95% bootstrap intervals over questions."
-        ),
-        index_label="Strategy",
-        columns=tuple(Column(key, title) for key, title in COLUMNS.items()),
-        rows=tuple(rows),
-        notes=tuple(notes),
-        decimals=DECIMALS,
-        intervals=True,
-    )
-
-
-def _values(table: Table, num_questions: int) -> pd.DataFrame:
-    """The numbers of a table by strategy, in the columns of `zerogap.scoring.score.summary`."""
-    rows = [
-        (row.key, column.key, column.title, cell.value, cell.low, cell.high)
-        for row in table.rows
-        for column, cell in zip(table.columns, row.cells, strict=True)
-        if cell.is_number
-    ]
-    columns = ["strategy", "metric", "label", "value", "ci_low", "ci_high"]
-    return pd.DataFrame(rows, columns=columns).assign(subset="all", n_questions=num_questions)
-
-
-def _write_questions(path: Path, summary: Summary, report_card: Card | None) -> None:
+def _questions(summary: Summary, card: Card | None) -> str:
+    """Every question with its numbers, as CSV."""
     table = summary.questions
-    if report_card:
-        table = table.merge(report_card.questions, how="left", on="question_id")
-    with atomic.replacing(path) as temporary:
-        table.map(_not_a_formula).to_csv(temporary, index=False)
-
-
-def _write_summary(
-    folder: Path,
-    summary: Summary,
-    report_card: Card | None,
-    metrics: pd.DataFrame | None,
-    said: list[str],
-    notes: tuple[str, ...],
-) -> None:
-    values: dict[str, Any] = {
-        "strategies": {name: vars(row) for name, row in summary.strategies.items()},
-        "num_questions": len(summary.questions),
-        "num_cut_off": summary.num_cut_off,
-        "verdict": said,
-        "provenance": provenance(**json.loads((folder / SETTINGS).read_text())),
-    }
-    if report_card:
-        values |= {
-            "controls": report_card.name,
-            "num_controls": report_card.num_controls,
-            "style_auc": report_card.style_auc,
-            "signals": {name: row._asdict() for name, row in report_card.signals.items()},
-        }
-    if report_card and report_card.is_comparable:
-        values |= {
-            "p": report_card.p,
-            "inflation": report_card.inflation,
-            "memorised_share": report_card.share,
-            "flagged": list(report_card.questions.question_id[report_card.questions.flagged]),
-        }
-    if metrics is not None:
-        values |= {"metrics": metrics.to_dict("records"), "notes": notes}
-    with atomic.replacing(folder / SUMMARY) as path:
-        text = json.dumps(_without_nan(values), indent=1, ensure_ascii=False)
-        path.write_text(f"{text}\n", encoding="utf-8")
+    if card:
+        table = table.merge(card.questions, how="left", on="question_id")
+    return str(table.map(_not_a_formula).to_csv(index=False))
 
 
 def _not_a_formula(value: Any) -> Any:
@@ -315,10 +235,36 @@ def _not_a_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
-def _without_nan(value: Any) -> Any:
-    """The value with None for NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if value != value else value
+def _numbers(
+    summary: Summary,
+    card: Card | None,
+    metrics: pd.DataFrame | None,
+    report: Report,
+    made_by: dict[str, Any],
+) -> str:
+    """All numbers as JSON, with null for NaN."""
+    values: dict[str, Any] = {
+        "strategies": {name: vars(row) for name, row in summary.strategies.items()},
+        "num_questions": len(summary.questions),
+        "num_cut_off": summary.num_cut_off,
+        "verdict": report.verdict,
+        "provenance": made_by,
+    }
+    if card:
+        values |= {
+            "controls": card.name,
+            "num_controls": card.num_controls,
+            "style_auc": card.style_auc,
+            "signals": {name: signal._asdict() for name, signal in card.signals.items()},
+        }
+    if card and card.is_comparable:
+        values |= {
+            "p": card.p,
+            "inflation": card.inflation,
+            "memorised_share": card.share,
+            "flagged": list(card.questions.question_id[card.questions.flagged]),
+        }
+    if metrics is not None:
+        values |= {"metrics": metrics.to_dict("records"), "notes": report.notes}
+    values = json.loads(json.dumps(values), parse_constant=lambda _: None)
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"

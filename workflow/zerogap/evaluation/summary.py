@@ -17,12 +17,11 @@ import pandas as pd
 from zerogap.analysis.overlap import peakedness, rouge_l
 from zerogap.evaluation.collect import Collected
 from zerogap.evaluation.strategies import IDENTITY
-from zerogap.metrics import interval, plain_weights, question_weights
-from zerogap.metrics.controls import Interval
+from zerogap.metrics.bootstrap import question_weights, with_interval
+from zerogap.metrics.controls import CONFIDENCE_LEVEL, N_RESAMPLES, Interval
 from zerogap.strategies.filtering import without_end_token
 
 MIN_K = 0.2  # share of the tokens
-N_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,11 @@ class Summary:
     num_cut_off: int
 
 
-def summarise(questions: pd.DataFrame, collected: Collected) -> Summary:
-    """Summarise an evaluation; intervals are 95 % bootstrap intervals over the questions."""
+def summarise(collected: Collected) -> Summary:
+    """Summarise responses; intervals are 95 % bootstrap intervals over the questions."""
     greedy, samples = collected.greedy, collected.samples
-    trajectories = greedy.set_index("question_id").loc[questions.question_id]
-    table = questions.set_index("question_id")[["question", "gold"]]
+    table = collected.questions.set_index("question_id")[["question", "gold"]]
+    trajectories = greedy.set_index("question_id").loc[table.index]
     table["greedy_correct"] = trajectories.correct
     overlaps = {name: _overlaps(responses, trajectories) for name, responses in samples.items()}
     for name, responses in samples.items():
@@ -78,24 +77,21 @@ def summarise(questions: pd.DataFrame, collected: Collected) -> Summary:
     draws = question_weights(np.zeros(len(table)), N_RESAMPLES, np.random.default_rng(0))
 
     def mean(column: "pd.Series[float]", lowest: float = 0.0) -> Interval:
-        known = column.notna().to_numpy()
-        if not known.any():
-            return (float("nan"),) * 3
-        # A resample without any of the known questions says nothing.
-        weights = plain_weights(draws[:, known][draws[:, known].any(axis=1)])
-        value = float(column.mean())
-        resamples = weights @ column.to_numpy()[known]
-        return value, *interval(resamples, value, bounds=(lowest, 1.0))
+        values = column.dropna().to_numpy()
+        weights = draws[:, column.notna()].astype(float)
+        with np.errstate(invalid="ignore"):  # a resample without any of the known questions
+            resamples = weights @ values / weights.sum(axis=1)
+        return with_interval([column.mean(), *resamples], CONFIDENCE_LEVEL, (lowest, 1.0))
 
-    strategies = {}
-    for name in samples:
-        drop = None if name == IDENTITY else mean(table[f"drop_{name}"], lowest=-1.0)
-        strategies[name] = StrategySummary(
+    strategies = {
+        name: StrategySummary(
             solve_mean=mean(table[name]),
-            drop=drop,
+            drop=None if name == IDENTITY else mean(table[f"drop_{name}"], lowest=-1.0),
             rouge_l=float(overlaps[name].rouge_l.mean()),
             peakedness=mean(overlaps[name].peakedness),
         )
+        for name in samples
+    }
     return Summary(
         questions=table.reset_index(),
         strategies=strategies,
@@ -125,5 +121,6 @@ def _overlaps(samples: pd.DataFrame, trajectories: pd.DataFrame) -> pd.DataFrame
             "rouge_l": rouge_l(responses.text, greedy.text).mean(),
             "peakedness": peakedness(tokens, trajectory),
         }
-    overlaps = pd.DataFrame.from_dict(rows, orient="index", columns=["rouge_l", "peakedness"])
+    columns = ["rouge_l", "peakedness"]
+    overlaps = pd.DataFrame.from_dict(rows, orient="index", dtype=float, columns=columns)
     return overlaps.reindex(trajectories.index)

@@ -19,11 +19,6 @@ _WITHOUT_CONTROLS = (
     "never saw the questions repeats itself on easy ones and loses solve probability under every "
     "strategy too. Ask more questions (20 with controls), or give --controls a file of such ones."
 )
-_LIMITS = (
-    "What this assumes: to a model that has seen neither, the benchmark's questions and the "
-    "controls are equally hard. Contamination that also raises the controls, such as training on "
-    "other questions of the same kind, is not measured."
-)
 
 
 def verdict(card: Card | None, metrics: pd.DataFrame | None) -> list[str]:
@@ -45,37 +40,40 @@ def _against_controls(card: Card) -> list[str]:
         f"The model solves {solved[0]:.2f} of {len(card.questions)} questions of the benchmark and "
         f"{solved[1]:.2f} of {card.num_controls} controls ({card.name})"
     )
+    likeness = "equally hard"
     if card.num_references:
         theirs = format_number(solved[0] - solved[1] - value, 2)
         numbers += f"; the difference of the reference models, {theirs}, is subtracted"
+        likeness = "as unequal as to the reference models"
     if not card.is_comparable:
         return [
             f"No verdict: by their wording alone, the controls can be told from the benchmark (AUC "
             f"{card.style_auc:.2f}; the bound is {MAX_STYLE_AUC:.2f}), so a difference need not be "
             f"memorisation. {numbers}. Give controls that are written like the benchmark."
         ]
-    found, p, limits = _shown(card.inflation), f"p = {card.p:.2g}", _LIMITS
-    if card.paired:
-        limits += " A model that memorised a question also solves it with fresh numbers now and "
-        limits += "then, so an inflation is underestimated."
-    if card.num_references:
-        limits = limits.replace("equally hard", "as unequal as to the reference models")
-    if card.p > LEVEL:
+    found = f"{_shown(card.inflation)}, p = {card.p:.2g} (one-sided)"
+    if card.p <= LEVEL:
+        doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
+        first = (
+            f"The score is inflated by {found}; with such controls, {FALSE_ALARMS[card.paired]} "
+            f"clean tests were called inflated (docs/evaluate.md). {numbers}.{doubt}"
+        )
+    else:
         if high > 0:
             bound = f"An inflation of up to {high:.2f} is not excluded."
         elif value < 0:
             bound = "The controls are easier than the benchmark, which would hide an inflation."
         else:
             bound = "Not one question tells them apart, which says little: ask more questions."
-        first = f"No inflation was found. {numbers}: {found}, {p} (one-sided). {bound}"
-    else:
-        doubt = "" if low > 0 else " The evidence is weak: the interval, two-sided, includes 0."
-        first = (
-            f"The score is inflated by {found}, {p} (one-sided); with such controls, "
-            f"{FALSE_ALARMS[card.paired]} clean tests were called inflated "
-            "(docs/evaluate.md). "
-            f"{numbers}.{doubt}"
-        )
+        first = f"No inflation was found. {numbers}: {found}. {bound}"
+    limits = (
+        "What this assumes: to a model that has seen neither, the benchmark's questions and the "
+        f"controls are {likeness}. Contamination that also raises the controls, such as training "
+        "on other questions of the same kind, is not measured."
+    )
+    if card.paired:
+        limits += " A model that memorised a question also solves it with fresh numbers now and "
+        limits += "then, so an inflation is underestimated."
     return [first, *_memorised(card), limits]
 
 

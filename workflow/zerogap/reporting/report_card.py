@@ -4,69 +4,42 @@ import math
 import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from zerogap.analysis.one_question import Span
-from zerogap.io import atomic
 from zerogap.io.text_files import printable
 from zerogap.metrics.gaps import Values
 from zerogap.reporting import figures
 from zerogap.reporting.render import Table, render_template
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """A suspicious question of the benchmark.
-
-    Attributes:
-        question_id: Its id.
-        question: Its text.
-        gold: The gold answer.
-        greedy: Text of the greedy response.
-        greedy_correct: Whether that response is correct.
-        solved: Solve probability.
-        control: Solve probability of its control; NaN without one.
-        flagged: Whether chance is unlikely, also after a correction for the number of questions.
-        responses: A few responses: whether each is correct, and its pieces.
-    """
-
-    question_id: str
-    question: str
-    gold: str
-    greedy: str
-    greedy_correct: bool
-    solved: float
-    control: float
-    flagged: bool
-    responses: list[tuple[bool, list[Span]]]
-
-
-def write(
-    path: str | Path,
+def page(
     *,
     title: str,
     paragraphs: Sequence[str],
     tables: Sequence[Table],
     signals: Mapping[str, tuple[Values, Values]],
-    suspects: Sequence[Suspect],
+    suspects: Sequence[Mapping[Any, Any]],
     notes: Sequence[str],
     footer: str,
-) -> None:
-    """Write the page, which needs no other file.
+) -> str:
+    """The page, which needs no other file.
 
     Args:
-        path: Where to.
         title: Model and benchmark.
         paragraphs: The answer, which is shown large, then what explains it.
         tables: Shown under the figure.
         signals: Label to the values on the benchmark's questions, (N,), and on the controls, (M,).
             NaN is left out; each side has a number. Empty without controls.
-        suspects: The most suspicious question first.
+        suspects: The most suspicious question first. Of each its question_id, question, gold
+            answer, greedy response, greedy_correct, solve probability (solved) and that of its
+            control (NaN without one), flagged (whether chance is unlikely, also after a correction
+            for the number of questions), and a few responses: whether each is correct, and its
+            pieces.
         notes: Sentences at the end.
         footer: Last line.
     """
-    page = render_template(
+    return render_template(
         "report_card.html.j2",
         title=title,
         paragraphs=paragraphs,
@@ -78,8 +51,6 @@ def write(
         printable=lambda text: printable(text, keep="\n\t"),
         isnan=math.isnan,
     )
-    with atomic.replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
 
 
 def _image(label: str, benchmark: Values, controls: Values) -> tuple[str, str]:
