@@ -123,7 +123,7 @@ class _Plan:
             "num_samples": request.num_samples,
             "temperature": request.temperature,
             "max_new_tokens": request.max_new_tokens,
-            "extraction": self._runs[0].rule.name,
+            "extraction": self._runs[0].inputs.rule.name,
             "stop": request.question_set.stop,
             "dtype": self.model.precision,
             "seed": request.seed,

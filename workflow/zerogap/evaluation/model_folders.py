@@ -100,13 +100,7 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
         raise InputError(
             f"{name}: the tokenizer has no chat template; choose --chat-template ignore"
         )
-    thinking = ""
-    if chat_template == "apply":
-        prompt = _rendered_prompt(name, tokenizer)
-        if ends_in_thinking(prompt):
-            thinking = OPENED_THINKING
-        elif has_thinking(tokenizer.get_chat_template()):
-            thinking = THINKING
+    thinking = _thinking(name, tokenizer) if chat_template == "apply" else ""
     ends = generation_config.end_tokens(tokenizer, generation)
     if not ends:
         raise InputError(
@@ -119,8 +113,8 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
     return Model(name, folder, dtype, tokenizer, ends, length, thinking)
 
 
-def _rendered_prompt(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
-    """A prompt in the chat template.
+def _thinking(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
+    """What makes an extraction rule fit the chat template: see :class:`Model`.
 
     Raises:
         InputError: the template cannot be rendered, also with a reply, or leaves out a message.
@@ -144,4 +138,6 @@ def _rendered_prompt(name: str, tokenizer: PreTrainedTokenizerBase) -> str:
             f"{name}: its chat template leaves out messages that are plain texts; give the model a "
             "template for texts, not for lists of content parts, or choose --chat-template ignore"
         )
-    return prompt
+    if ends_in_thinking(prompt):
+        return OPENED_THINKING
+    return THINKING if has_thinking(tokenizer.get_chat_template()) else ""

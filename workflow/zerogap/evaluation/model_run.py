@@ -93,9 +93,9 @@ class ModelRun:
             batch_size="auto",
             batch_invariant=False,
         )
-        self.model, self.asked, self._folder, self.rule = model, asked, folder, asked.rule
-        if model.thinking and not asked.rule.name.startswith((THINKING, OPENED_THINKING)):
-            self.rule = extraction_rule(model.thinking + asked.rule.name)
+        self.model, self.asked, self._folder, rule = model, asked, folder, asked.rule
+        if model.thinking and not rule.name.startswith((THINKING, OPENED_THINKING)):
+            rule = extraction_rule(model.thinking + rule.name)
         prompts = few_shot_prompts(
             asked.questions,
             asked.exemplars,
@@ -109,9 +109,7 @@ class ModelRun:
             asked.template.response(rationale, gold) if rationale else ""
             for rationale, gold in zip(asked.questions.rationale, asked.questions.gold, strict=True)
         ]
-        self.inputs = JobInputs(
-            model.tokenizer, asked.questions, prompts, model.end_tokens, self.rule
-        )
+        self.inputs = JobInputs(model.tokenizer, asked.questions, prompts, model.end_tokens, rule)
 
     def path(self, name: str) -> Path:
         """The file of a step."""
@@ -231,7 +229,7 @@ class ModelRun:
                     model=model.name,
                     model_digest=model.digest,
                     benchmark=self.asked.name,
-                    extraction=self.rule.name,
+                    extraction=self.inputs.rule.name,
                     **engine_identity(model.weights),
                     **metadata,
                 )
