@@ -53,6 +53,19 @@ STATED = {
     "The answer is \\textcolor{red}{18} in 2 days": "18", "The answer is **None**.": "None",
     "The answer is m+n where m = 256 and n = 37, so 293": "293", "None": "None",
     "word " * 20_000 + "The answer is 18.": "18",
+    "The answer was 18 in 2 days": "18", "The answer becomes 18 in 2 days": "18",
+    "The answer is18. It takes 2 days": "18", "Final answer = 18 in 2 days": "18",
+    "Answer: 18 eggs\n\nCheck: 20 - 2": "18", "**Answer: $18** (2 days)": "18",
+    "### Answer\n\n**18**\n\n### Why\n- 2 days": "18", "<answer>18</answer>\n\n2 days": "18",
+    '{"answer": 18, "confidence": 0.9}': "18", "Corrected answer: 18. It takes 2 days": "18",
+    "The answer is 20.\n\nWait, let me redo it. The answer is 18.": "18",
+    "The answer is 18. Actually, yes, the answer is correct for 2 days.": "18",
+    "The answer is 12 + 6, which is 18.": "18", "The answer is the sum of 12 and 6, or 18.": "18",
+    "The answer is found by multiplying 9 by 2, giving 18.": "18", "The answer is 9 → 18": "18",
+    "If the answer is 20, 2 are left. The answer is 18.": "18",
+    "Step 2: Find the final answer\n9 are left. The answer is 18.": "18",
+    "### Final Answer\nAfter 5 days, she has $18.": "18",
+    "The answer is 18 (16 - 7 = 9 eggs, 2 a day).": "18", "The answer is eighteen (18).": "18",
 }  # fmt: skip
 HASHED = {
     "The answer is hard. 2 * 3 = 6\n#### 6": "6", "It is 10-3, so 7 #### 1,234": "1234",
@@ -76,8 +89,20 @@ LAST = {
     "that is 2 1/2 hours": "2.5", "it is 5/10/2020": "2020", "that is $\\frac{7}{2}$": "3.5",
     "it takes 2½ hours": "2.5", "that is 2**3": "3", "so **18**": "18", "it is 1.6e+3": "1600",
     "it is 1.6 × 10^3 m": "1600", "9" * 100_000: "9" * 100_000,
+    "it is 20 m^2": "20", "it is $20\\text{ m}^{2}$": "20",
+    "it is 18 eggs.\n\n**Check:** 18 - 2 = 16": "18", "it is 18.\nLet me verify:\n2 days": "18",
+    "let's check how many are left:\n9 * 2 is 18": "18", "1. Check: 9\n2. Sum: 18": "18",
+    "it is $18 per day (9 eggs × $2).": "18", "it is 18.\n\n(9 eggs and 2 days)": "18",
+    "it is 12 + 6 (= 18).": "18", "an hour and 30 minutes (90 minutes)": "90",
+    "it is 3 * (2 + 4)": "4", "in three times (3 * 6)": "6",
+    "it is **$18** for the 9 eggs.": "18", "**Total: 18** in 2 days": "18",
+    "**Step 2:** it is 18": "18", "**2. Sum** is 18": "18", "**9** are left, so it is 18": "18",
+    "**9 eggs** are 9 × 2 = 18": "18", "Answer: 12 - 3 = 9, and 9 * 2 = 18": "18",
+    "Answer:\n1. Eggs: 9\n2. Dollars: 18": "18", "5 points/answer = 10, so 18": "18",
+    "Answer: 9 eggs of the 16 are sold for 18": "18",
+    "analysisSo the answer is 3.assistantfinalIt is 18.": "18",
 }  # fmt: skip
-UNANSWERED = ["none here", "", "It cannot be determined."]
+UNANSWERED = ["none here", "", "It cannot be determined.", "analysisThe answer is 3."]
 FOUND = [
     *((text, answer, name) for name, texts in (
         ("the_answer_is", STATED), ("hash", HASHED), ("boxed", BOXED), ("last_number", LAST),
@@ -176,6 +201,7 @@ QUESTIONS = [
     "\n**Problem Statement:** ", "\n| Question: ", '\n"Question: ', "\n🔹 Question: ",
     "\n=== Question ===\n", "<|turn>user\n", "<|start_of_role|>user", "<|endoftext|>Question: ",
     ". Question: ", "\nUser question: ",
+    "\nInstruction 2 (harder): ", "\n\nQuestion\n", "\n\nassistant\n", "<|start|>user<|message|>",
 ]  # fmt: skip
 
 
@@ -203,6 +229,9 @@ def test_only_the_first_answer_of_a_response_that_runs_on_is_read(
         "Let me see. Q: Tom has 4 apples.\nA: The answer is 18.",
         "Two steps.\nQuestion: how many are 2 * 9? The answer is 18.",
         "Tom has 4 in the FAQ: 9 * 2. The answer is 18.",
+        "There are 2 tasks:\n- Task 1: 8 minutes\n- Task 2: 10 minutes\n\nThe answer is 18.",
+        "For 2 tickets:\nAdult: $13\nStudent: $5\nThe answer is 18.",
+        "It has 2 problems.\nProblem 1: 8 points\nProblem 2: 10 points\nThe answer is 18.",
     ],
 )
 def test_a_question_that_belongs_to_the_response_does_not_end_it(text):
@@ -212,11 +241,12 @@ def test_a_question_that_belongs_to_the_response_does_not_end_it(text):
 OPENED = [
     "<think>", "<Thinking>", "<think >", "[THINK]", "<seed:think>", "<reasoning>", "<|thinking|>",
     "<|START_THINKING|>", "<|begin_of_thought|>", "<analysis>", "<|channel|>analysis<|message|>",
+    "<|inner_prefix|>",
 ]  # fmt: skip
 CLOSED = [
     "</think>", "</thinking>", "</think>", "[/THINK]", "</seed:think>", "</reasoning>",
     "<|/thinking|>", "<|END_THINKING|>", "<|end_of_thought|>", "</analysis>",
-    "<|channel|>final<|message|>",
+    "<|channel|>final<|message|>", "<|inner_suffix|>",
 ]  # fmt: skip
 
 
@@ -293,6 +323,7 @@ HOSTILE = [
     "9", "1 ", "1⁄2 ", "**", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ", "#### ",
     "\n<b>",
     "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over",
+    "\n", "(1 2) ", "**1** ", "\nCheck:\n", "\nTask 1:", "answer: ", "answer is 1 wait ",
 ]  # fmt: skip
 
 

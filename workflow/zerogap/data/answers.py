@@ -5,15 +5,16 @@ Numbers are compared exactly, without a size limit: '18', '18.00', '$18', '18.',
 (:mod:`zerogap.data.plain_text`):
 
     response  = text up to the next question, without thinking
-    answer    = statement, else "####" number, else boxed{statement}, else the last number
-    statement = "the answer is" and the rest of its sentence
+    answer    = statement, else "####" number, else boxed{statement}, else result
+    statement = "the answer is" and the rest of its sentence, or "answer:", a number and its unit
     value     = of the first clause of the sentence with a number, without asides: what its last
                 "=" gives, else its first number
+    result    = the last number before a check, a remark in brackets or words behind a bold number
     number    = [sign] [currency] digits [exponent] ["/" digits]; digits may be grouped
 
 So words, currencies and `x =` in front of the number are skipped, and of "the answer is 3 * 6 = 18
-for x = 2" the answer is 18. If a sentence has no number, the next statement is read. Outside a
-statement, a space does not say that two numbers are one.
+for x = 2" the answer is 18. Statements before a correction ("Wait") come last, and those without a
+number are skipped. Outside a statement, a space does not say that two numbers are one.
 """
 
 import re
@@ -28,7 +29,6 @@ from zerogap.data.plain_text import plain, without_thinking
 from zerogap.errors import InputError
 
 NO_SOLUTION = "None"  # the gold answer of questions without a solution, as in GSM-Plus
-
 
 _NARROW = "\u00a0\u2000-\u200a\u202f\u205f"  # spaces that only separate groups of digits
 _DASHES = "-−‐‑‒–—―﹣－⁻˗"  # all stand for a minus sign; first in a set of characters
@@ -64,22 +64,25 @@ _STATED = _number(
     rf"(?<![\w.])(?:{_grouped(f' {_NARROW}')}|{_SIMPLE})",
     r"\s?[/⁄]\s?",
 )
-# In the reversed text: its last digit, and everything before that could be in the same number.
-_REVERSED_END = re.compile(rf"[0-9][{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*", re.IGNORECASE)
-# Anywhere in a text: a space does not say that two numbers are one.
+# In the reversed text: its last digit, not that of "m^2", and all that could be in the same number.
+_REVERSED_END = re.compile(rf"(?i)[0-9](?!.?\^[a-z])[{_DASHES}0-9.,_'’‘ʼ{_CURRENCY}/⁄\se+×x*·^(]*")
 _ANY = _number(_MINUS, _SIMPLE, "[/⁄]")
 
-_ADJECTIVES = "final|correct|exact|total|numerical"
+_ADJECTIVES = "final|correct|corrected|exact|total|numerical"
 _ANSWER_IS = re.compile(  # a set first: Python skips what is not in it
     r"(?-i:[aA])nswer(?:(?:\s+to\s[^.?!\n]{1,80}?|\s*\([^()\n]{1,40}\)|,[^.,?!\n]{1,40},)?"
-    r"\s+(?:is|(?:would|should|must|will)\s+be)\b(?!\s+not\b)"
-    r"|(?<=\bfinal\sanswer)\s*[:\n]"
-    r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=])",
+    r"\s+(?:is|was|being|equals|becomes|(?:would|should|must|will)\s+be)(?![a-z]|\s+(?:not|correct)\b)"
+    r"|(?<=\bfinal\sanswer)\s*[:=\n–→]"
+    r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=]"
+    # A number with its unit and nothing more, as in "Answer: 18 eggs" or <answer>18</answer>
+    r"|[\"']?\s*[:=>\n]\s*(?=[^\w\n]{0,4}(?!(?<=\n)[0-9][.)]\s)[0-9]+(?:[.,][0-9]+)*+%?"
+    rf"(?: *[a-z/]++){{0,2}}+\s*?(?:\n|(?![\s\w+*/×÷=%{_CURRENCY}{_DASHES[1:]}-]))))",
     re.IGNORECASE | re.ASCII,
 )
 _DETERMINERS = "the|our|my|your|so|and|thus|hence|therefore"  # not "his", say
 _REVERSED_THE = re.compile(  # in the reversed text: what precedes "answer"
-    rf"(?:\s+(?:{_ADJECTIVES[::-1]}))*\s*(?:\Z|[^\w\s]|\n|\b(?:{_DETERMINERS[::-1]})\b)",
+    rf"(?:\s+(?:{_ADJECTIVES[::-1]}))*\s*(?:\Z|[^\w\s/]|\n|\b(?:{_DETERMINERS[::-1]})\b"
+    rf"(?!\s+(?:{'if|whether|find|calculate|determine|compute'[::-1]})\b))",
     re.IGNORECASE | re.ASCII,
 )
 _MAX_STATEMENTS = 4  # that are read, until one has a number
@@ -90,22 +93,22 @@ _SENTENCE_END = re.compile(
     rf"(?<![=≈])\n(?!\s*[=≈])|{_ABBREVIATED}[.!?](?=[\s\"')\]»”]|$)", re.IGNORECASE
 )
 _CLAUSE_END = re.compile(r",(?![0-9])|;|(?<![0-9)=≈])\s[–—]\s|\s[–—]\s(?![0-9($])|(?<=[0-9]):\s")
-_ASIDE = re.compile(  # up to a comma: "since x = 2", "for x = 2", "(x = 2)"
-    r"(?:\s\(?(?:since|because|when|where|while|if|assuming|given)\b"
+_ASIDE = re.compile(  # in brackets, or up to a comma: "since x = 2", "for x = 2", "in 2 days,"
+    r"(?<=[0-9a-z%])\s+[(\[{][^()\[\]{}]*(?:[)\]}]|\Z)"
+    r"|(?:(?:^|\s)\(?(?:since|because|when|where|while|if|assuming|given)\b"
+    r"|^(?:that\s)?(?:in|after|for|over|within|with|at\sthe\send\sof)\s(?:the\s)?[0-9]+\s[a-z]"
     r"|\s(?:as|with)\s(?=[^,;=]{0,80}(?:=|\bequal))"
     r"|\s(?:for|at|and|or|by|from|under|using|setting|taking|letting)"
-    r"\s[^\w,;]*[0-9]*[a-z](?:_?\w)?\$?\s*(?:=|equal\b)"
-    r"|(?<=[0-9])\s*[|:]\s*[a-z]\w?\s*=|(?<=[0-9a-z])\s+[(\[{](?=[^()\[\]0-9]*[a-z]\s*=))"
+    r"\s[^\w,;]*[0-9]*[a-z](?:_?\w)?\$?\s*(?:=|equal\b)|(?<=[0-9])\s*[|:]\s*[a-z]\w?\s*=)"
     r"(?:[^,;]|,(?=[0-9]))*",
     re.IGNORECASE,
 )
-_EQUALS = re.compile(r"[=≈]+|\bequals?\b(?: to\b)?", re.IGNORECASE)
+_EQUALS = re.compile(r"[=≈→⇒]+|\bequals?\b(?: to\b)?", re.IGNORECASE)
 _NEGATIVE = re.compile(r"^(?:minus|negative)\s+(?=[$£€]?[0-9])", re.IGNORECASE)
-_OPERATION = re.compile(rf"\s?[{_DASHES}+*/×÷x]\s?[0-9($]")  # "18 = 3 * 6" does not state 3
-_OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s")
+_OPERATION = re.compile(rf"\s?(?:[{_DASHES}+*/×÷x]|plus|minus|times)\s?[0-9($]")  # as in "3 * 6"
+_OPERATOR = re.compile(rf"[+*/×÷^]|[{_DASHES}]\s|\bthe (?:sum|product)\b|\bmultiplying\b")
 _HASH = re.compile(
-    rf"####[\s(\[\"'“:=≈]*+(?:(?:the\s+)?(?:(?:{_ADJECTIVES})\s+)*answer\s*(?:is\b|[:=])\s*"
-    r"|[a-z]\w*\s*[=≈]\s*"
+    r"####[\s(\[\"'“:=≈]*+(?:answer\s*[:=]\s*|[a-z]\w*\s*[=≈]\s*"
     r"|(?:about|around|roughly|nearly|almost|exactly|only|approximately|approx\.)\s+"
     r"|(?:usd|eur|gbp|inr|rs)\b\.?\s*|us(?=\$))*+",
     re.IGNORECASE,
@@ -124,26 +127,35 @@ _NUMBERED = (
 )
 _NEXT_QUESTION = re.compile(
     r"\sQ:|\nQ\.\s"
-    rf"|(?<=[.!?])\s?(?-i:Question|Problem)(?:{_NUMBERED})?:"
+    rf"|(?<=[.!?]) ?(?-i:Question|Problem)(?:{_NUMBERED})?:"
     r"|(?:#{2,}[ \t]*"
     r"|(?:[\n\r\u2028]|\|>)[ \t]*(?:[0-9]+[.)]\s)?(?:<[a-z]+>|\\[a-z]+\{|[^\w\n]|_)*+)"
-    rf"(?:{_WHICH}(?:q|question|problem|exercise|task)"
-    rf"(?:(?:{_NUMBERED})?(?:\sstatement|\sfor\syou)?[ \t*_#`\])>}}]*(?:\([^()\n]*\))?[:：]"
-    rf"|{_NUMBERED}(?:[.)]|\n|[-–—]\s))"
+    rf"(?:{_WHICH}(?:q|question|problem|exercise|task|user|human|student|instruction|input|prompt)"
+    rf"(?:(?:{_NUMBERED})?(?:\s(?:statement|for you|question))?[ \t*_#`\])>}}]*"
+    rf"(?:\([^()\n]*\))?[:：]|{_NUMBERED}(?:[.)]|\n|[-–—]\s))"
     rf"|(?:question|problem)(?:\s[-–—]\s|(?:{_NUMBERED})?[\]>])"
-    r"|(?<=[^\w\n])(?:question|problem|exercise)[^\w\n]*\n"
-    rf"|example{_NUMBERED}[:：.)\n]"
-    r"|(?:user|human)[ \t]*\n|(?:user|human|student|instruction|input|prompt)(?:\squestion)?"
-    rf"(?:{_NUMBERED})?[ \t*_#`\])>]*[:：])"
+    rf"|(?:question|problem|exercise|user|human|assistant)[^\w\n]*\n|example{_NUMBERED}[:：.)\n])"
+    r"(?![^\w\n]*[0-9][^?\n]*(?:\n|\Z))"  # not an item of a list, as "Task 1: 20 minutes"
     r"|<[|｜]?(?:user|human|question|problem)[|｜]?>|\[INST\]"
-    r"|<\|?(?:im_start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
+    r"|<\|?(?:im_start|start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
     re.IGNORECASE,
 )
 # In every match of `_NEXT_QUESTION`, and far faster to look for: one of these, or a lone q.
 _ASKING = (
     *("question", "problem", "exercise", "task", "example", "user", "human", "student"),
-    *("instruction", "input", "prompt", "[inst"),
+    *("assistant", "instruction", "input", "prompt", "[inst"),
 )
+_CORRECTION = re.compile(r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|mistake|let me re)")
+_BEHIND = [  # a result, the group if any: a check, a remark in brackets, words after a bold number
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\n[^\w\n]*(?:let.{1,4} )?(?:double.)?(?:check|verif\w+)\W*?[:\n][\s\S]*()",
+        r"\((?:(?<=[\w.!%$\n]\s\()|(?<=\*\*\s\())(?!\s*=|\W*(?:or )?\W?[0-9.,]+[^0-9()]*\))"
+        r"[^()]*+\)[^\w\n(=/+×-]*+(?:\n[^0-9(=]*+)?\Z()",
+        r"(\*\*(?:[^*\n0-9]*[:=≈]\s*)?[^\w*\n]{0,4}[0-9][0-9.,]*+(?<!\.)(?![):])[^*\n0-9:]*)"
+        r"\*\*(?!:)[^*\n=,;.]*+[^0-9]*+\Z",
+    )
+]
 _DIGIT = re.compile("[0-9]")
 _NO_DIGIT = re.compile("[^0-9.]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
@@ -170,13 +182,19 @@ def extract(text: str) -> Extraction:
     text = plain(raw)
     if "answer" in text.lower():
         marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
-        stated = (m.end() for m in marks if _REVERSED_THE.match(text[: m.start()][::-1]))
+        stated = [m.end() for m in marks if _REVERSED_THE.match(text[: m.start()][::-1])]
+        if len(stated) > 1:  # those before a correction come last
+            stated = sorted(stated, key=lambda s: bool(_CORRECTION.search(text, s, stated[-1])))
         if found := _first(_statement(text[start:]) for start in stated):
             return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
     if "\\" in raw and (found := _first(map(_statement, _boxes(raw)))):
         return Extraction(*found, "boxed")
+    for behind in _BEHIND:
+        head = behind.sub(r"\1", raw, count=1)
+        if head != raw and _DIGIT.search(head.rstrip().rpartition("\n")[2]):
+            raw, text = head, plain(head)
     if end := _REVERSED_END.search(text[::-1]):
         # Numbers are read from the left, from where none can reach over, up to the last digit.
         *_, last = _ANY.finditer(text, len(text) - end.end(), len(text) - end.start())
@@ -197,7 +215,7 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
 def _without_next_question(text: str) -> str:
     """The text up to the next question, if it has a number; else the whole text."""
     folded = text.casefold()
-    lone_q = folded.count("q") - folded.count("qu")
+    lone_q = "q" in folded and folded.count("q") > folded.count("qu")
     if not lone_q and not any(map(folded.__contains__, _ASKING)):
         return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
@@ -214,15 +232,14 @@ def _statement(text: str) -> _Found | None:
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
     # An aside is read only if nothing else is a number.
-    sentences = (_ASIDE.sub("", sentence), sentence)
-    for clause in chain.from_iterable(map(_CLAUSE_END.split, sentences)):
-        for side in reversed(_EQUALS.split(clause)):
+    for part in (_ASIDE.sub("", sentence), sentence):
+        for side in chain(*(reversed(_EQUALS.split(c)) for c in _CLAUSE_END.split(part))):
             match = _STATED.search(side)
             if match and not (
                 _OPERATION.match(side, match.end()) or _OPERATOR.search(side[: match.start()])
             ):
                 return (_value(match),)
-        if match := _STATED.search(clause):
+        if match := _STATED.search(part):
             return (_value(match),)
     return None
 

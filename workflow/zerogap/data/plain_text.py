@@ -22,12 +22,12 @@ _POWER = re.compile(rf"([×x*·]\s?10)([{_SUPERSCRIPTS}]+)")
 _THINKING = r"(?:think|thinking|thoughts?|reasoning|analysis|reflection|scratchpad|monologue)"
 _OPENED = re.compile(
     rf"<\|?(?:\w+[:_])?{_THINKING}(?:\s[^<>\n]*)?\|?>|\[THINK\]|◁think▷|<unused94>"
-    r"|<\|channel\|?>(?:analysis|thought)",
+    r"|<\|channel\|?>(?:analysis|thought)|<\|inner_prefix\|>|\A(?-i:analysis(?=[A-Z]))",
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
     rf"<\|?(?:/(?:\w+[:_])?|end_(?:of_)?){_THINKING}\|?>|\[/THINK\]|◁/think▷|<unused95>"
-    r"|<\|channel\|>final<\|message\|>|<channel\|>",
+    r"|<\|channel\|>final<\|message\|>|<channel\|>|<\|inner_suffix\|>|assistantfinal",
     re.IGNORECASE,
 )
 _TAG_PARTS = ("<|channel|>", "<|channel>", "<|message|>")
@@ -37,7 +37,7 @@ _MAX_NESTED = 4  # commands within commands
 _PART = r"\s*(?:\{([^{}]*)\}|([0-9]))"
 _FRACTION = re.compile(rf"([0-9]?)\\[dtc]?frac{_PART}{_PART}")
 _SIMPLE = re.compile(r"\s*([-−]?)\s*[$£€]?([0-9][0-9.,\u2009]*)\s*")
-_TAGS = r"</?(?:b|i|u|p|em|strong|span|code|div|br|hr|mark|font|answer)\b[^<>\n]*>"
+_TAGS = r"</?(?:b|i|u|p|em|strong|span|code|div|br|hr|mark|font)\b[^<>\n]*>"
 
 
 def _rules(*rules: tuple[str, str]) -> list[tuple[re.Pattern[str], str]]:
@@ -83,7 +83,7 @@ def without_thinking(text: str, *, opened: bool = False) -> str:
 
     If the prompt has `opened` the thinking, a text without a closing tag is all thinking.
     """
-    if "<" not in text and "[" not in text and "◁" not in text:
+    if not (text.startswith("analysis") or "<" in text or "[" in text or "◁" in text):
         return "" if opened else text
     closed = list(_CLOSED.finditer(text))
     if closed:
