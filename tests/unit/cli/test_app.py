@@ -4,12 +4,15 @@ import os
 import sys
 
 import pytest
+import typer
 
 from helpers.paths import ROOT
 from zerogap.cli import main
+from zerogap.cli.app import COMMANDS as EXAMPLES
+from zerogap.cli.app import app, repeat_options
 from zerogap.errors import InputError
 
-COMMANDS = ("evaluate", "sample", "score", "plan", "rehearse", "run", "show")
+COMMANDS = ("evaluate", "sample", "score", "compare", "plan", "rehearse", "run", "show")
 COLLECT = "zerogap.evaluation.collect"
 DECODING = [
     "nowhere", "--benchmark", "toy_gsm8k", "--output", "out",
@@ -33,6 +36,15 @@ def test_help_has_an_example_and_the_exit_statuses(command, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert f"Example: zerogap {command} " in text
     assert "Exit status: 0 success, 2 invalid input (one line)" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_example_is_accepted(command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").touch()
+    (example,) = (words for each, (words, *_) in EXAMPLES.items() if each.__name__ == command)
+    parser = typer.main.get_command(app).commands[command]
+    assert parser.make_context(command, repeat_options(example.split()))
 
 
 def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):

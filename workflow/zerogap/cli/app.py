@@ -23,8 +23,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 RESUMES = "130 interrupted (repeat the command to resume)"
 # Command → an example, and its exit statuses other than 0 for success and 2 for invalid input.
 COMMANDS: dict[Callable[..., Any], tuple[str, ...]] = {
-    evaluate: ("--model FOLDER --benchmark gsm8k --num-questions 100 --output out", RESUMES),
-    sample: ("--model FOLDER --benchmark questions.jsonl --output out", RESUMES),
+    evaluate: ("FOLDER --benchmark gsm8k --num-questions 100 --output out", RESUMES),
+    sample: ("FOLDER --benchmark questions.jsonl --output out", RESUMES),
     score: ("--clean clean.jsonl identity.jsonl railcap=railcap.csv",),
     compare: ("checkpoint-1.eval checkpoint-2.eval",),
     plan: ("--config config.yaml --rate sampling=3000",),
