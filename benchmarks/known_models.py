@@ -156,7 +156,7 @@ def separation(summaries: Mapping[str, Sequence[Summary]], leaked: "pd.Series[bo
 
 def _only(summary: Summary, ids: Sequence[str]) -> Summary:
     table = summary.questions.set_index("question_id").loc[list(ids)].reset_index()
-    return Summary(table, summary.strategies, summary.num_cut_off)
+    return dataclasses.replace(summary, questions=table)
 
 
 def main() -> None:

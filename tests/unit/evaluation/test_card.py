@@ -94,6 +94,15 @@ def test_controls_of_another_style_give_no_verdict(asked):
     assert said.startswith("No verdict: by their wording alone")
 
 
+def test_a_model_whose_responses_mostly_have_no_answer_gets_no_verdict(asked):
+    found = made(asked, LEAKED)
+    assert found.unanswered == 0
+    (said,) = verdict(dataclasses.replace(found, unanswered=0.51), None)
+    assert said.startswith("No verdict: 51% of the responses to the benchmark have no answer.")
+    assert "raise --max-new-tokens" in said
+    assert verdict(dataclasses.replace(found, unanswered=0.5), None) == verdict(found, None)
+
+
 def test_a_reference_model_that_shows_the_same_difference_takes_it_away(asked):
     easier = [min(4, count + 2) for count in CLEAN]
     assert made(asked, easier).p < 0.01

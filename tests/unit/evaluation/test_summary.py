@@ -48,6 +48,12 @@ def test_peakedness_counts_responses_that_repeat_the_greedy_trajectory():
     assert list(summary.questions.rouge_l) == [1, 0.25]
 
 
+def test_responses_without_an_answer_are_counted():
+    collected = evaluated({"identity": [4, 1]})
+    collected.samples["identity"].loc[:1, "answer"] = None
+    assert summarise(collected).unanswered == 0.25
+
+
 def test_questions_keep_their_order_and_greedy_responses_that_are_cut_off_are_counted():
     collected = evaluated({"identity": [0, 4, 2]})
     collected.greedy["finish_reason"] = ["length", "eos", "eos"]

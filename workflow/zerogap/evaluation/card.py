@@ -30,6 +30,7 @@ SIGNALS = {  # column of the questions' table → label
 SCORE = "identity"  # the verdict's p-value is that of its difference
 SUSPICION = "min_k"  # ranks the questions; `SCORE` where no solution is known
 MAX_STYLE_AUC = 0.7  # above it, the texts differ too much for a verdict
+MAX_UNANSWERED = 0.5  # above it, responses say too little about what the model can solve
 LEVEL = 0.05  # of the verdict
 FALSE_DISCOVERY_RATE = 0.1  # of the flagged questions
 
@@ -42,6 +43,7 @@ class Card:
         name: what the controls are.
         paired: whether each control belongs to a question of the benchmark.
         style_auc: how well the texts alone tell the benchmark from the controls.
+        unanswered: share of the model's responses to the benchmark that have no answer.
         signals: signal → its difference.
         values: signal → its values of the benchmark's questions and of the controls.
         solved: the model's solve probability on the benchmark and on the controls.
@@ -57,6 +59,7 @@ class Card:
     name: str
     paired: bool
     style_auc: float
+    unanswered: float
     signals: dict[str, Difference]
     values: dict[str, tuple[Values, Values]]
     solved: tuple[float, float]
@@ -68,8 +71,8 @@ class Card:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether the texts are so alike that a difference can be read as memorisation."""
-        return self.style_auc <= MAX_STYLE_AUC
+        """Whether a difference can be read as memorisation: texts are alike, responses answer."""
+        return self.style_auc <= MAX_STYLE_AUC and self.unanswered <= MAX_UNANSWERED
 
     @property
     def p(self) -> float:
@@ -112,6 +115,7 @@ def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
         name=controls.name,
         paired=paired,
         style_auc=style,
+        unanswered=models[0][0].unanswered,
         signals=signals,
         values=values,
         solved=(float(benchmark[SCORE].mean()), float(other[SCORE].mean())),

@@ -48,11 +48,13 @@ class Summary:
             min_k (nats per token), NaN where no solution is known.
         strategies: strategy → its numbers, Identity's first.
         num_cut_off: greedy trajectories that reach the length limit.
+        unanswered: share of Identity's responses without an answer.
     """
 
     questions: pd.DataFrame
     strategies: dict[str, StrategySummary]
     num_cut_off: int
+    unanswered: float
 
 
 def summarise(collected: Collected) -> Summary:
@@ -96,6 +98,7 @@ def summarise(collected: Collected) -> Summary:
         questions=table.reset_index(),
         strategies=strategies,
         num_cut_off=int((greedy.finish_reason == "length").sum()),
+        unanswered=float(samples[IDENTITY].answer.isna().mean()),
     )
 
 

@@ -2,7 +2,14 @@
 
 import pandas as pd
 
-from zerogap.evaluation.card import FALSE_DISCOVERY_RATE, LEVEL, MAX_STYLE_AUC, SIGNALS, Card
+from zerogap.evaluation.card import (
+    FALSE_DISCOVERY_RATE,
+    LEVEL,
+    MAX_STYLE_AUC,
+    MAX_UNANSWERED,
+    SIGNALS,
+    Card,
+)
 from zerogap.evaluation.strategies import CLEAN, CLEAN_BATCH2, IDENTITY
 from zerogap.metrics.controls import Interval
 from zerogap.reporting.metric_table import Labels
@@ -45,6 +52,12 @@ def _against_controls(card: Card) -> list[str]:
         theirs = format_number(solved[0] - solved[1] - value, 2)
         numbers += f"; the difference of the reference models, {theirs}, is subtracted"
         likeness = "as unequal as to the reference models"
+    if card.unanswered > MAX_UNANSWERED:
+        return [
+            f"No verdict: {card.unanswered:.0%} of the responses to the benchmark have no answer. "
+            f"{numbers}. If responses are cut off, as long thinking is, raise --max-new-tokens; "
+            "otherwise read some, and choose another prompt or --extraction."
+        ]
     if not card.is_comparable:
         return [
             f"No verdict: by their wording alone, the controls can be told from the benchmark (AUC "
