@@ -239,6 +239,13 @@ def test_differing_documents_are_noted(tmp_path, capsys):
         assert "doc_hash" not in score(capsys, "--clean", clean, f"again={custom}")[2]
 
 
+def test_a_batch_is_not_its_own_second_batch(files, capsys):
+    folder, _ = files
+    clean = folder / "clean.parquet"
+    error = rejected(capsys, "--clean", clean, folder / "ted.parquet", "--clean-batch2", clean)
+    assert error.startswith("error: --clean-batch2: is the file of --clean")
+
+
 def test_an_equals_sign_may_be_part_of_a_files_name(files, capsys):
     folder, _ = files
     odd = (folder / "ted.parquet").rename(folder / "n=4.parquet")
@@ -358,6 +365,11 @@ def test_files_with_other_gold_answers_are_not_compared(tmp_path, capsys):
     assert f"{other}: 2 questions (0, 1) with another gold answer than in {log}" in rejected(
         capsys, "--clean", log, other
     )
+    first, shifted = (
+        json_lines(tmp_path / f"{start}", [record(k + start, ["1"], gold=str(k)) for k in range(9)])
+        for start in (0, 1)
+    )
+    assert "(lm_eval counts from 0, Inspect from 1)" in rejected(capsys, "--clean", first, shifted)
     for same in ({"text": "18", "gold": "18.0"}, {"correct": True, "gold": "9 + 9 = 18\n#### 18"}):
         file = json_lines(tmp_path / "same", [{"id": k, **same} for k in "01"])
         assert score(capsys, "--clean", log, file)[0] == 0

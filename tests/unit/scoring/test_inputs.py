@@ -93,7 +93,7 @@ def test_every_repeat_of_a_log_is_scored(tmp_path):
     assert loaded.notes[0].endswith("only one of the repeats")
     assert "the rule numeric" in loaded.notes[1]
     filtered = load(tmp_path / "f", "maj@64")
-    assert filtered.notes[0].endswith("so --filter maj@64 has no effect")
+    assert filtered.notes[0].endswith("so --filter maj@64 has no effect (use --extraction)")
     pd.testing.assert_frame_equal(filtered.counts, loaded.counts)
 
 

@@ -121,6 +121,8 @@ def _files_to_read(
     from zerogap.scoring.log_files import one_log  # imported late, as pandas below
 
     paths = {name: one_log(path) for name, path in paths.items()}
+    if paths.get("clean_batch2") == paths["clean"]:
+        raise InputError("--clean-batch2: is the file of --clean; give responses of another batch")
     used = [*paths.values(), *([leaked] if leaked else [])]
     for path in filter(None, outputs.values()):
         atomic.output_file(path, used)

@@ -60,7 +60,7 @@ def _lm_eval(file: ResponseFile, choice: str | None) -> Converted:
     filters, notes = _filters(file, records)
     names = list(dict.fromkeys(filters))
     if repeated:
-        ignored = f", so --filter {choice} has no effect" if choice else ""
+        ignored = f", so --filter {choice} has no effect (use --extraction)" if choice else ""
         notes = [f"lm_eval's own filters use only one of the repeats{ignored}", *notes]
         choice = None
     numbered = {str(k): name for k, name in enumerate(names, start=1)}

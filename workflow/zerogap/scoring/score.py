@@ -63,12 +63,13 @@ def align(
     tables = {name: file.counts.set_index("question_id") for name, file in files.items()}
     questions = tables["clean"].index
     for name, file in strategies.items():
-        _check_questions(questions, tables[name].index, file, clean)
+        # First, since questions that two tools number from 0 and 1 seem to lack only one.
         if len(differing := _differing(tables, name, "gold")):
             raise InputError(
                 f"{file.path}: {_some(differing)} with another gold answer than in {clean.path}; "
-                "give files of the same task, with the same gold answers"
+                "give files of the same task and numbering (lm_eval counts from 0, Inspect from 1)"
             )
+        _check_questions(questions, tables[name].index, file, clean)
     empty = questions[tables["clean"]["n_samples"] == 0]
     if len(empty):
         raise InputError(
@@ -79,7 +80,9 @@ def align(
     if leaked is None:
         flags = _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
     elif len(unknown := pd.Index(leaked).difference(questions, sort=False)):
-        raise InputError(f"leaked: {_some(unknown)} not in {clean.path}; correct the ids")
+        raise InputError(
+            f"leaked: {_some(unknown)} not in {clean.path}; give its ids, one per line, no header"
+        )
     else:
         flags = pd.Series(questions.isin(leaked), questions)
     clusters = _shared_column(files, tables, "cluster", "fix one of the files")
