@@ -96,6 +96,14 @@ def test_a_profile_without_its_scale_is_an_error_that_gives_the_option(arguments
     check_overlays(arguments, [Path("profiles/quick/quick.yaml"), BASE])
 
 
+def test_a_workflow_profile_that_does_not_exist_is_an_error(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(InputError, match=r"^--workflow-profile nowhere: no such folder"):
+        check_overlays(["--profile", "slurm", "--workflow-profile", "nowhere"], [BASE])
+    for profile in ("none", "profiles/slurm", "slurm"):
+        check_overlays([f"--workflow-profile={profile}"], [BASE])
+
+
 @pytest.mark.parametrize(
     ("profile", "files"),
     [

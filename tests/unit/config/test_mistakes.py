@@ -152,6 +152,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, text, message):
             ["models: { mine: { label: Mine } }", "models: { gemma: null }"],
             "0.yaml: models.mine.base is missing",
         ),
+        (["seed: 1", "models: { llama: null }"], "1.yaml: models.llama is null, but there is no"),
         (["training: { learning_rate: 0 }"], "0.yaml: training.learning_rate must be greater"),
         (["training: { clean: { learning_rate: 0 } }"], "0.yaml: training.clean.learning_rate mus"),
     ],
@@ -162,6 +163,17 @@ def test_a_mistake_is_reported_with_the_last_file_that_has_its_key(overlays, pla
         path.write_text(text)
     with pytest.raises(InputError, match=rf"^(\S*/)?{re.escape(place)}"):
         load([*PAPER, *paths])
+
+
+def test_an_overlay_may_remove_what_another_scale_has():
+    assert overlaid(PAPER, {"benchmarks.gsm_symbolic": None}) == load(PAPER)
+
+
+def test_an_overlay_alone_is_not_a_configuration(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("seed: 1")
+    with pytest.raises(InputError, match=r"mine\.yaml: has no run; the first file is a whole conf"):
+        load([path])
 
 
 @pytest.mark.parametrize(

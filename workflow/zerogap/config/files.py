@@ -157,22 +157,28 @@ def check_overlays(arguments: Sequence[str], files: Sequence[str | Path]) -> Non
     """Check that a run under a profile has the profile's scale: the first of its overlays.
 
     Snakemake silently takes `--configfile` of the command line instead of the profile's: with
-    `--profile profiles/quick --configfile mine.yaml`, the paper would run.
+    `--profile profiles/quick --configfile mine.yaml`, the paper would run. It also ignores a
+    workflow profile that does not exist.
 
     Args:
         arguments: Snakemake's command line.
         files: The configuration files of the run; the last one is config.yaml.
 
     Raises:
-        InputError: It does not; the message has the option that fixes it.
+        InputError: It does not; the message has the option that fixes it. Or there is no such
+            workflow profile.
     """
     used = [Path(file).resolve() for file in files]
     for option, value in itertools.pairwise([*arguments, ""]):
         name, _, joined = option.partition("=")
-        overlays = read_overlays(joined or value) if name == "--profile" else []
+        folder = joined or value
+        places = (Path(folder), Path("profiles", folder))  # where Snakemake looks
+        if name == "--workflow-profile" and not any(map(Path.exists, places)) and folder != "none":
+            raise InputError(f"--workflow-profile {folder}: no such folder; correct the path")
+        overlays = read_overlays(folder) if name == "--profile" else []
         if overlays and Path(overlays[0]).resolve() not in used:
             own = [os.path.relpath(file) for file in files[:-1]]
             raise InputError(
-                f"--configfile replaces the overlays of {joined or value}; give both: "
+                f"--configfile replaces the overlays of {folder}; give both: "
                 f"--configfile {' '.join([*overlays, *own])}"
             )

@@ -1,5 +1,6 @@
 """From YAML files and values of the command line to a checked :class:`Config`."""
 
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,13 +39,19 @@ def load(paths: Sequence[str | Path], command_line: Mapping[str, Any] | None = N
     sources = {str(path): read_mapping(Path(path)) for path in paths}
     sources[COMMAND_LINE] = _typed(dict(command_line or {}))
     values: Values = {}
-    for source in sources.values():
+    for name, source in sources.items():
+        _check_removals(source, values, name)
         if any("base" in entry for entry in _mappings(source, "models").values()):
             values |= {"scale_note": ""}  # it was about other models
         values = _overlay(values, source)
     try:
         return _validated(values)
     except ConfigError as error:
+        if len(error.path) == 1 and error.path[0] not in values:
+            raise InputError(
+                f"{paths[0]}: has no {error.path[0]}; the first file is a whole configuration, "
+                "such as config.yaml, and overlays follow it"
+            ) from error
         place = _source(error.path, sources)
         raise ConfigError(error.path, error.problem, place) from error
 
@@ -96,6 +103,25 @@ def _typed(value: Any) -> Any:
     except yaml.YAMLError:
         return value
     return scalar if scalar is None or isinstance(scalar, int | float) else value
+
+
+def _check_removals(source: Values, values: Values, place: str) -> None:
+    """Reject a null that removes nothing because its key is misspelt.
+
+    An overlay may name entries that only some scales have.
+
+    Raises:
+        ConfigError: `values`, of the files before, have no such entry, but one of a similar name.
+    """
+    for section in SECTIONS_WITH_NAMES:
+        entries, known = source.get(section), values.get(section)
+        if not isinstance(entries, Mapping) or not isinstance(known, Mapping):
+            continue
+        for name in entries.keys() - known.keys():
+            meant = difflib.get_close_matches(str(name), map(str, known), cutoff=0.8)
+            if entries[name] is None and meant:
+                problem = f"is null, but there is no such entry to remove; did you mean {meant[0]}?"
+                raise ConfigError((section, name), problem, place)
 
 
 def _overlay(base: Any, overlay: Any) -> Any:
