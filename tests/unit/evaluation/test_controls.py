@@ -100,6 +100,8 @@ def test_answers_without_calculations_have_no_controls(tmp_path):
     lines = [{"question": f"What is {k} and 7?", "gold": k + 7} for k in range(30)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert controls.load(asked(str(path)), None, 0) is None
+    with pytest.raises(InputError, match=r"no answer of .*a\.jsonl marks its calculations"):
+        controls.load(asked(str(path)), "rephrased", 0)
 
 
 def test_wrong_controls_are_errors(questions):

@@ -73,8 +73,10 @@ def test_models_that_cannot_be_used_are_named_with_the_remedy(folder):
     assert "its tokenizer cannot be read" in rejected(folder)
 
 
-@pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model"])
-def test_a_path_without_a_folder_is_not_looked_up_on_the_hub(name, monkeypatch):
+@pytest.mark.parametrize("name", ["/nowhere/model", "results/quick/llama2/model", "a.safetensors"])
+def test_a_path_without_a_folder_is_not_looked_up_on_the_hub(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.safetensors").touch()
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("asked"))
     with pytest.raises(InputError, match=rf"^{name}: no such folder; correct the path"):
         model_folders.find(name, None, "auto")

@@ -37,6 +37,8 @@ def test_a_hub_without_answer_is_recognised_by_every_http_library_it_uses(
     error = library.ConnectError("Name or service not known")
     assert is_transient(error)
     assert "does not answer for 'a/b' (Name or service" in hub_problem(error, "a/b", "main")
+    assert hub_problem(error, "a/b", "main").endswith("or give a local folder")
+    assert hub_problem(error, "a/b", "main", "dataset").endswith("or use local files")
 
 
 @pytest.mark.parametrize(

@@ -135,5 +135,5 @@ def hub_errors(name: str, repository: str, revision: str) -> Iterator[None]:
     except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
         raise InputError(
             f"{name}: could not be loaded from the hub: "
-            f"{hub_problem(error, repository, revision, 'dataset')}, or use local files"
+            f"{hub_problem(error, repository, revision, 'dataset')}"
         ) from error

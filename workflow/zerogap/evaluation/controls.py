@@ -57,6 +57,11 @@ def load(asked: QuestionSet, source: str | None, seed: int) -> QuestionSet | Non
     if min(len(questions), len(asked.questions)) < MIN_CONTROLS:
         if source is None:
             return None
+        if questions.empty:
+            raise InputError(
+                f"--controls {source}: no answer of {asked.name} marks its calculations as GSM8K's "
+                "do (<<48/2=24>>); give a file of questions that cannot have leaked, or none"
+            )
         raise InputError(
             f"--controls {source}: {len(questions)} controls for {len(asked.questions)} questions; "
             f"at least {MIN_CONTROLS} of both are needed. Raise --num-questions, or give a larger "

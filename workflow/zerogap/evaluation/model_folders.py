@@ -80,7 +80,8 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
     """
     folder = Path(name)
     if not folder.is_dir():
-        if folder.is_absolute() or len(folder.parts) > 2:  # the hub's names are OWNER/MODEL
+        # The hub's names are OWNER/MODEL.
+        if folder.is_file() or folder.is_absolute() or len(folder.parts) > 2:
             raise InputError(f"{name}: no such folder; correct the path of the model")
         from huggingface_hub import snapshot_download
 

@@ -12,6 +12,7 @@ SMALL_FILES = ("*.json", "*.jinja", "*.model", "tokenizer*", "*.txt")
 WEIGHTS = ("*.safetensors",)
 
 LOG_IN = "log in with `hf auth login` or HF_TOKEN"
+LOCAL = {"model": "give a local folder", "dataset": "use local files"}  # instead of the hub
 
 
 def hub_problem(
@@ -28,7 +29,7 @@ def hub_problem(
     problem = access_problem(error, repository, revision, kind)
     return (
         problem
-        or _transfer_problem(error, repository)
+        or _transfer_problem(error, repository, kind)
         or f"'{repository}' cannot be read from the hub ({first_line(error)}); check name, network "
         "and proxy"
     )
@@ -42,8 +43,8 @@ def access_problem(
 
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{repository}"
     messages: dict[tuple[type[Exception], ...], str] = {
-        (errors.OfflineModeIsEnabled,): "is not a local folder, and offline mode forbids "
-        "contacting the hub; give a local folder, or check the key `offline` and HF_HUB_OFFLINE",
+        (errors.OfflineModeIsEnabled,): "is not on this machine, and offline mode forbids "
+        f"contacting the hub; {LOCAL[kind]}, or check the key `offline` and HF_HUB_OFFLINE",
         (errors.GatedRepoError,): "is gated, and your login has no access; accept its licence on "
         f"{page} and {LOG_IN}",
         (errors.RepositoryNotFoundError, errors.HFValidationError): "is neither a local folder nor "
@@ -73,7 +74,7 @@ def retry_after(error: BaseException) -> float | None:
     return float(text) if text.isdecimal() else None
 
 
-def _transfer_problem(error: BaseException, repository: str) -> str | None:
+def _transfer_problem(error: BaseException, repository: str, kind: str) -> str | None:
     from huggingface_hub import constants
 
     status = _status(error)
@@ -98,7 +99,7 @@ def _transfer_problem(error: BaseException, repository: str) -> str | None:
         if _is_unanswered(cause):
             return (
                 f"{constants.ENDPOINT} does not answer for '{repository}' ({first_line(cause)}); "
-                "check network and proxy, or give a local folder"
+                f"check network and proxy, or {LOCAL[kind]}"
             )
     return None
 
