@@ -205,12 +205,7 @@ class Benchmark(Section):
     )
     prompt: Prompt = Field(description="The few-shot prompt, in training as in evaluation.")
     extraction: Word = Field(
-        description=(
-            "Rule that finds an answer: `numeric`, `gsm8k/strict-match`, "
-            "`gsm8k_cot/strict-match`, `flexible-extract`, `math-verify`, "
-            "`package.module:function` (text to answer or None), or `thinking/` before any of "
-            "them for reasoning models."
-        )
+        description="Rule that finds an answer, of docs/score.md#extraction-rules."
     )
     stop: tuple[Annotated[str, StringConstraints(min_length=1, max_length=100)], ...] = Field(
         strict=False,
