@@ -320,8 +320,8 @@ def test_texts_of_the_grammar_give_a_canonical_answer_or_none(text):
 
 
 HOSTILE = [
-    "9", "1 ", "1⁄2 ", "**", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ", "#### ",
-    "\n<b>",
+    "9", "1 ", "1⁄2 ", "**", "####", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ",
+    "#### ", "\n<b>",
     "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over",
     "\n", "(1 2) ", "**1** ", "\nCheck:\n", "\nTask 1:", "answer: ", "answer is 1 wait ",
 ]  # fmt: skip
@@ -330,5 +330,5 @@ HOSTILE = [
 @pytest.mark.parametrize("part", HOSTILE)
 def test_hostile_texts_take_a_second_at_most(part):
     start = time.process_time()
-    extract(f"The answer is {part * 15_000}")
+    extract(f"The answer is {part * 15_000} question")
     assert time.process_time() - start < 3

@@ -128,7 +128,7 @@ _NUMBERED = (
 _NEXT_QUESTION = re.compile(
     r"\sQ:|\nQ\.\s"
     rf"|(?<=[.!?]) ?(?-i:Question|Problem)(?:{_NUMBERED})?:"
-    r"|(?:#{2,}[ \t]*"
+    r"|(?:(?<!#)#{2,}+[ \t]*"
     r"|(?:[\n\r\u2028]|\|>)[ \t]*(?:[0-9]+[.)]\s)?(?:<[a-z]+>|\\[a-z]+\{|[^\w\n]|_)*+)"
     rf"(?:{_WHICH}(?:q|question|problem|exercise|task|user|human|student|instruction|input|prompt)"
     rf"(?:(?:{_NUMBERED})?(?:\s(?:statement|for you|question))?[ \t*_#`\])>}}]*"
