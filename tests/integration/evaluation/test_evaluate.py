@@ -7,6 +7,7 @@ import weakref
 
 import pandas as pd
 import pytest
+import torch
 
 from helpers.paths import ROOT
 from helpers.tiny_models import model, tokenizer
@@ -324,8 +325,9 @@ def test_interrupted_likelihoods_resume(tmp_path, monkeypatch):
     )
 
 
-def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, monkeypatch):
-    """For the benchmark and its controls together."""
+def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, monkeypatch, capsys):
+    """For the benchmark and its controls together. That there is no GPU is said once."""
+    loading._warn_of_cpu.cache_clear()
     models, decoders, digests = [], [], []
     load, decoder, digest = loading.load, loading.decoder, model_folders.folder_digest
 
@@ -344,6 +346,8 @@ def test_a_model_is_loaded_and_tried_once_and_freed_before_the_next(tmp_path, mo
     assert run("evaluate", tmp_path, *options, "--strategies", "railcap") == 0
     assert (len(models), len(decoders)) == (3, 3)
     assert sorted(digests) == sorted([BASE, GEMMA, PYTHIA])
+    if not torch.cuda.is_available():
+        assert capsys.readouterr().err.count("no GPU is visible") == 1
 
 
 def test_bad_options_end_in_one_line(tmp_path, capsys):

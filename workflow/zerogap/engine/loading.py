@@ -1,6 +1,7 @@
 """Loading a model folder, and choosing the decoder for its architecture."""
 
 import contextlib
+import functools
 import platform
 import re
 import sys
@@ -43,14 +44,20 @@ def load(folder: str | Path, dtype: str) -> PreTrainedModel:
         memory.keep_freed_memory()
     used = precision.usable_dtype(wanted, device)
     if device.type == "cpu" and wanted != torch.float32:
-        reason = "" if used == wanted else f", because this CPU is slow in {dtype}"
-        print(
-            f"warning: no GPU is visible on {platform.node()}; decoding on the CPU in "
-            f"{str(used).removeprefix('torch.')}{reason}. If that is not intended, check the "
-            "partition and CUDA_VISIBLE_DEVICES",
-            file=sys.stderr,
-        )
+        _warn_of_cpu(dtype, used)
     return read_model(folder, used).to(device).eval()
+
+
+@functools.cache
+def _warn_of_cpu(dtype: str, used: torch.dtype) -> None:
+    """Say once per process that models are decoded on the CPU."""
+    name = str(used).removeprefix("torch.")
+    reason = "" if name == dtype else f", because this CPU is slow in {dtype}"
+    print(
+        f"warning: no GPU is visible on {platform.node()}; decoding on the CPU in {name}{reason}. "
+        "If that is not intended, check the partition and CUDA_VISIBLE_DEVICES",
+        file=sys.stderr,
+    )
 
 
 def read_model(folder: str | Path, dtype: torch.dtype, **options: Any) -> PreTrainedModel:
