@@ -56,7 +56,7 @@ def _against_controls(card: Card) -> list[str]:
         return [
             f"No verdict: {card.unanswered:.0%} of the responses to the benchmark have no answer. "
             f"{numbers}. If responses are cut off, as long thinking is, raise --max-new-tokens; "
-            "otherwise read some, and choose another prompt or --extraction."
+            "otherwise read some in report.html, and choose another prompt or --extraction."
         ]
     if not card.is_comparable:
         return [
