@@ -136,6 +136,14 @@ def test_numbers_that_words_imply_stay() -> None:
         ("days a week", "She works 5 days a week. Twice?", "5*2=<<5*2=10>>10\n#### 10"),
         ("a quotient", "Half of 3/4?", "3/4/2=<<3/4/2=.375>>.375\n#### .375"),
         ("an unused total", "Of 42 pens, 14 red, 23 green?", "14+23=<<14+23=37>>37\n#### 37"),
+        ("a list", "3 cats, Al, Bo and Cy. Bo is 20, Al 3 more?", "20+3=<<20+3=23>>23\n#### 23"),
+        ("a month", "20 a day, 28 days in the month?", "20*28=<<20*28=560>>560\n#### 560"),
+        ("a unit", "20 pounds? 16 ounces in a pound.", "20*16=<<20*16=320>>320\n#### 320"),
+        ("a rate", "20 miles? 1 equals 1.6 km.", "20*1.6=<<20*1.6=32>>32\n#### 32"),
+        ("minutes after hours", "1 hour and 45 minutes?", "60+45=<<60+45=105>>105\n#### 105"),
+        ("a height", "He is 66 inches tall, she 2 more?", "66+2=<<66+2=68>>68\n#### 68"),
+        ("a deck", "20 decks of 52 cards?", "20*52=<<20*52=1040>>1040\n#### 1040"),
+        ("quarters", "3 quarters of 20?", "3*20=<<3*20=60>>60\n60/4=<<60/4=15>>15\n#### 15"),
     ],
 )
 def test_no_fresh_numbers(reason: str, question: str, answer: str) -> None:

@@ -38,12 +38,16 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] 
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_PERIOD = r"(?:days?|hours?|minutes|weeks|months) (?:an?|per|each|every|in an?|of the) \w+"
-_THINGS = "legs?|wheels?|eyes|arms|wings|sides?|fingers|strings|bills?|coins?|degrees"
-# Changes of these would be wrong or odd: parts of words, times, ratios, years, days a week, coins.
+_PERIOD = (
+    r"(?:days?|hours?|minutes|weeks|months) (?:an?|per|each|every|in an?|of the) \w+"
+    r"|(?:days|cups|ounces|pints|calories) (?:in|to) (?:an?|the|one|each) \w+"
+)
+_THINGS = "leg|wheel|eye|arm|wing|side|finger|teeth|string|stripe|bill|coin|quarter|degree|tall"
+# Changes of these would be wrong or odd: parts of words, times, ratios, units, years, coins, sizes.
 _FIXED = re.compile(
     rf"(?:{DIGITS})(?!x[ \d.$(]|(?:mph|k[mg]|[cm]m|oz|lbs?|m?[lg])\b)[a-z_]"
-    rf"|(?:{DIGITS})(?::\d+| ?[ap]\.?m\b| ?o'?clock|[- ](?:\w+ )?(?:{_PERIOD}|(?:{_THINGS})\b))"
+    rf"|(?:{DIGITS})(?::\d+| ?[ap]\.?m\b| ?o'?clock|[- ](?:\w+ )?(?:{_PERIOD}|(?:{_THINGS})s?\b))"
+    rf"|\b(?:equals?|equal to|same as|hours? and|feet|foot) (?:{DIGITS})"
     r"|\b(?:in|since|until|by|year|of) (?:1[5-9]|20)\d\d\b",
     re.I,
 )
@@ -51,7 +55,7 @@ _QUOTIENT = re.compile(rf"(?:(?:{DIGITS}) )?(?:{DIGITS})/(?:{DIGITS})")
 _IMPLIED = {
     r"\b(?:week|month|quarter)": (4, 52),
     r"\b(?:day|daily|week)": (7,),
-    r"\b(?:month|year|annual|dozen|inch)": (12, 30, 52, 365),
+    r"\b(?:month|year|annual|dozen|inch|deck)": (12, 30, 52, 365),
     r"\b(?:hour|minute|second)": (60, 3600),
     r"\b(?:percent|cents|meter|penn)|%": (100, Fraction(1, 100)),
 }
@@ -121,7 +125,8 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
         return None
     sides = [found.rpartition("=")[0] for found in _ANNOTATION.findall(rationale)]
     uses, mentions = Counter(_numbers(" ".join(sides))), Counter(_numbers(question))
-    counts = {n for n in asked if n < 10 and uses[n] > mentions[n]}  # "3 cookies, one of each kind"
+    # "3 cookies, one of each kind"; "3 cats: Tim, 3 pounds heavier than Tom, …"
+    counts = {n for n in asked & used if n < 10 and uses[n] != mentions[n]}
     operands = asked.union(*(side.numbers for sides in equations for side in sides[:-1]))
     patterns = ((_FIXED, f"{question}\n{plain}"), (_QUOTIENT, question))
     fixed = {
