@@ -203,6 +203,7 @@ def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
     cpu_is_slow, tmp_path, capsys
 ) -> None:
     model("llama").bfloat16().save_pretrained(tmp_path)
+    loading._warn_of_cpu.cache_clear()  # it is said once per process
     loaded = loading.load(tmp_path, "bfloat16")
     assert loaded.dtype == (torch.float32 if cpu_is_slow else torch.bfloat16)
     reason = "in float32, because this CPU is slow in bfloat16."
