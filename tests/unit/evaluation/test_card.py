@@ -52,7 +52,7 @@ def test_a_score_above_that_of_the_controls_is_inflated(asked, paired):
     assert found.p < 0.001
     said = verdict(found, None)
     assert said[0].startswith(f"The score is inflated by {value:.2f} [")
-    false_alarms = "0 of 3 clean tests" if paired else "1 of 36 clean tests"
+    false_alarms = "0 of 6 clean tests" if paired else "1 of 36 clean tests"
     assert false_alarms in said[0]
     assert ("an inflation is underestimated" in said[-1]) == paired
     assert "The model solves 0.83 of 26 questions of the benchmark and 0.26 of 26 con" in said[0]

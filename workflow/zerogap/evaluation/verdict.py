@@ -19,7 +19,7 @@ from zerogap.reporting.score import ASSUMPTION
 LABELS = Labels()
 # Clean tests of models of known history that were called inflated (docs/evaluate.md): with fresh
 # numbers, and with new questions.
-FALSE_ALARMS = {True: "0 of 3", False: "1 of 36"}
+FALSE_ALARMS = {True: "0 of 6", False: "1 of 36"}
 
 _WITHOUT_CONTROLS = (
     "No verdict: nothing was compared with questions that cannot have leaked, and a model that "
