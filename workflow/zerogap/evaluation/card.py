@@ -44,6 +44,8 @@ class Card:
         paired: whether each control belongs to a question of the benchmark.
         style_auc: how well the texts alone tell the benchmark from the controls.
         unanswered: share of the model's responses to the benchmark that have no answer.
+        is_comparable: whether a difference can be read as memorisation: the texts are alike, and
+            most responses have an answer. Otherwise no question is flagged.
         signals: signal → its difference.
         values: signal → its values of the benchmark's questions and of the controls.
         solved: the model's solve probability on the benchmark and on the controls.
@@ -60,6 +62,7 @@ class Card:
     paired: bool
     style_auc: float
     unanswered: float
+    is_comparable: bool
     signals: dict[str, Difference]
     values: dict[str, tuple[Values, Values]]
     solved: tuple[float, float]
@@ -68,11 +71,6 @@ class Card:
     questions: pd.DataFrame
     num_controls: int
     num_references: int
-
-    @property
-    def is_comparable(self) -> bool:
-        """Whether a difference can be read as memorisation: texts are alike, responses answer."""
-        return self.style_auc <= MAX_STYLE_AUC and self.unanswered <= MAX_UNANSWERED
 
     @property
     def p(self) -> float:
@@ -111,11 +109,14 @@ def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
     ranked_by = SUSPICION if is_known else SCORE
     first, second = values[ranked_by]
     style = style_auc(benchmark.question, other.question, paired)
+    unanswered = models[0][0].unanswered
+    is_comparable = style <= MAX_STYLE_AUC and unanswered <= MAX_UNANSWERED
     return Card(
         name=controls.name,
         paired=paired,
         style_auc=style,
-        unanswered=models[0][0].unanswered,
+        unanswered=unanswered,
+        is_comparable=is_comparable,
         signals=signals,
         values=values,
         solved=(float(benchmark[SCORE].mean()), float(other[SCORE].mean())),
@@ -126,7 +127,7 @@ def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
                 "question_id": benchmark.index,
                 "control": other[SCORE].to_numpy() if paired else np.nan,
                 "suspicion": first,
-                "flagged": flagged(first, second, FALSE_DISCOVERY_RATE) & (style <= MAX_STYLE_AUC),
+                "flagged": flagged(first, second, FALSE_DISCOVERY_RATE) & is_comparable,
             }
         ),
         num_controls=len(other),
