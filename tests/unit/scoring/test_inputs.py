@@ -1,4 +1,6 @@
 import os
+from dataclasses import replace
+from multiprocessing import active_children
 
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from helpers.response_files import comma_separated, json_lines, record, text
 from helpers.synthetic_run import questions_table, samples_table
 from zerogap.errors import InputError
 from zerogap.io import parquet
+from zerogap.scoring import inputs
 from zerogap.scoring.inputs import Texts, leaked_questions, load
 from zerogap.strategies.filtering import DROPPED
 
@@ -298,3 +301,36 @@ def test_samples_of_a_run_have_the_questions_of_their_benchmark(tmp_path):
     texts = load(path, with_texts=True).texts
     assert texts.questions == dict.fromkeys(table["question_id"], "How many?")
     assert len(texts.responses) == 3
+
+
+@pytest.fixture
+def large_files(tmp_path, monkeypatch):
+    """Two files of responses that are taken for large."""
+    monkeypatch.setattr(inputs, "LARGE", 0)
+    rows = [{"question_id": "a", "response": f"The answer is {k}", "gold": 2} for k in range(4)]
+    paths = {name: json_lines(tmp_path / name, rows) for name in ("clean", "strategy")}
+    yield paths
+    assert not active_children()
+
+
+def test_large_files_are_read_at_once_as_one_after_another(large_files):
+    options = {"list_disagreements": True, "with_texts": True}
+    loaded = inputs.load_all(large_files, None, "flexible-extract", **options)
+    assert list(loaded) == ["clean", "strategy"]
+    for name, path in large_files.items():
+        expected = load(path, None, "flexible-extract", **options)
+        pd.testing.assert_frame_equal(loaded[name].counts, expected.counts)
+        assert replace(loaded[name], counts=None) == replace(expected, counts=None)
+
+
+def test_an_error_in_large_files_names_the_first_that_is_not_valid(large_files, tmp_path):
+    paths = large_files | {name: text(tmp_path / name, "a,b", "1,2") for name in ("bad", "worse")}
+    with pytest.raises(InputError, match="bad: unknown kind of file"):
+        inputs.load_all(paths)
+
+
+def test_a_killed_process_that_read_a_large_file_is_an_error(large_files, tmp_path, monkeypatch):
+    text(tmp_path / "deadly.py", "import os", "def kill(text):", "    os.kill(os.getpid(), 9)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="was killed"):
+        inputs.load_all(large_files, None, "deadly:kill")

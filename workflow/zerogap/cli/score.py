@@ -148,9 +148,7 @@ def _load(
     from zerogap.scoring.formats import WITH_FILTERS
 
     options = {"list_disagreements": disagreements is not None, "with_texts": with_texts}
-    files = {
-        name: inputs.load(path, filter_name, extraction, **options) for name, path in paths.items()
-    }
+    files = inputs.load_all(paths, filter_name, extraction, **options)
     if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
         raise InputError("--filter: no file is a log with several filters; omit the option")
     # Of each file whose responses were scored here.

@@ -7,8 +7,14 @@ has the columns of a `solve` table (see `zerogap.io.parquet`) that the file give
 and ``doc_hash`` (str) of some logs, which distinguishes documents with the same number.
 """
 
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +40,8 @@ COLUMNS = (  # of Parquet files
     *("doc.id", "doc.query", "doc.choices", "doc.gold_index", "model_response.text"),
 )
 NUM_SHOWN = 3  # responses per question
+LARGE = 20 * 2**20  # bytes of files, which take as long to read as further processes to start
+MAX_PROCESSES = 4  # each holds a file, in several times its size
 
 Counts = tuple[pd.DataFrame, list[str]]  # one row per question, and notes for a reader
 
@@ -124,6 +132,34 @@ def load(
             "gold, or correct with the marks of your own scoring"
         )
     raise unknown_kind(file.path, list(file.rows))
+
+
+def load_all(paths: Mapping[str, Path], *args: Any, **options: Any) -> dict[str, Loaded]:
+    """Read files as `load` does, several large ones at once.
+
+    Args:
+        paths: Name → file.
+        *args: as of `load`.
+        **options: as of `load`.
+
+    Raises:
+        InputError: as `load`, of the first file that is not valid; or a process was killed.
+    """
+    read_one = partial(load, **options)
+    several = [paths.values(), *([arg] * len(paths) for arg in args)]
+    processes = min(len(paths), os.cpu_count() or 1, MAX_PROCESSES)
+    if processes == 1 or sum(path.stat().st_size for path in paths.values()) < LARGE:
+        return dict(zip(paths, map(read_one, *several), strict=True))
+    # Not forked, since the caller may have threads; an interrupt ends them without a traceback.
+    spawned = (get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
+    with ProcessPoolExecutor(processes, *spawned) as pool:
+        try:
+            return dict(zip(paths, pool.map(read_one, *several), strict=True))
+        except BrokenProcessPool as error:
+            raise InputError(
+                "a process that read the files was killed, perhaps for lack of memory; score "
+                "fewer files at a time"
+            ) from error
 
 
 def leaked_questions(path: str | Path) -> list[str]:
