@@ -4,8 +4,8 @@ python benchmarks/step_account.py --model smollm2-135m --dtype bfloat16
 
 A run is timed as it is, then once more with a timer around every operator. Times are exclusive: an
 operator's time does not contain that of others that it calls. Products are listed by their shape
-with their operations per second. The time of all products at the best of these rates is what a step
-takes at least.
+with their operations per second, and attention to the prefix, which consists of two, with theirs.
+The time of all products at the best of these rates is what a step takes at least.
 """
 
 import time
@@ -125,8 +125,12 @@ def time_operators(account: Account) -> None:
     def gated(values: Any, _: Any, num_columns: int) -> tuple[str, float]:
         return product(values, None, 2 * num_columns)
 
-    def attention(*_: Any, row_of_cell: Any = None, **__: Any) -> tuple[str, float]:
-        return f"attention to {'the prefix' if row_of_cell is None else 'questions'}", 0.0
+    def attention(
+        query: Any, key: Any, *_: Any, row_of_cell: Any = None, **__: Any
+    ) -> tuple[str, float]:
+        if row_of_cell is not None:
+            return "attention to questions", 0.0  # of different lengths
+        return "attention to the prefix", 4.0 * query.numel() * key.shape[-2]
 
     account.time_calls(torch.nn.functional, "linear", linear)
     account.time_calls(cpu_products, "product", product)
