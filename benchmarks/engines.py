@@ -17,16 +17,12 @@ The speed of `generate` does not depend on the number of questions, so it gets f
 OpenVINO run with the fastest of several settings, found on a quarter of the questions first and
 listed below the table. On a GPU all responses are drawn once before the measurement: our steps are
 captured in the first draw, vLLM's while it starts. vLLM then has the prompts in its prefix cache.
-
-"Of the matrix rate": relative to the speed at which the multiplications of every token of every
-response take all the time, at the best rate of any of them.
 """
 
 import argparse
 import ctypes.util
 import statistics
 import tempfile
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,19 +50,18 @@ def main() -> None:
         folder = common.model_folder(args.model, args.dtype, Path(scratch))
         prompts = common.write_prompts(Path(scratch), args.model, args.questions, args.gsm8k)
         results, notes = measure_in_turn(args, folder, prompts)
-        limit, rates = matrix_limit(folder, args.dtype)
     first = results["zerogap"][0]
     common.publish(
         f"{Path(args.model).name}, {args.dtype}: {args.questions} questions × {args.samples} "
         f"samples of {'' if args.ending == 'forced' else 'at most '}{args.tokens} tokens behind "
         f"{first['prompt']} prompt tokens",
         [
-            "engine", "tokens/s (best)", "speed-up of zerogap", "of the matrix rate",
-            "peak MiB", "start-up, s", "questions",
+            "engine", "tokens/s (best)", "speed-up of zerogap", "peak MiB", "start-up, s",
+            "questions",
         ],
-        [_row(name, runs, results["zerogap"], limit) for name, runs in results.items()],
+        [_row(name, runs, results["zerogap"]) for name, runs in results.items()],
         args.output,
-        [*notes, rates],
+        notes,
     )  # fmt: skip
 
 
@@ -158,49 +153,19 @@ def described(work: Run) -> str:
     return f"{work['rows']} sequences{libraries}{compiled}"
 
 
-def matrix_limit(folder: Path, dtype: str) -> tuple[float, str]:
-    """Tokens per second if there were only the products with the weights, and their best rate."""
-    import torch
-
-    model = common.model(str(folder), dtype, common.default_device())
-    layers = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
-    by_shape = {tuple(layer.weight.shape): layer.weight for layer in layers}
-    rates = {shape: _product_rate(weight) for shape, weight in by_shape.items()}
-    best = max(rates, key=lambda shape: rates[shape])
-    multiplied = sum(layer.weight.numel() for layer in layers)
-    note = f"The best rate of a product with a weight: {rates[best] / 1e9:,.0f} GFLOP/s {best}."
-    return rates[best] / (2 * multiplied), note
-
-
-def _product_rate(weight: Any) -> float:
-    """Operations per second of PyTorch's product of 512 rows with a weight (N, K)."""
-    import torch
-
-    rows = torch.randn(512, weight.shape[1], device=weight.device).to(weight.dtype)
-    seconds = []
-    for _ in range(6):
-        common.synchronize(weight.device.type)
-        start = time.perf_counter()
-        torch.nn.functional.linear(rows, weight)
-        common.synchronize(weight.device.type)
-        seconds.append(time.perf_counter() - start)
-    return 2 * len(rows) * weight.numel() / min(seconds)
-
-
 def _library(name: str, python: Path) -> str | None:
     """A shared library of the interpreter's environment or of the system."""
     own = next(python.parents[1].glob(f"lib/lib{name}.so*"), None)
     return str(own) if own else ctypes.util.find_library(name)
 
 
-def _row(name: str, runs: list[Run], reference: list[Run], limit: float) -> list[str]:
+def _row(name: str, runs: list[Run], reference: list[Run]) -> list[str]:
     ratios = [ours["speed"] / run["speed"] for ours, run in zip(reference, runs, strict=True)]
     best = max(runs, key=lambda run: run["speed"])
     return [
         name,
         f"{best['speed']:,.0f}",
         f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-        f"{best['speed'] / limit:.0%}",
         f"{best['peak'] / 2**20:,.0f}",
         f"{statistics.median(run['startup'] for run in runs):.0f}",
         str(best["questions"]),
