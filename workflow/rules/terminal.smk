@@ -30,9 +30,4 @@ if workflow.output_settings.dryrun and Quietness.RULES in (
 
 # The last lines that a run prints, whatever the profile hides.
 onerror:
-    logger.error(
-        terminal.describe_failures(
-            (job.rule.name, job.wildcards_dict, [*job.log])
-            for job in workflow.scheduler.failed
-        )
-    )
+    logger.error(terminal.describe_failures(workflow.scheduler.failed))

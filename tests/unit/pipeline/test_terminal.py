@@ -1,5 +1,8 @@
 """What a run says in the terminal: targets, counts and failures."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from zerogap.errors import InputError
@@ -21,17 +24,21 @@ def test_an_unknown_target_is_answered_with_the_nearest_names(name, message):
     assert str(caught.value).startswith(message)
 
 
-def test_failed_jobs_are_listed_with_the_ends_of_their_logs(tmp_path):
+def failed(rule: str, log: Path, **wildcards: str) -> SimpleNamespace:
+    """What is read of a job of Snakemake."""
+    named = SimpleNamespace(name=rule)
+    return SimpleNamespace(
+        rule=named, wildcards_dict=wildcards, log=[str(log)], is_group=lambda: False
+    )
+
+
+def test_failed_jobs_and_those_of_groups_are_listed_with_the_ends_of_their_logs(tmp_path):
     log, empty = tmp_path / "train.log", tmp_path / "empty.log"
     log.write_text("".join(f"line {k}\n" for k in range(9)) + "error: the disk is full\n\n")
     empty.touch()
-    text = describe_failures(
-        [
-            ("train_lora", {"model": "llama2", "variant": "pq"}, [str(log)]),
-            ("make_table", {"table": "main"}, [str(empty)]),
-            ("merge_lora", {}, [str(tmp_path / "none.log")]),
-        ]
-    )
+    jobs = [failed("make_table", empty, table="main"), failed("merge_lora", tmp_path / "none.log")]
+    group = SimpleNamespace(jobs=jobs, is_group=lambda: True)
+    text = describe_failures([failed("train_lora", log, model="llama2", variant="pq"), group])
     assert text.splitlines() == [
         "3 jobs failed:",
         "make_table table=main",

@@ -99,17 +99,19 @@ class CountsOnce(logging.Filter):
         return not repeats and not str(record.msg).startswith("Reasons:")
 
 
-def describe_failures(jobs: Iterable[tuple[str, Mapping[str, str], Sequence[str]]]) -> str:
+def describe_failures(failed: Iterable[Any]) -> str:
     """The failed jobs with the ends of their logs, in the order of the rules' names.
 
     Args:
-        jobs: rule, wildcards and log files of each.
+        failed: Snakemake's jobs, and groups of jobs (``--groups``), which fail as one.
     """
-    jobs = sorted(jobs, key=lambda job: (job[0], sorted(job[1].items())))
+    jobs = [job for one in failed for job in (one.jobs if one.is_group() else [one])]
+    jobs.sort(key=lambda job: (job.rule.name, sorted(job.wildcards_dict.items())))
     blocks = [f"{len(jobs)} job{'s' * (len(jobs) != 1)} failed:"]
-    for rule, wildcards, logs in jobs:
-        blocks.append(" ".join([rule, *(f"{k}={v}" for k, v in wildcards.items())]))
-        for log in logs:
+    for job in jobs:
+        wildcards = (f"{name}={value}" for name, value in job.wildcards_dict.items())
+        blocks.append(" ".join([job.rule.name, *wildcards]))
+        for log in job.log:
             blocks += [f"  log: {log}", *(f"  | {line}" for line in _last_lines(Path(log)))]
     return "\n".join(blocks)
 
