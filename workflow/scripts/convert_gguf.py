@@ -4,13 +4,13 @@ import hashlib
 import importlib.metadata
 import json
 import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from script_helpers import run
 from zerogap.io.provenance import provenance
+from zerogap.io.resume import resumable_dir
 from zerogap.plugins import package_file
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # kinds of tokens in a GGUF file
@@ -21,8 +21,10 @@ def main(output: Path, *, package: str, file: str | list[str], end_token: str) -
     from transformers import AutoModelForCausalLM
 
     parts = [package_file(package, name) for name in ([file] if isinstance(file, str) else file)]
-    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        path = joined(parts, Path(folder))
+    # The checks before a run read a base that is there: it appears when it is complete.
+    settings = {"package": package, "file": file, "end_token": end_token}
+    with resumable_dir(output, settings) as folder:
+        path, made = joined(parts, folder), folder / "model"
         tokenizer = read_tokenizer(path)
         tokenizer.eos_token = tokenizer.pad_token = end_token
         tokenizer.chat_template = None
@@ -30,19 +32,21 @@ def main(output: Path, *, package: str, file: str | list[str], end_token: str) -
             path.parent, gguf_file=path.name, dtype=torch.bfloat16
         )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    for settings in (model.config, model.generation_config):
-        settings.eos_token_id = settings.pad_token_id = tokenizer.eos_token_id
-    model.save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    origin = provenance(
-        package=package,
-        version=importlib.metadata.version(package),
-        file=parts[0].name,
-        sha256=digest,
-        end_token=end_token,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-    )
-    (output / "provenance.json").write_text(json.dumps(origin, indent=2) + "\n")
+        for values in (model.config, model.generation_config):
+            values.eos_token_id = values.pad_token_id = tokenizer.eos_token_id
+        model.save_pretrained(made)
+        tokenizer.save_pretrained(made)
+        origin = provenance(
+            package=package,
+            version=importlib.metadata.version(package),
+            file=parts[0].name,
+            sha256=digest,
+            end_token=end_token,
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+        )
+        (made / "provenance.json").write_text(json.dumps(origin, indent=2) + "\n")
+        shutil.rmtree(output, ignore_errors=True)
+        made.rename(output)
 
 
 def joined(parts: Sequence[Path], folder: Path) -> Path:

@@ -9,6 +9,7 @@ from tokenizers import pre_tokenizers
 import convert_gguf
 
 gguf = pytest.importorskip("gguf", reason="gguf is not installed (envs/smollm2.txt)")
+VALUES = {"package": "gguf", "file": "tiny.gguf", "end_token": "<|im_end|>"}
 WIDTH, HEADS, INNER, CONTEXT = 32, 2, 64, 128
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 TOKENS = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet()), "eg", "gs"]
@@ -56,10 +57,9 @@ def converted(weights, tmp_path_factory):
     writer.write_tensors_to_file()
     writer.close()
 
-    values = {"package": "gguf", "file": "tiny.gguf", "end_token": "<|im_end|>"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convert_gguf, "package_file", lambda package, file: folder / file)
-        convert_gguf.main(folder / "model", **values)
+        convert_gguf.main(folder / "model", **VALUES)
     return folder / "model"
 
 
@@ -90,6 +90,20 @@ def test_the_provenance_names_package_and_file(converted):
     origin = json.loads((converted / "provenance.json").read_text())
     assert (origin["package"], origin["file"]) == ("gguf", "tiny.gguf")
     assert len(origin["sha256"]) == 64
+
+
+def test_an_interrupted_conversion_leaves_no_base_that_a_later_run_would_read(
+    converted, monkeypatch
+):
+    def interrupted(**_: object) -> None:  # once the model and the tokenizer are written
+        raise KeyboardInterrupt
+
+    folder = converted.parent
+    monkeypatch.setattr(convert_gguf, "package_file", lambda package, file: folder / file)
+    monkeypatch.setattr(convert_gguf, "provenance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        convert_gguf.main(folder / "again", **VALUES)
+    assert not (folder / "again").exists()
 
 
 def test_texts_become_gemmas_tokens_by_the_merges_that_its_scores_order(tmp_path):
