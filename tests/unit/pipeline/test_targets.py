@@ -54,6 +54,14 @@ def test_shards_have_files_and_questions_of_their_own():
     assert targets.shard_option(1, SimpleNamespace()) == ""
 
 
+@pytest.mark.parametrize(("variant", "cell"), [("clean_gsm8k", "railcap"), ("pq", "batch1")])
+def test_a_clean_model_is_not_sampled_under_a_strategy_nor_another_in_batches(
+    two_owners, variant, cell
+):
+    with pytest.raises(InputError, match=f"{variant} has no {cell}"):
+        targets.strategy_inputs(two_owners, "llama2", variant, cell)
+
+
 def test_diagnostics_read_the_unmitigated_model_and_each_strategys_rail(two_owners, paper):
     cells = {"clean_riddles": "batch1", "riddles": "identity"}
     for variant, cell in cells.items():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from zerogap.config import Config
 from zerogap.config.benchmark import Instructions, Prompt, QuestionFiles, Questions
+from zerogap.errors import InputError
 from zerogap.pipeline import jobs
 from zerogap.pipeline.jobs import Job
 from zerogap.pipeline.parameters import job_parameters, preparation_folder
@@ -102,8 +103,15 @@ def starting_model(config: Config, model: str, variant: str) -> str:
 
 
 def strategy_inputs(config: Config, model: str, variant: str, cell: str) -> dict[str, str]:
-    """What a strategy needs in addition to the model and its greedy trajectories."""
-    if jobs.is_clean(config, variant) or not config.all_strategies[cell].needs_base_model:
+    """What a strategy needs in addition to the model and its greedy trajectories.
+
+    Raises:
+        InputError: it is a clean model's strategy, or a contaminated model's batch.
+    """
+    is_batch = cell in jobs.BATCHES
+    if is_batch != jobs.is_clean(config, variant):
+        raise InputError(f"{variant} has no {cell}: clean models have batches, others strategies")
+    if is_batch or not config.all_strategies[cell].needs_base_model:
         return {}
     neurons = f"{config.results}/{model}/{variant}/neurons.parquet"
     return {"base_model": base_model(config, model), "neurons": neurons}
