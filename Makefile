@@ -34,15 +34,13 @@ gsm8k-files:
 	@test -f "$(GSM8K)/test.jsonl" || { echo "error: GSM8K=<folder> must hold train.jsonl and test.jsonl in OpenAI's format"; exit 2; }
 
 smollm2: $(if $(GSM8K),gsm8k-files) .venv/smollm2 ## a pretrained language model, SmolLM2-135M, on two cores: make smollm2 [GSM8K=<folder>]
-	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=smollm2$(if $(GSM8K),_gsm8k) PROFILE=smollm2
 
 gemma3: gsm8k-files .venv/gemma3 ## a second one on GSM8K, Gemma-3-270M: make gemma3 GSM8K=<folder>
-	$(SNAKEMAKE) --profile profiles/smollm2 $(CONFIG)
 	@$(MAKE) --no-print-directory report RUN=gemma3_gsm8k PROFILE=smollm2
 
 report: PROFILE ?= $(RUN)
-report: .venv/ready ## write the HTML report and the graphs of a run: make report RUN=quick
+report: .venv/ready ## write the HTML report of a run: make report RUN=quick
 	@test -n "$(RUN)" || { echo "error: RUN=<name> is missing, for example make report RUN=quick"; exit 2; }
 	$(SNAKEMAKE) write_report --profile profiles/$(PROFILE) $(CONFIG)
 	@echo && cat reports/$(RUN)/tables/main.md
