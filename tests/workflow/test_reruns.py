@@ -196,6 +196,18 @@ def test_how_a_job_is_run_reruns_nothing_but_the_record_of_the_configuration(run
     assert planned(run, "all", overlay=overlay).keys() <= {"write_provenance", "all"}
 
 
+def test_another_number_of_shards_reruns_nothing_once_the_run_is_marked_as_up_to_date(run):
+    metrics, overlay = "results/micro/llama2/pq/metrics.parquet", "sampling: { num_shards: 2 }"
+    assert planned(run, metrics, overlay=overlay)["sample_responses"] == 2 * (2 + 4)
+    shutil.rmtree(run / "results/micro/llama2/pq/cells/railcap")
+    (run / metrics).unlink()
+    snakemake(*SCALE, "--touch", "--", metrics, workdir=run)
+    assert model_jobs(planned(run, metrics, overlay=overlay)) == {
+        "sample_responses": 2,
+        "merge_shards": 1,
+    }
+
+
 def test_a_fresh_checkout_reruns_no_model_job(run):
     """Git gives every file that it writes the current time."""
     for path in (run / "workflow").rglob("*"):

@@ -1,4 +1,4 @@
-"""Make one table as CSV, Markdown, LaTeX, HTML and JSON."""
+"""Make one table as CSV, Markdown, LaTeX and HTML."""
 
 from dataclasses import replace
 

@@ -1,8 +1,8 @@
 """The values that a job making data, models or responses depends on.
 
 A job gets them as JSON on its command line, with a digest of what its code means. Snakemake records
-both and runs the job again if one of them has changed. Such jobs cost hours: a comment, a batch
-size or a number of shards reruns none of them.
+both and runs the job again if one of them has changed. Such jobs cost hours: a comment or a batch
+size reruns none of them.
 """
 
 import functools
