@@ -142,7 +142,8 @@ def sample(**arguments: Any) -> None:
 
     The greedy trajectories and the responses under each strategy are Parquet files in --output,
     which `zerogap score` accepts. An interrupted command resumes when it is repeated. `zerogap
-    evaluate` with the same options continues with these files (docs/evaluate.md).
+    evaluate` with the same options, --num-questions included, continues with these files
+    (docs/evaluate.md).
     """
     arguments["strategies"] = arguments["strategies"] or ["identity"]
     with _resumable():

@@ -121,7 +121,9 @@ class GgufFile(Section):
 class Preparation(Section):
     """A training of the base model before the run; clean and contaminated models start from it."""
 
-    name: Name = Field(description="Its folder, which runs share: results/bases/<model>/<name>.")
+    name: Name = Field(
+        description="Its folder, which runs share: results/bases/<model>/<name>-<hash>."
+    )
     benchmark: Name = Field(description="Where its `num_preparation` questions are from.")
     training: Training = Field(description="Values of `training` that differ.")
 
@@ -192,7 +194,7 @@ class NeuronLocalisation(Section):
     fraction: PositiveFraction = Field(description="Fraction of the neurons that are patched.")
     group_size: PositiveInt = Field(description="Adjacent neurons scored together.")
     num_questions: PositiveInt = Field(description="Leaked questions used for the causal step.")
-    num_shards: Few = Field(description="Jobs per model; changes no score.")
+    num_shards: Few = Field(description="Jobs per contaminated model; changes no score.")
 
 
 class StrategyEntry(Section):
