@@ -96,6 +96,12 @@ def test_the_rehearsal_passes(rehearsed):
     assert rehearsed.process.stdout.endswith("the rehearsal passed\n")
 
 
+def test_every_job_that_decodes_or_trains_was_rehearsed(rehearsed):
+    timings = rehearsed.folder.parent.glob("timings/llama2/*/*.tsv")
+    jobs = {"train_lora", "decode_greedy", "localise_neurons", "rank_clean_tokens"}
+    assert {path.stem for path in timings} == jobs | {"measure_recovery"}
+
+
 def test_the_shared_prompt_cache_fits_all_but_hybrids(rehearsed):
     decoder = loading.decoder(loading.load(rehearsed.model, "float32"))
     assert isinstance(decoder, SharedPromptDecoder) == (rehearsed.name not in HYBRIDS)

@@ -64,7 +64,8 @@ def prepare(config: Config, models: Collection[str], folder: Path) -> tuple[Path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(overlay, indent=1))
     clean = config.clean_variant(config.primary_setting.benchmark)
-    made = {clean: ["recovery"], config.primary_setting.benchmark: ["metrics", "overlap", "rail"]}
+    stages = ["metrics", "overlap", "rail", "ranks"]
+    made = {clean: ["recovery"], config.primary_setting.benchmark: stages}
     results = Path("results", run_name(config))
     return path, [
         str(results / model / variant / f"{name}.parquet")
