@@ -7,8 +7,6 @@ import pytest
 from config_reference import reference
 
 from helpers.paths import ROOT
-from zerogap.pipeline.report.figures import FIGURES
-from zerogap.pipeline.report.tables import TABLES
 
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "profiles/README.md")
 PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -78,19 +76,6 @@ def test_tests_named_in_the_documentation_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"`([\w/]*\btest_\w+\.py)`", page.read_text()):
             assert any(path.endswith(f"/{name}") or path == name for path in tests), name
-
-
-def test_documented_targets_exist() -> None:
-    files = [ROOT / "Snakefile", *(ROOT / "workflow/rules").glob("*.smk")]
-    targets = {
-        name for file in files for name in re.findall(r"^rule (\w+):", file.read_text(), re.M)
-    }
-    targets |= {f"table_{name}" for name in TABLES} | {f"figure_{name}" for name in FIGURES}
-    section = (ROOT / "docs/workflow.md").read_text().partition("## Targets")[2]
-    listed = re.findall(r"^- .*(?:\n  .*)*", section.partition("\n## ")[0], re.M)
-    named = {name for entry in listed for name in re.findall(r"`(\w+)`(?=[,: ])", entry)}
-    assert len(named) > 20
-    assert named <= targets
 
 
 def test_every_page_is_in_the_navigation_of_the_site_and_in_llms_txt() -> None:
