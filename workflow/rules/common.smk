@@ -45,7 +45,8 @@ ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": 1_000_000_000,
 }
 # `--sdm conda` makes vLLM's environment; in a plain installation it is this one, if it is there.
-if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
+CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+if not CONDA:
     ENVIRONMENT["VLLM_PATH"] = f"{workflow.basedir}/.venv/vllm/bin:"
 if CONFIG.offline:
     ENVIRONMENT |= {
@@ -177,7 +178,7 @@ def preflight(only_values=False):
     from zerogap.pipeline.preflight import run_checks  # needs those packages
 
     try:
-        return run_checks(CONFIG, only_values=only_values)
+        return run_checks(CONFIG, only_values=only_values, conda=CONDA)
     except InputError as error:
         sys.exit(f"error: {error}")
 

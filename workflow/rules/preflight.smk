@@ -23,6 +23,7 @@ rule check_preflight:
     params:
         configfiles=fixed(workflow.configfiles),
         command_line=fixed(COMMAND_LINE),
+        conda=CONDA,
     message:
         "Checks for what would fail hours into the run"
     script:

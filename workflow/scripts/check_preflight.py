@@ -13,7 +13,7 @@ def main(job: Job) -> None:
     """Write the results to the log and, unlike other jobs, to the terminal too."""
     try:
         config = from_snakemake(job.params.configfiles, job.params.command_line)
-        text = "\n".join(map(str, run_checks(config)))
+        text = "\n".join(map(str, run_checks(config, conda=job.params.conda)))
         exit_message = None
     except InputError as error:
         text = exit_message = f"error: {error}"

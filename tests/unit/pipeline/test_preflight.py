@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -87,18 +86,16 @@ def test_a_key_is_needed_until_the_paraphrases_exist_and_is_never_printed(quick,
     assert found(config, "API key") == []
 
 
-def test_vllm_is_checked_only_if_the_configuration_asks_for_it(quick, tmp_path, monkeypatch):
+def test_vllm_is_checked_if_the_run_uses_the_one_that_is_installed(quick, monkeypatch):
     assert found(quick(decoding__engine="auto"), "vLLM") == []
     config = quick(decoding__engine="vllm", strategies__shortcut=None)
     monkeypatch.setattr(engines, "installed_vllm", lambda: None)
     message = "FAILED   vLLM: decoding.engine is vllm, but vLLM is neither installed here nor in"
     assert found(config, "vLLM")[0].startswith(message)
+    assert not [result for result in all_checks(config, conda=True) if result.check == "vLLM"]
     vllm = engines.Vllm(Path("python"), "0.32.0", for_gpus=True)
     monkeypatch.setattr(engines, "installed_vllm", lambda: vllm)
     assert found(config, "vLLM") == ["ok       vLLM: 0.32.0, python"]
-    (tmp_path / "conda-meta").mkdir()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert "vLLM: not checked" in found(config, "vLLM")[0]
 
 
 def test_free_disk_space_is_compared_with_what_is_still_to_be_made(paper, disk):

@@ -8,7 +8,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,20 +50,27 @@ class CheckResult(NamedTuple):
         return f"{self.status:8} {self.check}: {self.text}"
 
 
-def run_checks(config: Config, *, only_values: bool = False) -> list[CheckResult]:
+def run_checks(
+    config: Config, *, only_values: bool = False, conda: bool = False
+) -> list[CheckResult]:
     """Run all checks, or only those of values, which take a second and suit a dry run.
+
+    Args:
+        config: the configuration.
+        only_values: run only those of values.
+        conda: whether Snakemake makes the environments of the jobs, that of vLLM among them.
 
     Raises:
         InputError: a check failed; the message has one line per failure.
     """
-    results = value_checks(config) if only_values else all_checks(config)
+    results = value_checks(config) if only_values else all_checks(config, conda=conda)
     if failures := [str(result) for result in results if result.status == FAILED]:
         summary = f"preflight: {len(failures)} of {len(results)} checks failed; nothing was started"
         raise InputError("\n".join([summary, *failures]))
     return results
 
 
-def all_checks(config: Config) -> list[CheckResult]:
+def all_checks(config: Config, *, conda: bool = False) -> list[CheckResult]:
     """The results of all checks; none once all long jobs are done."""
     if all(Path(job.output).exists() for job in targets.timed_jobs(config)):
         return []
@@ -73,7 +79,7 @@ def all_checks(config: Config) -> list[CheckResult]:
         *(_run("API key", _api_key, *item) for item in _endpoints(config).items()),
         *value_checks(config),
     ]
-    if config.decoding.engine == "vllm":
+    if config.decoding.engine == "vllm" and not conda:
         results.append(_run("vLLM", _vllm))
     failed = {result.check for result in results if result.status == FAILED}
     sizes: dict[str, ModelSize] = {}
@@ -236,8 +242,6 @@ def _questions(config: Config, owner: str) -> str:
 
 
 def _vllm() -> str:
-    if Path(sys.prefix, "conda-meta").is_dir():
-        return "not checked, as it is in the environment of envs/vllm.yaml"
     return "{1}, {0}".format(*required_vllm())
 
 
