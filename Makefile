@@ -88,7 +88,7 @@ kill-test: .venv/ready ## kill a run at random moments and compare its files wit
 	PYTHONPATH=tests:workflow $(BIN)/python tests/kill/campaign.py --kills $(KILLS)
 
 # In a copy, because mutmut names modules by their path below src/ and edits no file in place.
-MUTMUT = cd build/mutation && HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(BIN)/python -m mutmut
+MUTMUT = cd build/mutation && HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 PYTHONPATH="$(CURDIR)/build/mutmut" "$(CURDIR)/$(BIN)/python" -m mutmut
 mutation-test: .venv/ready ## make one-line faults and list those that no test notices (hours): make mutation-test [MUTANTS='zerogap.metrics.*']
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target build/mutmut --constraint requirements.lock "mutmut==3.8.1"
 	mkdir -p build/mutation && git ls-files -z | xargs -0 cp --parents -dp --target-directory build/mutation

@@ -1,7 +1,5 @@
 """Base models: fetched from the hub, or converted from a GGUF file."""
 
-FETCHED_MODELS = jobs.fetched_models(CONFIG)
-
 
 rule fetch_base:
     """Download a base model from the hub."""
@@ -10,7 +8,7 @@ rule fetch_base:
     log:
         "<results>/logs/{model}/fetch_base.log",
     wildcard_constraints:
-        model="|".join(FETCHED_MODELS) or NEVER_MATCHES,
+        model="|".join(jobs.fetched_models(CONFIG)) or NEVER_MATCHES,
     priority: TRAJECTORIES_FIRST
     retries: 3
     localrule: True
