@@ -63,7 +63,6 @@ rule make_figure:
     """Make one figure in all formats."""
     input:
         lambda wildcards: FIGURES[wildcards.figure].source.files(CONFIG),
-        assets=ASSETS,
     output:
         multiext("<reports>/figures/{figure}", ".pdf", ".svg"),
         png=report(
