@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-SNAKEMAKE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/snakemake
+SNAKEMAKE := $(BIN)/snakemake
 PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 # A file's fixtures are set up once. Files start in the order of testpaths, the long ones first.
 PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder

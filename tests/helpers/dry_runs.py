@@ -21,12 +21,10 @@ CHECKOUT = ("Snakefile", "config.yaml", "workflow", "profiles", "slurm", "envs",
 
 
 def environment(workdir: Path = ROOT) -> dict[str, str]:
-    """The environment of a call in a folder: the package that is there, and this Python's tools."""
+    """The environment of a call in a folder: the package that is there."""
     package = f"{workdir}/workflow"
-    return os.environ | {
-        "PATH": f"{SNAKEMAKE.parent}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH")))),
-    }
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    return os.environ | {"PYTHONPATH": path}
 
 
 def link_checkout(folder: Path) -> Path:

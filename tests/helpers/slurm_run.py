@@ -1,6 +1,5 @@
 """The workflow on the one-node Slurm of a test: `snakemake --profile slurm`, and its jobs."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -32,13 +31,12 @@ class Run:
         line += [*arguments, "--configfile", "profiles/quick/quick.yaml"]
         line += ["tests/end_to_end/micro.yaml", f"tests/slurm/{self.overlay}.yaml"]
         line += overlays
-        path = os.pathsep.join([str(SNAKEMAKE.parent), self.cluster.environment["PATH"]])
         with (self.folder / "snakemake.log").open("w") as log:
             return subprocess.Popen(
                 line,
                 cwd=self.folder,
                 env=self.cluster.environment
-                | {"PATH": path, "PYTHONPATH": f"{self.folder}/workflow:{self.folder}/tests"},
+                | {"PYTHONPATH": f"{self.folder}/workflow:{self.folder}/tests"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -63,12 +63,15 @@ FORKS = (
 if FORKS:
     ENVIRONMENT["PYTHONPATH"] += os.pathsep + os.path.dirname(forks.__file__)
     ENVIRONMENT[forks.ADDRESS] = f".snakemake/forks-{os.getpid()}"
+# In a plain installation `python` is Snakemake's, whether or not its environment is activated.
+BINARIES = shlex.quote(os.path.dirname(sys.executable))
 shell.prefix(
     "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
     + "".join(
         f"export {name}={shlex.quote(str(value))}; "
         for name, value in ENVIRONMENT.items()
     )
+    + ("" if CONDA else f'export PATH={BINARIES}:"$PATH"; ')
 )
 
 

@@ -133,7 +133,6 @@ QUICK = ["--profile", "profiles/quick"]
 def call(monkeypatch, tmp_path):
     """Run the command in an empty folder: Snakemake's arguments; None if it is not called."""
     calls = []
-    monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "execv", lambda program, words: calls.append(words[3:]))
     (tmp_path / "a.yaml").write_text("run: mine")

@@ -121,12 +121,8 @@ def rehearse(
     chosen = models or list(settings.models)
     overlay, targets = rehearsal.prepare(settings, chosen, results / "rehearsal")
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "--configfile", *files, overlay]
-    # The jobs call programs of this environment, which may not be activated.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     status = subprocess.run(  # noqa: S603
-        [*map(str, command), "--quiet", "rules", "host", "--", *targets],
-        env=os.environ | {"PATH": path},
-        check=False,
+        [*map(str, command), "--quiet", "rules", "host", "--", *targets], check=False
     ).returncode
     print("the rehearsal failed" if status else "the rehearsal passed")
     return status
@@ -172,7 +168,5 @@ def run(
     if own:
         arguments += ["--configfile", *read_overlays(f"profiles/{profile}"), *own]
     print(shlex.join(["snakemake", *arguments]), file=sys.stderr, flush=True)
-    # The jobs call programs of this environment, which may not be activated.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     # In place of this process, so that Ctrl-C and the exit status are Snakemake's.
     os.execv(sys.executable, [sys.executable, "-m", "snakemake", *arguments])  # noqa: S606
