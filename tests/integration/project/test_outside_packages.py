@@ -147,7 +147,8 @@ def installed(tmp_path_factory):
     source, installed = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "workflow/zerogap", source / "workflow/zerogap")
+    for name in ("workflow/zerogap", "workflow/benchmarks"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True)
     build = "from setuptools import build_meta; print(build_meta.build_sdist('.'))"
     pip_install(installed, source / python("-c", build, cwd=source).stdout.splitlines()[-1])
     return installed
@@ -171,11 +172,14 @@ def test_responses_are_scored_with_a_page(zerogap, tmp_path):
     assert "<html" in (tmp_path / "page.html").read_text()
 
 
-def test_a_model_is_evaluated_on_a_file_of_questions(zerogap, tmp_path):
+@pytest.mark.parametrize("benchmark", ["questions.jsonl", "toy_gsm8k"])
+def test_a_model_is_evaluated_on_questions_of_a_file_or_of_the_package(
+    zerogap, tmp_path, benchmark
+):
     (tmp_path / "questions.jsonl").write_text(QUESTIONS)
     model = ROOT / "workflow/resources/bases/llama2"
     sizes = ("--num-samples", 2, "--max-new-tokens", 4, "--strategies", "identity", "railcap")
-    files = ("--benchmark", "questions.jsonl", "--output", "out")
+    files = ("--benchmark", benchmark, "--num-questions", 2, "--output", "out")
     process = zerogap("evaluate", model, *files, *sizes)
     assert process.returncode == 0, process.stderr
     assert {"railcap.parquet", "summary.md", "report.html"} <= set(os.listdir(tmp_path / "out"))
@@ -187,7 +191,6 @@ def test_a_model_is_evaluated_on_a_file_of_questions(zerogap, tmp_path):
         ("plan",),
         ("rehearse",),
         ("run", "--profile", "quick"),
-        ("sample", "m", "--benchmark", "gsm8k", "--output", "out"),
     ],
     ids=lambda arguments: arguments[0],
 )

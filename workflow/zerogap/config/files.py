@@ -11,18 +11,14 @@ import yaml
 
 from zerogap.errors import InputError
 
-ROOT = Path(__file__).parents[3]
+PACKAGE = Path(__file__).parents[1]
+ROOT = PACKAGE.parents[1]
 
 Values = dict[str, Any]
 MAX_BYTES, MAX_DEPTH, MAX_VALUES, MAX_DIGITS = 1_000_000, 30, 20_000, 40  # of a YAML file
 # Also halves of surrogate pairs, which no file can hold.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 KINDS = ("str", "int", "float", "bool", "null", "map", "seq")  # what JSON has too
-
-
-def project_file(path: str) -> Path | None:
-    """A file of the project: in the checkout of this package, or in the working directory."""
-    return next((home / path for home in (ROOT, Path()) if (home / path).is_file()), None)
 
 
 def paper_config() -> Path:
@@ -53,13 +49,14 @@ def checkout() -> Path:
 
 
 def _file_of_checkout(name: str) -> Path:
-    path = project_file(name)
-    if path is None:
-        raise InputError(
-            f"{name} is part of a checkout of the project, and this is an installed package; run "
-            "the command in a checkout"
-        )
-    return path
+    """A file in the checkout of this package, or in the working directory."""
+    for path in (ROOT / name, Path(name)):
+        if path.is_file():
+            return path
+    raise InputError(
+        f"{name} is part of a checkout of the project, and this is an installed package; run the "
+        "command in a checkout"
+    )
 
 
 def read_mapping(path: Path) -> Values:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from zerogap.config import Benchmark, load_benchmark
-from zerogap.config.files import ROOT, project_file
+from zerogap.config.files import PACKAGE
 from zerogap.config.load import ENTRY_POINTS
 from zerogap.data import gsm8k_format, question_sources
 from zerogap.data.extraction import ExtractionRule, extraction_rule
@@ -22,7 +22,7 @@ from zerogap.io.text_files import printable
 from zerogap.plugins import installed
 
 HUB_SECONDS = 10  # within which the hub answers
-BENCHMARKS = "workflow/benchmarks"
+BENCHMARKS = PACKAGE / "benchmarks"  # a link to workflow/benchmarks, of which a wheel has a copy
 COLUMNS = ["question_id", "question", "rationale", "gold", "answer"]
 GENERATORS = ("generated", "gsm_symbolic")  # sources that make questions
 # For a file of questions without a benchmark file: GSM8K's, as in workflow/benchmarks/gsm8k.yaml.
@@ -145,18 +145,14 @@ def _benchmark_file(benchmark: str) -> Path | str:
     """A benchmark's file, or its name in an installed package."""
     if Path(benchmark).suffix in (".yaml", ".yml"):
         return Path(benchmark)
-    if shipped := project_file(f"{BENCHMARKS}/{benchmark}.yaml"):
-        return shipped
-    if benchmark in (outside := installed(ENTRY_POINTS)):
-        return benchmark
-    names = {file.stem for file in (ROOT / BENCHMARKS).glob("*.yaml")}
-    others = f", or one of {', '.join(sorted(names | outside.keys()))}"
-    if not names:
-        others = "; the names of workflow/benchmarks are for use in a checkout"
-    raise InputError(
-        f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file or a JSON Lines "
-        f"file of questions{others}"
-    )
+    shipped = {file.stem: file for file in BENCHMARKS.glob("*.yaml")}
+    outside = installed(ENTRY_POINTS)
+    if benchmark not in shipped.keys() | outside.keys():
+        raise InputError(
+            f"--benchmark: '{benchmark}' is unknown; give a benchmark's YAML file, a JSON Lines "
+            f"file of questions, or one of {', '.join(sorted(shipped.keys() | outside.keys()))}"
+        )
+    return shipped.get(benchmark, benchmark)
 
 
 def _test_entries(
