@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import takewhile
 from types import SimpleNamespace
 
 import pandas as pd
@@ -61,9 +62,15 @@ def test_operations_of_all_products_of_a_step_equal_a_count_by_hand():
     layers = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
     weights = sum(layer.weight.numel() for layer in layers)
     assert result["steps"] == 4
+    prefix = result["operations"].pop("attention to the prefix")
     rows, rest = divmod(sum(result["operations"].values()), 2 * weights)
     assert rest == 0
     assert 4 * 2 <= rows <= 4 * 2 * 3  # samples that agree so far are one row
+    first, second = (prompt.token_ids for prompt in common.prompts("llama2", 2))
+    shared = sum(takewhile(bool, map(int.__eq__, first, second)), start=0)
+    config = model.config
+    width = config.num_attention_heads * config.head_dim * config.num_hidden_layers
+    assert prefix == 2 * 2 * rows * width * shared  # scores, then a sum of values
     assert all(seconds > 0 for seconds in result["seconds"].values())
 
 
