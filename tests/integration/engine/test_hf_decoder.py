@@ -135,6 +135,16 @@ def test_rounding_alone_is_no_reason_for_a_slower_decoder():
     assert trial.misfit(lambda net: HFDecoder(net, cached=False)) is None
 
 
+def test_a_shift_of_all_logits_of_a_token_is_no_difference():
+    """It changes no probability; rounding shifts those of Gemma-3 by more than it changes them."""
+
+    class Shifted(SharedPromptDecoder):
+        def step(self, tokens):
+            return super().step(tokens) + torch.arange(len(tokens))[:, None]
+
+    assert Trial(model("gemma"), 256).misfit(Shifted) is None
+
+
 @pytest.mark.parametrize(("error", "fits"), [(3e-4, True), (3e-3, False)])
 def test_a_decoder_may_be_off_by_a_thousandth_where_nothing_is_rounded(error, fits):
     """In standard deviations of the logits."""
