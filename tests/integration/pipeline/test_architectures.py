@@ -98,8 +98,10 @@ def test_the_rehearsal_passes(rehearsed):
 
 def test_every_job_that_decodes_or_trains_was_rehearsed(rehearsed):
     timings = rehearsed.folder.parent.glob("timings/llama2/*/*.tsv")
-    jobs = {"train_lora", "decode_greedy", "localise_neurons", "rank_clean_tokens"}
-    assert {path.stem for path in timings} == jobs | {"measure_recovery"}
+    assert {path.stem for path in timings} == {
+        *("train_lora", "decode_greedy", "localise_neurons", "measure_recovery"),
+        "rank_clean_tokens",
+    }
 
 
 def test_the_shared_prompt_cache_fits_all_but_hybrids(rehearsed):

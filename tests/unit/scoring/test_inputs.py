@@ -314,11 +314,11 @@ def large_files(tmp_path, monkeypatch):
 
 
 def test_large_files_are_read_at_once_as_one_after_another(large_files):
-    options = {"list_disagreements": True, "with_texts": True}
-    loaded = inputs.load_all(large_files, None, "flexible-extract", **options)
+    options = {"extraction": "flexible-extract", "list_disagreements": True, "with_texts": True}
+    loaded = inputs.load_all(large_files, **options)
     assert list(loaded) == ["clean", "strategy"]
     for name, path in large_files.items():
-        expected = load(path, None, "flexible-extract", **options)
+        expected = load(path, **options)
         pd.testing.assert_frame_equal(loaded[name].counts, expected.counts)
         assert replace(loaded[name], counts=None) == replace(expected, counts=None)
 
@@ -333,4 +333,4 @@ def test_a_killed_process_that_read_a_large_file_is_an_error(large_files, tmp_pa
     text(tmp_path / "deadly.py", "import os", "def kill(text):", "    os.kill(os.getpid(), 9)")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match="was killed"):
-        inputs.load_all(large_files, None, "deadly:kill")
+        inputs.load_all(large_files, extraction="deadly:kill")

@@ -36,8 +36,9 @@ def compare(
     from zerogap.reporting.render import Cell, Column, Row, Table
     from zerogap.scoring import comparison, inputs
 
-    files = [inputs.load(path, filter_name, extraction) for path in (first, second)]
-    result = comparison.compare(files[0], files[1], confidence_level)
+    paths = {"first": first, "second": second}
+    files = inputs.load_all(paths, filter_name=filter_name, extraction=extraction)
+    result = comparison.compare(files["first"], files["second"], confidence_level)
     for note in result.notes:
         print_note(note)
     needed = " or ".join(

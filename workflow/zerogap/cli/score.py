@@ -147,8 +147,13 @@ def _load(
     from zerogap.scoring import inputs
     from zerogap.scoring.formats import WITH_FILTERS
 
-    options = {"list_disagreements": disagreements is not None, "with_texts": with_texts}
-    files = inputs.load_all(paths, filter_name, extraction, **options)
+    files = inputs.load_all(
+        paths,
+        filter_name=filter_name,
+        extraction=extraction,
+        list_disagreements=disagreements is not None,
+        with_texts=with_texts,
+    )
     if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
         raise InputError("--filter: no file is a log with several filters; omit the option")
     # Of each file whose responses were scored here.

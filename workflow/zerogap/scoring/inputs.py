@@ -27,6 +27,7 @@ from zerogap.io import parquet
 from zerogap.io.text_files import read_text
 from zerogap.scoring.formats import convert
 from zerogap.scoring.grader import Grader, count_note
+from zerogap.scoring.log_files import one_log
 from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
 from zerogap.strategies.filtering import DROPPED
 
@@ -134,31 +135,29 @@ def load(
     raise unknown_kind(file.path, list(file.rows))
 
 
-def load_all(paths: Mapping[str, Path], *args: Any, **options: Any) -> dict[str, Loaded]:
+def load_all(paths: Mapping[str, Path], **options: Any) -> dict[str, Loaded]:
     """Read files as `load` does, several large ones at once.
 
     Args:
         paths: Name → file.
-        *args: as of `load`.
         **options: as of `load`.
 
     Raises:
         InputError: as `load`, of the first file that is not valid; or a process was killed.
     """
-    read_one = partial(load, **options)
-    several = [paths.values(), *([arg] * len(paths) for arg in args)]
+    read_one: Callable[[Path], Loaded] = partial(load, **options)
     processes = min(len(paths), os.cpu_count() or 1, MAX_PROCESSES)
-    if processes == 1 or sum(path.stat().st_size for path in paths.values()) < LARGE:
-        return dict(zip(paths, map(read_one, *several), strict=True))
+    if processes == 1 or sum(one_log(path).stat().st_size for path in paths.values()) < LARGE:
+        return {name: read_one(path) for name, path in paths.items()}
     # Not forked, since the caller may have threads; an interrupt ends them without a traceback.
     spawned = (get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
     with ProcessPoolExecutor(processes, *spawned) as pool:
         try:
-            return dict(zip(paths, pool.map(read_one, *several), strict=True))
+            return dict(zip(paths, pool.map(read_one, paths.values()), strict=True))
         except BrokenProcessPool as error:
             raise InputError(
-                "a process that read the files was killed, perhaps for lack of memory; score "
-                "fewer files at a time"
+                "a process that read the files was killed, perhaps for lack of memory; give fewer "
+                "or smaller files"
             ) from error
 
 
