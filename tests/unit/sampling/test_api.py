@@ -74,6 +74,21 @@ def test_the_model_can_be_used_as_before():
     torch.testing.assert_close(net(ids).logits, expected)
 
 
+def test_the_model_can_be_used_as_before_if_memory_runs_out(monkeypatch):
+    net = model("llama").train()
+    attention = net.config._attn_implementation
+
+    def exhausted(net):
+        net.eval()
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(loading, "SharedPromptDecoder", exhausted)
+    with pytest.raises(torch.OutOfMemoryError):
+        zerogap.sample(net, TOKENIZER, PROMPTS, num_samples=2, max_new_tokens=3)
+    assert net.training
+    assert net.config._attn_implementation == attention
+
+
 def test_shortcut_leaves_no_patch_on_the_model(tmp_path):
     net, ids = model("llama", 1), torch.tensor([[1, 2, 3]])
     expected = net(ids).logits

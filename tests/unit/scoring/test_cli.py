@@ -399,6 +399,16 @@ def test_files_of_a_run_are_read_in_their_place_only(tmp_path, capsys):
     [
         ({"engine": "engine 1"}, {"engine": "engine 2"}, None),
         ({"engine": "engine 1"}, {"engine": "vllm 1"}, "engines (clean: engine; x: vllm)"),
+        (
+            {"sampling": {"temperature": 1, "stop": ["Q:"]}},  # of zerogap evaluate
+            {"sampling": {"temperature": 1}, "stop": ["Q:"]},  # of the workflow
+            None,
+        ),
+        (
+            {"sampling": {"temperature": 1}, "stop": ["Q:"]},
+            {"sampling": {"temperature": 1}, "stop": ["A:"]},
+            "x: temperature 1, stop ['A:']",
+        ),
         *(
             ({"sampling": {"temperature": 1}}, other, "(clean: temperature 1; x: temperature 2)")
             for other in (

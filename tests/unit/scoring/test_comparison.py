@@ -35,6 +35,23 @@ def test_difference_and_changed_questions_are_those_of_the_counts(tmp_path):
         assert compare(*files, 0.95).n_samples == 4
 
 
+def test_most_questions_may_have_no_responses_left(tmp_path):
+    """TED has dropped them all."""
+    rows = [{"id": k, "n_correct": 1 - (k > 0), "n_samples": 2 * (k == 0)} for k in range(3)]
+    filtered = load(json_lines(tmp_path / "b", rows))
+    result = compare(loaded(tmp_path / "a", [1, 1, 1], 2), filtered, 0.95)
+    assert result.difference[0] == pytest.approx(-1 / 3)
+    assert result.n_questions_needed(0.1, 0.8, 0.95, result.n_samples) > 0
+
+
+def test_files_may_disagree_on_which_questions_are_leaked(tmp_path):
+    files = []
+    for name, leaked in (("a", True), ("b", False)):
+        rows = [{"id": k, "correct": k == 0, "leaked": leaked} for k in range(3)]
+        files.append(load(json_lines(tmp_path / name, rows)))
+    assert compare(*files, 0.95).difference[0] == 0
+
+
 def test_clusters_are_drawn_and_counted_as_what_is_needed(tmp_path):
     """Ten copies of each question in a cluster say as much as one."""
     rng = np.random.default_rng(0)

@@ -240,6 +240,14 @@ def test_one_of_several_evaluations_of_every_eval_ever_is_read(tmp_path):
     assert load(path, "b").counts.n_samples.tolist() == [3, 3]
 
 
+def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text(tmp_path):
+    records = eee_records(repeated=False)
+    for record in records:
+        record["output"] = {"raw": "The answer is 4."}
+    marks = [sum(RIGHT[question]) for question in IDS]
+    assert load(json_lines(tmp_path / "f", records)).counts.n_correct.tolist() == marks
+
+
 def test_lighteval_documents_without_ids_are_told_apart_by_their_question(tmp_path):
     assert load(lighteval(tmp_path / "f", id="")).counts.question_id.nunique() == 2
 

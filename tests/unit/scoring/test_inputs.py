@@ -139,6 +139,8 @@ def test_texts_of_files_with_marks_are_counted(tmp_path):
     rows[1]["answer"] = None
     (note,) = load(json_lines(tmp_path / "f", rows)).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 1")
+    del rows[1]["text"]
+    assert "2 responses, 1 empty" in load(json_lines(tmp_path / "f", rows)).notes[0]
     log = [record(k, [text], filtered_resps=["[invalid]"]) for k, text in enumerate(("x", ""))]
     _, note = load(json_lines(tmp_path / "g", log)).notes
     assert note.endswith("2 responses, 1 empty; without an answer: its rule or filter 2")

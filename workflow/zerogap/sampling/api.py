@@ -125,10 +125,12 @@ def sample(
 def _decoder_of(model: PreTrainedModel) -> Iterator[Decoder]:
     """A decoder of the model, which then has its own attention and mode again."""
     attention, is_training = model.config._attn_implementation, model.training
-    decoder = loading.decoder(model)
     try:
-        yield decoder
+        decoder = loading.decoder(model)
+        try:
+            yield decoder
+        finally:
+            decoder.reserve(None)  # on a GPU it has reserved most of the memory
     finally:
-        decoder.reserve(None)  # on a GPU it has reserved most of the memory
         model.set_attn_implementation(attention)
         model.train(is_training)

@@ -1,7 +1,7 @@
 """Two sets of responses to the same questions: their paired difference, and how to see one."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -23,7 +23,8 @@ class Paired:
 
     Attributes:
         units: what the bootstrap draws, "questions" or "clusters of questions".
-        n_questions, n_samples: questions, and responses to each (median of the file with fewer).
+        n_questions, n_samples: questions, and responses to each (median of the file with fewer,
+            at least 1).
         means, difference: mean solve probabilities of A and B; B − A and the ends of its interval.
         gained, lost, p_value: questions that only B or only A solves, and McNemar's exact test.
         spread: variance of the mean difference times the number of questions, without the noise of
@@ -61,6 +62,11 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
     Raises:
         InputError: the files do not have the same questions and gold answers.
     """
+    # Which questions are leaked does not matter here, so that files may disagree on it.
+    first, second = (
+        replace(file, counts=file.counts.drop(columns="leaked", errors="ignore"))
+        for file in (first, second)
+    )
     aligned = align(first, {"second": second})
     tables = [aligned.clean, aligned.strategies["second"]]
     solved = [probabilities(table) for table in tables]
@@ -86,7 +92,7 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
     return Paired(
         units=UNITS[unit],
         n_questions=len(differences),
-        n_samples=int(min(map(np.median, samples))),
+        n_samples=max(1, int(min(map(np.median, samples)))),
         means=(float(solved[0].mean()), float(solved[1].mean())),
         difference=(value, *ends),
         gained=gained,
@@ -101,8 +107,4 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
 def _sign_test(gained: int, lost: int) -> float:
     """The two-sided p value of two counts that would be equal in the mean."""
     n = gained + lost
-    logs = (
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-        for k in range(min(gained, lost) + 1)
-    )
-    return min(1.0, 2 * sum(map(math.exp, logs)))
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)

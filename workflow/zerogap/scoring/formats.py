@@ -185,7 +185,8 @@ def _every_eval_ever(file: ResponseFile, choice: str | None) -> Converted:
     names = [str(r.get("evaluation_result_id") or r.get("evaluation_name")) for _, r in records]
     chosen, others = _chosen(file, names, choice)
     records = [record for record, name in zip(records, names, strict=True) if name == chosen]
-    outputs = [_part(record, "output").get("raw") or [None] for _, record in records]
+    raw = [_part(record, "output").get("raw") or None for _, record in records]
+    outputs = [texts if isinstance(texts, list) else [texts] for texts in raw]
     repeated = any(len(texts) > 1 for texts in outputs)
     rows: list[tuple[int, Row]] = []
     for (k, record), texts in zip(records, outputs, strict=True):

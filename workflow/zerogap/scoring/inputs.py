@@ -213,7 +213,8 @@ def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
     marks = file.flags("correct", ids, "give true or false for every response")
     notes = []
     if "response" in file.rows:
-        num_empty = sum(not str(text or "").strip() for text in file.rows["response"])
+        texts = file.rows["response"]
+        num_empty = sum(not isinstance(text, str) or not text.strip() for text in texts)
         answers = file.rows.get("answer")
         unanswered = {} if answers is None else {"its rule or filter": int(answers.isna().sum())}
         notes = [f"correct is as the file has it: {count_note(len(ids), num_empty, unanswered)}"]

@@ -322,10 +322,11 @@ def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
 
 
 def _sampling(file: Loaded) -> list[str]:
-    source = file.made_by.get("source")
-    of_source = source.get("sampling") if isinstance(source, dict) else None
-    settings = file.made_by.get("sampling", of_source) or {}
-    return [f"{name} {settings[name]}" for name in SAMPLING if name in settings]
+    made_by = file.made_by
+    if "sampling" not in made_by and isinstance(made_by.get("source"), dict):
+        made_by = made_by["source"]
+    settings = {"stop": made_by.get("stop")} | (made_by.get("sampling") or {})
+    return [f"{name} {settings[name]}" for name in SAMPLING if settings.get(name) not in (None, [])]
 
 
 def _differing(tables: Mapping[str, pd.DataFrame], name: str, column: str) -> pd.Index:
