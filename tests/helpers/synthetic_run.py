@@ -180,7 +180,7 @@ def write_run(config, n=20, m=5):
 
 def write_timings(config, seconds=1.5):
     """Write the timing files of a run: the same seconds for every job and shard."""
-    for timed in targets.timed_jobs(config):
+    for timed in (*targets.timed_jobs(config), *targets.preparation_jobs(config)):
         for timing in map(Path, timed.timings):
             timing.parent.mkdir(parents=True, exist_ok=True)
             timing.write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:00\tNA\n")

@@ -137,8 +137,9 @@ def test_the_first_page_is_made_from_the_main_table_the_claims_and_two_figures(
     parquet.write(
         first, parquet.read(first, "samples"), "samples", of_first | {"code_digest": "today's"}
     )
-    shards = {"shards": [{"code_digest": "today's"}, {"code_digest": "older"}]}
-    of_third = parquet.provenance(third) | shards
+    of_third = parquet.provenance(third)
+    shards = [of_third | {"code_digest": each} for each in ("today's", "older")]
+    of_third["shards"] = shards
     parquet.write(third, parquet.read(third, "samples"), "samples", of_third)
     page = job(
         inputs={"claims": str(claims), "figures": figures},

@@ -25,6 +25,8 @@ def test_calculator_annotations_and_line_breaks_are_removed_from_the_rationale(t
 def test_the_gold_answer_is_a_canonical_number_or_what_another_parser_reads():
     assert gsm8k_format.parse({"question": "q", "answer": "r #### 1,450.50"}).gold == "1450.5"
     assert gsm8k_format.parse({"question": "q", "answer": "r #### B "}, str.lower).gold == "b"
+    entry = {"question": "q", "gold": None, "answer": "#### 5"}
+    assert gsm8k_format.parse(entry, rationales=False).gold == "5"
 
 
 @pytest.mark.parametrize(

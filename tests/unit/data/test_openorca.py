@@ -52,6 +52,7 @@ def test_only_complete_rows_are_drawn_from_a_parquet_file(tmp_path):
     assert numbers != sorted(numbers)
     assert {one["system"] for one in drawn} == {"", "Be brief."}
     assert not any(number % 50 == 0 for number in numbers)
+    assert len(openorca.load(path, 2900, seed=3)) == 2900  # the spare rows do not suffice
     with pytest.raises(InputError, match=r"has only 2940 examples; .*got 3000"):
         openorca.load(path, 3000, seed=3)
 

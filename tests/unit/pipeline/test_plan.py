@@ -105,6 +105,20 @@ def test_a_finished_run_predicts_itself_and_a_longer_one(quick, tmp_path, monkey
     assert hours[1] == pytest.approx(2 * hours[0])
 
 
+def test_the_time_of_a_preparation_is_measured_too(paper, tmp_path, monkeypatch):
+    preparation = {"name": "warm", "benchmark": "gsm8k", "training": {"num_epochs": 1}}
+    prepared = {"models__llama2__preparation": preparation, "benchmarks__gsm8k__num_preparation": 9}
+    config = paper(**prepared)
+    measured = {model: size for model, size in sizes(config).items() if model == "llama2"}
+    monkeypatch.chdir(tmp_path)
+    provenance = Path("reports", config.run, "checks/provenance.json")
+    provenance.parent.mkdir(parents=True)
+    provenance.write_text(json.dumps({"config": config.model_dump(mode="json", by_alias=True)}))
+    write_timings(config, seconds=36)
+    rates = planning.measured_rates(Path("results", config.run), measured)
+    assert rates["train_preparation", "llama2"] == pytest.approx(9 * (QUESTION + RESPONSE) / 36)
+
+
 def test_every_format_shows_the_same_plan(capsys):
     _, out, _ = command(capsys, "--format", "json")
     rows = json.loads(out)["jobs"]

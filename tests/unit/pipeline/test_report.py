@@ -48,6 +48,13 @@ def test_a_source_made_of_others_has_their_files_once_and_reads_them_in_order(co
     assert letters.read(letters.locate(config)) == "ab"
 
 
+def test_variants_have_the_labels_of_the_configuration(config):
+    labels = sources.LABELS.read(sources.LABELS.locate(config))
+    assert labels.strategy("railcap_n7") == "RailCap, n=7"
+    for name in ("railcap_first", "lne_blocking_nearest"):
+        assert labels.strategy(name) == config.ablation[name].label
+
+
 def test_table_4_lists_railcap_by_its_n_among_the_ablation_and_bans_last(config):
     rows = sources.LABELS.read(sources.LABELS.locate(config)).configurations
     assert list(rows.values()) == ["n=1", "n=3", "n=4", "n=5", "n=7", "n=4, ban"]

@@ -75,6 +75,7 @@ def test_a_stage_written_by_two_versions_lists_both():
     ]
     versions = collect_versions(provenances)
     assert versions == {"commit": "a, b", "device": "cpu", "torch": "1"}
+    assert collect_versions([{"shards": provenances}]) == versions
 
 
 def test_provenance_has_versions_configuration_and_questions_that_do_not_leak():

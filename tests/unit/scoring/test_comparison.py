@@ -39,9 +39,11 @@ def test_most_questions_may_have_no_responses_left(tmp_path):
     """TED has dropped them all."""
     rows = [{"id": k, "n_correct": 1 - (k > 0), "n_samples": 2 * (k == 0)} for k in range(3)]
     filtered = load(json_lines(tmp_path / "b", rows))
-    result = compare(loaded(tmp_path / "a", [1, 1, 1], 2), filtered, 0.95)
+    plain = loaded(tmp_path / "a", [1, 1, 1], 2)
+    result = compare(plain, filtered, 0.95)
     assert result.difference[0] == pytest.approx(-1 / 3)
     assert result.n_questions_needed(0.1, 0.8, 0.95, result.n_samples) > 0
+    assert compare(filtered, plain, 0.95).difference[0] == pytest.approx(1 / 3)
 
 
 def test_files_may_disagree_on_which_questions_are_leaked(tmp_path):
@@ -107,9 +109,22 @@ def test_the_command_prints_difference_change_and_needs(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["gained"] == 20
 
 
-@pytest.mark.parametrize("options", [["--difference", "0"], ["--confidence-level", "1"], ["--x"]])
-def test_invalid_options_and_other_questions_are_clear_errors(options, tmp_path, capsys):
-    paths = [str(loaded(tmp_path / name, [1] * n, 2).path) for name, n in (("a", 3), ("b", 4))]
-    for arguments in ([paths[0], paths[0], *options], paths, [paths[0], str(tmp_path / "none")]):
-        assert main(["compare", *arguments]) == 2
-        assert capsys.readouterr().err.startswith("error: ")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a", "--difference", "0"], "--difference must be between 0 and 1"),
+        (["a", "--confidence-level", "1"], "--confidence-level must be between 0 and 1"),
+        (["a", "--filter", "x"], "--filter: no file is a log with several filters"),
+        (["a", "--extraction", "flexible-extract"], "--extraction: every file already marks"),
+        (["b"], "b: 1 question (3) not in a; remove them, or add responses to them there"),
+        (["none"], "none: does not exist"),
+    ],
+)
+def test_invalid_options_and_other_questions_are_clear_errors(
+    words, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name, n in (("a", 3), ("b", 4)):
+        loaded(tmp_path / name, [1] * n, 2)
+    assert main(["compare", "a", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")

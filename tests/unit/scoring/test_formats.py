@@ -242,8 +242,8 @@ def test_one_of_several_evaluations_of_every_eval_ever_is_read(tmp_path):
 
 def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text(tmp_path):
     records = eee_records(repeated=False)
-    for record in records:
-        record["output"] = {"raw": "The answer is 4."}
+    for each in records:
+        each["output"] = {"raw": "The answer is 4."}
     marks = [sum(RIGHT[question]) for question in IDS]
     assert load(json_lines(tmp_path / "f", records)).counts.n_correct.tolist() == marks
 

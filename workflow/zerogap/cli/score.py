@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from zerogap.scoring import inputs
     from zerogap.scoring.score import Aligned
 
-DEFAULT_RULE = "numeric"
 SUFFIXES = {
     "--output": (".csv", ".parquet"),
     "--disagreements": (".jsonl",),
@@ -59,7 +58,7 @@ def score(
         str | None,
         option("NAME", "Filter or scorer of logs to read; default: the first.", "--filter"),
     ] = None,
-    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = DEFAULT_RULE,
+    extraction: Annotated[str, option("RULE", f"{RULES} (docs/score.md).")] = "numeric",
     bins: Annotated[int, option("N", "Number of strata.", min=1, max=MAX_BINS)] = 50,
     resamples: Annotated[
         int, option("N", "Number of bootstrap resamples.", min=100, max=MAX_RESAMPLES)
@@ -145,7 +144,6 @@ def _load(
     """
     # Imported late: pandas takes half a second, which --help does not need.
     from zerogap.scoring import inputs
-    from zerogap.scoring.formats import WITH_FILTERS
 
     files = inputs.load_all(
         paths,
@@ -154,17 +152,11 @@ def _load(
         list_disagreements=disagreements is not None,
         with_texts=with_texts,
     )
-    if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
-        raise InputError("--filter: no file is a log with several filters; omit the option")
-    # Of each file whose responses were scored here.
-    graded = [file.disagreements for file in files.values() if file.disagreements is not None]
-    given = {"--extraction": extraction != DEFAULT_RULE, "--disagreements": disagreements}
-    for name, is_given in given.items():
-        if is_given and not graded:
-            raise InputError(
-                f"{name}: every file already marks which responses are correct; omit the option"
-            )
     if disagreements:
+        # Of each file whose responses were scored here.
+        graded = [file.disagreements for file in files.values() if file.disagreements is not None]
+        if not graded:
+            raise InputError(f"--disagreements: {inputs.ALL_MARKED}")
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for rows in graded for row in rows]
         with atomic.replacing(disagreements) as temporary:
             temporary.write_text("".join(lines), encoding="utf-8")

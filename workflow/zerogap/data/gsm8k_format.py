@@ -89,14 +89,15 @@ def parse(
     for key in _KEYS if rationales else _KEYS[:1]:
         if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
             raise InputError(f"'{key}' is missing or empty; it must be a text")
-    answer = entry["answer"] if rationales else entry.get("gold", entry.get("answer"))
-    reasoning, mark, gold = ("" if answer is None else str(answer)).rpartition("####")
+    gold = None if rationales else entry.get("gold")
+    answer = entry.get("answer") if gold is None else gold
+    reasoning, mark, final = ("" if answer is None else str(answer)).rpartition("####")
     if rationales and not mark:
         raise InputError("the answer has no '#### N'; end it with the gold answer")
-    if not rationales and not gold.strip():
+    if not rationales and not final.strip():
         raise InputError("the question has no gold answer; give it as 'gold', or in 'answer'")
     try:
-        parsed_gold = parse_gold(gold.strip())
+        parsed_gold = parse_gold(final.strip())
     except InputError as error:
         remedy = "fix it" if rationales else _REMEDY
         raise InputError(f"invalid gold answer: {error}; {remedy}") from error

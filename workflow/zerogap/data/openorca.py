@@ -71,26 +71,29 @@ def write(path: str | Path, examples: Iterable[Mapping[str, str]]) -> None:
 
 
 def _parquet_examples(path: Path, num_examples: int, seed: int) -> list[dict[str, str]]:
-    """Drawn rows that are complete, some more than needed if there are."""
+    """Drawn rows that are complete, some more than needed if there are so many."""
     import pyarrow as pa
     import pyarrow.dataset
 
     try:
         file = pyarrow.dataset.dataset(path)
         num_rows, columns = file.count_rows(), [*KEYS, "system_prompt"]
-        order = Random(f"instructions/{seed}").sample(
-            range(num_rows), min(num_rows, num_examples + _SPARE_ROWS)
-        )
         columns = [column for column in columns if column in file.schema.names]
         scanner = file.scanner(columns=columns, batch_size=8192, batch_readahead=2)  # less memory
-        rows = scanner.take(pa.array(order, pa.int64())).to_pylist()
+        for num_drawn in (num_examples + _SPARE_ROWS, num_rows):
+            random = Random(f"instructions/{seed}")
+            order = random.sample(range(num_rows), min(num_rows, num_drawn))
+            drawn = scanner.take(pa.array(order, pa.int64())).to_pylist()
+            rows = [row for row in drawn if _is_complete(row)]
+            if len(rows) >= num_examples:
+                break
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"{path}: is not a readable Parquet file ({error}); download it again"
         ) from error
     if missing := [key for key in ("question", "response") if key not in columns]:
         raise InputError(f"{path}: has no column {', '.join(missing)}; add {', '.join(KEYS)}")
-    return [_example(row) for row in rows if _is_complete(row)]
+    return list(map(_example, rows))
 
 
 def _is_complete(row: Mapping[str, object]) -> bool:

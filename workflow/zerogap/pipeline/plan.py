@@ -121,7 +121,7 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
         raise InputError(f"--from {run}: is not a finished run: {path} does not exist")
     config = Config.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
     tokens, seconds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
-    for timed in targets.timed_jobs(config):
+    for timed in (*targets.timed_jobs(config), *targets.preparation_jobs(config)):
         job, time = timed.job, targets.seconds(root / timing for timing in timed.timings)
         if job.model in sizes and time > 0:
             key = job.rule, job.model

@@ -8,20 +8,10 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.metrics import definitions
 from zerogap.reporting.render import Cell
-from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, NOT_STRATEGIES
+from zerogap.strategies.registry import BUILT_IN, NOT_STRATEGIES
 
 # Names of strategies that a configuration does not give.
-STRATEGIES = {
-    **{name: label for name, label in NOT_STRATEGIES.items() if name != ALL_ZERO},
-    **{name: entry.label for name, entry in BUILT_IN.items() if not entry.acts_on_rail},
-    ALL_ZERO: NOT_STRATEGIES[ALL_ZERO],
-    "railcap": BUILT_IN["railcap"].label,
-    **{f"railcap_n{n}": f"RailCap, n={n}" for n in (1, 3, 5, 7)},
-    "railcap_ban": "RailCap, ban",
-    "railcap_first": "RailCap, first successor",
-    "ted_unfiltered": "TED, empty unfiltered",
-    "lne_blocking_nearest": "LNE-blocking, nearest",
-}
+STRATEGIES = NOT_STRATEGIES | {name: entry.label for name, entry in BUILT_IN.items()}
 # Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
 METRICS = {"solve_mean": definitions.solve_mean.label} | {
     metric.name: metric.label for metric in definitions.METRICS.values() if metric.in_paper

@@ -204,7 +204,7 @@ def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]
         provenances: Provenance of every file of one stage.
     """
     values: dict[str, dict[str, None]] = {}
-    for made_by in provenances:
+    for made_by in (part for whole in provenances for part in whole.get("shards", [whole])):
         for name, value in ({k: made_by.get(k) for k in FIELDS} | made_by["packages"]).items():
             if value is not None:
                 values.setdefault(name, {})[str(value)] = None

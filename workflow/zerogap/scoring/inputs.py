@@ -25,7 +25,7 @@ from zerogap.data.extraction import extraction_rule
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.text_files import read_text
-from zerogap.scoring.formats import convert
+from zerogap.scoring.formats import WITH_FILTERS, convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.log_files import one_log
 from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
@@ -40,8 +40,10 @@ COLUMNS = (  # of Parquet files
     *("question", "responses"),
     *("doc.id", "doc.query", "doc.choices", "doc.gold_index", "model_response.text"),
 )
+DEFAULT_RULE = "numeric"
 NUM_SHOWN = 3  # responses per question
 LARGE = 20 * 2**20  # bytes of files, which take as long to read as further processes to start
+ALL_MARKED = "every file already marks which responses are correct; omit the option"
 MAX_PROCESSES = 4  # each holds a file, in several times its size
 
 Counts = tuple[pd.DataFrame, list[str]]  # one row per question, and notes for a reader
@@ -87,7 +89,7 @@ class Loaded:
 def load(
     path: str | Path,
     filter_name: str | None = None,
-    extraction: str = "numeric",
+    extraction: str = DEFAULT_RULE,
     *,
     list_disagreements: bool = False,
     with_texts: bool = False,
@@ -135,16 +137,33 @@ def load(
     raise unknown_kind(file.path, list(file.rows))
 
 
-def load_all(paths: Mapping[str, Path], **options: Any) -> dict[str, Loaded]:
+def load_all(
+    paths: Mapping[str, Path],
+    filter_name: str | None = None,
+    extraction: str = DEFAULT_RULE,
+    **options: bool,
+) -> dict[str, Loaded]:
     """Read files as `load` does, several large ones at once.
 
     Args:
         paths: Name → file.
-        **options: as of `load`.
+        filter_name: As of `load`.
+        extraction: As of `load`.
+        **options: Others of `load`.
 
     Raises:
-        InputError: as `load`, of the first file that is not valid; or a process was killed.
+        InputError: as `load`, of the first file that is not valid; the filter or the rule applies
+            to no file; or a process was killed.
     """
+    files = _load_all(paths, filter_name=filter_name, extraction=extraction, **options)
+    if filter_name and all(file.kind not in WITH_FILTERS for file in files.values()):
+        raise InputError("--filter: no file is a log with several filters; omit the option")
+    if extraction != DEFAULT_RULE and all(f.disagreements is None for f in files.values()):
+        raise InputError(f"--extraction: {ALL_MARKED}")
+    return files
+
+
+def _load_all(paths: Mapping[str, Path], **options: Any) -> dict[str, Loaded]:
     read_one: Callable[[Path], Loaded] = partial(load, **options)
     processes = min(len(paths), os.cpu_count() or 1, MAX_PROCESSES)
     if processes == 1 or sum(one_log(path).stat().st_size for path in paths.values()) < LARGE:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from zerogap.errors import InputError
-from zerogap.io.provenance import engines
+from zerogap.io.provenance import draws, engines
 from zerogap.metrics.definitions import METRICS
 from zerogap.metrics.evaluate import evaluate
 from zerogap.metrics.gaps import strata
@@ -55,9 +55,8 @@ def align(
 
     Raises:
         InputError: A file lacks questions of the clean file or has others, or has other gold
-            answers, the clean file has a question without responses, a leaked question is not in
-            the clean file, or files disagree on leaked questions or clusters. The message counts
-            the questions and names some.
+            answers, a leaked question is not in the clean file, or files disagree on leaked
+            questions or clusters. The message counts the questions and names some.
     """
     files = {"clean": clean, **strategies}
     tables = {name: file.counts.set_index("question_id") for name, file in files.items()}
@@ -70,13 +69,6 @@ def align(
                 "give files of the same task and numbering (lm_eval counts from 0, Inspect from 1)"
             )
         _check_questions(questions, tables[name].index, file, clean)
-    empty = questions[tables["clean"]["n_samples"] == 0]
-    if len(empty):
-        raise InputError(
-            f"{clean.path}: {_some(empty)} without responses; the clean model is the reference and "
-            "needs at least one for every question"
-        )
-
     if leaked is None:
         flags = _shared_column(files, tables, "leaked", "fix one of the files or use --leaked")
     elif len(unknown := pd.Index(leaked).difference(questions, sort=False)):
@@ -112,7 +104,16 @@ def score(aligned: Aligned, benchmark: str, *, bins: int = 50, **options: Any) -
         benchmark: Its name.
         bins: Number of strata B.
         options: n_resamples, confidence_level, seed and resample, as of `evaluate`.
+
+    Raises:
+        InputError: The clean file has a question without responses.
     """
+    clean = aligned.clean.set_index("question_id")
+    if len(empty := clean.index[clean["n_samples"] == 0]):
+        raise InputError(
+            f"{benchmark}: {_some(empty)} without responses; the clean model is the reference and "
+            "needs at least one for every question"
+        )
     table = evaluate(MODEL, benchmark, aligned.clean, aligned.strategies, bins=bins, **options)
     if not aligned.leaked_known:
         table = table[table["subset"] == "all"]
@@ -216,8 +217,8 @@ def _check_questions(expected: pd.Index, questions: pd.Index, file: Loaded, clea
         )
     if len(unknown):
         raise InputError(
-            f"{file.path}: {_some(unknown)} not in {clean.path}; remove them, or add the clean "
-            "model's responses to them"
+            f"{file.path}: {_some(unknown)} not in {clean.path}; remove them, or add responses "
+            "to them there"
         )
 
 
@@ -322,10 +323,8 @@ def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
 
 
 def _sampling(file: Loaded) -> list[str]:
-    made_by = file.made_by
-    if "sampling" not in made_by and isinstance(made_by.get("source"), dict):
-        made_by = made_by["source"]
-    settings = {"stop": made_by.get("stop")} | (made_by.get("sampling") or {})
+    drawn = next((each for each in draws(file.made_by) if "sampling" in each), {})
+    settings = {"stop": drawn.get("stop")} | drawn.get("sampling", {})
     return [f"{name} {settings[name]}" for name in SAMPLING if settings.get(name) not in (None, [])]
 
 

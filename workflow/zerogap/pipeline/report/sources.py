@@ -19,7 +19,7 @@ from zerogap.reporting.claims import RunResults
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
 from zerogap.reporting.tables.supplementary import JOB_COLUMNS
-from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, RAIL_N
+from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, NOT_STRATEGIES, RAIL_N
 
 # What the jobs that generate responses make: the contract of the file.
 _RESPONSES = {
@@ -67,11 +67,19 @@ def _names(config: Config) -> dict[str, dict[str, str]]:
         config.clean_variant(owner): f"{benchmarks[owner]}, clean"
         for owner in config.question_owners
     }
+    configurations = _table_4_rows(config)
+    variants = {
+        name: f"RailCap, {entry.label}"
+        if name in configurations and entry.class_name == "railcap"
+        else entry.label
+        for name, entry in config.ablation.items()
+    }
+    strategies = {name: entry.label for name, entry in config.strategies.items()}
     return {
         "models": {name: model.label for name, model in config.models.items()},
         "benchmarks": benchmarks | clean_variants,
-        "strategies": {name: entry.label for name, entry in config.strategies.items()},
-        "configurations": _table_4_rows(config),
+        "strategies": strategies | NOT_STRATEGIES | variants,
+        "configurations": configurations,
     }
 
 
