@@ -26,7 +26,7 @@ def page(tmp_path_factory):
             {
                 "question_id": f"<b>{k}</b>" if k == 1 else f"q{k}",
                 "question": f"{ATTACK} {k} + 3?",
-                "response": f"{ATTACK} {sample}. The answer is {k + 3 * (sample < n_right)}.",
+                "response": f"{ATTACK} {sample}. The answer is {k + 3 * (sample < n_right + (k % 3 == 0))}.",
                 "gold": str(k + 3),
                 "leaked": k < 3,
             }
@@ -88,9 +88,13 @@ def test_questions_are_sorted_when_a_heading_is_clicked(page):
     click = """
       const table = document.querySelector(".questions table");
       table.tHead.rows[0].cells[2].querySelector("button").click();
-      return table.tHead.rows[0].cells[2].ariaSort;
+      return [table.tHead.rows[0].cells[2].ariaSort,
+              ...[...table.tBodies[0].rows].map(row => parseFloat(row.cells[2].textContent))];
     """
-    assert evaluate(page, click) == "ascending"
+    order, *values = evaluate(page, click)
+    assert order == "ascending"
+    assert len(set(values)) > 1
+    assert values == sorted(values)
 
 
 def test_files_of_counts_have_a_page_too(tmp_path):

@@ -195,10 +195,6 @@ def test_only_a_cpu_that_is_slow_in_a_precision_uses_float32_instead(cpu_is_slow
     assert precision.usable_dtype(dtype, GPU) == dtype
 
 
-def test_this_cpu_can_be_measured() -> None:
-    assert precision.slowdown(torch.bfloat16) > 0
-
-
 def test_a_model_is_loaded_in_float32_with_the_reason_where_bfloat16_is_slow(
     cpu_is_slow, tmp_path, capsys
 ) -> None:

@@ -13,11 +13,9 @@ from zerogap.metrics.bootstrap import (
 from zerogap.metrics.comparison import ppg
 from zerogap.metrics.definitions import (
     a_ppg,
-    a_ppg_corrected,
     delta_minus,
     delta_plus,
     g_ap,
-    g_ap_over_choices,
     g_app,
     s_delta_minus,
     s_delta_plus,
@@ -28,11 +26,9 @@ from zerogap.metrics.gaps import solve_probability, strata, stratum_weights
 
 __all__ = [
     "a_ppg",
-    "a_ppg_corrected",
     "delta_minus",
     "delta_plus",
     "g_ap",
-    "g_ap_over_choices",
     "g_app",
     "interval",
     "observed_and_resampled",

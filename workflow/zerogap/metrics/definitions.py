@@ -203,24 +203,6 @@ def _possible_g_ap(mass: Values) -> Values:
     return np.abs(np.arange(len(mass)) - n_questions) / n_questions
 
 
-def g_ap_over_choices(
-    n_correct: ArrayLike,
-    n_samples: ArrayLike,
-    clean_n_correct: ArrayLike,
-    clean_n_samples: ArrayLike,
-) -> tuple[float, float]:
-    """Mean and standard deviation of G-AP over the choice of the one response it uses.
-
-    Each question's response is drawn at random from its samples, independently for both models. The
-    values are exact, not simulated.
-
-    Raises:
-        InputError: As `Metric`.
-    """
-    comparison = compare(n_correct, n_samples, clean_n_correct, clean_n_samples)
-    return float(_g_ap_mean.definition(comparison)), float(_g_ap_sd.definition(comparison))
-
-
 @register_metric("sa_ppg_corrected", "SA-PPG, corrected", has_interval=False)
 def sa_ppg_corrected(comparison: Comparison) -> Values:
     """SA-PPG corrected for the finite number of samples (`zerogap.metrics.correction`).
@@ -230,13 +212,3 @@ def sa_ppg_corrected(comparison: Comparison) -> Values:
     0.1 s for 1,319 questions.
     """
     return np.asarray(correction.corrected(comparison))
-
-
-def a_ppg_corrected(
-    n_correct: ArrayLike,
-    n_samples: ArrayLike,
-    clean_n_correct: ArrayLike,
-    clean_n_samples: ArrayLike,
-) -> float:
-    """`a_ppg` corrected as `sa_ppg_corrected` is: one stratum."""
-    return sa_ppg_corrected(n_correct, n_samples, clean_n_correct, clean_n_samples, bins=1)

@@ -107,4 +107,5 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
 def _sign_test(gained: int, lost: int) -> float:
     """The two-sided p value of two counts that would be equal in the mean."""
     n = gained + lost
-    return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
+    tail: float = sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n
+    return min(1.0, 2 * tail)
