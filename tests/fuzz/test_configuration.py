@@ -255,10 +255,6 @@ def write_overlay(folder: Path, values: dict[str, Any]) -> Path:
     return path
 
 
-def test_the_configuration_that_the_cases_change_is_accepted(start) -> None:
-    assert start({})
-
-
 def test_every_wrong_configuration_is_a_clear_error(start) -> None:
     outcomes = {
         f"{key}: {value!r}": outcome_of_call(lambda: start({key: value}))  # noqa: B023

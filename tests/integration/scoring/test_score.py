@@ -21,16 +21,16 @@ ATTACK = (
 def page(tmp_path_factory):
     """Six questions; the second has hostile texts, and its id is markup."""
     folder = tmp_path_factory.mktemp("page")
-    for name, n_right in (("clean", 1), ("railcap", 2)):
+    for name, least in (("clean", 1), ("railcap", 2)):
         rows = [
             {
                 "question_id": f"<b>{k}</b>" if k == 1 else f"q{k}",
                 "question": f"{ATTACK} {k} + 3?",
-                "response": f"{ATTACK} {sample}. The answer is {k + 3 * (sample < n_right + (k % 3 == 0))}.",
+                "response": f"{ATTACK} {sample}. The answer is {k + 3 * (sample < n_right)}.",
                 "gold": str(k + 3),
                 "leaked": k < 3,
             }
-            for k in range(6)
+            for k, n_right in enumerate([least + 1, least, least] * 2)
             for sample in range(4)
         ]
         json_lines(folder / f"{name}.jsonl", rows)

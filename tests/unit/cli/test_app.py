@@ -47,15 +47,6 @@ def test_the_example_is_accepted(command, monkeypatch, tmp_path):
     assert parser.make_context(command, repeat_options(example.split()))
 
 
-def test_an_interruption_has_a_status_of_its_own(monkeypatch, capsys):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"{COLLECT}.collect", interrupted)
-    assert main(["sample", *DECODING]) == 130
-    assert "repeat the command to resume" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "module", "extra"),
     [

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from zerogap.errors import InputError
-from zerogap.strategies.base import Context, Intervention, build, response_filter
+from zerogap.strategies.base import Context, Intervention, build
 from zerogap.strategies.registry import BUILT_IN
 
 CONTEXT = Context([[1, 2, 3, 4, 5, 6]], [[0.1] * 6])
@@ -56,8 +56,3 @@ def test_an_intervention_filters_or_changes_the_decoding():
     for change in ("edit_logits", "wrap_decoder"):
         with pytest.raises(InputError, match="make two strategies of it"):
             Intervention(**{change: lambda *changed: changed[0]}, filter_responses=keep)
-
-
-def test_a_strategy_that_does_not_filter_has_no_filter():
-    with pytest.raises(InputError, match="RailCap does not filter responses; remove filter_of"):
-        response_filter(build({"class": "railcap"}))
