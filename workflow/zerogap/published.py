@@ -6,12 +6,15 @@ Names of models have no value. Sections are numbered as in the paper: 5.1 setup,
 metrics, 5.3 experiments on strategies.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+# In the name of a model that is not a base model.
+_INSTRUCTED = re.compile(r"[-_](chat|it|instruct)(?![a-z])", re.IGNORECASE)
 _FILE = Path(__file__).parents[1] / "resources" / "published.csv"
 
 
@@ -47,9 +50,10 @@ def protocol_differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
 
     Args:
         protocol: `questions`, what they are if not GSM8K's; `base_model`, the name or folder of
-            each model, which must contain the paper's name for it; and any metric of Section 5.1
-            with the list of this run's values, which may differ between trainings. Models and
-            metrics that only the run or only the paper has are not compared.
+            each model, which must contain the paper's name for it; any metric of Section 5.1 with
+            the list of this run's values, which may differ between trainings; and
+            `other_choices`, phrases. Models and metrics that only the run or only the paper has
+            are not compared.
     """
     differences = []
     if questions := protocol.get("questions"):
@@ -59,11 +63,11 @@ def protocol_differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
         metric, printed_value = str(row["metric"]), str(row["printed"])
         if metric == "base_model":
             base = protocol.get("base_model", {}).get(row["model"], printed_value)
-            if printed_value.lower() not in base.lower():
+            if printed_value.lower() not in base.lower() or _INSTRUCTED.search(base):
                 differences.append(f"base model {base}, not {printed_value}")
         else:
             values = dict.fromkeys(protocol.get(metric, []))
             if any(value != row["value"] for value in values):
                 shown = " and ".join(f"{value:g}" for value in values)
                 differences.append(f"{metric.replace('_', ' ')} {shown}, not {printed_value}")
-    return tuple(differences)
+    return *differences, *protocol.get("other_choices", [])

@@ -14,3 +14,14 @@ def test_pieces_are_the_same_with_the_tokenizers_of_both_libraries():
     assert pieces == spans(tokenizer.backend_tokenizer, trajectory, response, 4)
     assert "".join(text for text, _ in pieces) == "So 3 plus 4 is 7. It is 8."
     assert [mark for _, mark in pieces] == [False, True, False]
+
+
+def test_a_character_of_several_tokens_is_in_one_piece():
+    """Whatever part of the response the trajectory shares."""
+    tokenizer = toy_tokenizers.gpt_neox()
+    text = "He has 🍎🍎 and 日本語."
+    response = [*tokenizer.encode(text), tokenizer.eos_token_id]
+    for first in range(len(response) - 2):
+        for last in range(first + 2, len(response)):
+            pieces = spans(tokenizer, [*response[first:last], 0], response, 1)
+            assert "".join(piece for piece, _ in pieces) == text

@@ -2,10 +2,11 @@
 
 import pytest
 
+from helpers.configurations import PAPER, overlaid
 from helpers.paths import ROOT
 from zerogap.config import load
 from zerogap.data import gsm8k_format
-from zerogap.pipeline.report import sources
+from zerogap.pipeline.report import protocol, sources
 from zerogap.pipeline.report.entry import file, made_of, value
 from zerogap.pipeline.report.protocol import (
     PRIMARY_PROTOCOL_DIFFERENCES,
@@ -72,6 +73,30 @@ def test_the_papers_configuration_has_the_papers_protocol(config, source):
     assert differences(config, source) == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "difference"),
+    [
+        ("strategies.railcap.parameters.n", 7, "railcap n 7, not 4"),
+        ("strategies.railcap.parameters.suppression", "ban", "RailCap's ban, not cap"),
+        ("benchmarks.pq.paraphrases.method", "rules", "paraphrases by rules, not chat"),
+        (
+            "instructions.hub.repository",
+            "x/y",
+            "instructions of x/y, not Open-Orca/OpenOrca",
+        ),
+        ("training.lr_scheduler", "linear", "learning-rate schedule linear, not cosine"),
+        (
+            "models.gemma.base",
+            "google/gemma-4-E2B-it",
+            "base model google/gemma-4-E2B-it, not Gemma-4-E2B",
+        ),
+    ],
+)
+def test_another_choice_is_a_difference_from_the_paper(key, value, difference, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert differences(overlaid(PAPER, {key: value})) == (difference,)
+
+
 def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     entries = [{"question": "How many?", "answer": "Two and two.\n#### 4"}]
@@ -80,10 +105,10 @@ def test_questions_of_local_files_are_compared_with_gsm8k(config, tmp_path, monk
     for split in ("train", "test"):
         gsm8k_format.write(folder / f"{split}.jsonl", entries)
     same = gsm8k_format.fingerprint({"train": entries, "test": entries})
-    assert differences(with_questions(config, source="files", hub={"sha256": same})) == ()
-    assert differences(with_questions(config, source="files")) == (
-        "questions of other files, not GSM8K's",
-    )
+    local = with_questions(config, source="files", hub={"sha256": same})
+    assert differences(local) == ("questions of other files, not GSM8K's",)
+    monkeypatch.setattr(protocol, "GSM8K_SHA256", same)
+    assert differences(local) == ()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,12 @@ def test_other_questions_of_the_hub_differ_from_the_paper(config, hub, expected)
 def test_the_scale_sentence_counts_questions_samples_and_models(config):
     sentence = scale_sentence(config)
     assert "GSM8K with N = 1319 questions (660 leaked) and 8 shots" in sentence
-    assert "m = 50 samples per question, B = 50 strata" in sentence
+    assert "m = 50 samples per question, B = 50 strata, 95 % intervals; " in sentence
+    assert "mean nothing" not in sentence
+    few = {"num_test": 12, "num_leaked": 6}
+    gsm8k = config.benchmarks["gsm8k"].model_copy(update=few)
+    small = config.model_copy(update={"benchmarks": config.benchmarks | {"gsm8k": gsm8k}})
+    assert "With fewer than 20 questions, intervals, † and verdicts mean" in scale_sentence(small)
     assert "3 models: Llama2 from meta-llama/Llama-2-7b-hf" in sentence
 
 

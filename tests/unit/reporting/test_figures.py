@@ -75,7 +75,7 @@ def test_strata_labels_each_curve_with_its_sa_ppg(solves):
     clean, strategies = solves
     chosen = {"Identity": strategies["identity"], "RailCap": strategies["railcap"]}
     figure = plot_strata(clean, chosen, bins=10)
-    labels = figure.axes[0].get_legend_handles_labels()[1]
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     for label, (name, solve) in zip(labels, chosen.items(), strict=True):
         value = metrics.sa_ppg(
             solve.n_correct, solve.n_samples, clean.n_correct, clean.n_samples, bins=10
@@ -119,3 +119,11 @@ def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):
 
     assert hashes("first") == hashes("second")
     assert len(list(tmp_path.iterdir())) == 6
+
+
+def test_names_are_shown_as_they_are(solves):
+    clean, tables = solves
+    names = ["_a", "q$\\bad$"]
+    figure = plot_strata(clean, dict(zip(names, tables.values(), strict=False)), "", 5)
+    figure.canvas.draw()
+    assert all(any(text.startswith(name) for text in texts(figure)) for name in names)

@@ -55,12 +55,15 @@ def test_a_difference_is_marked_if_it_excludes_zero_among_all_pairs():
         ("a", "sa_ppg_maxt_vs_identity", -0.2, -0.4, -0.05),
         ("b", "sa_ppg_vs_identity", -0.2, -0.3, -0.1),
         ("b", "sa_ppg_maxt_vs_identity", -0.2, -0.5, 0.1),
+        ("b", "sa_ppg_vs_cap_vs_ban", -0.2, -0.3, -0.1),
+        ("b", "sa_ppg_maxt_vs_cap_vs_ban", -0.2, -0.4, -0.05),
     ]
     frame = pd.DataFrame([(*SETTING, name, "all", *rest) for name, *rest in rows], columns=columns)
     table = intervals(MetricTable([frame]), LABELS)
     assert [row.cells[2].format(3) for row in table.rows] == ["−0.200†", "−0.200"]
     assert "†: excludes 0" in table.notes[-1]
     assert r"$-$0.200$^{\dagger}$" in render.to_latex(table)
+    assert MetricTable([frame]).get(*SETTING, "b", "sa_ppg_vs_cap_vs_ban").mark == "†"
 
 
 def test_pairs_has_every_pair_of_strategies_with_the_wider_interval_last(values, metrics_table):

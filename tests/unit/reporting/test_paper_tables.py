@@ -216,6 +216,11 @@ def test_ratios_of_the_text_follow_from_the_tables():
     assert printed("nothing_of_the_kind") is None
 
 
+def test_symbols_are_not_replaced_within_names():
+    assert render.format_html("of M_cl, GSM_clean") == "of M<sub>cl</sub>, GSM_clean"
+    assert render.format_latex("of M_co, LLM_code") == r"of $M_{\mathrm{co}}$, LLM\_code"
+
+
 def test_protocol_differences_names_what_differs_from_the_paper():
     same = {
         "questions": "",

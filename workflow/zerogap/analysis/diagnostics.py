@@ -76,7 +76,7 @@ def diagnostics(
     rows = []
     for responses, subset, mask, ratios in groups:
         for (measure, kind), sums in ratios.items():
-            above, below = (draws[:, mask] @ part.to_numpy()[mask] for part in sums)
+            above, below = (draws[:, mask] @ part.to_numpy(np.float64)[mask] for part in sums)
             values = np.divide(above, below, out=np.full(len(draws), np.nan), where=below > 0)
             cell = with_interval(values, confidence_level, BOUNDS.get(measure, POSITIVE))
             rows.append((responses, subset, measure, kind, *cell))

@@ -175,6 +175,8 @@ def spans(tokenizer: SomeTokenizer, trajectory: Tokens, response: Tokens, n: int
         end += len(list(run))
         # From the first token: pieces of a text depend on what precedes them.
         text: str = tokenizer.decode(list(response[:end]), skip_special_tokens=True)
+        if end < len(response):
+            text = text.rstrip("\ufffd")  # a part of a character, which is whole in the next piece
         pieces.append((text[len(written) :], mark))
         written = text
     return pieces

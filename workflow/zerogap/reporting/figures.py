@@ -25,6 +25,7 @@ from zerogap.reporting.render import format_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY = "#56B4E9", "#E69F00", "#7f7f7f"
@@ -46,6 +47,7 @@ _STYLE: dict[Any, Any] = {
     "legend.fontsize": 7.5,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
+    "text.parse_math": False,  # a name may have a $
     "svg.hashsalt": "zerogap",
     "pdf.fonttype": 42,
 }
@@ -292,14 +294,19 @@ def plot_strata(
     ranges = Ranges.of(clean, bins)
     with panels(2, 1, (6.2, 4.3), sharex=True, height_ratios=(3.4, 1)) as (figure, axes):
         upper, lower = axes[:, 0]
+        handles: list[Line2D] = []
+        names: list[str] = []  # not labels of the lines: matplotlib hides those that start with _
         for k, (name, solve) in enumerate(strategies.items()):
             means, sa_ppg = ranges.mean_gaps(solve)
             label = f"{name}  {sa_ppg:.3f}"
-            upper.plot(ranges.centres, means, label=label, **curve_style(k))
+            handles += upper.plot(ranges.centres, means, **curve_style(k))
+            names.append(label)
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))
         if title:
             upper.set_title(title, fontsize=TITLE_SIZE)
         upper.legend(
+            handles,
+            names,
             title="strategy, SA-PPG",
             title_fontsize=7.5,
             loc="center left",

@@ -86,7 +86,7 @@ class MetricTable:
         A paired difference whose simultaneous (max-T) interval excludes 0 has the mark †.
         """
         cell = self._cells.get((model, benchmark, strategy, subset, metric))
-        simultaneous_metric = metric.replace("_vs_", "_maxt_vs_")
+        simultaneous_metric = metric.replace("_vs_", "_maxt_vs_", 1)
         simultaneous = self._cells.get((model, benchmark, strategy, subset, simultaneous_metric))
         if cell is None or metric == simultaneous_metric or simultaneous is None:
             return cell

@@ -27,8 +27,6 @@ MAX_COLUMN_WIDTH = 7  # columns; a table with more spans both columns of a page
 _LATEX = {
     "Δ⁺": r"$\Delta^{+}$",
     "Δ⁻": r"$\Delta^{-}$",
-    "M_cl": r"$M_{\mathrm{cl}}$",
-    "M_co": r"$M_{\mathrm{co}}$",
     "×": r"$\times$",
     "−": "$-$",
     "∞": r"$\infty$",
@@ -51,8 +49,8 @@ _LATEX = {
     "\\": r"\textbackslash{}",
     "|": r"$|$",
 }
-_SYMBOLS = re.compile("|".join(map(re.escape, _LATEX)))  # the first that matches counts
-_HTML = {"M_cl": "M<sub>cl</sub>", "M_co": "M<sub>co</sub>"}
+_MODEL = re.compile(r"\bM_(c[lo])\b")  # not within a word, such as a name of the user's
+_SYMBOLS = re.compile("|".join([_MODEL.pattern, *map(re.escape, _LATEX)]))  # the first counts
 
 
 @dataclass(frozen=True)
@@ -316,15 +314,14 @@ def format_number(value: float, decimals: int) -> str:
 
 def format_latex(text: str) -> str:
     """Plain text with the paper's symbols as LaTeX."""
-    return _SYMBOLS.sub(lambda match: _LATEX[match[0]], text)
+    return _SYMBOLS.sub(
+        lambda match: rf"$M_{{\mathrm{{{match[1]}}}}}$" if match[1] else _LATEX[match[0]], text
+    )
 
 
 def format_html(text: str) -> Markup:
     """Plain text with the paper's symbols as HTML."""
-    text = escape(text)
-    for symbol, marked in _HTML.items():
-        text = text.replace(symbol, marked)
-    return Markup(text)  # noqa: S704 (escaped above)
+    return Markup(_MODEL.sub(r"M<sub>\1</sub>", escape(text)))  # noqa: S704 (escaped)
 
 
 _LATEX_DELIMITERS = {

@@ -66,7 +66,7 @@ def score_table(
         & ~summary["strategy"].isin(NOT_COMPETING)
         & ~summary["subset"].isin(summary.loc[is_unsolved, "subset"])
     ]
-    printed = competing["value"].round(DECIMALS)
+    printed = competing["value"].map(lambda value: round(float(value), DECIMALS))  # as printed
     best = printed.index[printed == printed.groupby(competing["subset"]).transform("min")]
     rows = []
     shown = ["value", "ci_low", "ci_high", "significant"]

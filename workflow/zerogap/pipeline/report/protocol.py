@@ -5,9 +5,12 @@ from typing import Any
 
 from zerogap.config import Benchmark, Config, ModelEntry
 from zerogap.data import gsm8k_format
+from zerogap.pipeline import jobs
 from zerogap.pipeline.report.entry import Source, file
 from zerogap.published import protocol_differences
+from zerogap.scoring.score import MIN_QUESTIONS
 
+OPENORCA = "Open-Orca/OpenOrca"
 # Of GSM8K's own files (zerogap.data.gsm8k_format.fingerprint).
 GSM8K_SHA256 = "d966d67c8d0e8c83b63418e85d0caf04e6c703ad8bfdf012f3ae35742734ec95"
 
@@ -26,10 +29,17 @@ def scale_sentence(config: Config) -> str:
     )
     return (
         f"Run “{config.run}”: {questions}; m = {config.sampling.num_samples} samples per "
-        f"question, B = {config.metrics.bins} strata; "
+        f"question, B = {config.metrics.bins} strata, "
+        f"{100 * config.metrics.confidence_level:g} % intervals; "
         f"{_counted(len(config.benchmarks), 'benchmark')}; "
-        f"{_counted(len(config.models), 'model')}: {models}."
+        f"{_counted(len(config.models), 'model')}: {models}.{_too_few(config)}"
     )
+
+
+def _too_few(config: Config) -> str:
+    if all(config.benchmarks[name].num_test >= MIN_QUESTIONS for name in config.question_owners):
+        return ""
+    return f" With fewer than {MIN_QUESTIONS} questions, intervals, † and verdicts mean nothing."
 
 
 def _counted(number: int, noun: str) -> str:
@@ -54,6 +64,26 @@ def _other_questions(benchmark: Benchmark) -> str:
     return ""
 
 
+def _other_choices(config: Config, benchmarks: list[str]) -> list[str]:
+    """What is known to be otherwise than in the paper and is not a number."""
+    instructions, railcap = config.instructions, config.strategies.get("railcap")
+    trainings = [config.training.clean, config.training.contaminated]
+    paraphrases = [config.benchmarks[name].paraphrases for name in benchmarks]
+    choices: list[tuple[str, str, str]] = [
+        ("learning-rate schedule", each.lr_scheduler, "cosine") for each in trainings
+    ]
+    choices += [("paraphrases by", each.method, "chat") for each in paraphrases if each]
+    if railcap:
+        choices.append(("RailCap's", railcap.parameters.get("suppression", "cap"), "cap"))
+        choices.append(("RailCap's successor", railcap.parameters.get("successor", "last"), "last"))
+    if instructions.source == "generated":
+        choices.append(("instructions", instructions.source, OPENORCA))
+    elif instructions.source == "hub" and instructions.hub:
+        choices.append(("instructions of", instructions.hub.repository, OPENORCA))
+    differing = [f"{name} {own}, not {papers}" for name, own, papers in choices if own != papers]
+    return list(dict.fromkeys(differing))
+
+
 def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[str, Any]:
     """The values that decide whether settings can be compared with the paper (published.csv)."""
     names = dict.fromkeys(map(config.owner_of, benchmarks))
@@ -65,11 +95,12 @@ def _protocol(config: Config, models: list[str], benchmarks: list[str]) -> dict[
             {
                 "train": file(f"{config.results}/data/{name}/train.jsonl"),
                 "test": file(f"{config.results}/data/{name}/test.jsonl"),
-                "sha256": owner.questions.hub.sha256 if owner.questions.hub else None,
             }
             for name, owner in zip(names, owners, strict=True)
             if owner.questions.source == "files"
         ],
+        "other_choices": _other_choices(config, benchmarks),
+        "railcap_n": [n] if (n := jobs.rail_thresholds(config).get("railcap")) else [],
         "base_model": {model: config.models[model].base for model in models},
         "test_questions": [owner.num_test for owner in owners],
         "leaked_questions": [owner.num_leaked for owner in owners],
@@ -95,7 +126,7 @@ def _differences(protocol: Mapping[str, Any]) -> tuple[str, ...]:
             split: gsm8k_format.load_entries(files[split]["path"], parse_gold=str)
             for split in gsm8k_format.SPLITS
         }
-        if gsm8k_format.fingerprint(splits) != files["sha256"]:
+        if gsm8k_format.fingerprint(splits) != GSM8K_SHA256:
             protocol = {**protocol, "questions": "of other files"}
     return protocol_differences(protocol)
 

@@ -19,7 +19,7 @@ from zerogap.reporting.claims import RunResults
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell
 from zerogap.reporting.tables.supplementary import JOB_COLUMNS
-from zerogap.strategies.registry import ALL_ZERO, BUILT_IN, NOT_STRATEGIES, RAIL_N
+from zerogap.strategies.registry import ALL_ZERO, NOT_STRATEGIES, RAIL_N
 
 # What the jobs that generate responses make: the contract of the file.
 _RESPONSES = {
@@ -43,15 +43,15 @@ def _title(config: Config) -> str:
 
 def _table_4_rows(config: Config) -> dict[str, str]:
     """Table 4's rows: RailCap itself, named by its n, among the ablation's; caps before bans."""
-    # The baselines' variants and RailCap's other reading are in a table of their own.
-    baselines = {name for name, built_in in BUILT_IN.items() if not built_in.acts_on_rail}
+    # Other variants, and RailCap's other reading, are in a table of their own.
     rows = {
         name: (entry.label, entry.parameters)
         for name, entry in config.ablation.items()
-        if entry.class_name not in baselines and "successor" not in entry.parameters
+        if entry.class_name == "railcap" and "successor" not in entry.parameters
     }
     if railcap := config.strategies.get("railcap"):
-        rows["railcap"] = (f"n={railcap.parameters.get('n', RAIL_N)}", railcap.parameters)
+        ban = ", ban" if railcap.parameters.get("suppression") == "ban" else ""
+        rows["railcap"] = (f"n={railcap.parameters.get('n', RAIL_N)}{ban}", railcap.parameters)
 
     def position(name: str) -> tuple[bool, int]:
         parameters = rows[name][1]
@@ -69,9 +69,7 @@ def _names(config: Config) -> dict[str, dict[str, str]]:
     }
     configurations = _table_4_rows(config)
     variants = {
-        name: f"RailCap, {entry.label}"
-        if name in configurations and entry.class_name == "railcap"
-        else entry.label
+        name: f"RailCap, {entry.label}" if name in configurations else entry.label
         for name, entry in config.ablation.items()
     }
     strategies = {name: entry.label for name, entry in config.strategies.items()}

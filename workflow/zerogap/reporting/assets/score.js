@@ -34,14 +34,12 @@ function placeTip(event) {
   tip.style.top = `${Math.max(0, top)}px`;
 }
 
-const numbers = new Map(data.questions.map((question, number) => [question.id, number]));
-for (const row of document.querySelectorAll(".questions tbody tr")) {
-  const question = numbers.get(row.cells[0].textContent);
+document.querySelectorAll(".questions tbody tr").forEach((row, question) => { // as yet not sorted
   [...row.cells].forEach((cell, column) => {
     cell.dataset.question = question;
     cell.dataset.strategy = Math.max(0, column - 2); // after the id and the clean model
   });
-}
+});
 
 document.addEventListener("mouseover", (event) => {
   const target = event.target.closest("[data-question]");
