@@ -21,6 +21,17 @@ decimals = st.decimals(
 # Text → answer, by what finds it.
 STATED = {
     "So 4 + 5 = 9. The answer is 9.": "9", "The answer is 9": "9",
+    "Answer: 1/2\nConfidence: 95%": "0.5", "Answer: $18$\nConfidence: 95%": "18",
+    "Answer: 18€\nConfidence: 95%": "18", "Answer: 18 €\nConfidence: 95%": "18",
+    "Answer: 1.8e3\nConfidence: 95%": "1800", "Answer: 50 %\nConfidence: 95%": "50",
+    "Answer: 18 dollars per day\nConfidence: 95%": "18",
+    '{"final_answer": 18, "confidence": 0.9}': "18",
+    "<final_answer>18</final_answer>\n\n2 days": "18",
+    "The answer is 18. A common mistake is to say the answer is 20.": "18",
+    "The answer is 20. I made a mistake: the answer is 18.": "18",
+    "答えは9、The answer is １８.": "18", "The answer is १८।": "18",
+    "The answer is 18,00 €.": "18", "The answer is R$ 1.234,56.": "1234.56",
+    "The answer is €1,234.": "1234", "The answer is 1,5 Euro.": "1.5",
     "the answer is: $1,450.50.": "1450.5", "The answer is 18, 19 or so": "18",
     "The answer is 40%.": "40", "The answer is ₹1,00,000 in 2 days": "100000",
     "The answer is 18 000 dollars.": "18000", "The answer is 1\u202f234\u202f567.": "1234567",
@@ -231,6 +242,8 @@ def test_only_the_first_answer_of_a_response_that_runs_on_is_read(
         "Tom has 4 in the FAQ: 9 * 2. The answer is 18.",
         "There are 2 tasks:\n- Task 1: 8 minutes\n- Task 2: 10 minutes\n\nThe answer is 18.",
         "For 2 tickets:\nAdult: $13\nStudent: $5\nThe answer is 18.",
+        "**Given:**\n- 16 eggs\n\n**Problem:** find 9 * 2\n\nThe answer is 18.",
+        "Let me solve this in 3 steps.\n\nProblem: what is 9 * 2?\n\nThe answer is 18.",
         "It has 2 problems.\nProblem 1: 8 points\nProblem 2: 10 points\nThe answer is 18.",
     ],
 )
@@ -280,7 +293,27 @@ def test_all_spellings_of_a_number_are_the_same(number, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1/0", "one", "1 to 2", "--", ".", "$", "1.2.3", "e3", "nan", "12a", "null"]
+    "text",
+    [
+        "",
+        "x",
+        "1/0",
+        "one",
+        "1 to 2",
+        "--",
+        ".",
+        "$",
+        "1.2.3",
+        "e3",
+        "nan",
+        "12a",
+        "null",
+        "10, 20",
+        "5 10",
+        "18,00",
+        "2,5",
+        "1,2345",
+    ],
 )
 def test_a_text_that_is_not_a_number_is_an_error(text):
     with pytest.raises(InputError, match="not a number"):

@@ -18,6 +18,7 @@ number are skipped. Outside a statement, a space does not say that two numbers a
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -75,13 +76,14 @@ _ANSWER_IS = re.compile(  # a set first: Python skips what is not in it
     r"|(?<=\bfinal\sanswer)\s*[:=\n–→]"
     r"|(?:(?<=^the\sanswer)|(?<=[\n.!?]the\sanswer)|(?<=[.!?]\sthe\sanswer))\s*[:=]"
     # A number with its unit and nothing more, as in "Answer: 18 eggs" or <answer>18</answer>
-    r"|[\"']?\s*[:=>\n]\s*(?=[^\w\n]{0,4}(?!(?<=\n)[0-9][.)]\s)[0-9]+(?:[.,][0-9]+)*+%?"
-    rf"(?: *[a-z/]++){{0,2}}+\s*?(?:\n|(?![\s\w+*/×÷=%{_CURRENCY}{_DASHES[1:]}-]))))",
+    r"|[\"']?\s*[:=>\n]\s*(?=[^\w\n]{0,4}(?!(?<=\n)[0-9][.)]\s)[0-9]+(?:[.,][0-9]+)*+"
+    rf"(?: ?[0-9]*[/⁄][0-9]+|e[-+]?[0-9]+)?+(?: ?[%$\\{_CURRENCY}])?+"
+    rf"(?: *[a-z/]++){{0,4}}+\s*?(?:\n|(?![\s\w+*/×÷=%{_CURRENCY}{_DASHES[1:]}-]))))",
     re.IGNORECASE | re.ASCII,
 )
 _DETERMINERS = "the|our|my|your|so|and|thus|hence|therefore"  # not "his", say
 _REVERSED_THE = re.compile(  # in the reversed text: what precedes "answer"
-    rf"(?:\s+(?:{_ADJECTIVES[::-1]}))*\s*(?:\Z|[^\w\s/]|\n|\b(?:{_DETERMINERS[::-1]})\b"
+    rf"(?:[\s_]+(?:{_ADJECTIVES[::-1]}))*\s*(?:\Z|[^\w\s/]|\n|\b(?:{_DETERMINERS[::-1]})\b"
     rf"(?!\s+(?:{'if|whether|find|calculate|determine|compute'[::-1]})\b))",
     re.IGNORECASE | re.ASCII,
 )
@@ -145,7 +147,14 @@ _ASKING = (
     *("question", "problem", "exercise", "task", "example", "user", "human", "student"),
     *("assistant", "instruction", "input", "prompt", "[inst"),
 )
-_CORRECTION = re.compile(r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|mistake|let me re)")
+_ANSWERED = re.compile(r"(?i)####|\\(?:f|frame)?box|answer")
+_RESTATING = re.compile(  # a response that begins with what is given and asked
+    r"(?im)^\W*(?:[0-9]+[.)]\W*)?"
+    r"(?:given|known|facts|understand\w*|let.{1,4} \w+ (?:this|the problem))\b"
+)
+_CORRECTION = re.compile(
+    r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|(?:my|made a) mistake|let me re)"
+)
 _BEHIND = [  # a result, the group if any: a check, a remark in brackets, words after a bold number
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -157,9 +166,17 @@ _BEHIND = [  # a result, the group if any: a check, a remark in brackets, words 
     )
 ]
 _DIGIT = re.compile("[0-9]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # not a superscript
+_DECIMAL_COMMA = re.compile(
+    r"((?:€|R\$|EUR)\s?)?(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),([0-9]{1,2})"
+    r"(?![0-9,]|\.[0-9])(\s?(?:€|EUR\b|[Ee]uros?\b))?"
+)
 _NO_DIGIT = re.compile("[^0-9.]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
-_WHOLE = re.compile(rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)((?:[0-9][0-9,]*)?(?:\.[0-9]*)?)")
+_WHOLE = re.compile(
+    rf"([{_DASHES}+]?)[{_CURRENCY}]?([{_DASHES}]?)"
+    rf"((?:[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9])|{_INDIAN}|[0-9]+)?(?:\.[0-9]*)?)"
+)
 
 
 class Extraction(NamedTuple):
@@ -176,9 +193,9 @@ class Extraction(NamedTuple):
 def extract(text: str) -> Extraction:
     """The answer of a response, as in the grammar above.
 
-    The text from another question on is left out, unless there is no number before it.
+    The text from another question on is left out, unless no number before it can be an answer.
     """
-    raw = _without_next_question(without_thinking(text))
+    raw = _without_next_question(without_thinking(_in_ascii_digits(text)))
     text = plain(raw)
     if "answer" in text.lower():
         marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
@@ -212,14 +229,31 @@ def _first(found: Iterable[_Found | None]) -> _Found | None:
     return next(filter(None, found), None)
 
 
+def _in_ascii_digits(text: str) -> str:
+    """The digits of all scripts as 0 to 9, and amounts of euros and reais with a decimal point."""
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
+    if "," in text and any(map(text.__contains__, ("€", "EUR", "uro", "R$"))):
+        text = _DECIMAL_COMMA.sub(_with_point, text)
+    return text
+
+
+def _with_point(match: re.Match[str]) -> str:
+    before, whole, cents, behind = match.groups(default="")
+    return f"{before}{whole.replace('.', '')}.{cents}{behind}" if before or behind else match[0]
+
+
 def _without_next_question(text: str) -> str:
-    """The text up to the next question, if it has a number; else the whole text."""
+    """The text up to the next question, if it has a number that is not one of the given ones."""
     folded = text.casefold()
     lone_q = "q" in folded and folded.count("q") > folded.count("qu")
     if not lone_q and not any(map(folded.__contains__, _ASKING)):
         return text
     response = _NEXT_QUESTION.split(text, maxsplit=1)[0]
-    return response if _DIGIT.search(response) else text
+    is_answered = _DIGIT.search(response) and (
+        _ANSWERED.search(response) or not _RESTATING.search(response)
+    )
+    return response if is_answered else text
 
 
 def _statement(text: str) -> _Found | None:
@@ -275,7 +309,8 @@ def canonical(text: str) -> str:
     Raises:
         InputError: the text is neither a number nor `NO_SOLUTION`.
     """
-    bare = re.sub(r"\s", "", text).rstrip("%").rstrip(".")
+    text = _in_ascii_digits(text)
+    bare = re.sub(r"(?<![0-9])\s|\s(?![0-9])", "", text).rstrip("%").rstrip(".")
     match = _WHOLE.fullmatch(bare)
     if match and _DIGIT.search(match[3]):
         negative = (match[1] in tuple(_DASHES)) != bool(match[2])
