@@ -109,6 +109,17 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys, settings):
     assert (tmp_path / "summary.md").read_text() == "mine"
 
 
+def test_the_output_is_not_in_the_models_folder(tmp_path, capsys, monkeypatch):
+    """Its files would change what the model is known by, and no run would resume."""
+    shutil.copytree(BASE, tmp_path / "model")
+    monkeypatch.chdir(tmp_path / "model")
+    words = ["--benchmark", "toy_gsm8k", *map(str, SMALL)]
+    assert main(["sample", ".", "--output", "out", *words]) == 2
+    assert "out is in the model's folder ., " in capsys.readouterr().err
+    assert main(["sample", ".", *words]) == 2
+    assert "model-toy_gsm8k is in the model's folder" in capsys.readouterr().err
+
+
 def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):
     files = [str(evaluated / f"{name}.parquet") for name in STRATEGIES]
     status = main(["score", "--clean", str(evaluated / "clean.parquet"), *files, "--format", "csv"])

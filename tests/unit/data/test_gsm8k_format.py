@@ -27,6 +27,10 @@ def test_the_gold_answer_is_a_canonical_number_or_what_another_parser_reads():
     assert gsm8k_format.parse({"question": "q", "answer": "r #### B "}, str.lower).gold == "b"
     entry = {"question": "q", "gold": None, "answer": "#### 5"}
     assert gsm8k_format.parse(entry, rationales=False).gold == "5"
+    entry = {"question": "q", "gold": 7, "answer": "3+4=<<3+4=7>>7.\n#### 7"}
+    assert gsm8k_format.parse(entry, rationales=False) == Question("q", "3+4=7.", "7")
+    with pytest.raises(InputError, match="'gold' is 8, but 'answer' ends in '7'"):
+        gsm8k_format.parse(entry | {"gold": 8}, rationales=False)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,25 @@ def test_most_questions_may_have_no_responses_left(tmp_path):
     assert compare(filtered, plain, 0.95).difference[0] == pytest.approx(1 / 3)
 
 
+def test_a_question_without_responses_leaves_the_noise_of_the_others(tmp_path):
+    rng = np.random.default_rng(0)
+    counts = rng.binomial(20, rng.beta(2, 2, 200), (2, 200))
+    files = [
+        loaded(tmp_path / name, each.tolist(), 20) for name, each in zip("ab", counts, strict=True)
+    ]
+    whole = compare(*files, 0.95)
+    files[1].counts.loc[0, ["n_correct", "n_samples"]] = 0
+    assert compare(*files, 0.95).noise == pytest.approx(whole.noise, rel=0.02)
+
+
+def test_what_the_files_cannot_show_is_said(tmp_path, capsys):
+    same = [str(loaded(tmp_path / name, [1, 0] * 5, 1).path) for name in "ab"]
+    assert main(["compare", *same]) == 0
+    printed = capsys.readouterr()
+    assert "power: not known, since no question and no response differs." in printed.out
+    assert "10 questions are too few for an interval" in printed.err
+
+
 def test_files_may_disagree_on_which_questions_are_leaked(tmp_path):
     files = []
     for name, leaked in (("a", True), ("b", False)):

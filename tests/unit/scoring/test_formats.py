@@ -248,6 +248,24 @@ def test_the_mark_of_every_eval_ever_counts_if_the_output_is_a_text(tmp_path):
     assert load(json_lines(tmp_path / "f", records)).counts.n_correct.tolist() == marks
 
 
+def test_an_id_of_a_response_is_not_that_of_the_question(tmp_path):
+    rows = [
+        {"id": f"q{k}", "responses": [{"id": j, "text": "", "correct": j < 1} for j in range(3)]}
+        for k in range(2)
+    ]
+    assert load(json_lines(tmp_path / "f", rows)).counts.n_samples.tolist() == [3, 3]
+
+
+def test_counts_may_have_responses_next_to_them(tmp_path):
+    row = {"id": "a", "n_correct": 1, "n_samples": 2, "responses": ["4", "5"]}
+    assert load(json_lines(tmp_path / "f", [row])).counts.n_correct.tolist() == [1]
+
+
+def test_a_log_of_multiple_choice_has_no_empty_responses(tmp_path):
+    row = record(0, ["x"]) | {"resps": [[["-1.5", "False"]], [["-2.5", "False"]]]}
+    assert ", 0 empty" in load(json_lines(tmp_path / "f", [row])).notes[-1]
+
+
 def test_lighteval_documents_without_ids_are_told_apart_by_their_question(tmp_path):
     assert load(lighteval(tmp_path / "f", id="")).counts.question_id.nunique() == 2
 

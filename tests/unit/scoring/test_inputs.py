@@ -193,6 +193,14 @@ def test_responses_that_a_strategy_dropped_are_not_counted(tmp_path):
     ]
     assert loaded.notes[-1].endswith("4 responses were dropped by the strategy")
     assert loaded.texts.responses == {"0": texts[:2], "1": []}
+    marked = [
+        {"id": key, "text": text, "correct": text == texts[0]}
+        for key, each in (("0", texts), ("1", [DROPPED] * 3))
+        for text in each
+    ]
+    again = load(json_lines(tmp_path / "g", marked))
+    assert again.counts.n_samples.tolist() == [2, 0]
+    assert again.notes[-1] == loaded.notes[-1].replace("/f:", "/g:")
     nothing = load(json_lines(tmp_path / "g", records[1:])).counts
     assert (nothing.n_correct.dtype, nothing.n_samples.dtype) == (int, int)
 

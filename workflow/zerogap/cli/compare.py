@@ -46,6 +46,8 @@ def compare(
         f"{m} response{'s' * (m > 1)} each"
         for m in sorted({1, result.n_samples}, reverse=True)
     )
+    if not result.spread + result.noise:
+        needed = "not known, since no question and no response differs"
     needed = f"To see a difference of {difference:g} with {POWER:.0%} power: {needed}."
     if output_format == "json":
         print_json({**dataclasses.asdict(result), "needed": needed})

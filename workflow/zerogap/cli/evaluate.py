@@ -129,7 +129,7 @@ def _collect(
         question_set=question_set,
         controls=compared_with,
         references=reference or [],
-        output=output or Path(f"{Path(others['model']).name}-{Path(benchmark).stem}"),
+        output=output or Path(f"{Path(others['model']).resolve().name}-{Path(benchmark).stem}"),
         seed=seed,
         **others,
     )

@@ -89,9 +89,11 @@ def parse(
     for key in _KEYS if rationales else _KEYS[:1]:
         if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
             raise InputError(f"'{key}' is missing or empty; it must be a text")
-    gold = None if rationales else entry.get("gold")
-    answer = entry.get("answer") if gold is None else gold
+    gold, answer = None if rationales else entry.get("gold"), entry.get("answer")
     reasoning, mark, final = ("" if answer is None else str(answer)).rpartition("####")
+    solution = final.strip()
+    if gold is not None:
+        final = str(gold).rpartition("####")[2]
     if rationales and not mark:
         raise InputError("the answer has no '#### N'; end it with the gold answer")
     if not rationales and not final.strip():
@@ -101,6 +103,8 @@ def parse(
     except InputError as error:
         remedy = "fix it" if rationales else _REMEDY
         raise InputError(f"invalid gold answer: {error}; {remedy}") from error
+    if gold is not None and mark and parse_gold(solution) != parsed_gold:
+        raise InputError(f"'gold' is {gold!r}, but 'answer' ends in {solution!r}; fix one of them")
     rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning))
     if rationales and not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")

@@ -92,6 +92,11 @@ class _Plan:
         if request.base_model is not None:
             loading.check_folder(request.base_model, with_tokenizer=False)
         self.model = model_folders.find(request.model, request.chat_template, request.dtype)
+        if folder.resolve().is_relative_to(Path(request.model).resolve()):
+            raise InputError(
+                f"--output: {folder} is in the model's folder {request.model}, whose files tell "
+                "models apart; name a folder outside"
+            )
         self._runs = [ModelRun(request, self.model, request.question_set, folder)]
         if request.controls is not None:
             self._runs.append(ModelRun(request, self.model, request.controls, folder / "controls"))

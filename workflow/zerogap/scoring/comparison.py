@@ -10,7 +10,7 @@ import pandas as pd
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.metrics.same_questions import probabilities
 from zerogap.scoring.inputs import Loaded
-from zerogap.scoring.score import UNITS, align, notes_on_origins, unit_column
+from zerogap.scoring.score import MIN_QUESTIONS, UNITS, align, notes_on_origins, unit_column
 
 SOLVED = 0.5  # a question counts as solved from this solve probability on
 N_RESAMPLES = 2000
@@ -49,7 +49,10 @@ class Paired:
     def n_questions_needed(
         self, difference: float, power: float, confidence_level: float, n_samples: int
     ) -> int:
-        """How many questions like these show a difference with the given power."""
+        """How many questions like these show a difference with the given power.
+
+        It cannot be estimated, and is 2, where `spread` and `noise` are 0.
+        """
         normal = NormalDist()
         quantiles = normal.inv_cdf((1 + confidence_level) / 2) + normal.inv_cdf(power)
         variance = self.spread + self.noise / n_samples
@@ -81,14 +84,18 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
     totals = np.bincount(clusters, differences - value)
     n = len(totals)
     spread, noise = float(totals @ totals) / len(differences) * n / max(n - 1, 1), 0.0
-    if min(map(np.min, samples)) > 1:
+    several = np.minimum(*samples) > 1
+    if several.any():  # those questions show how large the noise of sampling is
+        counted = [(p[several], m[several]) for p, m in zip(solved, samples, strict=True)]
         # Unbiased: the observed p (1 - p) is too small by the factor (m - 1) / m.
-        per_mean = [p * (1 - p) / (m - 1) for p, m in zip(solved, samples, strict=True)]
+        per_mean = [p * (1 - p) / (m - 1) for p, m in counted]
         spread = max(0.0, spread - float(sum(per_mean).mean()))
-        noise = float(sum(v * m for v, m in zip(per_mean, samples, strict=True)).mean())
+        noise = float(sum(v * m for v, (_, m) in zip(per_mean, counted, strict=True)).mean())
     is_solved = [p >= SOLVED for p in solved]
     gained, lost = (int((a & ~b).sum()) for a, b in (is_solved[::-1], is_solved))
-    caveat = (INDEPENDENT,) if unit == "cluster" else ()
+    caveats = [INDEPENDENT] if unit == "cluster" else []
+    if n < MIN_QUESTIONS:
+        caveats = [f"{n} {UNITS[unit]} are too few for an interval: it can be far too narrow"]
     return Paired(
         units=UNITS[unit],
         n_questions=len(differences),
@@ -100,7 +107,7 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
         p_value=_sign_test(gained, lost),
         spread=spread,
         noise=noise,
-        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second}), *caveat),
+        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second}), *caveats),
     )
 
 

@@ -20,6 +20,7 @@ Converted = tuple[list[tuple[int, Row]], list[str]]
 INSPECT_MARKS: dict[Any, bool] = {"C": True, "I": False, "N": False, 1: True, 0: False}
 LM_EVAL_METRICS = ("exact_match", "acc")  # the 0/1 metrics, for logs that do not list theirs
 NO_FILTER = "none"
+QUESTION_IDS = ("id", "question_id")  # of one of several responses, they are its own
 INVALID = "[invalid]"  # what lm_eval's filters give where they find nothing
 
 
@@ -36,6 +37,8 @@ def convert(file: ResponseFile, choice: str | None) -> tuple[ResponseFile, str, 
     Raises:
         InputError: a record is not valid, or has no such marks.
     """
+    if {"n_correct", "n_samples"} <= set(file.rows):  # counts, whatever else there is
+        return file, "", []
     for name, (columns, read) in FORMATS.items():
         if columns <= set(file.rows):
             converted, notes = read(file, choice)
@@ -227,8 +230,10 @@ def _nested(file: ResponseFile, _: str | None) -> Converted:
         responses = record.pop("responses")
         if not isinstance(responses, list) or not responses:
             raise file.error(k, f"responses is {describe(responses)}; give a list of texts")
-        parts = (each if isinstance(each, dict) else {"response": each} for each in responses)
-        rows += [(k, record | part) for part in parts]
+        for each in responses:
+            part = each if isinstance(each, dict) else {"response": each}
+            own = {name: value for name, value in part.items() if name not in QUESTION_IDS}
+            rows.append((k, record | own))
     return rows, []
 
 

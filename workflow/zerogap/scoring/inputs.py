@@ -28,7 +28,7 @@ from zerogap.io.text_files import read_text
 from zerogap.scoring.formats import WITH_FILTERS, convert
 from zerogap.scoring.grader import Grader, count_note
 from zerogap.scoring.log_files import one_log
-from zerogap.scoring.response_file import ResponseFile, read, shorten, unknown_kind
+from zerogap.scoring.response_file import ResponseFile, is_missing, read, shorten, unknown_kind
 from zerogap.strategies.filtering import DROPPED
 
 # Alternative name of a column → its name.
@@ -228,15 +228,19 @@ def _read_counts(file: ResponseFile, _: Grader) -> Counts:
 
 
 def _read_marks(file: ResponseFile, grader: Grader) -> Counts:
+    """Count the marks, except those of responses that a strategy dropped."""
     ids = file.question_ids()
     marks = file.flags("correct", ids, "give true or false for every response")
     notes = []
     if "response" in file.rows:
-        texts = file.rows["response"]
-        num_empty = sum(not isinstance(text, str) or not text.strip() for text in texts)
-        answers = file.rows.get("answer")
-        unanswered = {} if answers is None else {"its rule or filter": int(answers.isna().sum())}
-        notes = [f"correct is as the file has it: {count_note(len(ids), num_empty, unanswered)}"]
+        rows = file.rows[file.rows["response"] != DROPPED]
+        marks = marks[rows.index]
+        num_empty = sum(is_missing(text) or not str(text).strip() for text in rows["response"])
+        unanswered = {}
+        if "answer" in rows:
+            unanswered["its rule or filter"] = int(rows["answer"].isna().sum())
+        counts = count_note(len(rows), num_empty, unanswered)
+        notes = [f"correct is as the file has it: {counts}", *_note_on_dropped(len(ids), rows)]
     gold = grader.known_gold(file.rows["gold"]) if "gold" in file.rows else None
     return _count(file, ids, marks, gold), notes
 
@@ -258,10 +262,13 @@ def _read_responses(file: ResponseFile, grader: Grader) -> Counts:
         )
     rows = pd.DataFrame({"question_id": ids, "gold": gold, "response": file.rows["response"]})
     rows = rows[rows["response"] != DROPPED]
-    marks, *notes = grader.grade(file, rows)
-    if num_dropped := len(ids) - len(rows):
-        notes.append(f"{num_dropped} responses were dropped by the strategy")
-    return _count(file, ids, marks, gold), notes
+    marks, note = grader.grade(file, rows)
+    return _count(file, ids, marks, gold), [note, *_note_on_dropped(len(ids), rows)]
+
+
+def _note_on_dropped(num_responses: int, kept: pd.DataFrame) -> list[str]:
+    number = num_responses - len(kept)
+    return [f"{number} responses were dropped by the strategy"] if number else []
 
 
 # Kind → the columns that a file of it has, and its reader.
