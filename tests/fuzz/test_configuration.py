@@ -181,7 +181,7 @@ WRONG: dict[str, list[Any]] = {
     "strategies.ted.filter_of": ["ted", "nobody", 5],
     **{
         f"strategies.{name}": [{"label": "Mine", "class": "identity"}]
-        for name in ("clean", "all_zero", "a b", "a/b", "x;y")
+        for name in ("clean", "all_zero", "batch1", "a b", "a/b", "x;y")
     },
     "ablation.identity": [{"label": "Mine", "class": "identity"}],
     "sampling.temprature": [0.7],

@@ -7,7 +7,9 @@ import pytest
 
 from zerogap.data import prompts
 from zerogap.data.answers import extract
+from zerogap.data.extraction import extraction_rule
 from zerogap.data.prompts import DEFAULT_TEMPLATE, PromptTemplate
+from zerogap.data.questions import Question
 from zerogap.errors import InputError
 
 
@@ -70,3 +72,11 @@ def test_a_mistake_in_a_file_of_exemplars_names_its_line(line, message, tmp_path
     path.write_text(f'{{"question": "1 + 1?", "target": "2"}}\n{line}\n')
     with pytest.raises(InputError, match=rf"mine\.jsonl, line 2: {message}"):
         prompts.exemplars(str(path), 1)
+
+
+def test_questions_with_the_same_answer_are_all_checked():
+    questions = [Question(f"q{k}", "So.", str(k % 4)) for k in range(200)]
+    rule, template = extraction_rule("numeric"), PromptTemplate(target=" {answer}, done at 9.")
+    with pytest.raises(InputError, match=r"does not find the answer 0 in ' 0, done at 9\.'"):
+        prompts.check_targets(questions, template, [], rule)
+    prompts.check_targets(questions, DEFAULT_TEMPLATE, ["Q:"], rule)

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from helpers.configurations import PAPER, overlaid
+from helpers.paths import ROOT
 from zerogap.io import meaning
 from zerogap.pipeline import parameters as parameters_module
 from zerogap.pipeline.parameters import job_parameters, preparation_folder
@@ -153,6 +154,10 @@ def test_a_prepared_base_has_a_folder_per_base_and_values_and_for_all_seeds():
     folders = [folder({}), *(folder({key: value}) for key, value in changes.items())]
     assert len(set(folders)) == 1 + len(changes)
     assert folder({"seed": 8}) == folders[0]
+    # Its own base is a file of the run, unless it is a folder.
+    local = {"models.llama2.base": str(ROOT / "workflow/resources/bases/llama2")}
+    assert folder({"run": "other"}) != folders[0]
+    assert folder(local | {"run": "other"}) == folder(local)
 
 
 def test_a_converted_base_depends_on_its_file_and_a_fetched_one_on_its_name():

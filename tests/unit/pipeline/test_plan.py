@@ -115,7 +115,11 @@ def test_the_time_of_a_preparation_is_measured_too(paper, tmp_path, monkeypatch)
     provenance.parent.mkdir(parents=True)
     provenance.write_text(json.dumps({"config": config.model_dump(mode="json", by_alias=True)}))
     write_timings(config, seconds=36)
-    rates = planning.measured_rates(Path("results", config.run), measured)
+    run = Path("results", config.run)
+    rates = planning.measured_rates(run, measured)
+    provenance.write_text(json.dumps({"config": {}}))
+    with pytest.raises(InputError, match="its configuration is not valid here"):
+        planning.measured_rates(run, measured)
     assert rates["train_preparation", "llama2"] == pytest.approx(9 * (QUESTION + RESPONSE) / 36)
 
 

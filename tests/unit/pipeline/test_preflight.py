@@ -170,6 +170,7 @@ def with_copy(quick):
         ({"eos_token": {"content": "</s>"}}, "ends responses with '</s>'"),
         ({"eos_token": None}, "FAILED   tokenizer of llama2: it has no end token"),
         ({}, "set eos_token in tokenizer_config.json"),
+        ({"tokenizer_class": "LlamaTokenizer"}, "ends responses with '</s>'"),
         ([], "tokenizer_config.json: must be a JSON object, not a list; copy"),
         ({"eos_token": "<end>"}, "'<end>' is not in its vocabulary"),
         ({"eos_token": "</s>", "chat_template": "{{ messages }}"}, "has a chat template, and benc"),
@@ -206,7 +207,10 @@ def test_only_what_is_not_downloaded_yet_is_asked_for(paper):
         "models.llama2", "models.gemma", "models.pythia", "benchmarks.gsm8k.questions",
         "instructions",
     }  # fmt: skip
-    Path("results/paper/llama2/base").mkdir(parents=True)
+    folder, entry = Path("results/paper/llama2/base"), config.models["llama2"]
+    folder.mkdir(parents=True)
+    origin = {"repository": entry.base, "revision": entry.revision}
+    (folder / "origin.json").write_text(json.dumps(origin))
     Path("results/paper/data/gsm8k").mkdir(parents=True)
     Path("results/paper/data/gsm8k/train.jsonl").touch()
     assert keys - set(hub_resources(config)) == {"models.llama2", "benchmarks.gsm8k.questions"}

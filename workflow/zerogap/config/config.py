@@ -35,8 +35,8 @@ CLEAN_PREFIX = "clean_"
 RESERVED_NAMES = {
     "models": ("data", "logs", "rehearsal", "timings"),
     "benchmarks": ("base", "clean"),
-    "strategies": tuple(NOT_STRATEGIES),
-    "ablation": tuple(NOT_STRATEGIES),
+    "strategies": (*NOT_STRATEGIES, "batch1", "batch2"),
+    "ablation": (*NOT_STRATEGIES, "batch1", "batch2"),
 }
 
 

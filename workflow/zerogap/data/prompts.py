@@ -69,14 +69,14 @@ def check_targets(
     Raises:
         InputError: half of them or more are not, or the rule is a function that fails.
     """
-    lost = {}
+    lost = []
     for question in questions:
         text = template.response(question.rationale, question.gold)
         cut = text[: min((text.find(each) for each in stop if each in text), default=None)]
         if not rule.grade(cut, question.gold).correct:
-            lost[question.gold] = cut
+            lost.append((question.gold, cut))
     if 2 * len(lost) >= len(questions):
-        gold, text = next(iter(lost.items()))
+        gold, text = lost[0]
         raise InputError(
             f"the rule '{rule.name}' does not find the answer {gold} in {text!r}; change "
             "prompt.target, stop or extraction"

@@ -88,7 +88,10 @@ def _file(start: str | Path) -> tuple[str, frozenset[str]] | None:
 
 def _meaning(code: bytes, data: bytes) -> tuple[str, list[str]]:
     """A digest of code without comments and docstrings and of its YAML, and what it imports."""
-    tree = ast.parse(code)
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:  # the job that imports it says so
+        return bytes_digest(code), []
     names: set[str] = set()
     pending: list[ast.AST] = [tree]
     while pending:

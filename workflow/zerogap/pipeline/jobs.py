@@ -5,6 +5,7 @@ count with Snakemake's own.
 """
 
 import itertools
+import json
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -79,10 +80,23 @@ def prepared_models(config: Config) -> list[str]:
 
 
 def base_folder(config: Config, model: str) -> Path | None:
-    """The folder of a base model: as configured, or made by an earlier run; None if absent."""
+    """The folder of a base model: as configured, or made by an earlier start; None if absent."""
     entry = config.models[model]
+    if os.path.isdir(entry.base):
+        return Path(entry.base)
     made = Path(BASES if entry.gguf else config.results, model, "base")
-    return next((folder for folder in (Path(entry.base), made) if os.path.isdir(folder)), None)
+    if entry.gguf:
+        path, values = (
+            made / "provenance.json",
+            entry.gguf.model_dump(include={"package", "end_token"}),
+        )
+    else:
+        path = made / "origin.json"
+        values = {"repository": entry.base, "revision": entry.revision or "main"}
+    if not path.is_file():
+        return None
+    origin = json.loads(path.read_text(encoding="utf-8"))
+    return made if values.items() <= origin.items() else None  # else of another configuration
 
 
 def sampled_strategies(config: Config) -> list[str]:

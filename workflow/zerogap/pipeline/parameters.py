@@ -99,11 +99,15 @@ def _base_digest(folder: str) -> str:
 
 
 def preparation_folder(config: Config, model: str) -> str:
-    """The folder of a prepared base, named by the values it is made with: runs can share it."""
+    """The folder of a prepared base, named by the values it is made with.
+
+    Runs can share it, unless its own base is downloaded: that is one of the run's files.
+    """
     entry = config.models[model]
     values = [_training_job(config, rule, model) for rule in jobs.PREPARATION]
     identity = base_identity(config, model).values()
-    digest = value_digest([entry.base, entry.revision, values, *identity])
+    owner = [config.run] if model in jobs.fetched_models(config) else []
+    digest = value_digest([entry.base, entry.revision, values, *identity, *owner])
     return f"{config.preparation_for(model).name}-{digest[:8]}"
 
 

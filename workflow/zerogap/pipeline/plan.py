@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
+from pydantic import ValidationError
 
 from zerogap.config import Config
 from zerogap.errors import InputError
@@ -119,7 +120,13 @@ def measured_rates(run: Path, sizes: Mapping[str, ModelSize]) -> dict[tuple[str,
     path = root / "reports" / run.name / "checks/provenance.json"
     if not path.is_file():
         raise InputError(f"--from {run}: is not a finished run: {path} does not exist")
-    config = Config.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
+    try:
+        config = Config.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
+    except ValidationError as error:
+        raise InputError(
+            f"--from {run}: its configuration is not valid here ({error.errors()[0]['msg']}); call "
+            "the command where the run was started"
+        ) from error
     tokens, seconds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
     for timed in (*targets.timed_jobs(config), *targets.preparation_jobs(config)):
         job, time = timed.job, targets.seconds(root / timing for timing in timed.timings)
@@ -140,8 +147,10 @@ def work(config: Config, job: Job, size: ModelSize) -> tuple[str, float]:
     response = min(RESPONSE, config.sampling.max_new_tokens)
     match job.rule:
         case "train_preparation":
-            epochs = config.preparation_for(job.model).training.num_epochs
-            return "training", epochs * benchmark.num_preparation * (QUESTION + RESPONSE)
+            preparation = config.preparation_for(job.model)
+            questions = config.benchmarks[preparation.benchmark].num_preparation
+            tokens = preparation.training.num_epochs * questions * (QUESTION + RESPONSE)
+            return "training", tokens
         case "train_lora":
             is_clean = jobs.is_clean(config, job.variant)
             questions = benchmark.num_train if is_clean else benchmark.num_leaked

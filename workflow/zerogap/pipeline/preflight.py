@@ -245,6 +245,17 @@ def _vllm() -> str:
     return "{1}, {0}".format(*required_vllm())
 
 
+def _default_end_token(folder: Path) -> str | None:
+    """That of the tokenizer's class or of a further file."""
+    from transformers import AutoTokenizer  # imported here, since it takes seconds
+
+    try:
+        token: str | None = AutoTokenizer.from_pretrained(folder).eos_token
+    except Exception:  # it raises many types
+        return None
+    return token
+
+
 def _tokenizer(config: Config, model: str) -> str:
     """Whether the tokenizer has an end token and fits plain prompts.
 
@@ -255,6 +266,8 @@ def _tokenizer(config: Config, model: str) -> str:
     entry, values = config.models[model], read_json(folder / "tokenizer_config.json")
     token = values.get("eos_token")
     token = token.get("content") if isinstance(token, dict) else token
+    if not token and "eos_token" not in values:
+        token = _default_end_token(folder)
     if not token:
         raise InputError(
             "it has no end token, so no model would learn to end a response; set eos_token in "

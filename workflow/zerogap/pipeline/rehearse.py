@@ -114,6 +114,7 @@ def _benchmark(config: Config, name: str) -> Values:
         if entry.questions.source != "files":
             sizes = {"num_train": NUM_QUESTIONS, "num_test": NUM_QUESTIONS}
             values["questions"] = {"source": "generated", "generated": sizes}
+            values["max_calculations"] = None
     if entry.paraphrases is not None:
         values["paraphrases"] = {"method": "rules", "on_invalid": "skip"}
     return values
