@@ -9,7 +9,6 @@ from zerogap import metrics
 from zerogap.reporting.figures import (
     RANKS,
     plot_mechanism,
-    plot_questions,
     plot_readout_variance,
     plot_scatter,
     plot_strata,
@@ -98,15 +97,6 @@ def test_scatter_has_one_panel_per_strategy_and_one_point_per_question(solves):
             moved = np.asarray(dots.get_offsets())
             x = clean["n_correct"] / clean["n_samples"]
             assert np.abs(moved - np.column_stack([x[part], y[part]])).max() <= 0.5 / 10
-
-
-def test_questions_without_a_clean_model_are_points_of_one_kind():
-    identity, railcap = np.array([0.2, 1.0, 1.0]), np.array([0.1, 0.5, 0.0])
-    figure = plot_questions(identity, {"RailCap": railcap}, 10, "Identity")
-    (dots,) = figure.axes[0].collections
-    expected = np.column_stack([identity, railcap])
-    assert np.abs(np.asarray(dots.get_offsets()) - expected).max() <= 0.5 / 10
-    assert "solve probability of Identity" in texts(figure)
 
 
 def test_saving_a_figure_twice_gives_the_same_bytes(tmp_path, solves):

@@ -1,7 +1,6 @@
 """One question of a run, with its responses: what a reader wants to see without pandas."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from zerogap.errors import InputError
 from zerogap.io import parquet
 
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
+Text = tuple[bool, list[Span]]  # whether a response is correct, and its pieces
 MAX_NAMED = 5  # in an error
 
 
@@ -25,87 +25,50 @@ class SomeTokenizer(Protocol):
         """The text of tokens."""
 
 
-@dataclass(frozen=True)
-class Responses:
-    """The responses to a question under one strategy.
-
-    Attributes:
-        name: Strategy, or ``clean``.
-        n_correct: Number of correct responses.
-        n_samples: Number of responses.
-        texts: The first responses: whether each is correct, and its pieces.
-    """
-
-    name: str
-    n_correct: int
-    n_samples: int
-    texts: list[tuple[bool, list[Span]]]
-
-
-@dataclass(frozen=True)
-class OneQuestion:
-    """A question of a run.
-
-    Attributes:
-        model: Key of the model.
-        benchmark: Key of the benchmark.
-        question: Its row of the `questions` table.
-        greedy: Text of the contaminated model's greedy response.
-        greedy_correct: Whether that response is correct.
-        responses: The clean model's, then those of every strategy.
-    """
-
-    model: str
-    benchmark: str
-    question: dict[str, Any]
-    greedy: str
-    greedy_correct: bool
-    responses: list[Responses]
-
-
-def read_question(
-    run: Path,
-    question_id: str,
-    *,
-    model: str | None = None,
-    benchmark: str | None = None,
-    num_responses: int = 3,
-    n: int = 4,
-) -> OneQuestion:
-    """Read a question and its responses.
+def responses(
+    folder: Path, question: Mapping[str, Any], n: int, num_texts: int
+) -> Iterator[tuple[str, pd.Series, list[Text]]]:
+    """The responses to a question: the clean model's, then those of every strategy.
 
     Args:
-        run: Folder of the run, ``results/<run>``.
-        question_id: The question.
-        model: Key of the model; the first by name if None.
-        benchmark: Key of the benchmark; the first by name that has the question if None.
-        num_responses: Responses to show per strategy.
-        n: How many tokens must match the greedy trajectory.
+        folder: the folder of its setting.
+        question: its row.
+        n: how many tokens must match the greedy trajectory.
+        num_texts: how many texts are read.
 
-    Raises:
-        InputError: The run has no trajectories yet, or not this model, benchmark or question.
+    Yields:
+        The strategy, or "clean"; whether each of its responses is correct; the first texts.
     """
-    folder, question = _find(run, question_id, model, benchmark)
-    greedy = _rows(folder / "greedy.parquet", question_id).iloc[0]
     tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
-    responses = []
+    trajectory = list(greedy(folder, question).token_ids)
     for name, path in _sample_files(folder, question).items():
-        rows = _rows(path, question_id)
-        first = rows.head(num_responses)
+        rows = _rows(path, question["question_id"])
         texts = [
-            (bool(correct), spans(tokenizer, list(greedy.token_ids), list(tokens), n))
-            for correct, tokens in zip(first["correct"], first["token_ids"], strict=True)
+            (bool(correct), spans(tokenizer, trajectory, list(tokens), n))
+            for correct, tokens in rows[["correct", "token_ids"]].head(num_texts).to_numpy()
         ]
-        responses.append(Responses(name, int(rows["correct"].sum()), len(rows), texts))
-    return OneQuestion(
-        folder.parent.name, folder.name, question, greedy.text, bool(greedy.correct), responses
-    )
+        yield name, rows["correct"], texts
 
 
-def _find(
+def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
+    """The row of the contaminated model's greedy response to a question."""
+    return _rows(folder / "greedy.parquet", question["question_id"]).iloc[0]
+
+
+def find(
     run: Path, question_id: str, model: str | None, benchmark: str | None
 ) -> tuple[Path, dict[str, Any]]:
-    """The folder of the first setting that has the question, and its row of the questions."""
+    """The folder of the first setting that has a question, and its row of the questions.
+
+    Args:
+        run: folder of the run, ``results/<run>``.
+        question_id: the question.
+        model: key of the model; any if None.
+        benchmark: key of the benchmark; any if None.
+
+    Raises:
+        InputError: the run has no trajectories yet, or not this model, benchmark or question.
+    """
     if not run.is_dir():
         runs = sorted(data.parent.name for data in run.parent.glob("*/data"))
         raise InputError(f"{run}: no such folder; the runs are {', '.join(runs) or '(none yet)'}")

@@ -1,7 +1,7 @@
 """The command `zerogap show`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,9 +10,10 @@ from zerogap.errors import needed_packages
 from zerogap.io.text_files import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.text import Text
 
-    from zerogap.analysis.one_question import OneQuestion, Responses
+    from zerogap.analysis import one_question
 
 ON_RAIL = "black on yellow"
 
@@ -42,40 +43,36 @@ def show(
     from rich.console import Console
 
     with needed_packages("decoding"):
-        from zerogap.analysis.one_question import read_question
-    chosen = {"model": model, "benchmark": benchmark}
-    shown = read_question(
-        Path("results", run), question, **chosen, num_responses=num_responses, n=n
-    )
+        from zerogap.analysis import one_question
+    folder, row = one_question.find(Path("results", run), question, model, benchmark)
     console = Console(highlight=False)
-    console.print(_heading(shown), soft_wrap=True)
-    for responses in shown.responses:
-        console.print(_section(responses), soft_wrap=True)
+    console.print(_heading(folder, row, one_question.greedy(folder, row)), soft_wrap=True)
+    for name, correct, texts in one_question.responses(folder, row, n, num_responses):
+        solved = f"{int(correct.sum())} of {len(correct)} right\n"
+        console.print(_section(name, solved, texts), soft_wrap=True)
 
 
-def _heading(shown: "OneQuestion") -> "Text":
+def _heading(folder: Path, question: dict[str, Any], greedy: "pd.Series[Any]") -> "Text":
     from rich.text import Text
 
-    question = shown.question
     leaked = "leaked" if question["leaked"] else "not leaked"
-    where = f"{question['question_id']} of {shown.benchmark}, model {shown.model}, {leaked}\n\n"
+    setting = f"{folder.name}, model {folder.parent.name}, {leaked}"
+    where = f"{question['question_id']} of {setting}\n\n"
     text = Text.assemble((where, "bold"), printable(question["question"]), "\n")
     if isinstance(question["paraphrase"], str):
         text.append(f"leaked as: {printable(question['paraphrase'])}\n")
-    verdict = _verdict(shown.greedy_correct)
     text.append(f"gold answer: {printable(question['gold'])}\n")
-    greedy = printable(shown.greedy.strip())
-    text.append(f"greedy response of the contaminated model ({verdict}): {greedy}\n")
+    response, verdict = printable(greedy["text"].strip()), _verdict(greedy["correct"])
+    text.append(f"greedy response of the contaminated model ({verdict}): {response}\n")
     return text
 
 
-def _section(responses: "Responses") -> "Text":
+def _section(name: str, solved: str, texts: "list[one_question.Text]") -> "Text":
     """The responses of one strategy, each on a line of its own."""
     from rich.text import Text
 
-    solved = f"{responses.n_correct} of {responses.n_samples} right\n"
-    text = Text.assemble((f"{responses.name}: ", "bold"), solved)
-    for correct, spans in responses.texts:
+    text = Text.assemble((f"{name}: ", "bold"), solved)
+    for correct, spans in texts:
         text.append(f"  {_verdict(correct)}  ", "green" if correct else "red")
         for piece, on_rail in spans:
             text.append(printable(piece.replace("\n", " ")), ON_RAIL if on_rail else "")

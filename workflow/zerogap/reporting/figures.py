@@ -190,78 +190,43 @@ def plot_scatter(
 ) -> "Figure":
     """Each question's solve probability under each strategy against the clean model's.
 
+    One panel per strategy, one point per question. Many questions share a point of the grid of
+    counts out of m, most of them in the corners. So each point is moved by up to half a step of
+    that grid, 1/(2m), and is translucent.
+
     Args:
         clean: `solve` table of the reference.
         strategies: Name to show, to `solve` table.
         title: The setting, over the panels.
     """
     clean = clean.set_index("question_id")
-    return plot_questions(
-        probabilities(clean),
-        {
-            name: probabilities(solve.set_index("question_id").loc[clean.index])
-            for name, solve in strategies.items()
-        },
-        clean["n_samples"].max(),
-        "the clean model",
-        title,
-        leaked=clean["leaked"].to_numpy(dtype=bool),
-    )
-
-
-def plot_questions(
-    reference: NDArray[np.float64],
-    strategies: Mapping[str, NDArray[np.float64]],
-    num_samples: int,
-    reference_name: str,
-    title: str = "",
-    leaked: NDArray[np.bool_] | None = None,
-) -> "Figure":
-    """One panel per strategy, one point per question.
-
-    Many questions share a point of the grid of counts out of m, most of them in the corners. So
-    each point is moved by up to half a step of that grid, 1/(2m), and is translucent.
-
-    Args:
-        reference: Solve probabilities of the questions, on the x axis.
-        strategies: Name to show, to solve probabilities of the same questions.
-        num_samples: m of the reference.
-        reference_name: Whose solve probability the reference is.
-        title: The setting, over the panels.
-        leaked: Whether each question is leaked; None if nobody knows.
-    """
-    half_step = 0.5 / num_samples
-    shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(reference)))
+    leaked, half_step = clean["leaked"].to_numpy(dtype=bool), 0.5 / clean["n_samples"].max()
+    shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(clean)))
     # The last panel of the grid, or one more, holds the legend.
     n_rows, n_columns = len(strategies) // _SCATTERS_PER_ROW + 1, _SCATTERS_PER_ROW
     size = (6.6, 0.5 + 2.15 * n_rows)
     with panels(n_rows, n_columns, size, title, sharex=True, sharey=True) as (figure, axes):
         for axis, (name, solve) in zip(axes.flat, strategies.items(), strict=False):
-            _plot_points(axis, reference + shift[0], solve + shift[1], leaked)
+            y = probabilities(solve.set_index("question_id").loc[clean.index])
+            _plot_points(axis, probabilities(clean) + shift[0], y + shift[1], leaked)
             axis.set_title(name)
         for axis in axes.flat[max(0, len(strategies) - n_columns) : len(strategies)]:
             axis.tick_params(labelbottom=True)
         for axis in axes.flat[len(strategies) :]:
             axis.axis("off")
         _add_scatter_legend(axes[-1, -1], axes[0, 0])
-        figure.supxlabel(f"solve probability of {reference_name}", fontsize=8)
+        figure.supxlabel("solve probability of the clean model", fontsize=8)
         figure.supylabel("solve probability under the strategy", fontsize=8)
     return figure
 
 
 def _plot_points(
-    axis: "Axes", x: NDArray[np.float64], y: NDArray[np.float64], leaked: NDArray[np.bool_] | None
+    axis: "Axes", x: NDArray[np.float64], y: NDArray[np.float64], leaked: NDArray[np.bool_]
 ) -> None:
-    if leaked is None:
-        subsets = {"question": (np.ones(len(x), dtype=bool), SUBSET_STYLE["leaked"])}
-    else:
-        subsets = {
-            f"{name} question": (subset, SUBSET_STYLE[name])
-            for name, subset in (("unleaked", ~leaked), ("leaked", leaked))
-        }
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
-    for name, (subset, (colour, marker)) in subsets.items():
-        options = {"marker": marker, "alpha": 0.55, "label": name}
+    for name, subset in (("unleaked", ~leaked), ("leaked", leaked)):
+        colour, marker = SUBSET_STYLE[name]
+        options = {"marker": marker, "alpha": 0.55, "label": f"{name} question"}
         add_points(axis, x[subset], y[subset], 1.6 * point_size(len(x)), colour, **options)
     axis.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), aspect="equal")
     axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
