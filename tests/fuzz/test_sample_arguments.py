@@ -215,7 +215,11 @@ def test_every_invalid_argument_is_a_clear_error(tmp_path, monkeypatch) -> None:
         ({"gold": {"a": 1, "b": 2.0}}, {"gold": {"a": "1", "b": "2"}}),
         ({"prompts": list(PROMPTS.values())}, {"prompts": {"0": PROMPTS["a"], "1": PROMPTS["b"]}}),
         ({"prompts": iter(PROMPTS.values())}, {"prompts": list(PROMPTS.values())}),
-        ({"prompts": pd.Series(PROMPTS)}, {"prompts": list(PROMPTS.values())}),
+        ({"prompts": pd.Series(PROMPTS)}, {"prompts": PROMPTS}),
+        (
+            {"prompts": pd.Series(PROMPTS), "gold": pd.Series({"b": "2", "a": "1"})},
+            {"prompts": PROMPTS, "gold": {"a": "1", "b": "2"}},
+        ),
         ({"temperature": 1}, {"temperature": 1.0}),
         (
             {"temperature": np.float32(0.5), "top_p": Fraction(1, 2)},

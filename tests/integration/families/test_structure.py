@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import peft
 import pytest
 import torch
 import transformers as t
@@ -12,7 +13,13 @@ from transformers.pytorch_utils import Conv1D
 
 from helpers import published_models, tiny_models
 from zerogap.errors import InputError
-from zerogap.families import FAMILIES, HUB_SIZES, family_of_folder, structure
+from zerogap.families import (
+    FAMILIES,
+    HUB_SIZES,
+    family_from_config,
+    family_of_folder,
+    structure,
+)
 from zerogap.pipeline.rehearse import shrunk
 
 HIDDEN, WIDTH, LAYERS = 32, 48, 3
@@ -111,6 +118,42 @@ def test_a_network_as_wide_as_the_model_still_has_its_down_projection():
     assert structure.family_from_config(config.to_dict()).down_projection == "mlp.down_proj"
 
 
+def test_the_text_decoder_of_a_model_of_images_is_found_where_transformers_takes_it_alone():
+    vision = {"depth": 2, "hidden_size": 16, "intermediate_size": 24, "num_heads": 2}
+    text = GROUPED | {"layer_types": ["linear_attention", "full_attention"], "head_dim": 8}
+    config = t.AutoConfig.for_model(
+        "qwen3_5",
+        text_config=text | {"num_hidden_layers": 2},
+        vision_config=vision | {"out_hidden_size": HIDDEN},
+    )
+    family = structure.family_from_config(config.to_dict())
+    assert family.down_projection == "mlp.down_proj"
+    assert {"q_proj", "down_proj"} <= set(family.lora_targets)
+
+
+def test_a_low_rank_pair_of_layers_is_no_feed_forward_network():
+    config = t.Gemma3nTextConfig(
+        **GROUPED | {"num_hidden_layers": 4, "head_dim": 8},
+        **{"num_kv_shared_layers": 2, "layer_types": ["sliding_attention", "full_attention"] * 2},
+        **{"laurel_rank": 8, "activation_sparsity_pattern": [0.0] * 4},
+    )
+    assert structure.family_from_config(config.to_dict()).down_projection == "mlp.down_proj"
+
+
+@pytest.mark.parametrize("model_type", ["falcon_h1", "ctrl"])
+def test_peft_takes_the_targets_of_models_with_modules_of_ambiguous_names(model_type):
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+    values = sizes | {"vocab_size": 300, "num_attention_heads": 4, "num_key_value_heads": 2}
+    if model_type == "falcon_h1":
+        values |= {"head_dim": 8, "mamba_d_ssm": 64, "mamba_n_heads": 8, "mamba_d_head": 8}
+        values |= {"mamba_d_state": 8}
+    else:
+        values = {"vocab_size": 300, "n_embd": 32, "dff": 48, "n_layer": 2, "n_head": 4}
+    model = t.AutoModelForCausalLM.from_config(t.AutoConfig.for_model(model_type, **values))
+    targets = list(structure.family_of(model).lora_targets)
+    assert peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=targets))
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -139,15 +182,19 @@ def test_towers_of_other_modalities_are_neither_adapted_nor_searched(config):
             t.MambaConfig(vocab_size=64, hidden_size=HIDDEN, num_hidden_layers=2),
             "no feed-forward down projection in MambaBlock; use a",
         ),
+        (
+            tiny_models.gemma4_text(**TEXT).to_dict() | {"enable_moe_block": True},
+            "'gemma4_text' with enable_moe_block: mixture-of-experts models are not supported",
+        ),
         (t.T5Config(), "is not a causal language model of transformers"),
         ({"model_type": "nonsense"}, "is not a causal language model of transformers"),
         ({}, "is not a causal language model of transformers"),
     ],
-    ids=["mixtral", "qwen3_moe", "mamba", "t5", "nonsense", "none"],
+    ids=["mixtral", "qwen3_moe", "mamba", "gemma4", "t5", "nonsense", "none"],
 )
 def test_what_is_not_supported_is_an_error(config, message):
     with pytest.raises(InputError, match=message):
-        structure.family_from_config(config if isinstance(config, dict) else config.to_dict())
+        family_from_config(config if isinstance(config, dict) else config.to_dict())
 
 
 def text(config):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import OPTConfig, OPTForCausalLM
 
 from helpers.tiny_models import model
 from zerogap.engine.decoder import Prompt, Rows
@@ -36,6 +37,15 @@ def test_the_comparative_score_is_the_root_mean_square_difference_on_the_respons
     scores = comparative_scores(*nets, prompts, list(responses.values()))
     assert len(scores) == 3
     np.testing.assert_allclose(scores[layer], expected.numpy())
+
+
+def test_layers_without_a_dimension_of_sequences_are_read_by_token():
+    """OPT's."""
+    sizes = {"vocab_size": 300, "hidden_size": 32, "num_attention_heads": 4}
+    config = OPTConfig(**sizes, ffn_dim=48, num_hidden_layers=2, word_embed_proj_dim=32)
+    nets = [OPTForCausalLM(config).eval() for _ in range(2)]
+    scores = comparative_scores(*nets, [Prompt("", [5, 6, 7])], [[8, 9]])
+    assert [len(each) for each in scores] == [48, 48]
 
 
 def test_of_equal_neurons_those_of_the_first_layers_are_selected_in_any_order_of_the_groups():

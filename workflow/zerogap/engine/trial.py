@@ -47,7 +47,10 @@ class Trial:
     def __init__(self, model: PreTrainedModel, context_length: int) -> None:
         model.eval()
         config = model.config.get_text_config()
-        window = min(getattr(config, "sliding_window", None) or 8, context_length // 2)
+        limits = (
+            getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")
+        )
+        window = min(max(filter(None, limits), default=8), context_length // 2)
         generator = torch.Generator().manual_seed(0)
         # Special tokens, such as an image's, are at the end of a vocabulary.
         ids = torch.randint(

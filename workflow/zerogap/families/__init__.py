@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.families.folders import read_config
+from zerogap.families.folders import read_config, text_values
 
 AUTO = "auto"
 
@@ -113,6 +113,7 @@ def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
     if name == AUTO:
         return family_from_config(config)
     family = FAMILIES[name]
+    _check_no_experts(config)
     if config["model_type"] not in family.model_types:
         raise InputError(
             f"{folder}/config.json: model_type is '{config['model_type']}', which is not of the "
@@ -129,7 +130,17 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     """
     for family in FAMILIES.values():
         if config.get("model_type") in family.model_types:
+            _check_no_experts(config)
             return family
     from zerogap.families import structure  # loads torch
 
     return structure.family_from_config(config)
+
+
+def _check_no_experts(config: Mapping[str, Any]) -> None:
+    """Refuse Gemma 4's mixtures of experts, which have the dense models' type."""
+    if text_values(dict(config)).get("enable_moe_block"):
+        raise InputError(
+            f"model type {config['model_type']!r} with enable_moe_block: mixture-of-experts models "
+            "are not supported; choose another model"
+        )

@@ -21,6 +21,7 @@ from zerogap.families.folders import read_config
 
 _LINEAR = (nn.Linear, Conv1D)
 _EXPERTS = ("experts", "router")
+_REJECTED_BY_PEFT = {"falcon_h1": ("out_proj",)}  # linear layers that LoRA cannot adapt
 _REMEDY = "use a decoder-only model with attention and one dense feed-forward network in each block"
 
 
@@ -61,14 +62,28 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
     """
     model_type = config.get("model_type")
     try:
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+        model = _without_weights(AutoConfig.for_model(**config))
     except Exception as error:  # values that do not fit raise anything
         raise InputError(
             f"model type {model_type!r} is not a causal language model of transformers "
             f"({problem_of(error)}); {_REMEDY}"
         ) from error
     return family_of(model)
+
+
+def _without_weights(config: PreTrainedConfig) -> PreTrainedModel:
+    """The model of a configuration; the text decoder alone where `transformers` has no other.
+
+    `from_pretrained` takes the text configuration there by itself (Qwen3.5, Llama 4).
+    """
+    text = config.get_text_config()
+    try:
+        with torch.device("meta"):
+            return AutoModelForCausalLM.from_config(config)
+    except Exception:
+        if text is config:
+            raise
+        return _without_weights(text)
 
 
 def family_of(model: PreTrainedModel) -> Family:
@@ -91,10 +106,12 @@ def family_of(model: PreTrainedModel) -> Family:
     adapted = {module for block in blocks for _, module in _linear_layers(block)}
     linear = {name: m for name, m in model.named_modules() if isinstance(m, _LINEAR)}
     full_names = [name for name, module in linear.items() if module in adapted]
+    rejected = _REJECTED_BY_PEFT.get(model.config.get_text_config().model_type, ())
+    full_names = [name for name in full_names if _leaf(name) not in rejected]
     leaves = dict.fromkeys(map(_leaf, full_names))
     is_ambiguous = any(
         _leaf(name) in leaves for name, module in linear.items() if module not in adapted
-    )
+    ) or any(map(str.isdigit, leaves))  # as blocks are called
     return Family(
         name="auto",
         model_types=(model.config.model_type,),
@@ -138,7 +155,7 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
 
     It writes the hidden size, and a layer next to it in the same module reads the hidden size and
     writes what it reads: once, or twice where gate and up projection are one matrix (Phi-3).
-    Where several layers qualify because the network is as wide as the model, it is the last one.
+    Where several layers qualify, it is the widest, and of those as wide as the model the last one.
     """
     names = [part for name, _ in block.named_modules() for part in name.split(".")]
     if any(name in _EXPERTS for name in names):
@@ -162,7 +179,7 @@ def _down_projection(model: PreTrainedModel, block: nn.Module) -> str:
         raise InputError(
             f"{_name(model)}: no feed-forward down projection in {type(block).__name__}; {_REMEDY}"
         )
-    return candidates[-1]
+    return max(reversed(candidates), key=lambda name: sizes[name][0])
 
 
 def _linear_layers(block: nn.Module) -> Iterator[tuple[str, nn.Linear | Conv1D]]:

@@ -254,6 +254,10 @@ def _text_of_number(value: Any) -> str:
 
 
 def _by_id(values: Any, argument: str, remedy: str) -> dict[Any, Any]:
+    if isinstance(values, pd.Series):
+        if not values.index.is_unique:
+            raise InputError(f"{argument}: its index has duplicates; reset or rename them")
+        return dict(zip(map(str, values.index), values, strict=True))
     if isinstance(values, Mapping):
         return dict(values)
     return {str(index): value for index, value in enumerate(_listed(values, argument, remedy))}

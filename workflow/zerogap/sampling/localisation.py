@@ -192,7 +192,8 @@ def _response_activations(
     inputs = torch.tensor([prompt + response], device=model.device)
     with recorded_activations(model) as activations:
         model.base_model(inputs, use_cache=False)  # no logits are needed
-    return [layer[0, len(prompt) :].double().cpu() for layer in activations]
+    # There is one sequence; OPT's layers have no dimension for it.
+    return [layer.flatten(0, -2)[len(prompt) :].double().cpu() for layer in activations]
 
 
 def _measure(

@@ -28,6 +28,7 @@ class EditLogits(LogitsProcessor):  # type: ignore[misc]
         tokens = input_ids[:, self._prompt_length :].cpu()
         questions = self._questions.repeat_interleave(len(tokens) // len(self._questions))
         steps = torch.full_like(questions, tokens.shape[1])
+        tokens = torch.nn.functional.pad(tokens, (0, 1), value=-1)  # as rows are in our engine
         return self._edit(scores, Rows(questions, steps, tokens))
 
 
