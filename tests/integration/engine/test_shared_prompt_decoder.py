@@ -170,6 +170,17 @@ def test_equal_prompts_are_computed_once_and_decoded_apart(make_decoder):
             assert_equal_within_rounding(torch.stack(ours), whole)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_of_all_steps_take_the_same_memory(dtype):
+    """New memory for a large vocabulary would be mapped anew, or leave holes."""
+    decoder = SharedPromptDecoder(model("llama", vocab_size=320).to(dtype))
+    decoder.prefill_prefix([1])
+    decoder.prefill_prompts([[2], [3], [4]])
+    before = decoder.step(torch.tensor([5, 6, 7])).data_ptr()
+    decoder.reorder(np.array([2, 0]))
+    assert decoder.step(torch.tensor([8, 9])).data_ptr() == before
+
+
 @pytest.mark.parametrize("prefix_length", [0, 20])
 def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_the_batch(
     prefix_length, monkeypatch
@@ -189,7 +200,7 @@ def test_with_compiled_products_logits_have_the_same_bits_whatever_else_is_in_th
         decoder.reorder(np.repeat(np.arange(len(asked)), copies))
         for token in range(5):
             tokens = torch.tensor([(17 * q + token) % VOCABULARY for q in asked])
-            found.append(decoder.step(tokens.repeat_interleave(copies))[::copies])
+            found.append(decoder.step(tokens.repeat_interleave(copies))[::copies].clone())
         return dict(zip(asked, torch.stack(found, dim=1), strict=True))
 
     together = logits([0, 1, 2, 3], copies=1)

@@ -137,6 +137,6 @@ def test_decoders_with_and_without_a_shared_prompt_cache_are_patched_alike():
         patched.prefill_prefix(PREFIX)
         steps = [patched.prefill_prompts([[8, 9]])]
         patched.reorder(np.array([0, 0]))
-        steps += [patched.step(torch.tensor([token, 40])) for token in (11, 12)]
+        steps += [patched.step(torch.tensor([token, 40])).clone() for token in (11, 12)]
         logits.append(torch.cat(steps))
     torch.testing.assert_close(*logits)

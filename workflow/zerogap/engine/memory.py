@@ -83,6 +83,25 @@ def keep_freed_memory() -> None:
         set_option(_MMAP_THRESHOLD, 2**30)
 
 
+class Storage:
+    """Memory on the CPU that tensors of different sizes take one after the other.
+
+    New memory of hundreds of megabytes for each of them would be mapped page by page, which takes a
+    tenth of a decoding step, or, where freed memory is kept, leave ever more holes.
+    """
+
+    def __init__(self) -> None:
+        self._memory = torch.empty(0)
+
+    def tensor(self, shape: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor of any values, which overwrites the one before."""
+        count = math.prod(shape)
+        if len(self._memory) < count or self._memory.dtype != dtype:
+            self._memory = torch.empty(0)  # freed first
+            self._memory = torch.empty(count, dtype=dtype)
+        return self._memory[:count].view(shape)
+
+
 def mapped_zeros(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Zeros (shape) on the CPU, in pages that return to the system with the tensor.
 

@@ -178,7 +178,8 @@ class SharedPromptDecoder:
         }
         if logits_at is not None and self.with_logits:
             inputs["logits_to_keep"] = torch.tensor(logits_at, device=self.device)
-        with self._fused_layers.applied():
+        is_step = isinstance(attention_pass, StepPass) and self._graphs is None
+        with self._fused_layers.applied(is_step=is_step):
             if self.with_logits:
                 logits: Tensor = self.model(**inputs).logits
                 return logits

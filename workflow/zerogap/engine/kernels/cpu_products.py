@@ -27,6 +27,7 @@ from zerogap.engine.kernels.vector_code import (
     pointer,
     start_reading,
 )
+from zerogap.engine.memory import Storage
 
 ROWS = 6  # of a tile: 24 sums, 4 second factors and a first one fill most of 32 registers
 COLUMNS = 64  # of a tile
@@ -181,12 +182,17 @@ def packed_gates(matrix: Tensor) -> Tensor:
 
 
 def product(
-    values: Tensor, packed_matrix: Tensor, num_columns: int, columns_per_block: int = COLUMNS
+    values: Tensor,
+    packed_matrix: Tensor,
+    num_columns: int,
+    columns_per_block: int = COLUMNS,
+    storage: Storage | None = None,
 ) -> Tensor:
     """Products (…, N) in bfloat16 of values (…, K) with a :func:`packed` matrix (N, K)."""
     flat, blocks = values.reshape(-1, values.shape[-1]), len(packed_matrix)
     tiles = -(-len(flat) // ROWS)
-    out = values.new_empty(tiles * ROWS, blocks * columns_per_block)
+    shape = tiles * ROWS, blocks * columns_per_block
+    out = storage.tensor(shape, values.dtype) if storage else values.new_empty(shape)
     num_tasks = blocks * -(-tiles // MAX_TILES)
     _product_kernel(num_tasks, flat, packed_matrix, out, constants=(columns_per_block,))
     whole = out[: len(flat), :num_columns].contiguous()

@@ -9,6 +9,8 @@ the same input are one product, and what lies between two products is one compil
 - a norm: one kernel,
 - a linear layer where :func:`zerogap.engine.kernels.multiplies`: a product with packed weights.
 
+The output head of any model on a CPU writes the logits of all steps to the same memory.
+
 The kernels compute in float32 and round once (the norm on a CPU twice, as `transformers` does),
 where `transformers` rounds after every operation.
 
@@ -20,7 +22,7 @@ adapter or, if it would become part of a joint one, a hook, and where its `forwa
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -32,25 +34,39 @@ from transformers.models.llama.modeling_llama import (
     LlamaRMSNorm,
 )
 
-from zerogap.engine import kernels
+from zerogap.engine import kernels, memory
 
 
 class FusedLayers:
-    """The fused layers of a Llama model in bfloat16. Other models have none."""
+    """The fused layers of a Llama model in bfloat16, and on a CPU the output head of any model.
+
+    The logits of all steps have the same memory.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
+        head = model.get_output_embeddings()
+        is_linear = type(head) is nn.Linear and head.weight.device.type == "cpu"
+        self._head = cast(nn.Linear, head) if is_linear else None
         has_layers = isinstance(model, LlamaPreTrainedModel) and model.dtype == torch.bfloat16
-        self._layers = []
+        self._layers, packed_head = [], None
         for module in model.modules() if has_layers else []:
             if functions := _LAYERS.get(type(module)):
-                is_usable, forward = functions
-                fused = functools.partial(forward, module, _PackedWeights())
-                self._layers.append((module, is_usable, fused))
+                (is_usable, forward), packed = functions, _PackedWeights()
+                packed_head = packed if module is head else packed_head
+                self._layers.append((module, is_usable, functools.partial(forward, module, packed)))
+        self._step_logits = functools.partial(_logits, head, packed_head, memory.Storage())
 
     @contextlib.contextmanager
-    def applied(self) -> Iterator[None]:
-        """Compute the model's forward passes by the fused layers while the block runs."""
+    def applied(self, *, is_step: bool) -> Iterator[None]:
+        """Compute the model's forward passes by the fused layers while the block runs.
+
+        Args:
+            is_step: the logits may overwrite those of the last step.
+        """
         replaced = []
+        if is_step and self._head is not None and "forward" not in vars(self._head):
+            replaced.append(vars(self._head))
+            replaced[0]["forward"] = self._step_logits
         for module, is_usable, fused in self._layers:
             own = vars(module)
             if "forward" not in own and is_usable(module):
@@ -114,6 +130,24 @@ def _attention(
 
 def _linear(layer: nn.Linear, packed: "_PackedWeights", hidden: Tensor) -> Tensor:
     return packed.product(hidden, [layer.weight])
+
+
+def _logits(
+    head: nn.Linear, packed: "_PackedWeights | None", storage: memory.Storage, hidden: Tensor
+) -> Tensor:
+    flat, num_tokens = hidden.reshape(-1, hidden.shape[-1]), len(head.weight)
+    if packed and head.bias is None and _can_pack([head.weight]):
+        from zerogap.engine.kernels import cpu_products
+
+        matrix = packed.of([head.weight], cpu_products.packed)
+        logits = cpu_products.product(flat, matrix, num_tokens, storage=storage)
+    else:
+        logits = storage.tensor((len(flat), num_tokens), hidden.dtype)
+        if head.bias is None:
+            torch.mm(flat, head.weight.T, out=logits)
+        else:
+            torch.addmm(head.bias, flat, head.weight.T, out=logits)
+    return logits.view(*hidden.shape[:-1], num_tokens)
 
 
 class _PackedWeights:
