@@ -118,7 +118,10 @@ def time_operators(account: Account) -> None:
     def linear(values: Any, weight: Any, *_: Any) -> tuple[str, float]:
         return product(values, None, len(weight))
 
-    def product(values: Any, _: Any, num_columns: int) -> tuple[str, float]:
+    def head(values: Any, weight: Any, **_: Any) -> tuple[str, float]:
+        return product(values, None, weight.shape[1])
+
+    def product(values: Any, _: Any, num_columns: int, **__: Any) -> tuple[str, float]:
         depth = values.shape[-1]
         return f"product {depth} → {num_columns}", 2.0 * values.numel() * num_columns
 
@@ -133,6 +136,7 @@ def time_operators(account: Account) -> None:
         return "attention to the prefix", 4.0 * query.numel() * key.shape[-2]
 
     account.time_calls(torch.nn.functional, "linear", linear)
+    account.time_calls(torch, "mm", head)
     account.time_calls(cpu_products, "product", product)
     account.time_calls(cpu_products, "gated_product", gated)
     account.time_calls(cpu_rows, "rms_norm", "norms")
