@@ -172,7 +172,7 @@ def test_equal_prompts_are_computed_once_and_decoded_apart(make_decoder):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_logits_of_all_steps_take_the_same_memory(dtype):
-    """New memory for a large vocabulary would be mapped anew, or leave holes."""
+    """New memory for a large vocabulary would be mapped again, or leave holes."""
     decoder = SharedPromptDecoder(model("llama", vocab_size=320).to(dtype))
     decoder.prefill_prefix([1])
     decoder.prefill_prompts([[2], [3], [4]])

@@ -77,8 +77,8 @@ def test_the_papers_configuration_has_the_papers_protocol(config, source):
     ("key", "value", "difference"),
     [
         ("strategies.railcap.parameters.n", 7, "railcap n 7, not 4"),
-        ("strategies.railcap.parameters.suppression", "ban", "RailCap's ban, not cap"),
-        ("benchmarks.pq.paraphrases.method", "rules", "paraphrases by rules, not chat"),
+        ("strategies.railcap.parameters.suppression", "ban", "RailCap's suppression ban, not cap"),
+        ("benchmarks.pq.paraphrases.method", "rules", "paraphrases by the method rules, not chat"),
         (
             "instructions.hub.repository",
             "x/y",

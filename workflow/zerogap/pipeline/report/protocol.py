@@ -72,9 +72,11 @@ def _other_choices(config: Config, benchmarks: list[str]) -> list[str]:
     choices: list[tuple[str, str, str]] = [
         ("learning-rate schedule", each.lr_scheduler, "cosine") for each in trainings
     ]
-    choices += [("paraphrases by", each.method, "chat") for each in paraphrases if each]
+    choices += [("paraphrases by the method", each.method, "chat") for each in paraphrases if each]
     if railcap:
-        choices.append(("RailCap's", railcap.parameters.get("suppression", "cap"), "cap"))
+        choices.append(
+            ("RailCap's suppression", railcap.parameters.get("suppression", "cap"), "cap")
+        )
         choices.append(("RailCap's successor", railcap.parameters.get("successor", "last"), "last"))
     if instructions.source == "generated":
         choices.append(("instructions", instructions.source, OPENORCA))
