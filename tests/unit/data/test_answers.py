@@ -223,6 +223,8 @@ QUESTIONS = [
         ("So 18. The answer is 18.", "the_answer_is"),
         ("So\n#### 18", "hash"),
         ("So 18", "last_number"),
+        ("Let's solve this step by step. 9 * 2 = 18", "last_number"),
+        ("Given 9 bags of 2, he has 18", "last_number"),
     ],
 )
 def test_only_the_first_answer_of_a_response_that_runs_on_is_read(

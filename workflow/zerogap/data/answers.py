@@ -147,10 +147,11 @@ _ASKING = (
     *("question", "problem", "exercise", "task", "example", "user", "human", "student"),
     *("assistant", "instruction", "input", "prompt", "[inst"),
 )
-_ANSWERED = re.compile(r"(?i)####|\\(?:f|frame)?box|answer")
+_ANSWERED = re.compile(r"(?i)####|\\(?:f|frame)?box|answer|=")
 _RESTATING = re.compile(  # a response that begins with what is given and asked
     r"(?im)^\W*(?:[0-9]+[.)]\W*)?"
-    r"(?:given|known|facts|understand\w*|let.{1,4} \w+ (?:this|the problem))\b"
+    r"(?:(?:given|known|facts)\b[^.:\n]{0,30}:"
+    r"|(?:understand\w*|let.{1,4} \w+) (?:this|the problem)\b)"
 )
 _CORRECTION = re.compile(
     r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|(?:my|made a) mistake|let me re)"
