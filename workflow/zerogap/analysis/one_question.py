@@ -26,21 +26,21 @@ class SomeTokenizer(Protocol):
 
 
 def responses(
-    folder: Path, question: Mapping[str, Any], n: int, num_texts: int
+    folder: Path, question: Mapping[str, Any], trajectory: Tokens, n: int, num_texts: int
 ) -> Iterator[tuple[str, pd.Series, list[Text]]]:
     """The responses to a question: the clean model's, then those of every strategy.
 
     Args:
         folder: the folder of its setting.
         question: its row.
-        n: how many tokens must match the greedy trajectory.
+        trajectory: its greedy trajectory.
+        n: how many tokens must match the trajectory.
         num_texts: how many texts are read.
 
     Yields:
         The strategy, or "clean"; whether each of its responses is correct; the first texts.
     """
     tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
-    trajectory = list(greedy(folder, question).token_ids)
     for name, path in _sample_files(folder, question).items():
         rows = _rows(path, question["question_id"])
         texts = [

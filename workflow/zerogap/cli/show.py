@@ -46,8 +46,10 @@ def show(
         from zerogap.analysis import one_question
     folder, row = one_question.find(Path("results", run), question, model, benchmark)
     console = Console(highlight=False)
-    console.print(_heading(folder, row, one_question.greedy(folder, row)), soft_wrap=True)
-    for name, correct, texts in one_question.responses(folder, row, n, num_responses):
+    greedy = one_question.greedy(folder, row)
+    console.print(_heading(folder, row, greedy), soft_wrap=True)
+    shown = one_question.responses(folder, row, list(greedy.token_ids), n, num_responses)
+    for name, correct, texts in shown:
         solved = f"{int(correct.sum())} of {len(correct)} right\n"
         console.print(_section(name, solved, texts), soft_wrap=True)
 

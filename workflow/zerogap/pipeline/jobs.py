@@ -85,14 +85,10 @@ def base_folder(config: Config, model: str) -> Path | None:
     if os.path.isdir(entry.base):
         return Path(entry.base)
     made = Path(BASES if entry.gguf else config.results, model, "base")
+    path = made / ("provenance.json" if entry.gguf else "origin.json")
+    values = {"repository": entry.base, "revision": entry.revision or "main"}
     if entry.gguf:
-        path, values = (
-            made / "provenance.json",
-            entry.gguf.model_dump(include={"package", "end_token"}),
-        )
-    else:
-        path = made / "origin.json"
-        values = {"repository": entry.base, "revision": entry.revision or "main"}
+        values = entry.gguf.model_dump(include={"package", "end_token"})
     if not path.is_file():
         return None
     origin = json.loads(path.read_text(encoding="utf-8"))
