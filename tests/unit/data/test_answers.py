@@ -57,7 +57,6 @@ STATED = {
     "The answer (in eggs) is 18 in 2 days": "18", "The answer, in all, is 18 in 2 days": "18",
     "His answer is 3. The answer is 18.": "18", "The answer is ... 18 in 2 days": "18",
     "The answer is:\n- 18 eggs\n- 2 days": "18", "The answer is — 18 in 2 days": "18",
-    "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
     "The answer is \\begin{aligned} x &= 3 + 4 \\\\ &= 7 \\end{aligned}": "7",
     "The answer is Tom's, 18 in 2 days.": "18", "The answer is 3 plus 15 equals 18 in 2 days": "18",
     "The answer is minus 3.": "-3", "The answer is $\\left(-3\\right)$ in 2 days": "-3",
@@ -77,6 +76,9 @@ STATED = {
     "Step 2: Find the final answer\n9 are left. The answer is 18.": "18",
     "### Final Answer\nAfter 5 days, she has $18.": "18",
     "The answer is 18 (16 - 7 = 9 eggs, 2 a day).": "18", "The answer is eighteen (18).": "18",
+    "### Final Answer\nEach of the 4 friends gets **12 marbles**.": "12",
+    "### Final Answer\nShe bought 3 boxes and 2 bags for **$694**.": "694",
+    "2 * 36 = 72\n\n**Final Answer:** The volume of all 3 boxes is 72 inches.": "72",
 }  # fmt: skip
 HASHED = {
     "The answer is hard. 2 * 3 = 6\n#### 6": "6", "It is 10-3, so 7 #### 1,234": "1234",
@@ -92,6 +94,9 @@ BOXED = {
     "\\boxed{18": "18", "\\boxed{- 18}": "-18",
     "\\fbox{18}, 2 days": "18", "\\boxed 18, 2 days": "18",
     "\\boxed{\\begin{array}{c}18\\end{array}}, 2 days": "18",
+    "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
+    "**Final Answer:** Each of the 4 friends gets $\\boxed{18}$ marbles.": "18",
+    "The answer is 48. Wait, this is wrong: there are 7.\n\n\\boxed{42}": "42",
 }  # fmt: skip
 LAST = {
     "12 dollars per 3 hours": "3", "that leaves 10-3": "3", "that leaves 10 - 3": "3",
@@ -112,6 +117,25 @@ LAST = {
     "Answer:\n1. Eggs: 9\n2. Dollars: 18": "18", "5 points/answer = 10, so 18": "18",
     "Answer: 9 eggs of the 16 are sold for 18": "18",
     "analysisSo the answer is 3.assistantfinalIt is 18.": "18",
+    "50 × 0.2 = $10\n\n**She earned $10 for 50 minutes.**": "10",
+    "750 / 150 = 5\n\nIt takes 5 days to sell the 750 kg.": "5",
+    "He loses 2 * 21 = 42 pounds.\nHe weighs 176 - 42 = 134 pounds after 2 weeks.": "134",
+    "180 - 135 = 45\n\nHe is 45 miles from home after those 4 hours.": "45",
+    "2 * 10 = 20\n\nAfter spending 20, 15 are left.": "15", "9 + 3 = 12, then 12 + 6 is 18": "18",
+    "It is 18.\n\n**Quick check:** 2 * 9 = 18 and 20 - 2": "18",
+    "It is 18.\n\nTo double-check: 20 - 2": "18", "It is 18. Check by substituting: 20 - 2": "18",
+    "It is 18.\n\nVerification of the result:\n20 - 2": "18", "The bill:\nCheck total: 18": "18",
+    "It is 18.\n\nWould you like to see it for 20 eggs?": "18",
+    "It is 18.\n\n*Note: this assumes 20 eggs.*": "18", "It is 9.\nNote: 9 * 2 = 18": "18",
+    "It takes 160 minutes (2 hours and 40 minutes) to download.": "160",
+    "Das sind **70.000 €**": "70000", "São R$ 70.000": "70000", "Es sind 0.125 €": "0.125",
+    "He is home at 5:30 PM.": "5", "The ratio is 3:18": "18",
+    "It is 18.assistant\n\nLet me know if you have 5 others.": "18",
+    "It is 18.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nAnother 5": "18",
+    "It is 18.</s> There are 5": "18", "It is 18.<|endoftext|>In 2024, the": "18",
+    "It is 18.<end_of_turn>\n<start_of_turn>model\nIn 2 steps": "18",
+    '<|channel|>analysis<|message|>3<|end|><|start|>assistant<|channel|>final <|constrain|>json'
+    '<|message|>{"total": 18}': "18",
 }  # fmt: skip
 UNANSWERED = ["none here", "", "It cannot be determined.", "analysisThe answer is 3."]
 FOUND = [

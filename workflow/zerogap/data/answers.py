@@ -5,11 +5,13 @@ Numbers are compared exactly, without a size limit: '18', '18.00', '$18', '18.',
 (:mod:`zerogap.data.plain_text`):
 
     response  = text up to the next question, without thinking
-    answer    = statement, else "####" number, else boxed{statement}, else result
+    answer    = box behind the last "answer", else statement, else "####" number, else the last
+                box, else result
     statement = "the answer is" and the rest of its sentence, or "answer:", a number and its unit
     value     = of the first clause of the sentence with a number, without asides: what its last
-                "=" gives, else its first number
-    result    = the last number before a check, a remark in brackets or words behind a bold number
+                "=" gives, else its bold number or a result behind words, else its first number
+    result    = the last number before a check, an offer, a remark in brackets or words behind a
+                bold number; not a given one if its line also has what the last "=" gives
     number    = [sign] [currency] digits [exponent] ["/" digits]; digits may be grouped
 
 So words, currencies and `x =` in front of the number are skipped, and of "the answer is 3 * 6 = 18
@@ -138,14 +140,16 @@ _NEXT_QUESTION = re.compile(
     rf"|(?:question|problem)(?:\s[-–—]\s|(?:{_NUMBERED})?[\]>])"
     rf"|(?:question|problem|exercise|user|human|assistant)[^\w\n]*\n|example{_NUMBERED}[:：.)\n])"
     r"(?![^\w\n]*[0-9][^?\n]*(?:\n|\Z))"  # not an item of a list, as "Task 1: 20 minutes"
-    r"|<[|｜]?(?:user|human|question|problem)[|｜]?>|\[INST\]"
+    r"|<[|｜]?(?:user|human|question|problem)[|｜]?>|\[INST\]|(?<=\S)(?-i:assistant|user)\n\n"
+    r"|<\|(?:(?:im_|turn_)?end|return|endoftext|end_of_text|e[ot][mt]_id)\|>|</s>|<end_of_turn>"
+    r"|<turn\|>|<｜end▁of▁sentence｜>"
     r"|<\|?(?:im_start|start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
     re.IGNORECASE,
 )
 # In every match of `_NEXT_QUESTION`, and far faster to look for: one of these, or a lone q.
 _ASKING = (
     *("question", "problem", "exercise", "task", "example", "user", "human", "student"),
-    *("assistant", "instruction", "input", "prompt", "[inst"),
+    *("assistant", "instruction", "input", "prompt", "[inst", "<|", "</s>", "<end", "<turn", "<｜"),
 )
 _ANSWERED = re.compile(r"(?i)####|\\(?:f|frame)?box|answer|=")
 _RESTATING = re.compile(  # a response that begins with what is given and asked
@@ -156,21 +160,35 @@ _RESTATING = re.compile(  # a response that begins with what is given and asked
 _CORRECTION = re.compile(
     r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|(?:my|made a) mistake|let me re)"
 )
-_BEHIND = [  # a result, the group if any: a check, a remark in brackets, words after a bold number
+_BEHIND = [  # a result, the group if any: a check, an offer, a remark, words after a bold number
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"\n[^\w\n]*(?:let.{1,4} )?(?:double.)?(?:check|verif\w+)\W*?[:\n][\s\S]*()",
+        r"(?:\n|(?<!\n[0-9])(?<!\A[0-9])[.!] )[^\w\n]*"
+        r"(?:(?:let.{1,4}|to|we can|now|quick|sanity|final|double)[ -])*"
+        r"(?:check|verif[iy])(?:ing|cation)?(?: (?:the|this|that|it|our|my|your|by|of|with|original"
+        r"|answer|results?|work|solution|math|numbers|calculations?|substitut\w+|plugging|back|in))*"
+        r"\W*?[:,\n][\s\S]*()",
+        r"\n[^\w\n]*(?:would you like|do you want|want (?:me )?to|let me know"
+        r"|if you(?:.d| would)? (?:like|want)|note:(?=[^=]*\Z))[\s\S]*()",
         r"\((?:(?<=[\w.!%$\n]\s\()|(?<=\*\*\s\())(?!\s*=|\W*(?:or )?\W?[0-9.,]+[^0-9()]*\))"
-        r"[^()]*+\)[^\w\n(=/+×-]*+(?:\n[^0-9(=]*+)?\Z()",
+        r"[^()]*+\)(?!\s?[(=/+×*-])[^0-9\n(=]*+(?:\n[^0-9(=]*+)?\Z()",
         r"(\*\*(?:[^*\n0-9]*[:=≈]\s*)?[^\w*\n]{0,4}[0-9][0-9.,]*+(?<!\.)(?![):])[^*\n0-9:]*)"
         r"\*\*(?!:)[^*\n=,;.]*+[^0-9]*+\Z",
     )
 ]
+_MINUTES = re.compile(r"(?i)(?<=[0-9]):[0-5][0-9](?=\s?[ap]\.?m\b)")  # "5:30 pm" is 5
+_RESULT = re.compile(r"[=≈]\s*(?=[^\w\n]{0,4}[0-9])")
+_GIVEN = re.compile(
+    r"(?i)\b(?:in|for|after|of|per|on|at|all|over|within|during|with|each|every)"
+    r"(?: [a-z]+){0,3} \$?\Z"
+)
+_WORD = re.compile(r"[^\w\n]*[A-Za-z]{2,} ")
+_BOLD = re.compile(r"\*\*([^\w*\n]{0,4}[0-9][^*\n]*)(?<!:)\*\*(?!:)")
 _DIGIT = re.compile("[0-9]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")  # not a superscript
 _DECIMAL_COMMA = re.compile(
-    r"((?:€|R\$|EUR)\s?)?(?<![0-9.,])([0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+),([0-9]{1,2})"
-    r"(?![0-9,]|\.[0-9])(\s?(?:€|EUR\b|[Ee]uros?\b))?"
+    r"((?:€|R\$|EUR)\s?)?(?<![0-9.,])([1-9][0-9]{0,2}(?:\.[0-9]{3})+|[0-9]+(?=,[0-9]))"
+    r"(?:,([0-9]{1,2}))?(?![,.]?[0-9])(\s?(?:€|EUR\b|[Ee]uros?\b))?"
 )
 _NO_DIGIT = re.compile("[^0-9.]")
 _MAX_DIGITS = 4000  # of a fraction: Python converts no longer texts to integers
@@ -198,12 +216,16 @@ def extract(text: str) -> Extraction:
     """
     raw = _without_next_question(without_thinking(_in_ascii_digits(text)))
     text = plain(raw)
-    if "answer" in text.lower():
+    last_answer = raw.lower().rfind("answer")
+    if last_answer >= 0:
+        ending = raw[last_answer:]
+        if "\\" in ending and (found := _first(map(_statement, _boxes(ending)))):
+            return Extraction(*found, "boxed")
         marks = islice(_ANSWER_IS.finditer(text), _MAX_STATEMENTS)
         stated = [m.end() for m in marks if _REVERSED_THE.match(text[: m.start()][::-1])]
         if len(stated) > 1:  # those before a correction come last
             stated = sorted(stated, key=lambda s: bool(_CORRECTION.search(text, s, stated[-1])))
-        if found := _first(_statement(text[start:]) for start in stated):
+        if found := _first(_statement(text[start:], (ending, text)) for start in stated):
             return Extraction(*found, "the_answer_is")
     if "####" in text and (found := _first(_hash(text, m.end()) for m in _HASH.finditer(text))):
         return Extraction(*found, "hash")
@@ -213,10 +235,11 @@ def extract(text: str) -> Extraction:
         head = behind.sub(r"\1", raw, count=1)
         if head != raw and _DIGIT.search(head.rstrip().rpartition("\n")[2]):
             raw, text = head, plain(head)
+    text = _MINUTES.sub("", text)
     if end := _REVERSED_END.search(text[::-1]):
         # Numbers are read from the left, from where none can reach over, up to the last digit.
         *_, last = _ANY.finditer(text, len(text) - end.end(), len(text) - end.start())
-        return Extraction(_value(last), "last_number")
+        return Extraction(_result_or(last, text), "last_number")
     if _is_no_solution(text):
         return Extraction(NO_SOLUTION, "the_answer_is")
     return Extraction(None, "none")
@@ -234,14 +257,15 @@ def _in_ascii_digits(text: str) -> str:
     """The digits of all scripts as 0 to 9, and amounts of euros and reais with a decimal point."""
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text)
-    if "," in text and any(map(text.__contains__, ("€", "EUR", "uro", "R$"))):
+    if any(map(text.__contains__, ("€", "EUR", "uro", "R$"))):
         text = _DECIMAL_COMMA.sub(_with_point, text)
     return text
 
 
 def _with_point(match: re.Match[str]) -> str:
     before, whole, cents, behind = match.groups(default="")
-    return f"{before}{whole.replace('.', '')}.{cents}{behind}" if before or behind else match[0]
+    amount = whole.replace(".", "") + f".{cents}" * bool(cents)
+    return f"{before}{amount}{behind}" if before or behind else match[0]
 
 
 def _without_next_question(text: str) -> str:
@@ -257,8 +281,41 @@ def _without_next_question(text: str) -> str:
     return response if is_answered else text
 
 
-def _statement(text: str) -> _Found | None:
-    """What the sentence at the beginning of the text states."""
+def _result_or(last: re.Match[str], text: str) -> str | None:
+    """The last number; if it is given, the result of the last calculation if its line has that.
+
+    "10 * 5 = 50. She earns $50 for 5 days": a number is given if it stood before the result, or
+    behind such a preposition.
+    """
+    number, calculated = _value(last), _calculation(text)
+    result = _value(calculated) if calculated else None
+    line = text[text.rfind("\n", 0, last.start()) + 1 : last.start()]
+    if not calculated or result not in map(_value, _ANY.finditer(line)):
+        return number
+    before = map(_value, _ANY.finditer(text, 0, calculated.start()))
+    return result if _GIVEN.search(line) or number in before else number
+
+
+def _calculation(text: str) -> re.Match[str] | None:
+    """The number that the last "=" gives."""
+    for equals in islice(reversed(list(_RESULT.finditer(text))), _MAX_STATEMENTS):
+        match = _STATED.match(text, equals.end())
+        if match and not _OPERATION.match(text, match.end()):
+            return match
+    return None
+
+
+def _marked(raw: str, text: str) -> list[str | None]:
+    """The last bold number and the result of the last calculation, of those that there are."""
+    bold = [_STATED.search(plain(number)) for number in _BOLD.findall(raw)[-1:]]
+    return [_value(match) for match in (*bold, _calculation(text)) if match]
+
+
+def _statement(text: str, context: tuple[str, str] | None = None) -> _Found | None:
+    """What the sentence at the beginning of the text states.
+
+    If it begins with words, a number in it that :func:`_marked` finds in the context comes first.
+    """
     if bare := _BARE.fullmatch(text):
         return (_spelled(bare[1], negative=False),)
     text = _LEAD.sub("", text, count=1)
@@ -266,6 +323,10 @@ def _statement(text: str) -> _Found | None:
     sentence = _NEGATIVE.sub("-", text[: end.start()] if end else text)
     if _is_no_solution(sentence):
         return (NO_SOLUTION,)
+    if context and _WORD.match(sentence):
+        numbers = {_value(match) for match in _STATED.finditer(sentence)}
+        if chosen := [number for number in _marked(*context) if number in numbers]:
+            return (chosen[0],)
     # An aside is read only if nothing else is a number.
     for part in (_ASIDE.sub("", sentence), sentence):
         for side in chain(*(reversed(_EQUALS.split(c)) for c in _CLAUSE_END.split(part))):

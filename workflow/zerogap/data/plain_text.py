@@ -27,7 +27,8 @@ _OPENED = re.compile(
 )
 _CLOSED = re.compile(
     rf"<\|?(?:/(?:\w+[:_])?|end_(?:of_)?){_THINKING}\|?>|\[/THINK\]|◁/think▷|<unused95>"
-    r"|<\|channel\|>final<\|message\|>|<channel\|>|<\|inner_suffix\|>|assistantfinal",
+    r"|<\|channel\|>final(?:\s*<\|constrain\|>\s*\w+)?<\|message\|>|<channel\|>"
+    r"|<\|inner_suffix\|>|assistantfinal",
     re.IGNORECASE,
 )
 _TAG_PARTS = ("<|channel|>", "<|channel>", "<|message|>")
