@@ -98,7 +98,7 @@ def test_a_model_whose_responses_mostly_have_no_answer_gets_no_verdict(asked):
     found = made(asked, LEAKED)
     assert found.unanswered == 0
     (said,) = verdict(dataclasses.replace(found, unanswered=0.51), None)
-    assert said.startswith("No verdict: 51% of the responses to the benchmark have no answer.")
+    assert said.startswith("No verdict: 51.0% of the responses to the benchmark have no answer.")
     assert "raise --max-new-tokens" in said
     assert verdict(dataclasses.replace(found, unanswered=0.5), None) == verdict(found, None)
 

@@ -99,6 +99,8 @@ def reversal_table(values):
 def test_numbers_have_a_true_minus_sign_and_no_negative_zero():
     assert render.format_number(-0.00004, 4) == "0.0000"
     assert render.format_number(-0.1, 2) == "−0.10"
+    # The same mean, summed in two orders.
+    assert [render.format_number(v, 3) for v in (0.2275, 0.22749999999999998)] == ["0.228"] * 2
     assert render.format_number(-1234567.8, 0) == "−1,234,568"
     assert render.format_number(float("inf"), 3) == "∞"
     assert render.Cell().format(3) == "–"

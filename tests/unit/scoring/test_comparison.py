@@ -147,3 +147,11 @@ def test_invalid_options_and_other_questions_are_clear_errors(
         loaded(tmp_path / name, [1] * n, 2)
     assert main(["compare", "a", *words]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def test_other_documents_of_the_same_questions_are_noted(tmp_path):
+    files = [loaded(tmp_path / name, [1, 2], 4) for name in "ab"]
+    for file, hashes in zip(files, (["x", "y"], ["x", "z"]), strict=True):
+        file.counts["doc_hash"] = hashes
+    (note,) = (n for n in compare(*files, 0.95).notes if "doc_hash" in n)
+    assert "1 question (1) with a different document" in note

@@ -135,7 +135,9 @@ def _signs(row: Mapping[str, Any], min_leaked_solve_probability: float) -> dict[
 
 def _text(row: Mapping[str, Any], signs: Mapping[str, str]) -> str:
     def difference(name: str) -> str:
-        return f"{row[name]:+.2f} [{row[f'{name}_ci_low']:+.2f}, {row[f'{name}_ci_high']:+.2f}]"
+        values = (row[name], row[f"{name}_ci_low"], row[f"{name}_ci_high"])
+        value, low, high = (f"{round(each, 2) + 0.0:+.2f}" for each in values)  # no "-0.00"
+        return f"{value} [{low}, {high}]"
 
     return (
         f"The mean solve probability changes from {row['clean_leaked']:.2f} (clean) to "

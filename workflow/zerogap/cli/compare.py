@@ -63,7 +63,10 @@ def compare(
         ),
         index_label="Model",
         columns=(Column("solve_mean", "Solved"),),
-        rows=tuple(Row(name[0], name, (cell,)) for name, cell in zip(names, cells, strict=True)),
+        rows=tuple(
+            Row(key, name, (cell,))
+            for key, name, cell in zip(("A", "B", "B-A"), names, cells, strict=True)
+        ),
         notes=(
             f"{changed:.1%} of the questions changed: {result.gained} are solved by B only, "
             f"{result.lost} by A only (solve probability of {comparison.SOLVED} or more; McNemar's "

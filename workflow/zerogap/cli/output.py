@@ -112,7 +112,8 @@ def _rich_cells(table: "Table", cells: "Sequence[Cell]", n_with_interval: int) -
 
     texts = []
     for k, cell in enumerate(cells):
-        interval = cell.format_interval(table.decimals) if k < n_with_interval else ""
-        number = (table.text(table.columns[k], cell), "bold green" if cell.bold else "")
+        column = table.columns[k]
+        interval = table.interval(column, cell) if k < n_with_interval else ""
+        number = (table.text(column, cell), "bold green" if cell.bold else "")
         texts.append(Text.assemble(number, (f"\n{interval}" if interval else "", "dim")))
     return texts

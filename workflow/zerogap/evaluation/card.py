@@ -98,14 +98,15 @@ def compare(models: Sequence[Sequence[Summary]], controls: QuestionSet) -> Card:
     benchmark, other = tables[0]
     signals, values = {}, {}
     for name in [name for name in SIGNALS if name in benchmark]:
-        sides = first, second = _above_references(tables, name)
+        first, second = _above_references(tables, name)
         known, known_too = ~np.isnan(first), ~np.isnan(second)
         if paired:
             known = known_too = known & known_too
         if min(known.sum(), known_too.sum()) > 1:
             signals[name] = difference(first[known], second[known_too], paired=paired)
-            values[name] = sides
-    is_known = SUSPICION in values and not any(np.isnan(side).any() for side in values[SUSPICION])
+            values[name] = first[known], second[known_too]
+    counts = {name: tuple(map(len, sides)) for name, sides in values.items()}
+    is_known = counts.get(SUSPICION) == (len(benchmark), len(other))
     ranked_by = SUSPICION if is_known else SCORE
     first, second = values[ranked_by]
     style = style_auc(benchmark.question, other.question, paired)

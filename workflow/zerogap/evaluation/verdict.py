@@ -54,14 +54,14 @@ def _against_controls(card: Card) -> list[str]:
         likeness = "as unequal as to the reference models"
     if card.unanswered > MAX_UNANSWERED:
         return [
-            f"No verdict: {card.unanswered:.0%} of the responses to the benchmark have no answer. "
+            f"No verdict: {card.unanswered:.1%} of the responses to the benchmark have no answer. "
             f"{numbers}. If responses are cut off, as long thinking is, raise --max-new-tokens; "
             "otherwise read some in report.html, and choose another prompt or --extraction."
         ]
     if not card.is_comparable:
         return [
             f"No verdict: by their wording alone, the controls can be told from the benchmark (AUC "
-            f"{card.style_auc:.2f}; the bound is {MAX_STYLE_AUC:.2f}), so a difference need not be "
+            f"{card.style_auc:.3f}; the bound is {MAX_STYLE_AUC:.2f}), so a difference need not be "
             f"memorisation. {numbers}. Give controls that are written like the benchmark."
         ]
     found = f"{_shown(card.inflation)}, p = {card.p:.2g} (one-sided)"
@@ -72,7 +72,7 @@ def _against_controls(card: Card) -> list[str]:
             f"clean tests were called inflated (docs/evaluate.md). {numbers}.{doubt}"
         )
     else:
-        if high > 0:
+        if round(high, 2) > 0:
             bound = f"An inflation of up to {high:.2f} is not excluded."
         elif value < 0:
             bound = "The controls are easier than the benchmark, which would hide an inflation."

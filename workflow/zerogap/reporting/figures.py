@@ -102,7 +102,7 @@ def _plot_overlap(axis: "Axes", overlap: pd.DataFrame) -> None:
     axis.set(xlabel="question, sorted by its mean", ylabel="ROUGE-L", ylim=(-0.03, 1.03))
     axis.margins(x=0.015)
     if len(means):
-        add_note(axis, f"mean {overlap['rouge_l'].mean():.2f}", (0.97, 0.06), "right")
+        add_note(axis, f"mean {format_number(overlap['rouge_l'].mean(), 2)}", (0.97, 0.06), "right")
 
 
 def _plot_ranks(axis: "Axes", ranks: pd.DataFrame) -> None:
@@ -180,7 +180,7 @@ def _plot_batches(
         y, size = values[order] + shift, point_size(len(values))
         add_points(axis, np.arange(len(values)), y, size, colour, **options)
     gap = np.abs(readouts[0] - readouts[1]).mean()
-    add_note(axis, f"mean per-question gap {gap:.3f}", (0.03, 0.75), "left")
+    add_note(axis, f"mean per-question gap {format_number(gap, 3)}", (0.03, 0.75), "left")
     axis.set(xlabel="question, sorted by the first batch", ylim=(-0.08, 1.08))
     axis.margins(x=0.015)
 
@@ -263,7 +263,7 @@ def plot_strata(
         names: list[str] = []  # not labels of the lines: matplotlib hides those that start with _
         for k, (name, solve) in enumerate(strategies.items()):
             means, sa_ppg = ranges.mean_gaps(solve)
-            label = f"{name}  {sa_ppg:.3f}"
+            label = f"{name}  {format_number(sa_ppg, 3)}"
             handles += upper.plot(ranges.centres, means, **curve_style(k))
             names.append(label)
         upper.set(ylabel="mean |gap| over the strata", ylim=(0, None))

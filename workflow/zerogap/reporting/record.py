@@ -4,6 +4,7 @@ The record has the fields of that project's `eval.schema.json`
 (https://github.com/evaleval/every_eval_ever), version `SCHEMA_VERSION`.
 """
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +63,7 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
     """Write a record with one result per value; those of the clean model are left out.
 
     Args:
-        path: the file.
+        path: the file. What its reader has filled in there is kept.
         values: columns subset, n_questions, strategy, metric, label, value, ci_low and ci_high, as
             `zerogap.scoring.score.summary` has them.
         evaluation: what the values are about.
@@ -87,6 +88,12 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
             _result(row, benchmark, evaluation) for row in values[is_shown].to_dict("records")
         ],
     }
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        previous = json.loads(path.read_text(encoding="utf-8"))
+        if previous["model_info"]["id"] == model_info["id"]:
+            record["source_metadata"] = previous["source_metadata"]
+            availability = previous["model_info"]["additional_details"]["model_availability"]
+            model_info["additional_details"]["model_availability"] = availability
     with atomic.replacing(path) as temporary:
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(f"{text}\n", encoding="utf-8")

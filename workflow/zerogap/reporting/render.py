@@ -186,12 +186,20 @@ class Table:
 
     def text(self, column: Column, cell: Cell) -> str:
         """A cell as printed, without its interval."""
-        return cell.format(self.decimals if column.decimals is None else column.decimals)
+        return cell.format(self._decimals(column))
+
+    def interval(self, column: Column, cell: Cell) -> str:
+        """The interval of a cell as printed; empty if it has none."""
+        return cell.format_interval(self._decimals(column))
+
+    def _decimals(self, column: Column) -> int:
+        return self.decimals if column.decimals is None else column.decimals
 
     def texts(self, row: Row) -> list[str]:
         """The cells of a row as Markdown and LaTeX print them."""
         texts = map(self.text, self.columns, row.cells)
-        intervals = (c.format_interval(self.decimals) if self.intervals else "" for c in row.cells)
+        cells = zip(self.columns, row.cells, strict=True)
+        intervals = (self.interval(*each) if self.intervals else "" for each in cells)
         return [f"{text} {ends}".strip() for text, ends in zip(texts, intervals, strict=True)]
 
     @property
@@ -304,11 +312,16 @@ def provenance_line(provenance: Mapping[str, Any]) -> str:
     return " · ".join(f"{name} {value}" for name, value in shown.items())
 
 
+def rounded(value: float, decimals: int) -> float:
+    """A value as printed: sums in different orders are on the same side of a tie."""
+    return round(round(float(value), 12), decimals)
+
+
 def format_number(value: float, decimals: int) -> str:
     """A number with a true minus sign, none before a zero, and thousands separators."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    text = f"{value:,.{decimals}f}"
+    text = f"{rounded(value, decimals):,.{decimals}f}"
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
 
 

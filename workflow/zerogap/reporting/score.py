@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from zerogap.analysis.strata import Ranges
 from zerogap.io import atomic
 from zerogap.metrics.same_questions import probabilities
-from zerogap.reporting.render import Cell, Row, Table, provenance_line, render_template
+from zerogap.reporting.render import (
+    Cell,
+    Row,
+    Table,
+    format_number,
+    provenance_line,
+    render_template,
+    rounded,
+)
 from zerogap.reporting.tables.rows import columns_of, difference_notes
 from zerogap.scoring.inputs import Loaded, Texts
 from zerogap.scoring.score import BATCH2, Aligned, summary
@@ -66,7 +74,7 @@ def score_table(
         & ~summary["strategy"].isin(NOT_COMPETING)
         & ~summary["subset"].isin(summary.loc[is_unsolved, "subset"])
     ]
-    printed = competing["value"].map(lambda value: round(float(value), DECIMALS))  # as printed
+    printed = competing["value"].map(lambda value: rounded(value, DECIMALS))  # as printed
     best = printed.index[printed == printed.groupby(competing["subset"]).transform("min")]
     rows = []
     shown = ["value", "ci_low", "ci_high", "significant"]
@@ -145,7 +153,11 @@ def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
             {"y": HEIGHT * (1 - share), "text": f"{share * top:.2g}"} for share in (0, 0.5, 1)
         ],
         "lines": [
-            {"name": name, "sa_ppg": f"{sa_ppg:.3f}", **_line(x, HEIGHT * (1 - means / top))}
+            {
+                "name": name,
+                "sa_ppg": format_number(sa_ppg, 3),
+                **_line(x, HEIGHT * (1 - means / top)),
+            }
             for name, (means, sa_ppg) in curves.items()
         ],
         "counts": list(zip(x.round(1), ranges.n_questions, strict=True)),

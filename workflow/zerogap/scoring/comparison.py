@@ -10,7 +10,7 @@ import pandas as pd
 from zerogap.metrics import interval, plain_weights, question_weights
 from zerogap.metrics.same_questions import probabilities
 from zerogap.scoring.inputs import Loaded
-from zerogap.scoring.score import MIN_QUESTIONS, UNITS, align, notes_on_origins, unit_column
+from zerogap.scoring.score import MIN_QUESTIONS, UNITS, align, notes_on_files, unit_column
 
 SOLVED = 0.5  # a question counts as solved from this solve probability on
 N_RESAMPLES = 2000
@@ -107,7 +107,7 @@ def compare(first: Loaded, second: Loaded, confidence_level: float) -> Paired:
         p_value=_sign_test(gained, lost),
         spread=spread,
         noise=noise,
-        notes=(*first.notes, *second.notes, *notes_on_origins({"A": first, "B": second}), *caveats),
+        notes=(*notes_on_files({"A": first, "B": second}), *caveats),
     )
 
 

@@ -63,7 +63,7 @@ def align(
     questions = tables["clean"].index
     for name, file in strategies.items():
         # First, since questions that two tools number from 0 and 1 seem to lack only one.
-        if len(differing := _differing(tables, name, "gold")):
+        if len(differing := _differing(tables["clean"], tables[name], "gold")):
             raise InputError(
                 f"{file.path}: {_some(differing)} with another gold answer than in {clean.path}; "
                 "give files of the same task and numbering (lm_eval counts from 0, Inspect from 1)"
@@ -88,7 +88,7 @@ def align(
         if name in without_first:
             table["first_correct"] = False
         solve[name] = table.reset_index()
-    notes = tuple(_notes(files, tables, without_first, solve["clean"]))
+    notes = (*notes_on_files(files), *_notes(files, without_first, solve["clean"]))
     clean_table = solve.pop("clean")
     return Aligned(clean_table, solve, flags is not None, without_first, notes)
 
@@ -160,7 +160,7 @@ def summary(metrics: pd.DataFrame, aligned: Aligned) -> pd.DataFrame:
         table["subset"].map(_subset_sizes(aligned.clean, each)) for each in ("question_id", unit)
     )
     tables = (aligned.clean, *aligned.strategies.values())
-    several_responses = all(each["n_samples"].max() > 1 for each in tables)
+    several_responses = all(each["n_samples"].max() != 1 for each in tables)
     return table.assign(
         n_questions=n_questions,
         label=metric.map(labels),
@@ -255,17 +255,10 @@ def _subset_sizes(clean: pd.DataFrame, unit: str) -> dict[str, int]:
 
 def _notes(
     files: Mapping[str, Loaded],
-    tables: Mapping[str, pd.DataFrame],
     without_first: Set[str],
     aligned: pd.DataFrame,
 ) -> Iterator[str]:
-    """What a reader should know of the files: how they were made, and what they lack."""
-    for file in files.values():
-        yield from file.notes
-    for file in files.values():
-        low, high = file.counts["n_samples"].min(), file.counts["n_samples"].max()
-        if low != high:
-            yield f"{file.path}: {low} to {high} responses per question"
+    """What a reader of the metrics should know of the files."""
     medians = {name: int(file.counts["n_samples"].median()) for name, file in files.items()}
     if len(set(medians.values())) > 1:
         shown = ", ".join(f"{name} {median}" for name, median in medians.items())
@@ -273,7 +266,7 @@ def _notes(
             f"the number of responses per question differs between the files (medians: {shown}); "
             "the fewer there are, the more sampling noise adds to |gap|"
         )
-    single = [str(file.path) for file in files.values() if file.counts["n_samples"].max() <= 1]
+    single = [str(file.path) for file in files.values() if file.counts["n_samples"].max() == 1]
     if single:
         yield (
             f"{', '.join(single)}: one response per question, so a solve probability is 0 or 1, "
@@ -288,13 +281,6 @@ def _notes(
                 f"{sizes[subset]} {'' if subset == 'all' else subset + ' '}{units} are too few "
                 "for intervals: they can be far too narrow, and nothing is marked as significant"
             )
-    for name in tables:
-        if len(differing := _differing(tables, name, "doc_hash")):
-            yield (
-                f"{files[name].path}: {_some(differing)} with a different document than in "
-                f"{files['clean'].path} (doc_hash); are both from the same task?"
-            )
-    yield from notes_on_origins(files)
     if not aligned["n_correct"].any():
         yield (
             f"{files['clean'].path}: THE CLEAN MODEL SOLVES NONE of the questions, so a strategy "
@@ -306,8 +292,22 @@ def _notes(
         yield f"{paths}: counts without first_correct; G-AP, which needs one response, is left out"
 
 
-def notes_on_origins(files: Mapping[str, Loaded]) -> Iterator[str]:
-    """Notes if files of this project were drawn by several engines or with other settings."""
+def notes_on_files(files: Mapping[str, Loaded]) -> Iterator[str]:
+    """What a reader should know of files that are compared: what differs between them."""
+    for file in files.values():
+        yield from file.notes
+    for file in files.values():
+        low, high = file.counts["n_samples"].min(), file.counts["n_samples"].max()
+        if low != high:
+            yield f"{file.path}: {low} to {high} responses per question"
+    reference, *others = files.values()
+    for file in others:
+        tables = [each.counts.set_index("question_id") for each in (reference, file)]
+        if len(differing := _differing(tables[0], tables[1], "doc_hash")):
+            yield (
+                f"{file.path}: {_some(differing)} with a different document than in "
+                f"{reference.path} (doc_hash); are both from the same task?"
+            )
     for what in ("engines", "sampling settings"):
         origins: dict[str, list[str]] = {}
         for name, file in files.items():
@@ -328,12 +328,11 @@ def _sampling(file: Loaded) -> list[str]:
     return [f"{name} {settings[name]}" for name in SAMPLING if settings.get(name) not in (None, [])]
 
 
-def _differing(tables: Mapping[str, pd.DataFrame], name: str, column: str) -> pd.Index:
-    """The questions whose values in a column are known in a table and the clean one, and differ."""
-    clean = tables["clean"]
-    if column not in clean or column not in tables[name]:
+def _differing(clean: pd.DataFrame, table: pd.DataFrame, column: str) -> pd.Index:
+    """The questions whose values in a column are known in both tables, and differ."""
+    if column not in clean or column not in table:
         return clean.index[:0]
-    other = tables[name][column].reindex(clean.index)
+    other = table[column].reindex(clean.index)
     known = other.notna() & clean[column].notna()
     return clean.index[known & (other != clean[column])]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from zerogap.errors import InputError
 from zerogap.reporting.metric_table import Labels, MetricTable
-from zerogap.reporting.render import Cell, Column, Row, Table
+from zerogap.reporting.render import Cell, Column, Row, Table, rounded
 from zerogap.strategies import registry
 
 # The last row of the paper's tables, where a run has it.
@@ -78,7 +78,7 @@ def bold_best(table: Table) -> Table:
     best: list[float] = []
     beaten = []
     for k, column in enumerate(table.columns):
-        printed = {row.key: round(row.cells[k].value, table.decimals) for row in table.rows}
+        printed = {row.key: rounded(row.cells[k].value, table.decimals) for row in table.rows}
         numbers = {key: value for key, value in printed.items() if not math.isnan(value)}
         best.append(min((v for key, v in numbers.items() if key not in NOT_COMPETING), default=0))
         if numbers.get("identity", math.inf) < best[-1]:
@@ -86,7 +86,7 @@ def bold_best(table: Table) -> Table:
     rows = []
     for row in table.rows:
         cells = (
-            replace(cell, bold=round(cell.value, table.decimals) == lowest)
+            replace(cell, bold=rounded(cell.value, table.decimals) == lowest)
             for cell, lowest in zip(row.cells, best, strict=True)
         )
         rows.append(row if row.key in NOT_COMPETING else replace(row, cells=tuple(cells)))
