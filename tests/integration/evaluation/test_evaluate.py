@@ -118,6 +118,8 @@ def test_the_output_is_not_in_the_models_folder(tmp_path, capsys, monkeypatch):
     assert "out is in the model's folder ., " in capsys.readouterr().err
     assert main(["sample", ".", *words]) == 2
     assert "model-toy_gsm8k is in the model's folder" in capsys.readouterr().err
+    assert main(["sample", str(GEMMA), "--clean", ".", *words]) == 2
+    assert "is in the model's folder ." in capsys.readouterr().err
 
 
 def test_every_file_is_scored_by_zerogap_score(evaluated, capsys):
@@ -230,7 +232,8 @@ def test_a_repeated_command_prints_the_same_without_loading_the_model(
 ):
     first = (evaluated / "summary.md").read_text()
     monkeypatch.setattr(loading, "load", None)
-    assert run("evaluate", evaluated, "--clean", GEMMA, "--clean-batch2") == 0
+    monkeypatch.chdir(BASE)  # the same folder by another name
+    assert run("evaluate", evaluated, "--clean", f"{GEMMA}/", "--clean-batch2", name=".") == 0
     assert (evaluated / "summary.md").read_text() == first
     assert "Verdict" in capsys.readouterr().out
 

@@ -106,7 +106,7 @@ def test_another_engine_or_version_starts_over(
     monkeypatch.setitem(PARAMETERS, "engine", engine)
     sample(inputs, greedy, tmp_path / "cell")
     message = f"settings changed since the last run ({settings}); starting over"
-    assert message in capsys.readouterr().out
+    assert message in capsys.readouterr().err
 
 
 def test_the_strategies_of_a_run_have_the_same_seeds(inputs, greedy, vllm, tmp_path):

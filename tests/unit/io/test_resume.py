@@ -28,13 +28,13 @@ def test_an_interrupted_job_finds_its_files_again(tmp_path, capsys) -> None:
     assert interrupted_job(tmp_path / "out", {"rate": (1, 2)}) == EMPTY
     (tmp_path / "out.work/.checkpoint.abc.part").write_text("a partial write, to be removed")
     assert interrupted_job(tmp_path / "out", {"rate": (1, 2)}) == KEPT
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
 
 
 def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> None:
     interrupted_job(tmp_path / "out", {"rate": 1, "data": "a"})
     assert interrupted_job(tmp_path / "out", {"rate": 1, "data": "b"}) == EMPTY
-    [line] = capsys.readouterr().out.splitlines()
+    [line] = capsys.readouterr().err.splitlines()
     assert "settings changed since the last run (data); starting over" in line
 
 

@@ -140,3 +140,13 @@ def test_no_folder_of_this_machine_is_published(tmp_path):
 def test_a_data_set_of_the_hub_is_named(tmp_path):
     source = results(tmp_path, repository="openai/gsm8k")["all/identity/solve_mean"]["source_data"]
     assert (source["source_type"], source["hf_repo"]) == ("hf_dataset", "openai/gsm8k")
+
+
+def test_what_a_reader_has_filled_in_is_kept(tmp_path):
+    filed = record(tmp_path)
+    filed["source_metadata"]["source_organization_name"] = "My Lab"
+    filed["model_info"]["additional_details"]["model_availability"] = "open"
+    (tmp_path / "record.json").write_text(json.dumps(filed))
+    again = record(tmp_path)
+    assert again["source_metadata"] == filed["source_metadata"]
+    assert again["model_info"] == filed["model_info"]

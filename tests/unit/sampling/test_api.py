@@ -16,6 +16,7 @@ from zerogap.engine.sampler import greedy
 from zerogap.errors import InputError
 from zerogap.io import parquet
 from zerogap.io.resume import Journal
+from zerogap.sampling.responses import chat_prompt, encoded
 
 TOKENIZER = tokenizer()
 PROMPTS = {"a": "Shots. Q: one\nA:", "b": "Shots. Q: twenty-two\nA:", "c": "Shots. Q: 3\nA:"}
@@ -65,6 +66,28 @@ def test_a_strategy_changes_the_responses():
 
 def test_a_strategy_that_filters_drops_responses():
     assert len(sample(temperature=0.02, strategy=zerogap.TED())) < 18
+
+
+def test_a_file_has_a_row_for_a_question_whose_responses_are_all_dropped(tmp_path):
+    drops_all, gold = zerogap.TED(tau=100), dict.fromkeys(PROMPTS, "1")
+    table = sample(strategy=drops_all, gold=gold, output=tmp_path / "ted.parquet")
+    counts = parquet.read(tmp_path / "ted.parquet", "counts")
+    assert len(table) == 0
+    assert dict(zip(counts.question_id, counts.n_samples, strict=True)) == dict.fromkeys(PROMPTS, 0)
+
+
+def test_a_start_token_of_a_chat_template_is_not_doubled():
+    words = tokenizer()
+    words.bos_token = "<filler_0>"
+    words.chat_template = "{{ bos_token }}{{ messages[0].content }} {{ strftime_now('%Y') }}"
+    text = chat_prompt(words, [{"role": "user", "content": "Q"}])
+    assert text == "<filler_0>Q 2026"  # on every day
+
+    def with_start(texts):
+        return {"input_ids": [[words.bos_token_id, *words(text)["input_ids"]] for text in texts]}
+
+    starts = Mock(side_effect=with_start, bos_token_id=words.bos_token_id)
+    assert encoded(starts, [text, "Q"]) == with_start(["Q 2026", "Q"])["input_ids"]
 
 
 def test_the_model_can_be_used_as_before():
@@ -141,7 +164,7 @@ def test_an_interrupted_call_is_resumed_with_the_same_settings_only(tmp_path, mo
             shutil.copytree(tmp_path / "same.work", tmp_path / f"{name}.work")
         with pytest.raises(KeyboardInterrupt):
             sample(**options, output=tmp_path / name)
-        return "starting over" in capsys.readouterr().out
+        return "starting over" in capsys.readouterr().err
 
     monkeypatch.setattr(Journal, "get", Mock(side_effect=KeyboardInterrupt))
     words, net = tokenizer(), model("llama")

@@ -51,8 +51,17 @@ def responses(
 
 
 def greedy(folder: Path, question: Mapping[str, Any]) -> pd.Series:
-    """The row of the contaminated model's greedy response to a question."""
-    return _rows(folder / "greedy.parquet", question["question_id"]).iloc[0]
+    """The row of the contaminated model's greedy response to a question.
+
+    Raises:
+        InputError: it has none.
+    """
+    rows = _rows(folder / "greedy.parquet", question["question_id"])
+    if rows.empty:
+        raise InputError(
+            f"{folder}/greedy.parquet: made from other questions; run the workflow again first"
+        )
+    return rows.iloc[0]
 
 
 def find(

@@ -138,6 +138,12 @@ def check_folder(folder: str | Path, *, with_tokenizer: bool = True) -> PreTrain
         InputError: see :func:`read_model` and :func:`load_tokenizer`; or the model has no
             positions, or fewer tokens than the tokenizer.
     """
+    files = Path(folder)
+    if (files / "adapter_config.json").exists() and not (files / "config.json").exists():
+        raise InputError(
+            f"{folder}: is an adapter; merge it into its base model (PEFT's merge_and_unload) and "
+            "name the folder where that is saved, with its tokenizer"
+        )
     config = config_of(folder)
     with _quiet():
         model = read_model(folder, torch.float32, device_map="meta")

@@ -92,11 +92,12 @@ class _Plan:
         if request.base_model is not None:
             loading.check_folder(request.base_model, with_tokenizer=False)
         self.model = model_folders.find(request.model, request.chat_template, request.dtype)
-        if folder.resolve().is_relative_to(Path(request.model).resolve()):
-            raise InputError(
-                f"--output: {folder} is in the model's folder {request.model}, whose files tell "
-                "models apart; name a folder outside"
-            )
+        for model in (request.model, request.clean, request.base_model):
+            if model and folder.resolve().is_relative_to(Path(model).resolve()):
+                raise InputError(
+                    f"--output: {folder} is in the model's folder {model}, whose files tell models "
+                    "apart; name a folder outside"
+                )
         self._runs = [ModelRun(request, self.model, request.question_set, folder)]
         if request.controls is not None:
             self._runs.append(ModelRun(request, self.model, request.controls, folder / "controls"))
@@ -109,7 +110,8 @@ class _Plan:
                     "it in the contamination alone, or omit --clean"
                 )
             self._clean_run = ModelRun(request, clean, request.question_set, folder)
-        self._settings = _compatible(folder, self._shared_settings())
+        self._settings = self._shared_settings()
+        _compatible(folder, self._settings)
 
     def _shared_settings(self) -> dict[str, Any]:
         """What the files of the output share, by option; the strategies may differ by call."""
@@ -125,6 +127,7 @@ class _Plan:
             read["neurons"] = str(request.neurons), file_digest(request.neurons)
         return {
             **{option: f"{name} ({digest})" for option, (name, digest) in read.items()},
+            "chat_template": request.chat_template,
             "num_samples": request.num_samples,
             "temperature": request.temperature,
             "max_new_tokens": request.max_new_tokens,
@@ -139,8 +142,10 @@ class _Plan:
         if not self._runs[0].path("greedy").exists():
             # Before the first file: a model that cannot be loaded leaves none.
             self.model.weights  # noqa: B018 (cached)
+        # Again, since another command may have begun there while this one loaded its model.
+        settings = _compatible(self._request.output, self._settings)
         with atomic.replacing(self._request.output / SETTINGS) as temporary:
-            temporary.write_text(json.dumps(self._settings, indent=1) + "\n")
+            temporary.write_text(json.dumps(settings, indent=1) + "\n")
         likelihoods = [run.likelihoods() if with_likelihoods else None for run in self._runs]
         sides = [*map(self._collected, self._runs, likelihoods)]
         self.model.free()
@@ -177,6 +182,11 @@ class _Plan:
         return Collected(questions, greedy, samples, likelihoods, tokenizer, files)
 
 
+def _compared(value: Any) -> Any:
+    """Of a name with a digest, the digest: a folder can be named in several ways."""
+    return value.rpartition(" (")[2] if isinstance(value, str) else value
+
+
 def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings together with those of the folder's files.
 
@@ -195,7 +205,7 @@ def _compatible(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     changed = [
         f"{key} was {previous[key]}, now {value}"
         for key, value in settings.items()
-        if previous.get(key, value) != value
+        if _compared(previous.get(key, value)) != _compared(value)
     ]
     if changed:
         raise InputError(

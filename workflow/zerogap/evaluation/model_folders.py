@@ -1,5 +1,6 @@
 """A model from a folder or the hub: checked before its weights are loaded."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,7 +80,9 @@ def find(name: str, chat_template: ChatTemplate | None, dtype: str) -> Model:
             does not fit it.
     """
     folder = Path(name)
-    if not folder.is_dir():
+    if folder.is_dir():
+        name = os.path.abspath(name)  # the same name from any folder, and not "."
+    else:
         # The hub's names are OWNER/MODEL.
         if folder.is_file() or folder.is_absolute() or len(folder.parts) > 2:
             raise InputError(f"{name}: no such folder; correct the path of the model")

@@ -1,6 +1,7 @@
 """What an evaluation shows: tables, the verdict, and files for a reader next to the responses."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,7 +59,7 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
     summaries = [[summarise(side) for side in sides] for sides in models]
     summary = summaries[0][0]
     card = compare(summaries, request.controls) if request.controls else None
-    title = f"{Path(request.model).name} on {Path(request.question_set.name).name}"
+    title = f"{Path(os.path.abspath(request.model)).name} on {Path(request.question_set.name).name}"
     tables = [strategy_table(summary, collected, title)]
     values = _values(tables[0], len(summary.questions), card)
     if card:

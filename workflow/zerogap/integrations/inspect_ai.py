@@ -35,6 +35,7 @@ from zerogap.data.extraction import RULES
 from zerogap.engine import loading
 from zerogap.errors import InputError
 from zerogap.sampling.api import sample
+from zerogap.sampling.responses import chat_prompt, encoded
 from zerogap.strategies.base import build
 
 # Options of a request, and the arguments of zerogap.sample that they are.
@@ -167,7 +168,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         text, reason, n_tokens = await self._next(request)
         stop_reason: Any = "max_tokens" if reason == "length" else "stop"
         output = ModelOutput.from_content(self.model_name, text, stop_reason)
-        n_input = len(self._tokenizer(request.prompt)["input_ids"])
+        n_input = len(encoded(self._tokenizer, [request.prompt])[0])
         output.usage = ModelUsage(
             input_tokens=n_input, output_tokens=n_tokens, total_tokens=n_input + n_tokens
         )
@@ -177,13 +178,7 @@ class ZerogapAPI(ModelAPI):  # type: ignore[misc]
         if not self._is_chat:
             return "\n\n".join(message.text for message in messages)
         turns = [{"role": message.role, "content": message.text} for message in messages]
-        text = str(
-            self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        )
-        start = self._tokenizer.bos_token_id
-        if start is not None and start in self._tokenizer("")["input_ids"]:  # is added once more
-            text = text.removeprefix(str(self._tokenizer.bos_token))
-        return text
+        return chat_prompt(self._tokenizer, turns)
 
     async def _next(self, request: Request) -> Drawn:
         self._waiting[request] += 1
@@ -230,9 +225,10 @@ def peakedness() -> Scorer:
     lock = anyio.Lock()
 
     async def score(state: TaskState, target: Target) -> Score:
-        asked = state.input if isinstance(state.input, str) else list(state.input)
+        replies = [k for k, message in enumerate(state.messages) if message.role == "assistant"]
+        asked = state.messages[: replies[-1]] if replies else state.messages
         async with lock:
-            if (key := str(state.input_text)) not in greedy:
+            if (key := str([(message.role, message.text) for message in asked])) not in greedy:
                 output = await get_model().generate(asked, config=GenerateConfig(temperature=0))
                 greedy[key] = output.completion.split()[:MAX_WORDS]
         words, reference = state.output.completion.split()[:MAX_WORDS], greedy[key]

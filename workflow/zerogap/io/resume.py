@@ -116,7 +116,11 @@ def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journ
     with resumable_dir(output, settings) as folder:
         path = folder / "parts.jsonl"
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            print(f"{path}: is not a file that a job leaves; starting over", flush=True)
+            print(
+                f"{path}: is not a file that a job leaves; starting over",
+                file=sys.stderr,
+                flush=True,
+            )
             _delete(path)
         yield Journal(path, settings)
 
@@ -177,7 +181,7 @@ def _prepare(folder: Path, settings: dict[str, Any]) -> None:
             reason = f"settings changed since the last run ({changed})"
             if not previous:
                 reason = f"has no readable {_SETTINGS}"
-            print(f"{folder}: {reason}; starting over", flush=True)
+            print(f"{folder}: {reason}; starting over", file=sys.stderr)
         _empty(folder)
         with atomic.replacing(note) as temporary:
             temporary.write_text(json.dumps(settings, indent=1) + "\n")

@@ -17,6 +17,7 @@ from zerogap.io.resume import resumable_parts
 from zerogap.sampling import arguments
 from zerogap.sampling.cell import EngineSampler, sample_questions
 from zerogap.sampling.identity import call_identity, job_settings
+from zerogap.sampling.tables import solve_counts
 from zerogap.strategies.base import Context, Strategy, prepared
 from zerogap.strategies.filtering import filter_samples
 from zerogap.strategies.identity import Identity
@@ -115,7 +116,11 @@ def sample(
         if target:
             names = {"strategy": repr(strategy), "model": model.name_or_path}
             made_by = provenance(sampling=vars(sampling), **names)
-            parquet.write(target, table, "samples", made_by)
+            if keep and inputs.questions.gold.notna().all():  # questions without responses count
+                counts = solve_counts(table, inputs.questions.assign(leaked=False))
+                parquet.write(target, counts, "counts", made_by)
+            else:
+                parquet.write(target, table, "samples", made_by)
     if base_model is not None:
         memory.release()  # its captured steps refer to themselves
     return table

@@ -24,7 +24,7 @@ from zerogap.engine.decoder import Prompt, SamplingParams
 from zerogap.engine.stop_strings import check_stops
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.sampling.responses import JobInputs, check_lengths
+from zerogap.sampling.responses import JobInputs, check_lengths, encoded
 from zerogap.strategies.base import Strategy
 
 _COUNTS = range(1, 2**31)  # sample ids are stored in 32 bits
@@ -217,10 +217,10 @@ def job_inputs(
             raise InputError(f"gold: must have one answer per prompt; see '{unmatched[0]}'")
     golds = [_gold_answer(name, answers[name], rule) for name in texts]
     questions = pd.DataFrame({"question_id": list(texts), "gold": pd.Series(golds, dtype=object)})
-    encoded = tokenizer(list(texts.values()))["input_ids"]
-    tokens = [Prompt(name, ids) for name, ids in zip(texts, encoded, strict=True)]
+    token_ids = encoded(tokenizer, list(texts.values()))
+    tokens = [Prompt(name, ids) for name, ids in zip(texts, token_ids, strict=True)]
     num_tokens = model.get_input_embeddings().weight.shape[0]
-    for name, ids in zip(texts, encoded, strict=True):
+    for name, ids in zip(texts, token_ids, strict=True):
         if not ids:
             raise InputError(f"prompts: the tokenizer turns '{name}' into no tokens")
         if max(ids) >= num_tokens:

@@ -1,5 +1,6 @@
 """From questions to prompts, and from generated tokens to scored responses."""
 
+import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -144,12 +145,7 @@ def few_shot_prompts(
     prefix = template.few_shot_prefix(exemplars)
     texts = [template.prompt(prefix, question) for question in questions.question]
     if as_chat:
-        texts = [
-            tokenizer.apply_chat_template(
-                [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
-            )
-            for text in texts
-        ]
+        texts = [chat_prompt(tokenizer, [{"role": "user", "content": text}]) for text in texts]
     # A chat template writes the special tokens itself.
     encoded = tokenizer(texts, add_special_tokens=not as_chat)["input_ids"]
     few_shot = [
@@ -158,6 +154,26 @@ def few_shot_prompts(
     ]
     check_lengths(few_shot, context_length, max_new_tokens)
     return few_shot
+
+
+def chat_prompt(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> str:
+    """Messages in the tokenizer's chat template, up to where the model replies.
+
+    A template that prints today's date gets the same one on every day.
+    """
+    day = datetime.date(2026, 1, 1)
+    return str(
+        tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, strftime_now=day.strftime
+        )
+    )
+
+
+def encoded(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:
+    """The tokens of prompts; one start token where a chat template wrote another."""
+    start = tokenizer.bos_token_id
+    ids: list[list[int]] = tokenizer(texts)["input_ids"]
+    return [each[1:] if start is not None and each[:2] == [start] * 2 else each for each in ids]
 
 
 def check_lengths(prompts: list[Prompt], context_length: int, max_new_tokens: int) -> None:
