@@ -77,7 +77,7 @@ def test_a_cell_starts_over_if_what_its_samples_depend_on_has_changed(
             sample("cell")
     changed = CHANGES[key](tmp_path)
     table = sample("cell", **changed)
-    assert re.search(rf"settings changed since the last run \(.*\b{key}\b", capsys.readouterr().out)
+    assert re.search(rf"settings changed since the last run \(.*\b{key}\b", capsys.readouterr().err)
     pd.testing.assert_frame_equal(table, sample("fresh", **changed))
 
 

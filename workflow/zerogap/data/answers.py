@@ -141,7 +141,7 @@ _NEXT_QUESTION = re.compile(
     rf"|(?:question|problem|exercise|user|human|assistant)[^\w\n]*\n|example{_NUMBERED}[:：.)\n])"
     r"(?![^\w\n]*[0-9][^?\n]*(?:\n|\Z))"  # not an item of a list, as "Task 1: 20 minutes"
     r"|<[|｜]?(?:user|human|question|problem)[|｜]?>|\[INST\]|(?<=\S)(?-i:assistant|user)\n\n"
-    r"|<\|(?:(?:im_|turn_)?end|return|endoftext|end_of_text|e[ot][mt]_id)\|>|</s>|<end_of_turn>"
+    r"|<\|(?:(?:im_|turn_)?end|return|endoftext|end_of_text|eo[mt]_id)\|>|</s>|<end_of_turn>"
     r"|<turn\|>|<｜end▁of▁sentence｜>"
     r"|<\|?(?:im_start|start|start_header_id|start_of_turn|start_of_role|turn)\|?>\s*(?:user|human)",
     re.IGNORECASE,
