@@ -284,7 +284,7 @@ def _without_next_question(text: str) -> str:
 def _result_or(last: re.Match[str], text: str) -> str | None:
     """The last number; if it is given, the result of the last calculation if its line has that.
 
-    "10 * 5 = 50. She earns $50 for 5 days": a number is given if it stood before the result, or
+    "10 * 5 = 50. She earns $50 for 5 days": a number is given if it comes before the result, or
     behind such a preposition.
     """
     number, calculated = _value(last), _calculation(text)
