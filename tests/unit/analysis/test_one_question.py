@@ -1,7 +1,12 @@
 """The pieces of a response."""
 
+import pandas as pd
+import pytest
+
 from helpers import toy_tokenizers
+from zerogap.analysis import one_question
 from zerogap.analysis.one_question import spans
+from zerogap.errors import InputError
 
 
 def test_pieces_are_the_same_with_the_tokenizers_of_both_libraries():
@@ -25,3 +30,9 @@ def test_a_character_of_several_tokens_is_in_one_piece():
         for last in range(first + 2, len(response)):
             pieces = spans(tokenizer, [*response[first:last], 0], response, 1)
             assert "".join(piece for piece, _ in pieces) == text
+
+
+def test_a_question_without_a_greedy_response_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(one_question, "_rows", lambda path, question: pd.DataFrame())
+    with pytest.raises(InputError, match="made from other questions"):
+        one_question.greedy(tmp_path, {"question_id": "test-0001"})

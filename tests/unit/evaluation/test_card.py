@@ -170,3 +170,15 @@ def test_the_table_by_strategy_counts_the_greedy_responses_and_those_without_tex
     assert "on 3 questions, 4 responses each" in text
     assert "The greedy responses solve 3 of the 3 questions" in text
     assert "no answer: greedy 0 and 0 of 3, Identity 1 and 3 of 12, TED 0 and 0 of 0." in text
+
+
+def test_the_figure_has_the_pairs_that_the_table_compares(asked):
+    first, second = (summary(CLEAN, asked.questions.question) for _ in range(2))
+    name = next(name for name in SIGNALS if "likelihood" in name)
+    known = second.questions.copy()
+    known.loc[known.index[:6], name] = np.nan  # a pair's text does not fit into the context
+    named = pd.DataFrame({"original": first.questions.question_id})
+    controls = dataclasses.replace(asked, name="new ones", questions=named)
+    found = compare([(first, dataclasses.replace(second, questions=known))], controls)
+    means = [side.mean() for side in found.values[name]]
+    assert means == pytest.approx(found.signals[name][:2])

@@ -1,5 +1,7 @@
 """`zerogap compare`: the paired difference of two files, what changed, and how to see it."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -126,6 +128,9 @@ def test_the_command_prints_difference_change_and_needs(tmp_path, capsys):
     assert "To see a difference of 0.05 with 80% power: " in printed
     assert main(["compare", *paths, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["gained"] == 20
+    assert main(["compare", *paths, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["key"] for row in rows] == ["A", "B", "B-A"]
 
 
 @pytest.mark.parametrize(
