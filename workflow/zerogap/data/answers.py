@@ -161,19 +161,31 @@ _CORRECTION = re.compile(
     r"(?i)\b(?:wait|hold on|oops|hmm|actually|correction|(?:my|made a) mistake|let me re)"
 )
 _BEHIND = [  # a result, the group if any: a check, an offer, a remark, words after a bold number
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?:\n|(?<!\n[0-9])(?<!\A[0-9])[.!] )[^\w\n]*"
-        r"(?:(?:let.{1,4}|to|we can|now|quick|sanity|final|double)[ -])*"
-        r"(?:check|verif[iy])(?:ing|cation)?(?: (?:the|this|that|it|our|my|your|by|of|with|original"
-        r"|answer|results?|work|solution|math|numbers|calculations?|substitut\w+|plugging|back|in))*"
-        r"\W*?[:,\n][\s\S]*()",
-        r"\n[^\w\n]*(?:would you like|do you want|want (?:me )?to|let me know"
-        r"|if you(?:.d| would)? (?:like|want)|note:(?=[^=]*\Z))[\s\S]*()",
-        r"\((?:(?<=[\w.!%$\n]\s\()|(?<=\*\*\s\())(?!\s*=|\W*(?:or )?\W?[0-9.,]+[^0-9()]*\))"
-        r"[^()]*+\)(?!\s?[(=/+×*-])[^0-9\n(=]*+(?:\n[^0-9(=]*+)?\Z()",
-        r"(\*\*(?:[^*\n0-9]*[:=≈]\s*)?[^\w*\n]{0,4}[0-9][0-9.,]*+(?<!\.)(?![):])[^*\n0-9:]*)"
-        r"\*\*(?!:)[^*\n=,;.]*+[^0-9]*+\Z",
+    (words.split(), re.compile(pattern, re.IGNORECASE))  # every match has one of the words
+    for words, pattern in (
+        (
+            "check verif",
+            r"(?:\n|(?<!\n[0-9])(?<!\A[0-9])[.!] )[^\w\n]*"
+            r"(?:(?:let.{1,4}|to|we can|now|quick|sanity|final|double)[ -])*"
+            r"(?:check|verif[iy])(?:ing|cation)?(?: (?:the|this|that|it|our|my|your|by|of|with"
+            r"|original|answer|results?|work|solution|math|numbers|calculations?|substitut\w+"
+            r"|plugging|back|in))*\W*?[:,\n][\s\S]*()",
+        ),
+        (
+            "like want let note",
+            r"\n[^\w\n]*(?:would you like|do you want|want (?:me )?to|let me know"
+            r"|if you(?:.d| would)? (?:like|want)|note:(?=[^=]*\Z))[\s\S]*()",
+        ),
+        (
+            "(",
+            r"\((?:(?<=[\w.!%$\n]\s\()|(?<=\*\*\s\())(?!\s*=|\W*(?:or )?\W?[0-9.,]+[^0-9()]*\))"
+            r"[^()]*+\)(?!\s?[(=/+×*-])[^0-9\n(=]*+(?:\n[^0-9(=]*+)?\Z()",
+        ),
+        (
+            "**",
+            r"(\*\*(?:[^*\n0-9]*[:=≈]\s*)?[^\w*\n]{0,4}[0-9][0-9.,]*+(?<!\.)(?![):])[^*\n0-9:]*)"
+            r"\*\*(?!:)[^*\n=,;.]*+[^0-9]*+\Z",
+        ),
     )
 ]
 _MINUTES = re.compile(r"(?i)(?<=[0-9]):[0-5][0-9](?=\s?[ap]\.?m\b)")  # "5:30 pm" is 5
@@ -231,8 +243,9 @@ def extract(text: str) -> Extraction:
         return Extraction(*found, "hash")
     if "\\" in raw and (found := _first(map(_statement, _boxes(raw)))):
         return Extraction(*found, "boxed")
-    for behind in _BEHIND:
-        head = behind.sub(r"\1", raw, count=1)
+    folded = raw.lower()
+    for words, behind in _BEHIND:
+        head = behind.sub(r"\1", raw, count=1) if any(map(folded.__contains__, words)) else raw
         if head != raw and _DIGIT.search(head.rstrip().rpartition("\n")[2]):
             raw, text = head, plain(head)
     text = _MINUTES.sub("", text)
