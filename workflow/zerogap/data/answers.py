@@ -228,7 +228,8 @@ def extract(text: str) -> Extraction:
     """
     raw = _without_next_question(without_thinking(_in_ascii_digits(text)))
     text = plain(raw)
-    last_answer = raw.lower().rfind("answer")
+    folded = raw.lower()
+    last_answer = folded.rfind("answer")
     if last_answer >= 0:
         ending = raw[last_answer:]
         if "\\" in ending and (found := _first(map(_statement, _boxes(ending)))):
@@ -243,7 +244,6 @@ def extract(text: str) -> Extraction:
         return Extraction(*found, "hash")
     if "\\" in raw and (found := _first(map(_statement, _boxes(raw)))):
         return Extraction(*found, "boxed")
-    folded = raw.lower()
     for words, behind in _BEHIND:
         head = behind.sub(r"\1", raw, count=1) if any(map(folded.__contains__, words)) else raw
         if head != raw and _DIGIT.search(head.rstrip().rpartition("\n")[2]):

@@ -147,10 +147,10 @@ def few_shot_prompts(
     if as_chat:
         texts = [chat_prompt(tokenizer, [{"role": "user", "content": text}]) for text in texts]
     # A chat template writes the special tokens itself.
-    encoded = tokenizer(texts, add_special_tokens=not as_chat)["input_ids"]
+    token_ids = tokenizer(texts, add_special_tokens=not as_chat)["input_ids"]
     few_shot = [
-        Prompt(question_id, token_ids)
-        for question_id, token_ids in zip(questions.question_id, encoded, strict=True)
+        Prompt(question_id, ids)
+        for question_id, ids in zip(questions.question_id, token_ids, strict=True)
     ]
     check_lengths(few_shot, context_length, max_new_tokens)
     return few_shot
