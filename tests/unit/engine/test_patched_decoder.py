@@ -35,7 +35,7 @@ def patch(contaminated, base, neurons):
 
 @contextlib.contextmanager
 def recorded_neurons(net, layer):
-    """Record what the layer's down projection is given; enter it after patching the model."""
+    """Record what the layer's down projection is given; a patched model is patched before."""
     neurons = []
     handle = down_projections(net)[layer].register_forward_pre_hook(
         lambda _, inputs: neurons.append(inputs[0].clone())
@@ -83,9 +83,9 @@ def test_the_base_model_is_computed_up_to_its_last_patched_layer(family):
     complete = PatchedDecoder(  # with logits, which need all layers
         SharedPromptDecoder(model(family, 1)), SharedPromptDecoder(model(family, 2)), neurons
     )
-    patched = patch(model(family, 1), base := model(family, 2), neurons)
+    base = model(family, 2)
     with recorded_neurons(base, 1) as last, recorded_neurons(base, 2) as above:
-        logits = decode(patched)
+        logits = decode(patch(model(family, 1), base, neurons))
     assert len(last) == FORWARD_PASSES
     assert not above
     assert torch.equal(logits, decode(complete))

@@ -7,7 +7,8 @@ only up to the last patched layer.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from transformers import PreTrainedModel
 
 from zerogap.engine.decoder import Capacity, Decoder
 from zerogap.engine.prompt_cache import padded_rows
-from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, passes_end_before
+from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder, end_pass
 from zerogap.families.structure import down_projections
 
 Neurons = dict[int, Tensor]  # layer → indices of neurons in it
@@ -48,7 +49,6 @@ class PatchedDecoder:
         self._step_activations: Neurons = {}  # in the latest step, if steps are captured
         self._capacity: Capacity | None = None
         self._handles: list[RemovableHandle] = []
-        self._last_layer: nn.Module | None = None
         self.patch(neurons)
 
     def patch(self, neurons: Neurons) -> None:
@@ -66,10 +66,10 @@ class PatchedDecoder:
         base_layers = down_projections(self._base.model)
         for layer, indices in self._neurons.items():
             self._add_hooks(layer, indices, patched_layers[layer], base_layers[layer])
-        base_is_partial = (
-            isinstance(self._base, SharedPromptDecoder) and not self._base.with_logits and neurons
-        )
-        self._last_layer = base_layers[max(neurons)] if base_is_partial else None
+        base = self._base
+        if neurons and isinstance(base, SharedPromptDecoder) and not base.with_logits:
+            # Nothing behind the last patched neurons is needed.
+            self._handles.append(base_layers[max(neurons)].register_forward_pre_hook(end_pass))
 
     def release(self) -> None:
         """Remove the patch from both models, so that they can be used unpatched."""
@@ -103,20 +103,17 @@ class PatchedDecoder:
 
     def prefill_prefix(self, token_ids: list[int]) -> None:
         """Compute the shared prefix in both models, the base model first."""
-        with self._only_patched_layers():
-            self._base.prefill_prefix(token_ids)
+        self._base.prefill_prefix(token_ids)
         self._patched.prefill_prefix(token_ids)
 
     def prefill_prompts(self, prompts: list[list[int]]) -> Tensor:
         """Prefill prompts in both models; the patched model's logits."""
-        with self._only_patched_layers():
-            self._base.prefill_prompts(prompts)
+        self._base.prefill_prompts(prompts)
         return self._patched.prefill_prompts(prompts)
 
     def step(self, tokens: Tensor) -> Tensor:
         """Feed one token (R,) per row to both models; the patched model's logits (R, V)."""
-        with self._only_patched_layers():
-            self._base.step(tokens)
+        self._base.step(tokens)
         return self._patched.step(tokens)
 
     def reorder(self, rows: np.ndarray) -> None:
@@ -127,12 +124,6 @@ class PatchedDecoder:
     def kv_bytes(self) -> int:
         """Bytes of the prefix's keys and values in both models."""
         return self._base.kv_bytes() + self._patched.kv_bytes()
-
-    def _only_patched_layers(self) -> contextlib.AbstractContextManager[None]:
-        """End the base model's passes once the last patched layer's neurons are known."""
-        if self._last_layer is None:
-            return contextlib.nullcontext()
-        return passes_end_before(self._last_layer)
 
     def _add_hooks(self, layer: int, indices: Tensor, patched: nn.Module, base: nn.Module) -> None:
         """Overwrite neurons of one layer with those that the base model has just computed."""
@@ -176,13 +167,13 @@ def recorded_activations(model: PreTrainedModel) -> Iterator[list[Tensor]]:
     layers = down_projections(model)
     activations = [torch.empty(0)] * len(layers)
 
-    def hook(layer: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
-        def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
-            activations[layer] = inputs[0]
+    def record(layer: int, _: nn.Module, inputs: tuple[Tensor]) -> None:
+        activations[layer] = inputs[0]
 
-        return record
-
-    handles = [module.register_forward_pre_hook(hook(layer)) for layer, module in enumerate(layers)]
+    handles = [
+        module.register_forward_pre_hook(functools.partial(record, layer))
+        for layer, module in enumerate(layers)
+    ]
     try:
         yield activations
     finally:

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -22,18 +22,9 @@ class _PassEnds(Exception):  # noqa: N818, a way to end a pass and not an error
     """Nothing behind this module is needed from the forward pass."""
 
 
-@contextlib.contextmanager
-def passes_end_before(module: nn.Module) -> Iterator[None]:
-    """End forward passes before a module; only for models of a decoder without logits."""
-
-    def end(*_: object) -> None:
-        raise _PassEnds
-
-    handle = module.register_forward_pre_hook(end)
-    try:
-        yield
-    finally:
-        handle.remove()
+def end_pass(*_: object) -> None:
+    """End forward passes before the module that has this hook, in a decoder without logits."""
+    raise _PassEnds
 
 
 class SharedPromptDecoder:
@@ -43,7 +34,7 @@ class SharedPromptDecoder:
         model: it is put into evaluation mode, and its attention is switched to that of
             :mod:`zerogap.engine.shared_prompt_attention`.
         with_logits: False for a model of which only activations are needed; its logits are then
-            tensors (R, 0), and its passes may end early (:func:`passes_end_before`).
+            tensors (R, 0), and its passes may end early (:func:`end_pass`).
         make_capture: makes what captures the steps of a batch; by default CUDA graphs on a GPU and
             nothing elsewhere.
     """
@@ -66,13 +57,8 @@ class SharedPromptDecoder:
         self.with_logits = with_logits
         if make_capture is None and self.device.type == "cuda" and kernels.is_on("graphs"):
             make_capture = functools.partial(CudaGraphCapture, self.device)
-        self._make_capture = make_capture
+        self._make_capture, self.preallocates = make_capture, make_capture is not None
         self._new_cache(None)
-
-    @property
-    def preallocates(self) -> bool:
-        """Whether :meth:`reserve` takes all memory at once; if not, stored tokens take it."""
-        return self._make_capture is not None
 
     @property
     def prefers_sorted_rows(self) -> bool:
