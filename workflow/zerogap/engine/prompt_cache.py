@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from zerogap.engine import memory
 from zerogap.engine.decoder import Capacity, IntArray, to_device
@@ -48,9 +48,10 @@ class LayerCache:
     step_kernel: Literal["cpu", "gpu"] | None = None
 
     def fill(self, slots: Tensor, new: KeyValue, num_slots: int, columns: int) -> None:
-        """Copy prefilled questions into their slots; storage moves only if slots were added."""
-        if len(self.question[0]) < num_slots:
-            self.question = _enlarged(self.question, num_slots, columns)
+        """Copy prefilled questions into their slots; storage moves only if it is too small."""
+        longest = max(columns, self.question[0].shape[2], new[0].shape[2])
+        if num_slots > len(self.question[0]) or longest > self.question[0].shape[2]:
+            self.question = _enlarged(self.question, num_slots, longest)
         for store, part in zip(self.question, new, strict=True):
             store[slots, :, : part.shape[2]] = part
 
@@ -63,7 +64,7 @@ class LayerCache:
             rows = max(num_rows, rows + rows // 8)
         columns = max(columns, padded_columns(width))
         by_token = self.step_kernel == "cpu"
-        self.generated = _enlarged(self.generated, rows, columns, by_token=by_token)
+        self.generated = _enlarged(self.generated, rows, columns, by_token=by_token, mapped=True)
 
 
 class PromptCache:
@@ -131,27 +132,21 @@ class PromptCache:
             prefilled: layer index → keys and values (q, Hkv, S, D), right-padded.
             rows: (r,) number among these questions of each new row's.
         """
-        if self.capacity is None:
-            slots = len(self.question_length) + np.arange(len(lengths))
-            for index, new in prefilled.items():
-                layer = self.layers[index]
-                layer.question = _concatenated(layer.question, new)
-            self.question_length = np.concatenate([self.question_length, lengths])
-        else:
-            slots = self._free_slots(len(lengths))
-            num_slots, places = len(self.question_length), to_device(slots, self.device)
-            for index, new in prefilled.items():
-                self.layers[index].fill(places, new, num_slots, self.capacity.max_prompt_len)
-            self.question_length[slots] = lengths
+        slots = self._free_slots(len(lengths))
+        num_slots, places = len(self.question_length), to_device(slots, self.device)
+        columns = self.capacity.max_prompt_len if self.capacity else 0
+        for index, new in prefilled.items():
+            self.layers[index].fill(places, new, num_slots, columns)
+        self.question_length[slots] = lengths
         self.row_question = np.concatenate([self.row_question, slots[rows]])
         self.num_generated = np.concatenate([self.num_generated, np.zeros_like(rows)])
 
     def _free_slots(self, count: int) -> IntArray:
-        """Slots (count,) without rows; if there are too few, the number of slots grows by half."""
+        """Slots (count,) without rows; if a capacity has too few, their number grows by half."""
         num_slots = len(self.question_length)
         free = np.setdiff1d(np.arange(num_slots), self.row_question)
         if len(free) < count:
-            added = max(count - len(free), num_slots // 2)
+            added = max(count - len(free), num_slots // 2 if self.capacity else 0)
             self.question_length = np.pad(self.question_length, (0, added))
             free = np.concatenate([free, num_slots + np.arange(added)])
         return free[:count]
@@ -244,29 +239,22 @@ def padded_columns(columns: int) -> int:
     return -(-columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
 
 
-def _enlarged(current: KeyValue, count: int, width: int, *, by_token: bool = False) -> KeyValue:
+def _enlarged(
+    current: KeyValue, count: int, width: int, *, by_token: bool = False, mapped: bool = False
+) -> KeyValue:
     """Keys and values (count, Hkv, width, D) that begin with the current ones (rows, Hkv, T, D).
 
     What follows is zero, because padding that is multiplied by a weight of 0 must not be NaN. With
-    `by_token` the memory is laid out as (count, width, Hkv, D).
+    `by_token` the memory is laid out as (count, width, Hkv, D); `mapped` maps it on a CPU.
     """
     enlarged = []
     for old in current:
         rows, heads, columns, size = old.shape
-        zeros = memory.mapped_zeros if old.device.type == "cpu" else old.new_zeros
+        is_mapped = mapped and old.device.type == "cpu"
+        zeros = memory.mapped_zeros if is_mapped else old.new_zeros
         shape = (count, width, heads, size) if by_token else (count, heads, width, size)
         new = zeros(shape, dtype=old.dtype)
         new = new.transpose(1, 2) if by_token else new
         new[:rows, :, :columns] = old
         enlarged.append(new)
     return enlarged[0], enlarged[1]
-
-
-def _concatenated(current: KeyValue, new: KeyValue) -> KeyValue:
-    """Questions (Q, Hkv, S, D) and (q, Hkv, s, D) as one right-padded (Q+q, Hkv, max(S, s), D)."""
-    longest = max(current[0].shape[2], new[0].shape[2])
-    key, value = (
-        torch.cat([nn.functional.pad(part, (0, 0, 0, longest - part.shape[2])) for part in parts])
-        for parts in zip(current, new, strict=True)
-    )
-    return key, value
