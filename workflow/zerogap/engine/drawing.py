@@ -72,11 +72,8 @@ def draw(
     if chunk >= len(logits):
         return _inverse_cdf(_probabilities(logits, temperature, top_p), uniform, row)
     tokens = torch.empty_like(row)
-    chunks = torch.split(logits, chunk)
-    draws_per_chunk = torch.bincount(row // chunk, minlength=len(chunks)).tolist()
-    for chunk_logits, draws in zip(
-        chunks, torch.split(row.argsort(), draws_per_chunk), strict=True
-    ):
+    for number, chunk_logits in enumerate(torch.split(logits, chunk)):
+        draws = row // chunk == number
         probabilities = _probabilities(chunk_logits, temperature, top_p)
         tokens[draws] = _inverse_cdf(probabilities, uniform[draws], row[draws] % chunk)
     return tokens

@@ -145,15 +145,12 @@ def _make_product(described: str, columns: int) -> Kernel:
                 for r in range(ROWS):
                     starts[r] = min(tile * ROWS + r, len(values) - 1) * num_pairs
                 ahead = start + (COLUMNS + tile * LANES % COLUMNS) * num_pairs
-                at = tile * ROWS, block * columns
+                factors = value_pairs, starts, packed_pairs, start, num_pairs
+                arguments = (*factors, out, tile * ROWS, block * columns, ahead)
                 if columns == COLUMNS:
-                    tile_products(
-                        value_pairs, starts, packed_pairs, start, num_pairs, out, *at, ahead
-                    )
+                    tile_products(*arguments)
                 else:
-                    _gated_tile_products(
-                        value_pairs, starts, packed_pairs, start, num_pairs, out, *at, ahead
-                    )
+                    _gated_tile_products(*arguments)
 
     return kernel
 

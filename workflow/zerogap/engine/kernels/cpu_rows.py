@@ -89,27 +89,13 @@ def as_ordered(bits: Any) -> Any:
 SMALLEST = -1  # the bits of the float that is smaller than any other in this order
 
 
+@njit  # type: ignore[untyped-decorator]
 def largest(stored: Array) -> Any:
     """In compiled code, the largest of stored floats, in the order of their bits."""
-
-
-def _implement_largest(stored):  # type: ignore[no-untyped-def]
-    def of_bfloat16(stored):  # type: ignore[no-untyped-def]
-        highest = as_ordered(np.int32(SMALLEST))
-        for i in range(len(stored)):
-            highest = max(highest, as_ordered(np.int32(np.uint32(stored[i]) << np.uint32(16))))
-        return np.int32(as_ordered(highest)).view(np.float32)
-
-    def of_float32(stored):  # type: ignore[no-untyped-def]
-        highest, bits = as_ordered(np.int32(SMALLEST)), stored.view(np.int32)
-        for i in range(len(bits)):
-            highest = max(highest, as_ordered(bits[i]))
-        return np.int32(as_ordered(highest)).view(np.float32)
-
-    return of_bfloat16 if isinstance(stored.dtype, types.Integer) else of_float32
-
-
-overload(largest)(_implement_largest)
+    highest = as_ordered(np.int32(SMALLEST))
+    for i in range(len(stored)):
+        highest = max(highest, as_ordered(np.float32(as_float(stored[i])).view(np.int32)))
+    return np.int32(as_ordered(highest)).view(np.float32)
 
 
 @njit  # type: ignore[untyped-decorator]

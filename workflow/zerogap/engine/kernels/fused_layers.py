@@ -22,7 +22,7 @@ adapter or, if it would become part of a joint one, a hook, and where its `forwa
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,15 +38,12 @@ from zerogap.engine import kernels, memory
 
 
 class FusedLayers:
-    """The fused layers of a Llama model in bfloat16, and on a CPU the output head of any model.
-
-    The logits of all steps have the same memory.
-    """
+    """The fused layers of a Llama model in bfloat16, and on a CPU the output head of any model."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         head = model.get_output_embeddings()
-        is_linear = type(head) is nn.Linear and head.weight.device.type == "cpu"
-        self._head = cast(nn.Linear, head) if is_linear else None
+        is_plain = type(head) is nn.Linear and head.bias is None
+        self._head = head if is_plain and head.weight.device.type == "cpu" else None
         has_layers = isinstance(model, LlamaPreTrainedModel) and model.dtype == torch.bfloat16
         self._layers, packed_head = [], None
         for module in model.modules() if has_layers else []:
@@ -136,17 +133,14 @@ def _logits(
     head: nn.Linear, packed: "_PackedWeights | None", storage: memory.Storage, hidden: Tensor
 ) -> Tensor:
     flat, num_tokens = hidden.reshape(-1, hidden.shape[-1]), len(head.weight)
-    if packed and head.bias is None and _can_pack([head.weight]):
+    if packed and _can_pack([head.weight]):
         from zerogap.engine.kernels import cpu_products
 
         matrix = packed.of([head.weight], cpu_products.packed)
         logits = cpu_products.product(flat, matrix, num_tokens, storage=storage)
     else:
         logits = storage.tensor((len(flat), num_tokens), hidden.dtype)
-        if head.bias is None:
-            torch.mm(flat, head.weight.T, out=logits)
-        else:
-            torch.addmm(head.bias, flat, head.weight.T, out=logits)
+        torch.mm(flat, head.weight.T, out=logits)
     return logits.view(*hidden.shape[:-1], num_tokens)
 
 

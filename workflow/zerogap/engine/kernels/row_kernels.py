@@ -163,12 +163,10 @@ def _take_piece(_, job):  # type: ignore[no-untyped-def]
 
 
 @cache
-def _sources_digest(folder: Path = Path(__file__).parent) -> str:
-    """Changes with every file of a folder, this one, from which kernels are compiled."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def _sources_digest() -> str:
+    """Changes with every file of this folder, from which kernels are compiled."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 @cache
