@@ -11,12 +11,9 @@ from zerogap.errors import InputError, first_line
 
 
 def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any:
-    """Import the object that `target` names, also from the working directory.
+    """Import an object, `package.module:name`, also from the working directory.
 
-    Args:
-        target: `package.module:name`.
-        key: the configuration key that holds the name, for the error message.
-        built_in_names: the short names that the key accepts too, for the error message.
+    `key` is the configuration key that holds it, and `built_in_names` what the key accepts too.
 
     Raises:
         InputError: the name does not have that form, or it cannot be imported.
@@ -27,7 +24,8 @@ def import_object(target: str, key: str, built_in_names: tuple[str, ...]) -> Any
             f"{key}: {target!r:.100} must be one of {', '.join(built_in_names)} "
             "or have the form package.module:name"
         )
-    _search_working_directory()
+    if "" not in sys.path:  # a program that is installed, as `zerogap` is, does not have it
+        sys.path.append("")
     try:
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:  # importing runs code that may be anybody's
@@ -56,11 +54,7 @@ def installed(group: str) -> dict[str, str]:
 
 
 def package_file(package: str, path: str) -> Path:
-    """A file or folder that an installed package has brought along.
-
-    Args:
-        package: the package's name, as it is installed by.
-        path: where it is next to the package's own folder, e.g. `lm_eval/tasks`.
+    """A file or folder of an installed package, such as `lm_eval/tasks` of the package `lm_eval`.
 
     Raises:
         InputError: the package is not installed or has no such file.
@@ -75,8 +69,3 @@ def package_file(package: str, path: str) -> Path:
     if not location.exists():
         raise InputError(f"the package {package} has no {path}; correct the path")
     return location
-
-
-def _search_working_directory() -> None:
-    if "" not in sys.path:  # a program that is installed, as `zerogap` is, does not have it
-        sys.path.append("")

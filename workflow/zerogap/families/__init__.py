@@ -55,30 +55,22 @@ class Family:
 
 _GATED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
-_FAMILIES = (
-    Family(
-        name="llama",
-        model_types=("llama",),
-        lora_targets=_GATED,
-        down_projection="mlp.down_proj",
-    ),
-    Family(
-        name="gemma4",
-        model_types=("gemma4", "gemma4_text"),
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("llama", ("llama",), _GATED, "mlp.down_proj"),
         # Not the `per_layer_*` projections, which feed the per-layer embeddings into a block.
-        lora_targets=_GATED,
-        down_projection="mlp.down_proj",
-    ),
-    Family(
-        name="gpt_neox",  # Pythia
-        model_types=("gpt_neox",),
-        # Not the language-model head, which is called `embed_out` and which LLaMA-Factory's `all`
-        # would include.
-        lora_targets=("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
-        down_projection="mlp.dense_4h_to_h",
-    ),
-)
-FAMILIES = {family.name: family for family in _FAMILIES}
+        Family("gemma4", ("gemma4", "gemma4_text"), _GATED, "mlp.down_proj"),
+        # Pythia. Not the language-model head, which is called `embed_out` and which
+        # LLaMA-Factory's `all` would include.
+        Family(
+            "gpt_neox",
+            ("gpt_neox",),
+            ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
+            "mlp.dense_4h_to_h",
+        ),
+    )
+}
 
 # Repository → size of the paper's models and those of shipped overlays, so that planning needs no
 # network; counted on the published configurations.
@@ -99,25 +91,18 @@ HUB_SIZES = {
 
 
 def family_of_folder(folder: str | Path, name: str = AUTO) -> Family:
-    """The family of a model folder.
-
-    Args:
-        folder: the model.
-        name: a registered family, or "auto" to read it from the folder's `config.json`.
+    """The family of a model folder, which must be the named one if the name is not "auto".
 
     Raises:
         InputError: no readable `config.json`, a model of another family, or one that the generic
             family does not support.
     """
     config = read_config(folder)
-    if name == AUTO:
-        return family_from_config(config)
-    family = FAMILIES[name]
-    _check_no_experts(config)
-    if config["model_type"] not in family.model_types:
+    family = family_from_config(config)
+    if name not in (AUTO, family.name):
         raise InputError(
             f"{folder}/config.json: model_type is '{config['model_type']}', which is not of the "
-            f"family '{name}' ({', '.join(family.model_types)}); set family: {AUTO}"
+            f"family '{name}' ({', '.join(FAMILIES[name].model_types)}); set family: {AUTO}"
         )
     return family
 
@@ -129,18 +114,14 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
         InputError: a model that the generic family does not support.
     """
     for family in FAMILIES.values():
-        if config.get("model_type") in family.model_types:
-            _check_no_experts(config)
+        if (model_type := config.get("model_type")) in family.model_types:
+            # Gemma 4's mixtures of experts have the dense models' type.
+            if text_values(dict(config)).get("enable_moe_block"):
+                raise InputError(
+                    f"model type {model_type!r} with enable_moe_block: mixture-of-experts models "
+                    "are not supported; choose another model"
+                )
             return family
     from zerogap.families import structure  # loads torch
 
     return structure.family_from_config(config)
-
-
-def _check_no_experts(config: Mapping[str, Any]) -> None:
-    """Refuse Gemma 4's mixtures of experts, which have the dense models' type."""
-    if text_values(dict(config)).get("enable_moe_block"):
-        raise InputError(
-            f"model type {config['model_type']!r} with enable_moe_block: mixture-of-experts models "
-            "are not supported; choose another model"
-        )

@@ -53,9 +53,6 @@ def family_from_config(config: Mapping[str, Any]) -> Family:
 
     The model is built without weights, on PyTorch's meta device.
 
-    Args:
-        config: the content of `config.json`.
-
     Raises:
         InputError: not a causal language model of `transformers`, or its structure is not
             supported.
