@@ -125,12 +125,10 @@ class PromptCache:
     def add_questions(
         self, lengths: list[int], prefilled: dict[int, KeyValue], rows: IntArray
     ) -> None:
-        """Add prefilled questions and rows that start behind them, after the current rows.
+        """Add prefilled questions of these lengths, and rows behind them after the current rows.
 
-        Args:
-            lengths: tokens of each question.
-            prefilled: layer index → keys and values (q, Hkv, S, D), right-padded.
-            rows: (r,) number among these questions of each new row's.
+        `prefilled` has each layer's keys and values (q, Hkv, S, D), right-padded; `rows` (r,) has
+        the number, among these questions, of each new row's.
         """
         slots = self._free_slots(len(lengths))
         num_slots, places = len(self.question_length), to_device(slots, self.device)

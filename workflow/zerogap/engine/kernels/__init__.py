@@ -88,9 +88,7 @@ def fuses(weight: Tensor) -> bool:
 def step_kernel(query: Tensor, prefix_key: Tensor) -> Literal["cpu", "gpu"] | None:
     """Which kernel computes :func:`attend_step` in a layer that attends to all tokens, if any.
 
-    Args:
-        query: (B, Hq, L, D) of a pass over prompts.
-        prefix_key: (Hkv, P, D) of the shared prefix.
+    It depends on queries (B, Hq, L, D) of a pass over prompts and on the prefix's keys (Hkv, P, D).
     """
     if not is_on("attend"):
         return None

@@ -138,8 +138,8 @@ def _add_values(_, weights, array, row, head, num_tokens, sums, group, size):  #
             with loop as (token, value_vector):
                 for member, total in zip(members, totals, strict=True):
                     weight = vectors.splat(builder.load(at(0, head, INT64(member), token)))
-                    added = vectors.add_product(builder.load(total), weight, value_vector)
-                    builder.store(added, total)
+                    product = builder.fmul(weight, value_vector, flags=FLAGS)
+                    builder.store(builder.fadd(builder.load(total), product, flags=FLAGS), total)
             for line, total in zip(lines, totals, strict=True):
                 vectors.store(builder.load(total), line)
         return context.get_dummy_value()

@@ -44,17 +44,9 @@ def part_attention(
     num_queries = row_of_cell.shape[1] * group
     out = query.new_empty(batch, heads, num_queries, size)
     log_sum = query.new_empty(batch, heads, num_queries, dtype=torch.float32)
-    _part_attention_kernel(
-        batch_heads * -(-num_queries // ROWS),
-        query,
-        row_of_cell,
-        num_rows,
-        packed_key,
-        packed_value,
-        num_keys,
-        out.view(batch_heads, num_queries, size),
-        log_sum.view(batch_heads, num_queries),
-    )
+    tiles = batch_heads * -(-num_queries // ROWS)
+    tensors = query, row_of_cell, num_rows, packed_key, packed_value, num_keys
+    _part_attention_kernel(tiles, *tensors, out.flatten(0, 1), log_sum.flatten(0, 1))
     return out, log_sum
 
 
@@ -180,10 +172,9 @@ def _part_attention_kernel(described: str) -> Kernel:
                 query_starts[r] = (query_row * group + index[r] % group) * size_pairs
             for block in range(-(-visible // COLUMNS)):
                 start = (head * blocks + block) * size_pairs * COLUMNS
-                ahead, at = start + size_pairs * COLUMNS, (0, block * COLUMNS)
-                tile_products(
-                    query_pairs, query_starts, second_keys, start, size_pairs, scores, *at, ahead
-                )
+                ahead = start + size_pairs * COLUMNS
+                factors = query_pairs, query_starts, second_keys, start, size_pairs
+                tile_products(*factors, scores, 0, block * COLUMNS, ahead)
             for r in range(ROWS):
                 scores[r, visible:padded] = -np.inf
             _tile_weights(scores, padded, weights, highest, totals)
@@ -193,10 +184,8 @@ def _part_attention_kernel(described: str) -> Kernel:
             for part in range(parts):
                 start = (head * parts + part) * key_pairs * COLUMNS
                 ahead = start + key_pairs * COLUMNS
-                num_pairs, at = padded // 2, (0, 0)
-                tile_products(
-                    weight_pairs, weight_starts, second_values, start, num_pairs, sums, *at, ahead
-                )
+                factors = weight_pairs, weight_starts, second_values, start, padded // 2
+                tile_products(*factors, sums, 0, 0, ahead)
                 for r in range(ROWS):
                     line = out[head, index[r], part * COLUMNS : (part + 1) * COLUMNS]
                     for column in range(len(line)):

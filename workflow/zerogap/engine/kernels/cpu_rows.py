@@ -15,7 +15,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from torch import Tensor
 
-from zerogap.engine.kernels.row_kernels import FAST_SUMS, RowKernel, arrays, rows
+from zerogap.engine.kernels.row_kernels import RowKernel, arrays, rows
 
 TOKEN_BLOCK = 64  # tokens whose weights are summed before the running sum is taken
 LN2_HIGH = 355 / 512  # ln 2 in few digits; its product with a small integer is exact
@@ -174,11 +174,10 @@ def _draw_kernel(described: str) -> Kernel:
 
 def rms_norm(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     """Normalise bfloat16 (…, N) by its root mean square and multiply it by the weight (N,)."""
-    out = torch.empty_like(hidden, memory_format=torch.contiguous_format)
-    num_rows, size = hidden.shape[:-1].numel(), hidden.shape[-1]
-    tensors = hidden.reshape(num_rows, size), weight, out.view(num_rows, size)
-    _rms_norm_kernel(num_rows, *tensors, constants=(epsilon,))
-    return out
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    out = flat.new_empty(flat.shape)
+    _rms_norm_kernel(len(flat), flat, weight, out, constants=(epsilon,))
+    return out.view(hidden.shape)
 
 
 @RowKernel
@@ -203,14 +202,6 @@ def _rms_norm_kernel(described: str, epsilon: float) -> Kernel:
     return kernel
 
 
-@njit(fastmath=FAST_SUMS, error_model="numpy")  # type: ignore[untyped-decorator]
-def silu(value: Any) -> Any:
-    """In compiled code, value / (1 + exp(-value))."""
-    falling = exp(-abs(value))  # of arguments up to 1
-    rising = np.float32(1) if value > np.float32(0) else falling
-    return value * (rising / (np.float32(1) + falling))
-
-
 def gated_silu(joined: Tensor) -> Tensor:
     """silu(gate) * up (…, N) of both next to each other in bfloat16, (…, 2N) and contiguous."""
     num_rows, size = joined.shape[:-1].numel(), joined.shape[-1] // 2
@@ -230,7 +221,11 @@ def _gated_silu_kernel(described: str) -> Kernel:
         for row in rows(job):
             gates, ups = joined[row, :size], joined[row, size:]
             for i in range(size):
-                out[row, i] = as_bfloat16(silu(as_float(gates[i])) * as_float(ups[i]))
+                gate = as_float(gates[i])
+                falling = exp(-abs(gate))  # of arguments up to 1
+                rising = np.float32(1) if gate > np.float32(0) else falling
+                silu = gate * (rising / (np.float32(1) + falling))
+                out[row, i] = as_bfloat16(silu * as_float(ups[i]))
 
     return kernel
 
@@ -241,13 +236,8 @@ def rotate(heads: Tensor, cos: Tensor, sin: Tensor, num_rotated: int) -> None:
     Heads are bfloat16 and contiguous; the halves of `cos` and `sin` (B, L, D) belong to a head's.
     """
     batch, length, num_heads, size = heads.shape
-    num_rows = batch * length
-    tensors = (
-        heads.view(num_rows, num_heads, size),
-        cos.view(num_rows, size),
-        sin.view(num_rows, size),
-    )
-    _rotate_kernel(num_rows, *tensors, constants=(num_rotated,))
+    tensors = heads.view(-1, num_heads, size), cos.view(-1, size), sin.view(-1, size)
+    _rotate_kernel(batch * length, *tensors, constants=(num_rotated,))
 
 
 @RowKernel

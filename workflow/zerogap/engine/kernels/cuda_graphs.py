@@ -85,10 +85,8 @@ class CudaGraphCapture:
     """Captures steps as CUDA graphs in one memory pool, since only one of them runs at a time.
 
     A graph is used only if its replay gives the same bits as the step that it was captured from. A
-    step that reads a value from the host would otherwise replay with the old value, silently.
-
-    Args:
-        device: the model's GPU, which need not be the current one.
+    step that reads a value from the host would otherwise replay with the old value, silently. The
+    model's GPU need not be the current one.
     """
 
     def __init__(self, device: torch.device) -> None:

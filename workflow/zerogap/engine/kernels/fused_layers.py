@@ -57,8 +57,7 @@ class FusedLayers:
     def applied(self, *, is_step: bool) -> Iterator[None]:
         """Compute the model's forward passes by the fused layers while the block runs.
 
-        Args:
-            is_step: the logits may overwrite those of the last step.
+        The logits of a step may overwrite those of the last one.
         """
         replaced = []
         if is_step and self._head is not None and "forward" not in vars(self._head):

@@ -33,12 +33,7 @@ class BFloat(ir.Type):  # type: ignore[misc]  # llvmlite has no such type
 
 
 class Vectors:
-    """Generates operations on vectors of float32 values.
-
-    Args:
-        builder: of the function that is generated.
-        size: values of a vector.
-    """
+    """Generates operations on vectors of `size` float32 values."""
 
     def __init__(self, builder: Any, size: int) -> None:
         self._builder, self.size = builder, size
@@ -87,11 +82,6 @@ class Vectors:
         """The sum of a vector's values."""
         name, zero = f"vector.reduce.fadd.v{self.size}f32", ir.Constant(FLOAT, 0.0)
         return self.call(name, zero, vector, kind=FLOAT, fastmath=FLAGS)
-
-    def add_product(self, total: Any, one: Any, other: Any) -> Any:
-        """A vector plus the product of two others."""
-        builder = self._builder
-        return builder.fadd(total, builder.fmul(one, other, flags=FLAGS), flags=FLAGS)
 
 
 class WideVectors(Vectors):
