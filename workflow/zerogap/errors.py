@@ -15,11 +15,7 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def needed_packages(extras: str, user: str = "this command") -> Iterator[None]:
-    """Turn a missing package into one line that says what to install.
-
-    Args:
-        extras: of this package, separated by commas.
-        user: what needs the packages.
+    """Turn a missing package into one line that says which extras of this package to install.
 
     Raises:
         InputError: a package is missing.

@@ -91,15 +91,10 @@ def _visible_slots() -> list[tuple[str, int]]:
 
 
 def _lock_free_gpus(files: Sequence[tuple[str, Path]], count: int) -> dict[str, int]:
-    """Lock free slots of `count` different GPUs.
-
-    Args:
-        files: the GPU and the lock file of each slot.
-        count: how many GPUs.
+    """Lock slots (GPU, lock file) of `count` different GPUs, all of them or none.
 
     Returns:
-        GPU → file descriptor of its lock, inherited by child processes; empty, and no lock, if
-        fewer are free.
+        GPU → file descriptor of its lock, inherited by child processes; empty if fewer are free.
     """
     locks: dict[str, int] = {}
     for device, path in files:

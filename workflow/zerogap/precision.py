@@ -16,12 +16,7 @@ _REPEATS = 21  # the fastest counts, whatever else is running; the first one pre
 
 
 def usable_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
-    """The dtype itself, or float32 on a CPU that is slow in it.
-
-    Args:
-        dtype: of the configuration.
-        device: where the model runs.
-    """
+    """The dtype itself, or float32 on a CPU that is slow in it."""
     is_low = dtype.itemsize < torch.float32.itemsize
     if is_low and device.type == "cpu" and slowdown(dtype) > 1:
         return torch.float32

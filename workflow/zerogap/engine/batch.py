@@ -24,11 +24,6 @@ class Batch:
 
     Rows (R): the distinct responses so far of every prompt. Samples (N): each belongs to a row.
     Several samples share a row while they have drawn the same tokens.
-
-    Args:
-        sampling: how responses are drawn.
-        stops: automata of the stop strings.
-        end_tokens: ids of the tokens that end a response.
     """
 
     def __init__(

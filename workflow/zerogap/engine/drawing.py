@@ -23,15 +23,10 @@ CPU_LOGITS_CHUNK = 1 << 18  # logits turned into probabilities at once on a CPU:
 def uniforms(
     seed: int, stream: str, question_id: str, samples: range, n_steps: int
 ) -> NDArray[np.float64]:
-    """Uniforms in [0, 1), shape (len(samples), n_steps).
+    """Uniforms in [0, 1) of a question's sample ids, shape (len(samples), n_steps).
 
-    Args:
-        seed: of the run.
-        stream: name of one of the independent streams of a seed: the two batches of the clean
-            model and the strategies have one each.
-        question_id: the question.
-        samples: sample ids.
-        n_steps: uniforms per sample.
+    The streams of a seed are independent: the two batches of the clean model and the strategies
+    have one each.
     """
     digest = hashlib.blake2b(f"{seed}/{stream}/{question_id}".encode(), digest_size=16).digest()
     key = np.frombuffer(digest, dtype="<u8")

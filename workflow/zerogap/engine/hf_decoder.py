@@ -91,13 +91,10 @@ class HFDecoder:
 def logits_of(
     model: PreTrainedModel, tokens: Tensor, *, last: int = 1, cache: DynamicCache | None = None
 ) -> Tensor:
-    """A model's logits (R, ≥ last, V) at the last positions of tokens (R, L).
+    """A model's logits (R, ≥ last, V) at the last positions of tokens (R, L) on its device.
 
-    Args:
-        model: any causal language model.
-        tokens: on the model's device.
-        last: positions of which logits are needed. Some architectures return those of all.
-        cache: what the tokens follow on, extended by them. None: they are whole sequences.
+    Some architectures return those of all positions. The tokens follow on those of a cache, which
+    is extended by them; without one they are whole sequences.
     """
     options: dict[str, Any] = {"use_cache": cache is not None}
     if cache is not None:

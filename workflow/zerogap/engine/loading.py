@@ -116,16 +116,13 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         tokens = set(tokenizer("1 + 2", add_special_tokens=False)["input_ids"])
+        if not tokens - {tokenizer.unk_token_id}:
+            raise ValueError("it turns '1 + 2' into no tokens")
     except Exception as error:  # many types, from three libraries
         raise InputError(
             f"{folder}: its tokenizer cannot be read ({problem_of(error)}); copy its files again, "
             "or save it with save_pretrained in the model's folder"
         ) from error
-    if not tokens - {tokenizer.unk_token_id}:
-        raise InputError(
-            f"{folder}: its tokenizer turns '1 + 2' into no tokens; copy its files again, or save "
-            "it with save_pretrained in the model's folder"
-        )
     return tokenizer
 
 
@@ -192,11 +189,7 @@ def decoder(model: PreTrainedModel, *, with_logits: bool = True) -> SharedPrompt
     """The fastest decoder that gives the logits of passes over whole sequences.
 
     The shared prompt cache, else the model's own cache, else none. Slower ones are chosen with a
-    warning.
-
-    Args:
-        model: a causal language model.
-        with_logits: False if only the model's activations are needed.
+    warning. Without logits only the model's activations are right.
 
     Raises:
         InputError: only activations are needed, and the model's own cache is not right either.

@@ -138,16 +138,10 @@ def within_memory(
     num_samples: int = 1,
     on_retry: Callable[[str], None],
 ) -> tuple[Result, int]:
-    """Call a function, with half the batch size each time memory runs out, down to one question.
+    """Call a function with a batch size, with half of it each time memory runs out.
 
-    Args:
-        attempt: what is called with the batch size.
-        batch_size: the first batch size to try.
-        num_samples: samples of one question, the smallest batch size.
-        on_retry: called with a message before every further attempt.
-
-    Returns:
-        What the function returned, and the batch size that it succeeded with.
+    The smallest one is that of one question, `num_samples`; `on_retry` gets a message before every
+    further attempt. Returns the function's result and the batch size that it succeeded with.
 
     Raises:
         InputError: one question alone does not fit into memory.

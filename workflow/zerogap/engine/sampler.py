@@ -11,6 +11,7 @@ All bookkeeping is done on the host, from one transfer of the drawn tokens per s
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -71,15 +72,9 @@ def sample(
 ) -> Iterator[tuple[int, list[Response]]]:
     """Draw `sampling.num_samples` responses to every prompt.
 
-    At temperature 0 every token is the most likely one, by logits in float32.
-
-    Args:
-        decoder: the model.
-        prompts: complete prompts.
-        tokenizer: the model's.
-        sampling: how to draw.
-        edit: a strategy's change to the logits (R, V) of a step, before the temperature.
-        indices: sample only these prompts. The shared prefix remains that of all prompts.
+    At temperature 0 every token is the most likely one, by logits in float32. `edit` changes the
+    logits (R, V) of a step, before the temperature. With `indices`, only these prompts are sampled;
+    the shared prefix remains that of all.
 
     Yields:
         (index of the prompt, its responses in order of sample id), as questions finish.
@@ -90,10 +85,8 @@ def sample(
     """
     if indices is None:
         indices = range(len(prompts))
-    if sampling.temperature > 0:
-        yield from _decode(decoder, prompts, tokenizer, sampling, indices, edit)
-        return
-    with float32_logits(decoder.model) as changes_steps:
+    is_greedy = sampling.temperature == 0
+    with float32_logits(decoder.model) if is_greedy else nullcontext(False) as changes_steps:
         if changes_steps:
             decoder.reserve(None)  # steps that were captured with other logits
         try:

@@ -40,10 +40,6 @@ class StopStrings:
     State k of a stop string's automaton means that the text ends with its first k characters; the
     last state, the whole string, is never left.
 
-    Args:
-        tokenizer: the model's.
-        stops: strings that end a response at their first occurrence; may be empty.
-
     Raises:
         InputError: see :func:`check_stops`; or no token contains a character of a stop string.
     """

@@ -32,11 +32,8 @@ NUM_ROWS, NUM_STEPS, QUESTION_LENGTH = 3, 4, 5
 class Trial:
     """Random sequences and their logits. The model's attention is set to :attr:`attention`.
 
-    The sequences are rows of one question behind a prefix longer than a sliding window.
-
-    Args:
-        model: a causal language model; it is put into evaluation mode.
-        context_length: tokens that it has positions for.
+    The sequences are rows of one question behind a prefix longer than a sliding window, within the
+    `context_length` tokens that the model has positions for. It is put into evaluation mode.
 
     Attributes:
         attention: the attention implementation of the reference: the model's own, or the eager one
