@@ -115,6 +115,23 @@ def traced(step: Callable[[], torch.Tensor]) -> Callable[[], object]:
     return captured
 
 
+class CountingCapture:
+    """Counts captures of steps and their replays."""
+
+    def __init__(self, capture: Callable[[Callable[[], torch.Tensor]], Callable] = traced) -> None:
+        self.capture, self.captures, self.replays = capture, 0, 0
+
+    def __call__(self, step: Callable[[], torch.Tensor]) -> Callable[[], None]:
+        replay = self.capture(step)
+        self.captures += 1
+
+        def counted() -> None:
+            self.replays += 1
+            replay()
+
+        return counted
+
+
 FAMILIES = ("llama_mha", "llama", "gpt_neox", "gemma4")
 ARCHITECTURES = (*FAMILIES, "gemma4_with_towers")
 

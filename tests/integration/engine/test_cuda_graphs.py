@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from helpers.decoding import whole_logits
-from helpers.tiny_models import FAMILIES, model, tokenizer, traced
+from helpers.tiny_models import FAMILIES, CountingCapture, model, tokenizer
 from zerogap.engine import loading
 from zerogap.engine.decoder import Capacity, Prompt, SamplingParams
 from zerogap.engine.kernels.cuda_graphs import CudaGraphCapture
@@ -22,23 +22,6 @@ PREFIX, QUESTIONS = [5, 17, 200, 9], [[30, 31, 32], [40], [50, 51]]
 CAPACITY = Capacity(
     max_rows=8, samples_per_prompt=4, max_new_tokens=20, max_prompts=2, max_prompt_len=3
 )
-
-
-class CountingCapture:
-    """Counts captures and replays."""
-
-    def __init__(self, capture=traced):
-        self.capture, self.captures, self.replays = capture, 0, 0
-
-    def __call__(self, step):
-        replay = self.capture(step)
-        self.captures += 1
-
-        def counted():
-            self.replays += 1
-            replay()
-
-        return counted
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -110,14 +93,8 @@ def test_the_trial_of_a_model_leaves_no_graphs_behind(monkeypatch):
 def test_batch_invariant_decoding_captures_and_pads_nothing():
     capture = CountingCapture()
     invariant = dataclasses.replace(SAMPLING, batch_invariant=True, max_new_tokens=4)
-    list(
-        sample(
-            SharedPromptDecoder(model("llama"), make_capture=lambda: capture),
-            PROMPTS[:2],
-            TOKENIZER,
-            invariant,
-        )
-    )
+    decoder = SharedPromptDecoder(model("llama"), make_capture=lambda: capture)
+    list(sample(decoder, PROMPTS[:2], TOKENIZER, invariant))
     assert capture.captures == 0
 
 

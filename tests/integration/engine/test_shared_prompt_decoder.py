@@ -7,7 +7,7 @@ import torch
 
 from helpers.cpu import skip_without_dot_products
 from helpers.decoding import rounding_errors, whole_logits
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, model
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, VOCABULARY, CountingCapture, model
 from zerogap.engine import kernels, prompt_cache
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.shared_prompt_decoder import SharedPromptDecoder
@@ -33,15 +33,8 @@ def make_decoder(request, monkeypatch):
     def make(hf_model):
         decoder = SharedPromptDecoder(hf_model, make_capture=lambda: run_again)
         # Fewer prompts than the tests decode, so that storage has to grow.
-        decoder.reserve(
-            Capacity(
-                max_rows=20,
-                samples_per_prompt=20,
-                max_new_tokens=40,
-                max_prompts=2,
-                max_prompt_len=14,
-            )
-        )
+        sizes = {"max_rows": 20, "samples_per_prompt": 20, "max_prompts": 2, "max_prompt_len": 14}
+        decoder.reserve(Capacity(**sizes, max_new_tokens=40))
         return decoder
 
     return make
@@ -97,12 +90,7 @@ def test_steps_with_the_compiled_gpu_kernel_give_the_models_own_logits(
     """In Triton's interpreter. Steps of any width have one shape, unless a layer has a window."""
     monkeypatch.setattr(kernels, "step_kernel", lambda *_: "gpu")
     monkeypatch.setattr(prompt_cache, "COLUMN_MULTIPLE", 2)
-    captured = []
-
-    def capture(step):
-        captured.append(step)
-        return run_again(step)
-
+    capture = CountingCapture(run_again)
     decoder = SharedPromptDecoder(model(family).float(), make_capture=lambda: capture)
     decoder.reserve(
         Capacity(
@@ -120,7 +108,7 @@ def test_steps_with_the_compiled_gpu_kernel_give_the_models_own_logits(
         logits = decoder.step(torch.tensor(tokens))
     expected = whole_logits(reference, prefix, questions, rows)
     torch.testing.assert_close(logits, expected, rtol=1e-3, atol=1e-3)
-    assert len(captured) == (2 if family == "gemma4" else 1)
+    assert capture.captures == (2 if family == "gemma4" else 1)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

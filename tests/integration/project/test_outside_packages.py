@@ -187,11 +187,7 @@ def test_a_model_is_evaluated_on_questions_of_a_file_or_of_the_package(
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("plan",),
-        ("rehearse",),
-        ("run", "--profile", "quick"),
-    ],
+    [("plan",), ("rehearse",), ("run", "--profile", "quick")],
     ids=lambda arguments: arguments[0],
 )
 def test_what_needs_the_checkout_says_so_in_one_line(zerogap, arguments):

@@ -93,7 +93,5 @@ def test_samples_questions_streams_and_seeds_are_independent():
 def test_the_draws_of_a_seed_never_change():
     """They are part of the protocol: another version must draw the same samples."""
     numbers = uniforms(0, "strategies", "test-0000", range(1), 3)[0]
-    np.testing.assert_allclose(numbers, EXPECTED, rtol=0, atol=1e-15)
-
-
-EXPECTED = [0.9083261986805855, 0.19846952299025933, 0.5396394788584458]
+    expected = [0.9083261986805855, 0.19846952299025933, 0.5396394788584458]
+    np.testing.assert_allclose(numbers, expected, rtol=0, atol=1e-15)

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -80,27 +81,21 @@ def test_errors_of_every_allocator_mean_out_of_memory(error):
     assert not memory.is_exhausted(FileNotFoundError())
 
 
-def test_batches_are_halved_down_to_one_question():
+@pytest.mark.parametrize("fitting", [50, 49])
+def test_batches_are_halved_down_to_one_question_which_must_fit(fitting):
     sizes, messages = [], []
 
     def attempt(batch_size):
         sizes.append(batch_size)
-        if batch_size > 50:
+        if batch_size > fitting:
             raise MemoryError
-        return "done"
 
-    result = memory.within_memory(attempt, 99 * 2, num_samples=50, on_retry=messages.append)
-    assert result == ("done", 50)
+    problem = pytest.raises(InputError, match="one question takes 50 samples")
+    with nullcontext() if fitting == 50 else problem:
+        _, used = memory.within_memory(attempt, 198, num_samples=50, on_retry=messages.append)
+        assert used == 50
     assert sizes == [198, 99, 50]
     assert len(messages) == 2
-
-
-def test_a_question_that_does_not_fit_alone_is_an_error():
-    def attempt(_):
-        raise MemoryError
-
-    with pytest.raises(InputError, match="one question takes 50 samples"):
-        memory.within_memory(attempt, 60, num_samples=50, on_retry=lambda _: None)
 
 
 START = """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.tiny_models import ARCHITECTURES, FAMILIES, model, traced
+from helpers.tiny_models import ARCHITECTURES, FAMILIES, CountingCapture, model
 from zerogap.engine.decoder import Capacity
 from zerogap.engine.hf_decoder import HFDecoder
 from zerogap.engine.patched_decoder import PatchedDecoder
@@ -99,12 +99,7 @@ CAPACITY = Capacity(
 @pytest.mark.parametrize("family", FAMILIES)
 def test_captured_steps_compute_every_patch_in_turn(family):
     """Other neurons of the same layer use the captured steps, other layers and no patch do not."""
-    captures = []
-
-    def capture(step):
-        captures.append(step)
-        return traced(step)
-
+    capture = CountingCapture()
     decoders = [
         SharedPromptDecoder(
             model(family, seed), with_logits=seed == 1, make_capture=lambda: capture
@@ -118,12 +113,12 @@ def test_captured_steps_compute_every_patch_in_turn(family):
         ({0: torch.arange(10), 1: torch.tensor([7])}, 2),
         ({0: torch.arange(5, 15), 1: torch.tensor([30])}, 0),
     ]:
-        captures.clear()
+        before = capture.captures
         patched.patch(neurons)
         patched.reserve(CAPACITY)
         expected = decode(patch(model(family, 1), model(family, 2), neurons))
         torch.testing.assert_close(decode(patched), expected)
-        assert len(captures) == new_captures
+        assert capture.captures - before == new_captures
     patched.release()
     decoders[0].reserve(CAPACITY)
     torch.testing.assert_close(decode(decoders[0]), decode(SharedPromptDecoder(model(family, 1))))
