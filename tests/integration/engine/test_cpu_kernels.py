@@ -142,7 +142,7 @@ def test_nan_logits_draw_no_token():
     logits[0, 70], logits[1, 70], logits[2, 70] = nan, -torch.tensor(nan), inf
     logits[3], logits[4] = -inf, -inf
     logits[4, 99] = 3
-    drawn = draw(logits, torch.full((6,), 0.5, dtype=torch.float64), 1.0)
+    drawn = draw(logits, torch.full((6,), 0.5).double(), 1.0, 1.0, torch.arange(6))
     assert drawn[:5].tolist() == [-1, -1, -1, -1, 99]
     assert drawn[5] in (64, 65)
 

@@ -22,7 +22,7 @@ ALL_DTYPES = pytest.mark.parametrize(
 def test_draw_inverts_the_cumulative_distribution(dtype, logits, uniform, banned):
     row = torch.tensor([logits], dtype=dtype)
     row[0, : min(banned, len(logits) - 1)] = float("-inf")
-    token = int(draw(row, torch.tensor([uniform], dtype=torch.float64), 0.7))
+    token = int(draw(row, torch.tensor([uniform]).double(), 0.7, 1.0, torch.tensor([0])))
     probabilities = (row.double() / 0.7).softmax(-1)[0]
     assert probabilities[token] > 0
     below = probabilities[:token].sum()
@@ -34,7 +34,8 @@ def test_a_uniform_on_the_edge_of_two_tokens_draws_the_second(dtype):
     """Also on the edge of two blocks of tokens; a token without probability is none of them."""
     logits = torch.zeros(1, 512, dtype=dtype)
     logits[0, 1::2] = float("-inf")
-    drawn = draw(logits, torch.arange(256).double() / 256, 1.0, row=torch.zeros(256).long())
+    uniform = torch.arange(256).double() / 256
+    drawn = draw(logits, uniform, 1.0, 1.0, torch.zeros(256).long())
     assert drawn.tolist() == list(range(0, 512, 2))
 
 

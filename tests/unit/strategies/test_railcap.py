@@ -112,7 +112,8 @@ def test_generate_with_the_processor_samples_what_the_engine_samples(monkeypatch
 
     def engines_draw(probabilities, num_samples):
         uniform = torch.from_numpy(numbers[:, next(steps)])
-        return draw(probabilities.log(), uniform, 1.0)[:, None]
+        rows = torch.arange(len(uniform))
+        return draw(probabilities.log(), uniform, 1.0, 1.0, rows)[:, None]
 
     monkeypatch.setattr(torch, "multinomial", engines_draw)
     longest = max(len(prompt.token_ids) for prompt in prompts)

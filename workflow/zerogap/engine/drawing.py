@@ -34,13 +34,7 @@ def uniforms(
     return np.stack([np.random.Generator(bits).random(n_steps) for bits in philox])
 
 
-def draw(
-    logits: Tensor,
-    uniform: Tensor,
-    temperature: float,
-    top_p: float = 1.0,
-    row: Tensor | None = None,
-) -> Tensor:
+def draw(logits: Tensor, uniform: Tensor, temperature: float, top_p: float, row: Tensor) -> Tensor:
     """Draw tokens (N,) by inverse CDF from softmax(logits (R, V) / temperature).
 
     Args:
@@ -48,14 +42,11 @@ def draw(
         uniform: (N,) uniforms in [0, 1), one per token to draw.
         temperature: divides the logits; positive.
         top_p: draw from the smallest set of most likely tokens that reaches this probability.
-        row: (N,) the row of logits that each uniform draws from; by default uniform i draws from
-            row i.
+        row: (N,) the row of logits that each uniform draws from.
 
     Returns:
         The tokens; :data:`NOT_A_NUMBER` where a row's logits are NaN.
     """
-    if row is None:
-        row = torch.arange(len(logits), device=logits.device)
     on_cpu = logits.device.type == "cpu"
     if top_p == 1 and kernels.draws(logits):
         from zerogap.engine.kernels import cpu_rows  # loads numba, which takes seconds

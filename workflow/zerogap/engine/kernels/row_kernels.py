@@ -64,7 +64,6 @@ class RowKernel:
         self._make = make
         self._min_rows_per_piece = min_rows_per_piece
         self._compiled: dict[tuple[object, ...], Any] = {}
-        self.__doc__ = make.__doc__
 
     def __call__(self, num_rows: int, *tensors: Tensor, constants: tuple[float, ...] = ()) -> None:
         """Run the kernel on rows 0 … num_rows-1, in pieces distributed over PyTorch's threads.
