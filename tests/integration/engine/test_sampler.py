@@ -138,39 +138,28 @@ def test_batch_invariant_decoding_takes_one_question_at_a_time(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_trajectories_equal_those_of_generate(family):
-    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_size=2)
-    ours = greedy(SharedPromptDecoder(model(family)), PROMPTS, TOKENIZER, sampling)
-    reference = model(family)
-    for prompt, response in zip(PROMPTS, ours, strict=True):
+    """Questions end at different steps, so that rows move into the gaps."""
+    many = [Prompt(str(i), TOKENIZER(f"Shots. Q: {i * 7919}\nA:")["input_ids"]) for i in range(24)]
+    reference, expected = model(family), []
+    for prompt in many:
         ids = torch.tensor([prompt.token_ids])
         with torch.no_grad():
-            ending = {"max_new_tokens": 16, "eos_token_id": TOKENIZER.eos_token_id}
-            whole = reference.generate(ids, do_sample=False, **ending, pad_token_id=0)
-            generated = whole[0, ids.shape[1] :]
+            whole = reference.generate(ids, do_sample=False, max_new_tokens=16, pad_token_id=0)
             logs = reference(whole).logits[0, ids.shape[1] - 1 : -1].log_softmax(-1)
-        assert response.token_ids == generated.tolist()
-        entropy = -(logs.exp() * logs).sum(-1)
-        torch.testing.assert_close(torch.tensor(response.entropy), entropy.float())
-
-
-def test_greedy_rows_that_move_keep_their_questions():
-    """Questions that end at different steps, so that rows move into the gaps."""
-    many = [Prompt(str(i), TOKENIZER(f"Shots. Q: {i * 7919}\nA:")["input_ids"]) for i in range(24)]
-    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_size=1)
-    whole = greedy(SharedPromptDecoder(model("llama")), many, TOKENIZER, sampling)
-    ends = [{t: one.token_ids.index(t) for t in one.token_ids} for one in whole]
+        expected.append((whole[0, ids.shape[1] :].tolist(), -(logs.exp() * logs).sum(-1).float()))
     # The token that ends most responses, at different steps.
+    ends = [{t: tokens.index(t) for t in tokens} for tokens, _ in expected]
     end = max(range(VOCABULARY), key=lambda t: len({places.get(t, 0) for places in ends}))
     words = tokenizer()
     words.eos_token = TOKENIZER.convert_ids_to_tokens(end)
     assert words.eos_token_id == end
-    batched = dataclasses.replace(sampling, batch_size=10)
-    together = greedy(SharedPromptDecoder(model("llama")), many, words, batched)
-    assert len({len(one.token_ids) for one in together}) > 3
-    for one, alone, places in zip(together, whole, ends, strict=True):
+    sampling = SamplingParams(temperature=0, max_new_tokens=16, stop=[], batch_size=10)
+    ours = greedy(SharedPromptDecoder(model(family)), many, words, sampling)
+    assert len({len(one.token_ids) for one in ours}) > 3
+    for one, (tokens, entropy), places in zip(ours, expected, ends, strict=True):
         length = places.get(end, 15) + 1
-        assert one.token_ids == alone.token_ids[:length]
-        assert one.entropy == pytest.approx(alone.entropy[:length])
+        assert one.token_ids == tokens[:length]
+        torch.testing.assert_close(torch.tensor(one.entropy), entropy[:length])
 
 
 def test_the_shared_prefix_leaves_every_prompt_one_token():
