@@ -26,8 +26,6 @@ OUT_OF_MEMORY = (  # in errors that have no class of their own
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers of these options
 CONTROL_GROUP_ROOT = Path("/sys/fs/cgroup")
 OWN_CONTROL_GROUPS = Path("/proc/self/cgroup")
-
-
 # A control group's files of the largest and the used memory, and the key of cached files in a third
 _VERSION_2 = "memory.max", "memory.current", "inactive_file"
 _VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"

@@ -90,19 +90,10 @@ class PromptPass:
     ) -> Tensor:
         """Causal attention to the prefix and, within each question, to earlier tokens.
 
-        Padding is on the right, so no real token sees it.
-
-        Args:
-            layer_index: the layer whose keys and values are read.
-            query: (B, Hq, L, D).
-            key: as returned by :meth:`update`.
-            value: as returned by :meth:`update`.
-            scaling: factor of the scores.
-            window: tokens that a query sees in a layer with a sliding window.
-            softcap: the largest magnitude that scores are squeezed to (Gemma 2).
-
-        Returns:
-            (B, L, Hq, D).
+        Padding is on the right, so no real token sees it. Queries are (B, Hq, L, D), keys and
+        values as returned by :meth:`update`, the result is (B, L, Hq, D). A query sees `window`
+        tokens in a layer with a sliding window; `softcap` is the largest magnitude that scores are
+        squeezed to (Gemma 2).
         """
         if self._is_prefix:
             return _causal_attention(query, key, value, scaling, window, softcap)

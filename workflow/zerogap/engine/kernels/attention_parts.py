@@ -99,8 +99,7 @@ def part_attention(
         row_of_cell = torch.arange(len(query))[None] if row_of_cell is None else row_of_cell
         num_rows = torch.full((batch,), row_of_cell.shape[1]) if num_rows is None else num_rows
         num_keys = torch.full((batch,), most_keys) if num_keys is None else num_keys
-        arguments = query, row_of_cell, num_rows, key, value, num_keys
-        return cpu_part_attention.part_attention(*arguments)
+        return cpu_part_attention.part_attention(query, row_of_cell, num_rows, key, value, num_keys)
     cells = query[None] if row_of_cell is None else query[row_of_cell]  # (B, W, H, G, D)
     queries = cells.transpose(1, 2).flatten(2, 3)
     if query.is_cuda:

@@ -124,11 +124,8 @@ def _make_product(described: str, columns: int) -> Kernel:
 
     The output (⌈R/ROWS⌉·ROWS, N·columns) has room for whole tiles; the last tile repeats the last
     row. The groups of a column block follow each other, so that a thread reads the block from
-    memory once, and the next block is prefetched meanwhile.
-
-    Args:
-        described: the arrays.
-        columns: of output per block: COLUMNS, or GATED for :func:`_gated_tile_products`.
+    memory once, and the next block is prefetched meanwhile. A block has COLUMNS columns of output,
+    or GATED for :func:`_gated_tile_products`.
     """
 
     def kernel(job: Any) -> None:

@@ -9,7 +9,8 @@ the same input are one product, and what lies between two products is one compil
 - a norm: one kernel,
 - a linear layer where :func:`zerogap.engine.kernels.multiplies`: a product with packed weights.
 
-The output head of any model on a CPU writes the logits of all steps to the same memory.
+The output head of any model on a CPU writes the logits of all steps to the same memory, unless it
+has a bias.
 
 The kernels compute in float32 and round once (the norm on a CPU twice, as `transformers` does),
 where `transformers` rounds after every operation.

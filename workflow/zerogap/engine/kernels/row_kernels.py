@@ -68,11 +68,8 @@ class RowKernel:
     def __call__(self, num_rows: int, *tensors: Tensor, constants: tuple[float, ...] = ()) -> None:
         """Run the kernel on rows 0 … num_rows-1, in pieces distributed over PyTorch's threads.
 
-        Args:
-            num_rows: rows in all.
-            tensors: the arrays, on the CPU; those that are written must be contiguous. bfloat16
-                arrives as its 16 bits.
-            constants: numbers for which a version of its own is compiled.
+        The arrays are on the CPU; those that are written must be contiguous. bfloat16 arrives as
+        its 16 bits. Other constants compile another version.
         """
         contiguous = [tensor.contiguous() for tensor in tensors]
         function = self._function(contiguous, constants)
