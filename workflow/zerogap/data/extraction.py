@@ -1,20 +1,9 @@
 """Which answer a response gives, and whether it is the gold answer: extraction rules by name.
 
-- `numeric`, the project's own and the default: :func:`zerogap.data.answers.extract`; answers are
-  compared as numbers.
-- `gsm8k/strict-match`, `gsm8k_cot/strict-match` and `flexible-extract`: the filters of lm_eval's
-  tasks gsm8k and gsm8k_cot. The tasks share the last one; the first reads the number after "####",
-  the second that after "The answer is". Answers are compared as by their `exact_match`: as texts,
-  without commas, dollar signs and a final period. Their peculiarities are kept (under
-  `gsm8k_cot/strict-match`, an answer at the end of the text loses its last digit); tests compare
-  them with the installed package.
-- `math-verify`: Hugging Face's verifier, for benchmarks in LaTeX; it needs that package.
-- `package.module:function`, a user's own: text → answer or None. The answer is compared as a text
-  with the gold answer, which then need not be a number.
-- `thinking/RULE`, for reasoning models: any of these, on what follows the thinking. Text up to
-  `</think>` is not graded, and thinking that never ends gives none. `opened-thinking/RULE` also
-  takes a text without tags for thinking, as of a model whose prompt ends in `<think>`. `numeric`
-  always leaves out the text between tags.
+The names are those of docs/score.md. The filters of lm_eval are kept with their peculiarities:
+under `gsm8k_cot/strict-match`, an answer at the end of the text loses its last digit. `thinking/`
+and `opened-thinking/` in front of a name grade only what follows the thinking; the latter is for a
+model whose prompt ends in `<think>`. `numeric` always leaves out the text between tags.
 """
 
 import re
@@ -46,20 +35,13 @@ class Grade(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtractionRule:
-    """How responses are graded.
-
-    Attributes:
-        extract: text of a response → its answer (None: none found) and what found it.
-        matches: (answer, gold answer) → whether they are the same.
-        parse_gold: gold answer as a file has it → as the rule compares it; raises InputError.
-        function: the user's function, if the rule is one.
-    """
+    """How responses are graded."""
 
     name: str
-    extract: Callable[[str], tuple[str | None, str]]
-    matches: Callable[[str, str], bool]
-    parse_gold: Callable[[str], str]
-    function: Callable[[str], str | None] | None = None
+    extract: Callable[[str], tuple[str | None, str]]  # response → answer or None, what found it
+    matches: Callable[[str, str], bool]  # answer, gold answer → whether they are the same
+    parse_gold: Callable[[str], str]  # as a file has it → as it is compared; raises InputError
+    function: Callable[[str], str | None] | None = None  # the user's, if the rule is one
 
     def accepts_gold(self, gold: str) -> bool:
         """Whether answers that the rule finds can be the same as this gold answer."""
@@ -83,28 +65,21 @@ def extraction_rule(name: str) -> ExtractionRule:
     Raises:
         InputError: neither a rule of the project nor an importable function.
     """
-    for prefix in (THINKING, OPENED_THINKING):
-        if name.startswith(prefix):
-            return _after_thinking(name, prefix)
-    return _plain_rule(name)
-
-
-def rule_module(name: str) -> str:
-    """The module of the user's function that a rule is; empty for the project's own."""
-    return name.rpartition("/")[2].rpartition(":")[0]
-
-
-def _plain_rule(name: str) -> ExtractionRule:
-    return _math_verify() if name == MATH_VERIFY else RULES.get(name) or _user_rule(name)
-
-
-def _after_thinking(name: str, prefix: str) -> ExtractionRule:
-    rule = _plain_rule(name.removeprefix(prefix))
+    prefix = next((p for p in (THINKING, OPENED_THINKING) if name.startswith(p)), "")
+    bare = name.removeprefix(prefix)
+    rule = _math_verify() if bare == MATH_VERIFY else RULES.get(bare) or _user_rule(bare)
+    if not prefix:
+        return rule
 
     def extract(text: str) -> tuple[str | None, str]:
         return rule.extract(without_thinking(text, opened=prefix == OPENED_THINKING))
 
     return replace(rule, name=name, extract=extract)
+
+
+def rule_module(name: str) -> str:
+    """The module of the user's function that a rule is; empty for the project's own."""
+    return name.rpartition("/")[2].rpartition(":")[0]
 
 
 def _lm_eval(name: str, pattern: str, *, reverse: bool = False) -> ExtractionRule:
@@ -119,7 +94,7 @@ def _lm_eval(name: str, pattern: str, *, reverse: bool = False) -> ExtractionRul
 
 
 def _exact_match(answer: str, gold: str) -> bool:
-    """lm_eval's exact match with the task's `regexes_to_ignore`."""
+    """lm_eval's exact match: as texts, without commas, dollar signs and a final period."""
     return _without_ignored(answer) == _without_ignored(gold)
 
 
