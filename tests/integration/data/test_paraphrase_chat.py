@@ -85,7 +85,7 @@ def serve(monkeypatch):
     def start(behave):
         service = Service(behave)
         client = partial(httpx2.Client, transport=httpx2.MockTransport(service.answer))
-        monkeypatch.setattr(chat, "httpx2", SimpleNamespace(Client=client))
+        monkeypatch.setattr(chat, "httpx2", SimpleNamespace(**vars(httpx2) | {"Client": client}))
         return service
 
     return start

@@ -6,7 +6,7 @@ The model is behind an OpenAI-compatible endpoint.
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
 from pathlib import Path
@@ -37,10 +37,7 @@ _REFUSALS = (300, 301, 302, 303, 307, 308, 400, 401, 402, 403, 404, 422)
 
 
 class Reply(NamedTuple):
-    """A reply: its text (None: there was none), what made it, and the number of its tokens.
-
-    `model` and `fingerprint` are what the service says of itself; None if it does not.
-    """
+    """A reply: its text (None: there was none), and what the service says of it and of itself."""
 
     text: str | None
     model: str | None
@@ -54,16 +51,11 @@ class NoReplyError(Exception):
 
 
 class Paraphrases(NamedTuple):
-    """The outcome per question_id.
+    """The outcome per question_id."""
 
-    `valid` holds the paraphrases, each with `paraphrase`, `served_model` and `fingerprint`;
-    `invalid` what was wrong with the last reply of the other questions, and `unanswered` how the
-    last request failed where no reply ever came.
-    """
-
-    valid: dict[str, dict[str, str | None]]
-    invalid: dict[str, str]
-    unanswered: dict[str, str]
+    valid: dict[str, dict[str, str | None]]  # each with paraphrase, served_model, fingerprint
+    invalid: dict[str, str]  # what was wrong with the last reply
+    unanswered: dict[str, str]  # how the last request failed where no reply ever came
 
 
 # Messages → reply. Raises NoReplyError, or InputError if another attempt is pointless.
@@ -98,11 +90,11 @@ def paraphrase_all(
         InputError: another attempt is pointless.
     """
     accepted, lock = Journal(journal, {}), threading.Lock()  # it keeps every identity
-    known = {i: accepted.get(f"{identity}\n{text}") for i, text in questions.items()}
     result = Paraphrases({}, {}, {})
-    for i, paraphrase in known.items():
-        if paraphrase and not problems_with(questions[i], paraphrase["paraphrase"]):
-            result.valid[i] = paraphrase
+    for i, text in questions.items():
+        known = accepted.get(f"{identity}\n{text}")
+        if known and not problems_with(text, known["paraphrase"]):
+            result.valid[i] = known
     missing = [i for i in questions if i not in result.valid]
     print(f"{len(missing)} of {len(questions)} questions to paraphrase", flush=True)
     replies: list[Reply] = []
@@ -180,7 +172,7 @@ def chat_endpoint(
         http_client=httpx2.Client(
             follow_redirects=False,
             headers={"Accept-Encoding": "identity"},
-            event_hooks={"response": [_limit]},
+            event_hooks={"response": [_read_limited]},
         ),
     )
 
@@ -216,51 +208,31 @@ def chat_endpoint(
 
 def _reply(completion: Any) -> Reply:
     """What a service has sent; it may leave any part out, or send another type."""
-    used = [_part(completion, "usage", f"{kind}_tokens") for kind in ("prompt", "completion")]
+    try:
+        content = completion.choices[0].message.content
+    except (AttributeError, LookupError, TypeError):
+        content = None
+    made_by = [getattr(completion, name, None) for name in ("model", "system_fingerprint")]
+    usage = getattr(completion, "usage", None)
+    used = [getattr(usage, f"{kind}_tokens", None) for kind in ("prompt", "completion")]
+    parts = (content, *made_by)
+    text, model, fingerprint = (part if isinstance(part, str) else None for part in parts)
     input_tokens, output_tokens = (n if isinstance(n, int) else 0 for n in used)
-    text = _text(completion, "choices", 0, "message", "content")
-    model, fingerprint = (_text(completion, part) for part in ("model", "system_fingerprint"))
     return Reply(text, model, fingerprint, input_tokens, output_tokens)
 
 
-def _part(value: Any, *path: Any) -> Any:
-    """A part of an object of the client's library, or of JSON where it has no types for it."""
-    for key in path:
-        try:
-            value = value[key] if isinstance(value, list | dict) else getattr(value, str(key), None)
-        except (IndexError, KeyError, TypeError):
-            return None
-    return value
-
-
-def _text(value: Any, *path: Any) -> str | None:
-    part = _part(value, *path)
-    return part if isinstance(part, str) else None
-
-
-class _Limited(httpx2.SyncByteStream):
-    """A reply up to a size: an endless one would fill the memory."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for chunk in self._stream:
-            size += len(chunk)
-            if size > _MAX_BYTES:
-                raise NoReplyError(f"a reply of more than {_MAX_BYTES:,} bytes")
-            yield chunk
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-def _limit(response: httpx2.Response) -> None:
-    """Refuse a packed reply, which may unpack to a thousand times its size, and an endless one."""
+def _read_limited(response: httpx2.Response) -> None:
+    """Read a reply, unless it may fill the memory: a packed one may unpack to a thousand times."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise NoReplyError("a packed reply, which was not asked for")
-    response.stream = _Limited(response.stream)
+    stream: Any = response.stream
+    content = b""
+    for chunk in stream:
+        content += chunk
+        if len(content) > _MAX_BYTES:
+            raise NoReplyError(f"a reply of more than {_MAX_BYTES:,} bytes")
+    stream.close()
+    response.stream = httpx2.ByteStream(content)
 
 
 def format_invalid(invalid: Mapping[str, str]) -> str:
