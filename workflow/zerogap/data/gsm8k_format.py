@@ -19,7 +19,7 @@ from zerogap.io.text_files import json_lines, read_text
 Entry = dict[str, str]  # question, answer
 ParseGold = Callable[[str], str]  # the text after '####' → the gold answer; a number by default
 SPLITS = ("train", "test")
-_KEYS = ("question", "answer")
+KEYS = ("question", "answer")
 _REMEDY = "give it as 'gold', end 'answer' with '#### N', or name another rule with --extraction"
 _CALCULATOR_ANNOTATION = re.compile(r"<<[^<>]*>>")
 
@@ -29,16 +29,12 @@ def read(
 ) -> dict[int, tuple[Mapping[str, object], Question]]:
     """Read the entries of a file by the number of their line, each with what it says.
 
-    Args:
-        path: the file.
-        parse_gold: reads gold answers.
-        rationales: whether an answer must have a rationale. Otherwise it may be the gold answer
-            alone, under `answer` or `gold`.
+    `rationales` is whether an answer must have a rationale. Otherwise it may be the gold answer
+    alone, under `answer` or `gold`.
 
     Raises:
-        InputError: the file does not exist, or a line is not a JSON object, lacks a key, has an
-            empty text, an invalid gold answer, or the question of an earlier line. The message
-            names file and line.
+        InputError: the file does not exist or has no questions, or a line is not valid or has the
+            question of an earlier line. The message names file and line.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: does not exist; pass JSON Lines with question and answer")
@@ -72,7 +68,7 @@ def load(
 def load_entries(path: str | Path, parse_gold: ParseGold = canonical) -> list[Entry]:
     """Read the entries of a file unchanged; see :func:`read`."""
     entries = read(path, parse_gold)
-    return [{key: str(entry[key]) for key in _KEYS} for entry, _ in entries.values()]
+    return [{key: str(entry[key]) for key in KEYS} for entry, _ in entries.values()]
 
 
 def parse(
@@ -86,7 +82,7 @@ def parse(
     Raises:
         InputError: a key is missing, a text is empty, or the gold answer is invalid.
     """
-    for key in _KEYS if rationales else _KEYS[:1]:
+    for key in KEYS if rationales else KEYS[:1]:
         if not isinstance(entry.get(key), str) or not str(entry[key]).strip():
             raise InputError(f"'{key}' is missing or empty; it must be a text")
     gold, answer = None if rationales else entry.get("gold"), entry.get("answer")
@@ -125,7 +121,7 @@ def write(
                 parse(entry, parse_gold)
             except InputError as error:
                 raise InputError(f"entry {number} for {path}: {error}") from error
-            file.write(json.dumps({key: entry[key] for key in _KEYS}, ensure_ascii=False) + "\n")
+            file.write(json.dumps({key: entry[key] for key in KEYS}, ensure_ascii=False) + "\n")
 
 
 def with_few_calculations(entries: Sequence[Entry], maximum: int | None) -> list[int]:

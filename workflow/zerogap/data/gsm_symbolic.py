@@ -14,6 +14,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from zerogap.data.gsm8k_format import Entry
 from zerogap.errors import InputError
 from zerogap.plugins import package_file
 
@@ -21,7 +22,6 @@ BROKEN = {32, 35, 37, 61, 63, 65, 74, 76, 77, 79, 86, 87, 90, 97, 98}  # its `ta
 _MAX_DRAWS = 40  # of one template, until its numbers are new and its rationale is short enough
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
-Entry = dict[str, str]  # question, answer
 Template = Callable[[Random, float], dict[str, Any]]
 
 

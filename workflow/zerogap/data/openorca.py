@@ -52,7 +52,7 @@ def from_hub(repository: str, revision: str, num_examples: int, seed: int) -> li
     import datasets  # takes seconds to import, and the other sources do not need it
 
     examples: list[dict[str, str]] = []
-    with hub_errors(f"{repository}@{revision}", repository, revision):
+    with hub_errors(repository, revision):
         stream = datasets.load_dataset(repository, revision=revision, split="train", streaming=True)
         for row in stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER):
             if _is_complete(row):

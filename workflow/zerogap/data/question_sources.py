@@ -11,7 +11,7 @@ from typing import Any
 
 from zerogap.data import gsm8k_format, gsm_symbolic, toy
 from zerogap.data.answers import canonical
-from zerogap.data.gsm8k_format import SPLITS, Entry, ParseGold, fingerprint
+from zerogap.data.gsm8k_format import KEYS, SPLITS, Entry, ParseGold, fingerprint
 from zerogap.errors import InputError
 from zerogap.io.hub import hub_problem
 
@@ -35,19 +35,15 @@ def fetch(
         InputError: an entry is invalid, the hub cannot be read, or what it has is not the original.
     """
     source, hub = questions["source"], questions.get("hub")
+    options = questions[source]
     if source == "generated":
-        options = questions["generated"]
         return {split: _generated(options[f"num_{split}"], seed, split) for split in SPLITS}
     if source == "gsm_symbolic":
-        return gsm_symbolic.entries(**questions["gsm_symbolic"])
+        return gsm_symbolic.entries(**options)
     if source == "files":
-        files = questions["files"]
-        entries = {split: gsm8k_format.load_entries(files[split], parse_gold) for split in SPLITS}
+        entries = {split: gsm8k_format.load_entries(options[split], parse_gold) for split in SPLITS}
     else:
-        repository = questions["hub"]["repository"]
-        commit = resolve_commit(repository, questions["hub"]["revision"])
-        print(f"{repository} at commit {commit}")
-        entries = {split: from_hub(repository, commit, split) for split in SPLITS}
+        entries = _from_hub(options["repository"], options["revision"])
     if not hub or not hub["sha256"]:
         return entries
     actual = fingerprint(entries)
@@ -67,13 +63,8 @@ def fetch(
 def fresh(questions: Mapping[str, Any], number: int, seed: int) -> list[Entry]:
     """New questions of a generator, none of which is in its data set of this seed.
 
-    Args:
-        questions: as of :func:`fetch`; `source` is a generator.
-        number: how many.
-        seed: of the data set.
-
     Raises:
-        InputError: the generator has too few.
+        InputError: the generator has fewer than `number`.
     """
     known = {entry["question"] for split in fetch(questions, seed).values() for entry in split}
     options = questions[questions["source"]]
@@ -92,23 +83,28 @@ def _generated(num_questions: int, seed: int, split: str) -> list[Entry]:
     ]
 
 
-def from_hub(repository: str, revision: str, split: str) -> list[Entry]:
-    """The entries of one split of a data set on the hub, configuration "main".
+def _from_hub(repository: str, revision: str) -> dict[str, list[Entry]]:
+    """The entries of a data set on the hub, configuration "main".
 
     Raises:
         InputError: the data set cannot be loaded or has other columns.
     """
     import datasets  # takes seconds to import, and the other sources do not need it
 
-    name = f"{repository}@{revision}"
-    with hub_errors(f"{name}, split {split}", repository, revision):
-        table = datasets.load_dataset(repository, "main", revision=revision, split=split)
-    try:
-        return [{"question": row["question"], "answer": row["answer"]} for row in table]
-    except KeyError as error:
-        raise InputError(
-            f"{name}: has no column {error}; use a data set with question and answer"
-        ) from error
+    commit = resolve_commit(repository, revision)
+    print(f"{repository} at commit {commit}")
+    entries = {}
+    for split in SPLITS:
+        with hub_errors(repository, commit, f", split {split}"):
+            table = datasets.load_dataset(repository, "main", revision=commit, split=split)
+        try:
+            entries[split] = [{key: row[key] for key in KEYS} for row in table]
+        except KeyError as error:
+            raise InputError(
+                f"{repository}@{commit}: has no column {error}; use a data set with question and "
+                "answer"
+            ) from error
+    return entries
 
 
 def resolve_commit(repository: str, revision: str) -> str:
@@ -121,19 +117,18 @@ def resolve_commit(repository: str, revision: str) -> str:
         return revision
     import huggingface_hub
 
-    with hub_errors(f"{repository}@{revision}", repository, revision):
+    with hub_errors(repository, revision):
         return str(huggingface_hub.HfApi().dataset_info(repository, revision=revision).sha)
 
 
 @contextlib.contextmanager
-def hub_errors(name: str, repository: str, revision: str) -> Iterator[None]:
+def hub_errors(repository: str, revision: str, part: str = "") -> Iterator[None]:
     """Say in one line why a data set on the hub cannot be loaded, with the remedies."""
     try:
         yield
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
     except Exception as error:  # whatever the hub's libraries raise: offline, not found, …
-        raise InputError(
-            f"{name}: could not be loaded from the hub: "
-            f"{hub_problem(error, repository, revision, 'dataset')}"
-        ) from error
+        problem = str(error)
+        if not isinstance(error, InputError):
+            reason = hub_problem(error, repository, revision, "dataset")
+            problem = f"could not be loaded from the hub: {reason}"
+        raise InputError(f"{repository}@{revision}{part}: {problem}") from error

@@ -22,7 +22,7 @@ _OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")
 
 
 def text_kind(text: str) -> str:
-    """Return the kind of a token that decodes to `text` and is not an end token."""
+    """Return the kind of a token that is no end token."""
     if _DIGIT.search(text):
         return "digit"
     if not text.strip():
@@ -33,10 +33,7 @@ def text_kind(text: str) -> str:
 def token_kinds(
     decode: Callable[[list[int]], str], end_tokens: Collection[int]
 ) -> Callable[[int], str]:
-    """Return a function from token ids to kinds, which decodes each token once.
-
-    `decode` is the tokenizer's, with special tokens kept.
-    """
+    """Return a function from token ids to kinds; `decode` keeps special tokens."""
 
     @cache
     def kind(token: int) -> str:
