@@ -44,12 +44,8 @@ def question_pairs(
 ) -> list[tuple[str, str]]:
     """(few-shot prompt, response) of each question.
 
-    Args:
-        questions: a `questions` table. Rationale and gold answer are always the original ones.
-        exemplars: of the few-shot prompt.
-        column: the column with the text of the question: "question", or "paraphrase" (PQ,
-            appendix A.1).
-        template: of the benchmark.
+    `column` of the table has the text of the question: "question", or "paraphrase" (PQ, appendix
+    A.1). Rationale and gold answer are always the original ones.
     """
     prefix = template.few_shot_prefix(exemplars)
     rows = zip(questions[column], questions.rationale, questions.gold, strict=True)
@@ -68,13 +64,11 @@ def question_examples(
     tokenizer puts a space before the response by itself and a byte-level one does not, so the
     response is tried with and without its leading space.
 
-    Args:
-        pairs: prompts and responses as at inference.
-        tokenizer: the tokenizer of the model that is trained.
-        cutoff_len: maximum length of an example in tokens, EOS included.
+    `pairs` are prompts and responses as at inference.
 
     Raises:
-        InputError: training and inference would encode it differently, or an example is too long.
+        InputError: training and inference would encode one differently, or it has more than
+            `cutoff_len` tokens, EOS included.
     """
     prompts = _training_prompts(tokenizer, [prompt for prompt, _ in pairs])
     whole_ids = _token_ids(tokenizer, [prompt + text + AFTER_RESPONSE for prompt, text in pairs])
@@ -114,8 +108,7 @@ def instruction_examples(
     The ids at the end of a prompt may differ from those of prompt and response in one text: GPT-2's
     way of splitting text, for one, merges line breaks only if no word follows. An instruction whose
     prompt has other ids than at inference is skipped; one that is longer than `cutoff_len` tokens
-    is truncated by LLaMA-Factory. Both are printed. The arguments are those of
-    :func:`question_examples`.
+    is truncated by LLaMA-Factory. Both are printed.
 
     Raises:
         InputError: all instructions would be skipped.

@@ -23,19 +23,11 @@ import pandas as pd
 from zerogap.errors import InputError
 from zerogap.families import family_of_folder
 
-TEMPLATE = "fewshot"  # the one that zerogap.training.examples spells the examples for
-_STUBS = Path(__file__).parent / "stubs"
-_DTYPE_KEYS = ("dtype", "torch_dtype")  # of transformers 5, and of configurations written earlier
-
-
 # Files.
 
 
 def write_datasets(folder: Path, datasets: Mapping[str, list[dict[str, str]]]) -> None:
-    """Write one JSON file per data set and the `dataset_info.json` that describes them.
-
-    `datasets` is name → examples, each with prompt and response.
-    """
+    """Write one JSON file per data set (name → examples), and `dataset_info.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     columns = {"prompt": "prompt", "response": "response"}
     info = {name: {"file_name": f"{name}.json", "columns": columns} for name in datasets}
@@ -70,7 +62,7 @@ def train_settings(
         "lora_target": ",".join(family_of_folder(model, family).lora_targets),
         "dataset_dir": str(data),
         "dataset": ",".join(json.loads((data / "dataset_info.json").read_text())),
-        "template": TEMPLATE,
+        "template": "fewshot",  # the one that zerogap.training.examples spells the examples for
         "cutoff_len": training["cutoff_len"],
         "overwrite_cache": True,
         "preprocessing_num_workers": 1,
@@ -97,11 +89,7 @@ def train_settings(
 
 
 def check_device(training: Mapping[str, Any]) -> None:
-    """Check that a training in bfloat16 has a GPU, unless the configuration names the CPU.
-
-    Raises:
-        InputError: it has none, and the configuration does not name the CPU.
-    """
+    """Check that a training in bfloat16 has a GPU, unless the configuration names the CPU."""
     if not training["bf16"] or training["device"] != "auto":
         return
     from transformers.utils import is_torch_bf16_gpu_available  # loads torch
@@ -130,10 +118,10 @@ def trains_in_bf16(training: Mapping[str, Any]) -> bool:
 
 
 def base_to_load(model: Path, training: Mapping[str, Any], folder: Path) -> Path:
-    """Return the folder from which a training loads its base in the precision that it runs in.
+    """The folder from which a training loads its base in the precision that it runs in.
 
-    For a base that is stored in another type it is `folder`, which gets a `config.json` of its own
-    and links to the other files, and may exist already.
+    For a base that is stored in another type it is `folder`, which may exist already: a
+    `config.json` of its own and links to the other files.
     """
     dtype = "bfloat16" if trains_in_bf16(training) else "float32"
     config = json.loads((model / "config.json").read_text())
@@ -163,8 +151,8 @@ def _with_dtype(config: Any, dtype: str) -> Any:
     if not isinstance(config, dict):
         return config
     return {
-        key: dtype if key in _DTYPE_KEYS else _with_dtype(value, dtype)
-        for key, value in config.items()
+        key: dtype if key in ("dtype", "torch_dtype") else _with_dtype(value, dtype)
+        for key, value in config.items()  # `torch_dtype` is of transformers 4
     }
 
 
@@ -182,33 +170,25 @@ def train(settings: Path, num_gpus: int = 1) -> None:
     environment["PYTHONHASHSEED"] = "0"  # adapter_config.json lists a set in its order
     # Looked up by its metadata: this process itself may have imported the stub.
     if not any(importlib.metadata.distributions(name="torchaudio")):
-        environment["PYTHONPATH"] = _prepended("PYTHONPATH", _STUBS)
+        environment["PYTHONPATH"] = _prepended("PYTHONPATH", Path(__file__).parent / "stubs")
     arguments = [str(binaries / "llamafactory-cli"), "train", str(settings)]
     # The locks of the job's GPUs (zerogap.gpus) and of the working folder are open files. The
     # command inherits them, so that they stay locked if it outlives this process.
-    process = subprocess.run(  # noqa: S603
-        arguments, env=environment, check=False, close_fds=False
-    )
-    if process.returncode:
-        raise RuntimeError(
-            f"'{' '.join(arguments)}' failed with exit code {process.returncode}; see above"
-        )
+    code = subprocess.call(arguments, env=environment, close_fds=False)  # noqa: S603
+    if code:
+        raise RuntimeError(f"'{' '.join(arguments)}' failed with exit code {code}; see above")
 
 
 def launch_environment(num_gpus: int) -> dict[str, str]:
-    """Environment variables that make LLaMA-Factory train with one process per device.
-
-    With several devices it goes through torchrun. The processes meet at a free port of this machine
-    (port 0), so that several trainings can share a machine, and they divide the threads that
-    Snakemake gives to the job (OMP_NUM_THREADS).
-    """
-    processes = {"NPROC_PER_NODE": str(num_gpus)}
+    """Environment variables that make LLaMA-Factory train with one process per device."""
     if num_gpus == 1:
-        return processes
+        return {"NPROC_PER_NODE": "1"}
+    # The processes of a job divide its threads.
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS", num_gpus)) // num_gpus)
-    return processes | {
-        **{"FORCE_TORCHRUN": "1", "NNODES": "1", "OMP_NUM_THREADS": str(threads)},
-        **{"RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
+    return {
+        **{"FORCE_TORCHRUN": "1", "NNODES": "1", "NPROC_PER_NODE": str(num_gpus)},
+        **{"OMP_NUM_THREADS": str(threads), "RDZV_ID": "zerogap", "MASTER_ADDR": "127.0.0.1"},
+        "MASTER_PORT": "0",  # any free one, so that several trainings can share a machine
     }
 
 

@@ -15,7 +15,6 @@ from zerogap.io.digests import folder_digest, value_digest
 from zerogap.training.llamafactory import trains_in_bf16
 
 _PACKAGES = ("llamafactory", "transformers", "peft", "torch")
-_ADAPTER_WEIGHTS = "adapter_model.safetensors"
 
 
 def training_fingerprint(
@@ -23,8 +22,7 @@ def training_fingerprint(
 ) -> dict[str, Any]:
     """Everything an adapter depends on; checkpoints made from anything else are not resumed.
 
-    `data` is the folder of the examples. How often the training is saved (`save_steps`) changes no
-    adapter.
+    `data` is the folder of the examples.
     """
     return {
         "training": {key: value for key, value in training.items() if key != "save_steps"},
@@ -61,7 +59,7 @@ def remove_incomplete_checkpoints(folder: Path, num_gpus: int) -> None:
 def _check_complete(checkpoint: Path, num_gpus: int) -> None:
     """Read weights, optimiser, scheduler, each device's random state and the trainer's state."""
     json.loads((checkpoint / "trainer_state.json").read_text())
-    with safe_open(checkpoint / _ADAPTER_WEIGHTS, framework="numpy"):
+    with safe_open(checkpoint / "adapter_model.safetensors", framework="numpy"):
         pass
     random_states = (
         [f"rng_state_{rank}.pth" for rank in range(num_gpus)] if num_gpus > 1 else ["rng_state.pth"]

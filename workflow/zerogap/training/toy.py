@@ -1,6 +1,6 @@
 """The toy base models of the quick run and the tests: `make pretrain` makes all three again.
 
-    python -m zerogap.training.toy FOLDER [NAME ...]
+    python -m zerogap.training.toy FOLDER
 
 There is one per registered family, pretrained from scratch on the toy language
 (:mod:`zerogap.data.toy`, which also has the criteria that the models must meet). Each is its
@@ -39,26 +39,19 @@ from zerogap.training.examples import instruction_prompt
 
 @dataclass(frozen=True)
 class ToyModel:
-    """What differs between the toy models.
+    """What differs between the toy models."""
 
-    `config` has the values of the configuration that not all models have, its type included, and
-    `steps` are the optimiser's. The ids of the special tokens are their positions here.
-    """
-
-    config: dict[str, Any]
-    special_tokens: list[str]
+    config: dict[str, Any]  # values that not all models have, the type included
+    special_tokens: list[str]  # their ids are their positions here
     bos: str
     eos: str
     pad: str
     adds_bos: bool
-    steps: int
+    steps: int  # of the optimiser
 
 
-_FILE = Path(__file__).with_suffix(".yaml")
-BASES = {  # by folder
-    name: ToyModel(**values)
-    for name, values in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items()
-}
+_MODELS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+BASES = {name: ToyModel(**values) for name, values in _MODELS.items()}
 VOCAB_SIZE = 800
 CONTEXT_LENGTH = 2048  # positions a base accepts; it is trained on SEQUENCE_LENGTH of them
 SEQUENCE_LENGTH = 192
@@ -73,12 +66,8 @@ def pretrain(name: str, folder: Path, max_steps: int | None = None) -> None:
     """Make one base model: tokenizer, weights and `provenance.json`.
 
     With the same package versions and processor, the result is the same model. The weights are
-    stored in float16 and declared as float32, which is what they load as.
-
-    Args:
-        name: a key of BASES.
-        folder: the model folder; overwritten.
-        max_steps: optimiser steps; None: those of BASES.
+    stored in float16 and declared as float32, which is what they load as. An existing `folder` is
+    overwritten; `max_steps` replaces the model's own number of steps.
     """
     steps = max_steps or BASES[name].steps
     texts = itertools.islice(documents(), TOKENIZER_DOCUMENTS)
@@ -112,8 +101,6 @@ def train_tokenizer(texts: Iterable[str], name: str, vocab_size: int) -> PreTrai
     The models' tokenizers split text in the same way and differ, as the real ones do, in their
     special tokens and in whether they add a BOS token by themselves. Each digit and each newline is
     a token of its own, so that the tokens of the exemplars are a prefix of those of a prompt.
-
-    `name` is a key of BASES; `vocab_size` counts the special tokens and the 256 bytes too.
     """
     model = BASES[name]
     tokenizer = Tokenizer(models.BPE())
@@ -254,7 +241,6 @@ def learning_rate(step: int, max_steps: int) -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Pretrain the toy base models.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BASES)}")
-    args = parser.parse_args()
-    for base in args.names or BASES:
-        pretrain(base, args.folder / base)
+    parent = parser.parse_args().folder
+    for base in BASES:
+        pretrain(base, parent / base)
