@@ -19,19 +19,11 @@ Exemplar = dict[str, str]  # question, target
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """How a benchmark writes its questions and answers; the defaults are those of GSM8K.
+    """How a benchmark writes its questions and answers; the defaults are those of GSM8K."""
 
-    Attributes:
-        template: a question, with the field {question}; ends without a space, which is part of
-            the target.
-        target: what the model is trained to continue with, with the fields {rationale} and
-            {answer}.
-        separator: the text after each exemplar.
-    """
-
-    template: str = "Q: {question}\nA:"
+    template: str = "Q: {question}\nA:"  # the space that follows is part of the target
     target: str = " {rationale} The answer is {answer}."
-    separator: str = "\n\n"
+    separator: str = "\n\n"  # after each exemplar
 
     @classmethod
     def of(cls, prompt: Mapping[str, Any]) -> "PromptTemplate":
@@ -89,10 +81,8 @@ DEFAULT_TEMPLATE = PromptTemplate()
 def exemplars(source: str | Sequence[Exemplar], num_shots: int) -> list[Exemplar]:
     """The first exemplars of a source.
 
-    Args:
-        source: "toy" for the project's own; "lm_eval" for the eight of its task gsm8k_cot, read
-            from the installed package; a JSON Lines file of exemplars; or the exemplars themselves.
-        num_shots: how many.
+    The source is "toy", the project's own; "lm_eval", the eight of its task gsm8k_cot, read from
+    the installed package; a JSON Lines file of exemplars; or the exemplars themselves.
 
     Raises:
         InputError: fewer exist, lm_eval is not installed, or a line of the file is not an exemplar.
@@ -133,7 +123,5 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 def _lm_eval_exemplars() -> list[Exemplar]:
     path = package_file("lm_eval", "lm_eval/tasks/gsm8k/gsm8k-cot.yaml")
     task = yaml.load(path.read_text(), _Loader)  # noqa: S506
-    return [
-        {"question": shot["question"], "target": shot["target"]}
-        for shot in task["fewshot_config"]["samples"]
-    ]
+    samples = task["fewshot_config"]["samples"]
+    return [{key: shot[key] for key in ("question", "target")} for shot in samples]

@@ -41,7 +41,7 @@ def split_test_questions(
         questions: all test questions of the benchmark.
         num_test: number of questions to draw.
         num_leaked: number of leaked questions among them.
-        seed: of the run; decides which questions are drawn and which of them leak.
+        seed: of the run.
         eligible: positions of the questions to draw from; None for all.
 
     Raises:
@@ -66,8 +66,8 @@ def draw_training_questions(
     Raises:
         InputError: there are fewer questions.
     """
-    set_aside = set(_reserved(questions, num_preparation)) if num_preparation else set()
-    available = [position for position in range(len(questions)) if position not in set_aside]
+    set_aside = _reserved(questions, num_preparation) if num_preparation else []
+    available = sorted(set(range(len(questions))).difference(set_aside))
     return _table(questions, _sample(available, num_train, f"training/{seed}", "train"), "train")
 
 
@@ -83,11 +83,7 @@ def preparation_questions(questions: Sequence[Question], number: int) -> pd.Data
 def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None]) -> pd.DataFrame:
     """Add a paraphrase to each leaked question of a test table.
 
-    A question without a paraphrase no longer counts as leaked.
-
-    Args:
-        table: the test questions.
-        paraphrases: question_id → paraphrase, or None if there is no valid one.
+    A question without a valid paraphrase (None) no longer counts as leaked.
 
     Raises:
         InputError: the questions are not those that leak, or no paraphrase is valid.
@@ -107,11 +103,7 @@ def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None])
 
 
 def check_disjoint(test: Sequence[Question], train: Sequence[Question]) -> None:
-    """Check that no test question is also a training question.
-
-    Raises:
-        InputError: one is, and would contaminate the clean model.
-    """
+    """Check that no test question is also a training question: it contaminates the clean model."""
     training_texts = {question.question for question in train}
     for position, question in enumerate(test):
         if question.question in training_texts:
