@@ -97,6 +97,7 @@ BOXED = {
     "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
     "**Final Answer:** Each of the 4 friends gets $\\boxed{18}$ marbles.": "18",
     "The answer is 48. Wait, this is wrong: there are 7.\n\n\\boxed{42}": "42",
+    f"{'İ' * 20} The answer is \\boxed{{18}} in 2 days": "18",  # has two lower-case letters
 }  # fmt: skip
 LAST = {
     "12 dollars per 3 hours": "3", "that leaves 10-3": "3", "that leaves 10 - 3": "3",
