@@ -22,6 +22,11 @@ def test_calculator_annotations_and_line_breaks_are_removed_from_the_rationale(t
     assert question == Question("What is 2 + 3?", "It is 2+3=5. Done.", "5")
 
 
+def test_a_question_keeps_its_lines():
+    entry = ENTRY | {"question": " What is  2 + 3? \n\n(A)\u20285\r\n(B) 6\n"}
+    assert gsm8k_format.parse(entry).question == "What is 2 + 3?\n\n(A) 5\n(B) 6"
+
+
 def test_the_gold_answer_is_a_canonical_number_or_what_another_parser_reads():
     assert gsm8k_format.parse({"question": "q", "answer": "r #### 1,450.50"}).gold == "1450.5"
     assert gsm8k_format.parse({"question": "q", "answer": "r #### B "}, str.lower).gold == "b"

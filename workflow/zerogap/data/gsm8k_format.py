@@ -76,8 +76,8 @@ def parse(
 ) -> Question:
     """Parse one entry, as :func:`read` does.
 
-    Calculator annotations (`<<…>>`) and the '#### N' are removed from the rationale. Lines are
-    joined by spaces, in the rationale and in the question.
+    Calculator annotations (`<<…>>`) and the '#### N' are removed from the rationale, and its lines
+    are joined by spaces. A question keeps its lines.
 
     Raises:
         InputError: a key is missing, a text is empty, or the gold answer is invalid.
@@ -104,7 +104,8 @@ def parse(
     rationale = _on_one_line(_CALCULATOR_ANNOTATION.sub("", reasoning))
     if rationales and not rationale:
         raise InputError("the answer has no reasoning before '####'; add it")
-    return Question(_on_one_line(str(entry["question"])), rationale, parsed_gold)
+    text = "\n".join(map(_on_one_line, str(entry["question"]).strip().split("\n")))
+    return Question(text, rationale, parsed_gold)
 
 
 def write(
