@@ -55,7 +55,8 @@ def _number(sign: str, number: str, slash: str) -> re.Pattern[str]:
         rf"(?P<sign>{sign})?(?:[{_CURRENCY}]{{1,3}}\s?(?P<inner>[{_DASHES}])?)?"
         rf"(?P<number>[0-9]++(?=[ {_NARROW}][0-9]++{slash}[0-9])|{number})"
         r"(?:e(?P<exponent>[-+]?[0-9]{1,3})(?![0-9])"
-        rf"|\s?[×x*·]\s?10(?:\^|\*\*)\(?(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])\)?)?"
+        rf"|(?:\s?[×x*·]\s?10|(?P<ten>(?<=(?<![0-9.,])10)))(?:\^|\*\*)[({{]?"
+        rf"(?P<power>[{_DASHES}+]?[0-9]{{1,3}})(?![0-9])[)}}]?)?"
         rf"(?:[ {_NARROW}](?P<above>[0-9]++)(?={slash}[0-9]))?"
         rf"(?:{slash}(?P<below>[0-9]++(?![0-9.,]*[0-9])))?",
         re.IGNORECASE,
@@ -399,8 +400,8 @@ def canonical(text: str) -> str:
 
 def _value(match: re.Match[str]) -> str | None:
     """The canonical number of a match of `_STATED`; None if it is infinite or too long."""
-    sign, inner, number, exponent, power, above, below = match.groups()
-    number, exponent = _NO_DIGIT.sub("", number), exponent or power
+    sign, inner, number, exponent, ten, power, above, below = match.groups()
+    number, exponent = _NO_DIGIT.sub("", number) if ten is None else "1", exponent or power
     negative = bool(sign) != bool(inner)
     if not exponent and not below:
         return _spelled(number, negative=negative)

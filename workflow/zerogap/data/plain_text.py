@@ -17,7 +17,7 @@ _DRESSED = re.compile(  # a set first: Python skips what is not in it
     r"(?:(?<![*<])|(?<=\*)(?:\*|[^\s*]+\*(?!\w))|(?<=<)/?[a-z])",
     re.IGNORECASE,
 )
-_POWER = re.compile(rf"([×x*·]\s?10)([{_SUPERSCRIPTS}]+)")
+_POWER = re.compile(rf"((?:[×x*·]\s?|(?<![0-9.,]))10)([{_SUPERSCRIPTS}]+)")
 
 _THINKING = r"(?:think|thinking|thoughts?|reasoning|analysis|reflection|scratchpad|monologue)"
 _OPENED = re.compile(
