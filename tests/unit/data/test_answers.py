@@ -319,32 +319,13 @@ SPELLINGS = {
 def test_all_spellings_of_a_number_are_the_same(number, text):
     assert canonical(text) == number
     assert same(text, number)
-    assert not same(None, number)
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "x",
-        "1/0",
-        "one",
-        "1 to 2",
-        "--",
-        ".",
-        "$",
-        "1.2.3",
-        "e3",
-        "nan",
-        "12a",
-        "null",
-        "10, 20",
-        "5 10",
-        "18,00",
-        "2,5",
-        "1,2345",
-    ],
-)
+    ["", "x", "1/0", "one", "1 to 2", "--", ".", "$", "1.2.3", "e3", "nan", "12a", "null",
+     "10, 20", "5 10", "18,00", "2,5", "1,2345"],
+)  # fmt: skip
 def test_a_text_that_is_not_a_number_is_an_error(text):
     with pytest.raises(InputError, match="not a number"):
         canonical(text)

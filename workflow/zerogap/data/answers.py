@@ -213,14 +213,10 @@ _WHOLE = re.compile(
 
 
 class Extraction(NamedTuple):
-    """A response's answer and what found it.
+    """A response's answer and what found it."""
 
-    `answer` is a canonical number, `NO_SOLUTION` or None; `extractor` is "the_answer_is", "hash",
-    "boxed", "last_number" or, if there is no answer, "none".
-    """
-
-    answer: str | None
-    extractor: str
+    answer: str | None  # a canonical number or NO_SOLUTION
+    extractor: str  # "the_answer_is", "hash", "boxed", "last_number" or, without an answer, "none"
 
 
 def extract(text: str) -> Extraction:
@@ -424,10 +420,6 @@ def _spelled(digits: str, *, negative: bool) -> str:
     return f"-{number}" if negative and number != "0" else number
 
 
-def same(answer: str | None, gold: str) -> bool:
-    """Whether the answer equals the gold answer; None never does.
-
-    Raises:
-        InputError: one of the texts is not a number.
-    """
-    return answer is not None and canonical(answer) == canonical(gold)
+def same(answer: str, gold: str) -> bool:
+    """Whether two texts are the same number, or both none."""
+    return canonical(answer) == canonical(gold)

@@ -66,9 +66,7 @@ _AN = re.compile(r"(?<=\ban )\$?(?:8|1[18](?:,?\d{3})*(?!\d))|(?<=\ba )\$?(?!8|1
 def with_fresh_numbers(entry: Entry, rng: random.Random) -> Entry | None:
     """The same question with other numbers and its answer, or None if its calculations forbid it.
 
-    Args:
-        entry: a question and an answer with calculator annotations, in OpenAI's GSM8K format.
-        rng: draws the numbers; the same state gives the same entry.
+    The answer has calculator annotations, in OpenAI's GSM8K format.
     """
     program = _program(entry["question"], *entry["answer"].rpartition("####")[::2])
     if program is None:
@@ -114,9 +112,10 @@ def _program(question: str, rationale: str, gold: str) -> _Program | None:
     for first, *others in equations:
         used |= set(first.numbers) - results
         for side in others:
-            is_result = isinstance(side.tree, ast.Name)
-            used |= set[Fraction]() if is_result else set(side.numbers) - results
-            results |= set(side.numbers) - asked - used if is_result else set()
+            if isinstance(side.tree, ast.Name):
+                results |= set(side.numbers) - asked - used
+            else:
+                used |= set(side.numbers) - results
     sources = [n for digits in _SHARE.findall(question) for n in _numbers(digits)]
     shares = {source / 100: source for source in sources if source / 100 in used - asked}
     used |= set(shares.values())

@@ -29,9 +29,7 @@ def entries(num_train: int, num_test: int, max_words: int | None) -> dict[str, l
     """The data set: split → entries in OpenAI's GSM8K format.
 
     The questions of a split go through the templates in turn. A template that has no new numbers,
-    or whose rationales are too long, is left out.
-
-    `max_words` is what no rationale exceeds; None for any length.
+    or whose rationales all have more than `max_words`, is left out.
 
     Raises:
         InputError: reasoning-gym is not installed, or its templates have too few questions.

@@ -43,18 +43,16 @@ def paraphrase(question: str, seed: int) -> str:
         InputError: no paraphrase of the question is valid.
     """
     rng = Random(f"paraphrase/{seed}/{question}")
-    best: tuple[float, str] | None = None
+    valid = []
     for attempt in range(_MAX_ATTEMPTS):
         text = _rewrite(question, rng, boldness=3 * attempt // _MAX_ATTEMPTS)
-        if problems_with(question, text):
-            continue
-        candidate = (similarity(question, text), text)
-        if candidate[0] <= _TARGET_SIMILARITY:
-            return text
-        best = min(best or candidate, candidate)
-    if best is None:
+        if not problems_with(question, text):
+            valid.append((similarity(question, text), text))
+            if valid[-1][0] <= _TARGET_SIMILARITY:
+                break
+    if not valid:
         raise InputError(f"the rules find no valid paraphrase of {question!r}")
-    return best[1]
+    return min(valid)[1]
 
 
 def _rewrite(question: str, rng: Random, boldness: int) -> str:
@@ -212,17 +210,10 @@ _CONDITIONS = [(_compiled(text), *templates) for text, *templates in _RULES["con
 _FORMS = [(_compiled(text), template) for text, template in _RULES["forms"]]
 
 
-_NEVER = "(?!)"
-# Pattern, groups that must not have the words `unless` (none: the sentence), these, templates.
-_CLAUSES: list[list[tuple[re.Pattern[str], list[int], re.Pattern[str], list[str]]]] = [
-    [
-        (
-            _compiled(row["match"]),
-            row.get("of", []),
-            _whole_words(f"(?:{row.get('unless', _NEVER)})"),
-            row["to"],
-        )
-        for row in patterns
-    ]
-    for patterns in _RULES["clauses"].values()
-]
+def _clause(row: dict[str, Any]) -> tuple[re.Pattern[str], list[int], re.Pattern[str], list[str]]:
+    """Pattern, groups that must not have some words (none: the sentence), these, templates."""
+    unless = row.get("unless", "(?!)")  # matches nothing
+    return _compiled(row["match"]), row.get("of", []), _whole_words(f"(?:{unless})"), row["to"]
+
+
+_CLAUSES = [list(map(_clause, rows)) for rows in _RULES["clauses"].values()]

@@ -22,9 +22,7 @@ _SOLUTION = re.compile(r"####|\bthe answer is\b|=|\bstep 1\b", re.I)
 def problems_with(question: str, paraphrase: str) -> list[str]:
     """What is wrong with a paraphrase; empty if it is valid.
 
-    A valid paraphrase is one line, has the numbers of the question and no others (100 and 'a
-    hundred' are the same, and how often a number occurs does not matter), contains no solution, is
-    at most three times as long, and has a :func:`similarity` of at most MAX_SIMILARITY.
+    100 and 'a hundred' are the same, and how often a number occurs does not matter.
     """
     if not paraphrase.strip():
         return ["empty"]
@@ -118,22 +116,15 @@ _AFTER_ONE = re.compile(rf"[^a-z0-9]*(?:{'|'.join([*_SCALES, *_DENOMINATORS])})(
 
 
 class Number(NamedTuple):
-    """A number as it is written.
-
-    Each of the `meanings`, a set of values, is one way to say it. A number that is not `required`
-    is a word such as 'a' or 'pair', which a paraphrase may add or drop.
-    """
+    """A number as it is written."""
 
     text: str
-    meanings: tuple[frozenset[Fraction], ...]
-    required: bool = True
+    meanings: tuple[frozenset[Fraction], ...]  # each is one way to say it
+    required: bool = True  # unlike a word such as 'a' or 'pair', which may come and go
 
 
 def missing_numbers(text: str, other: str) -> list[str]:
-    """The numbers of a text that another one does not have, as they are written.
-
-    How often a number occurs does not matter.
-    """
+    """The numbers of a text that another one does not have, as they are written."""
     values = {
         value for number in read_numbers(other) for meaning in number.meanings for value in meaning
     }
