@@ -7,13 +7,7 @@ import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 from helpers import tiny_models
 from helpers.paths import ROOT
@@ -110,7 +104,8 @@ ADAPTED = {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"}
 @pytest.mark.slow  # GPT-2 with its Conv1D layers
 def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(ROOT / "workflow/resources/bases/llama2")
-    config = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=256)
+    size = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
+    config = AutoConfig.for_model("gpt2", vocab_size=len(tokenizer), **size)
     GPT2LMHeadModel(config).save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
     examples = [
@@ -118,23 +113,17 @@ def test_an_unregistered_model_is_trained_and_merged_with_family_auto(tmp_path):
     ]
     write_datasets(tmp_path / "data", {"questions": examples})
 
-    base, adapter = tmp_path / "base", tmp_path / "adapter"
     metadata = {"model": "gpt2", "variant": "clean_gsm8k"}
-    parameters = {"family": "auto", "training": GPT2_TRAINING, "metadata": metadata}
-    files = {"settings": tmp_path / "train.yaml", "loss": tmp_path / "loss.tsv"}
-    offline = {"HF_HUB_OFFLINE": "1"}
-    job = run_script(
-        "train_lora", tmp_path, parameters, env=offline, base=base, data=tmp_path / "data",
-        adapter=adapter, **files,
-    )  # fmt: skip
-    assert job.returncode == 0, job.stderr
-    job = run_script(
-        "merge_lora", tmp_path, {"dtype": "float32"}, env=offline, base=base, adapter=adapter,
-        output=tmp_path / "model",
-    )  # fmt: skip
-    assert job.returncode == 0, job.stderr
+    training = {"family": "auto", "training": GPT2_TRAINING, "metadata": metadata}
+    for script, parameters, names in (
+        ("train_lora", training, ("base", "adapter", "data", "settings.yaml", "loss")),
+        ("merge_lora", {"dtype": "float32"}, ("base", "adapter", "output")),
+    ):
+        paths = {name.removesuffix(".yaml"): tmp_path / name for name in names}
+        job = run_script(script, tmp_path, parameters, env={"HF_HUB_OFFLINE": "1"}, **paths)
+        assert job.returncode == 0, job.stderr
 
-    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("base", "model"))
+    before, after = weights(tmp_path / "base"), weights(tmp_path / "output")
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed == {
         f"transformer.h.{layer}.{name}.weight" for layer in range(2) for name in ADAPTED

@@ -17,21 +17,6 @@ from zerogap.training.llamafactory import write_datasets
 pytestmark = pytest.mark.slow
 
 
-def start(script: str, folder: Path, parameters, **paths) -> subprocess.Popen:
-    """One of the workflow's scripts, leading a process group."""
-    return subprocess.Popen(
-        command_line(script, folder, parameters, **paths),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ
-        | {"PYTHONPATH": "workflow", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        | {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"},
-        start_new_session=True,
-    )
-
-
 def finish(job: subprocess.Popen) -> str:
     """The output of a job, which must succeed."""
     output, _ = job.communicate()
@@ -59,19 +44,22 @@ def data(tmp_path_factory) -> Path:
 
 
 def train(folder: Path, data: Path, **changed) -> subprocess.Popen:
-    parameters = {
-        "family": "llama",
-        "training": LORA | changed,
-        "metadata": {"model": "llama2", "variant": "clean_gsm8k"},
-    }
-    paths = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
-    return start(
-        "train_lora",
-        folder,
-        parameters,
-        base=ROOT / "workflow/resources/bases/llama2",
-        data=data,
-        **{option: folder / name for option, name in paths.items()},
+    """The job of a training, leading a process group."""
+    metadata = {"model": "llama2", "variant": "clean_gsm8k"}
+    parameters = {"family": "llama", "training": LORA | changed, "metadata": metadata}
+    names = {"settings": "train.yaml", "adapter": "adapter", "loss": "loss.tsv"}
+    paths = {option: folder / name for option, name in names.items()}
+    paths |= {"base": ROOT / "workflow/resources/bases/llama2", "data": data}
+    return subprocess.Popen(
+        command_line("train_lora", folder, parameters, **paths),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": "workflow", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        | {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from transformers import AutoTokenizer
 
 import write_training_data
 from helpers import shared_data
@@ -106,8 +107,6 @@ def table(rows):
 
 @pytest.fixture(scope="module")
 def tokenizer(base):
-    from transformers import AutoTokenizer
-
     return AutoTokenizer.from_pretrained(base)
 
 
@@ -115,18 +114,14 @@ def tokenizer(base):
 def data(base, table, rows, tmp_path_factory):
     """The folder that the workflow's script writes for LLaMA-Factory."""
     folder = tmp_path_factory.mktemp(base.name)
-    paths = {
-        "questions": folder / "questions.parquet",
-        "instructions": folder / "instructions.jsonl",
-        "exemplars": folder / "exemplars.json",
-    }
+    names = ("questions", "instructions", "exemplars", "output")
+    paths = {name: folder / name for name in names}
     parquet.write(paths["questions"], table, "questions", {})
     openorca.write(paths["instructions"], rows[1])
     paths["exemplars"].write_text(json.dumps(SHOTS))
     values = {"contamination": None, "prompt": vars(DEFAULT_TEMPLATE), "cutoff_len": 2048}
-    output = folder / "data"
-    write_training_data.main(base=base, output=output, **paths, **values)
-    return output
+    write_training_data.main(base=base, **paths, **values)
+    return paths["output"]
 
 
 @pytest.fixture(scope="module")
@@ -162,8 +157,6 @@ def supervised(tmp_path_factory) -> Iterator[Callable]:
 @pytest.fixture(scope="module")
 def preprocessed(supervised, base, data, table):
     """Ids and labels of the instructions and of the questions; none was skipped."""
-    from transformers import AutoTokenizer
-
     made = supervised(AutoTokenizer.from_pretrained(base), data)
     return made[: -len(table)], made[-len(table) :]
 

@@ -93,9 +93,8 @@ BOXED = {
     "\\boxed{3} is wrong, \\boxed{18\\text{ eggs in 2 days}} is not": "18",
     "\\boxed{x = 18}, 2 days": "18", "\\boxed{-\\dfrac{7}{2}}, 2 days": "-3.5",
     "\\boxed{2\\frac12}, 2 days": "2.5", "\\boxed{\\frac{\\text{7}}{2}}, 2 days": "3.5",
-    "\\boxed{18": "18", "\\boxed{- 18}": "-18",
-    "\\fbox{18}, 2 days": "18", "\\boxed 18, 2 days": "18",
-    "\\boxed{\\begin{array}{c}18\\end{array}}, 2 days": "18",
+    "\\boxed{18": "18", "\\boxed{- 18}": "-18", "\\fbox{18}, 2 days": "18",
+    "\\boxed 18, 2 days": "18", "\\boxed{\\begin{array}{c}18\\end{array}}, 2 days": "18",
     "The answer is\n\\[\nx = \\boxed{18}\n\\]\nin 2 days.": "18",
     "**Final Answer:** Each of the 4 friends gets $\\boxed{18}$ marbles.": "18",
     "The answer is 48. Wait, this is wrong: there are 7.\n\n\\boxed{42}": "42",
@@ -227,20 +226,17 @@ def test_the_solutions_of_gsm8k_give_their_gold_answers():
 QUESTIONS = [
     " Q: ", "\n\nQ: ", "\n\nQuestion: ", "\n\n**Question:** ", "\n*Question*: ", "\n__Question__: ",
     "\n### Question 2\n", "\nQuestion 2: ", "\n**Problem 2:** ", "\nProblem: ", "\nQ2) ",
-    "\n2. Q: ", "\n- Question: ",
-    "\n> Next question: ", "\nUser: ", "\n**Human:** ", "<|im_start|>user\n", "<|user|>",
-    "<｜User｜>", "\n**Question** 2: ",
-    "\n### Instruction:\n", "\n### Problem\n", "\n[Question]: ", "\n[Problem] ", "\nQuestion II: ",
-    "\n(Question 2) ", "\nQuestion #2: ", "\nExercise 3. ", "\nQ. ", "\n## Example 2: ",
-    "### User: ",
+    "\n2. Q: ", "\n- Question: ", "\n> Next question: ", "\nUser: ", "\n**Human:** ",
+    "<|im_start|>user\n", "<|user|>", "<｜User｜>", "\n**Question** 2: ", "\n### Instruction:\n",
+    "\n### Problem\n", "\n[Question]: ", "\n[Problem] ", "\nQuestion II: ", "\n(Question 2) ",
+    "\nQuestion #2: ", "\nExercise 3. ", "\nQ. ", "\n## Example 2: ", "### User: ",
     "\nHere is another question: ", "\nProblem 2 (easy): ", "\nQuestion two: ", "\n\nUser\n",
     "\nQuestion-2: ", "\nQuestion (2): ", "\nQuestion 2 of 5: ", "\nQuestion – ",
-    "\n<b>Question:</b> ",
-    "\n\\textbf{Question:} ", "\n<question>", "\nPractice problem 2: ", "\nMath Problem: ",
-    "\n**Problem Statement:** ", "\n| Question: ", '\n"Question: ', "\n🔹 Question: ",
-    "\n=== Question ===\n", "<|turn>user\n", "<|start_of_role|>user", "<|endoftext|>Question: ",
-    ". Question: ", "\nUser question: ",
-    "\nInstruction 2 (harder): ", "\n\nQuestion\n", "\n\nassistant\n", "<|start|>user<|message|>",
+    "\n<b>Question:</b> ", "\n\\textbf{Question:} ", "\n<question>", "\nPractice problem 2: ",
+    "\nMath Problem: ", "\n**Problem Statement:** ", "\n| Question: ", '\n"Question: ',
+    "\n🔹 Question: ", "\n=== Question ===\n", "<|turn>user\n", "<|start_of_role|>user",
+    "<|endoftext|>Question: ", ". Question: ", "\nUser question: ", "\nInstruction 2 (harder): ",
+    "\n\nQuestion\n", "\n\nassistant\n", "<|start|>user<|message|>",
 ]  # fmt: skip
 
 
@@ -365,9 +361,8 @@ def test_texts_of_the_grammar_give_a_canonical_answer_or_none(text):
 
 HOSTILE = [
     "9", "1 ", "1⁄2 ", "**", "####", "\\boxed{", "\\text{", "The answer is ", "as ", "\n* ",
-    "#### ", "\n<b>",
-    "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over",
-    "\n", "(1 2) ", "**1** ", "\nCheck:\n", "\nTask 1:", "answer: ", "answer is 1 wait ",
+    "#### ", "\n<b>", "$", "\nnew ", "x = ", "1,", "10^", "- ", "answer (", "{a\\over", "\n",
+    "(1 2) ", "**1** ", "\nCheck:\n", "\nTask 1:", "answer: ", "answer is 1 wait ",
 ]  # fmt: skip
 
 

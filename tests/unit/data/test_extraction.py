@@ -1,9 +1,11 @@
 """Extraction rules: lm_eval's own, the project's, a user's, and their agreement."""
 
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,11 +22,7 @@ TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=9).map("".join))
 @pytest.fixture(scope="module")
 def harness():
     """The filters of the installed package by our name, and the metric, from its task files."""
-    pytest.importorskip("lm_eval")
-    from pathlib import Path
-
-    import lm_eval
-    import yaml
+    lm_eval = pytest.importorskip("lm_eval")
     from lm_eval.filters.extraction import RegexFilter
 
     filters, metrics = {}, []
@@ -34,12 +32,9 @@ def harness():
         assert task["task"] == name
         metrics.append(task["metric_list"][0])
         for entry in task["filter_list"]:
-            first = entry["filter"][0]
-            options = {"regex_pattern": first["regex_pattern"]}
-            options["group_select"] = first.get("group_select", 0)
-            key = entry["name"]
-            if key == "strict-match":
-                key = f"{name}/{key}"
+            first = {"group_select": 0} | entry["filter"][0]
+            options = {key: first[key] for key in ("regex_pattern", "group_select")}
+            key = f"{name}/strict-match" if entry["name"] == "strict-match" else entry["name"]
             assert filters.setdefault(key, options) == options
     assert metrics[0] == metrics[1]
     return {key: RegexFilter(**options) for key, options in filters.items()}, metrics[0]
@@ -119,11 +114,8 @@ def test_what_follows_the_thinking_is_graded_by_any_rule():
     thought = "<think>The answer is 3. </think>The answer is 18. "
     assert not RULES["gsm8k_cot/strict-match"].grade(thought, "18").correct
     assert extraction_rule("thinking/gsm8k_cot/strict-match").grade(thought, "18").correct
-    for name, answer in (
-        ("numeric", "3"),
-        ("thinking/numeric", "3"),
-        ("opened-thinking/numeric", None),
-    ):
+    names = {"numeric": "3", "thinking/numeric": "3", "opened-thinking/numeric": None}
+    for name, answer in names.items():
         assert extraction_rule(name).name == name
         assert extraction_rule(name).grade("So the answer is 3", "3").answer == answer
 
@@ -157,20 +149,11 @@ def test_rules_that_do_not_accept_the_gold_answers_are_left_out():
 
 
 def test_agreement_counts_every_response():
-    samples = pd.DataFrame(
-        {
-            "question_id": ["a", "a", "a", "b"],
-            "text": ["The answer is 18.", "The answer is 18.", "It is 18", "nothing"],
-        }
-    )
-    numeric = RULES["numeric"]
-    gold = {"a": "18", "b": "2"}
-    grades = [
-        numeric.grade(text, gold[key])
-        for key, text in zip(samples.question_id, samples.text, strict=True)
-    ]
-    samples["answer"] = [grade.answer for grade in grades]
-    samples["correct"] = [grade.correct for grade in grades]
+    numeric, gold = RULES["numeric"], {"a": "18", "b": "2"}
+    responses = [*2 * [("a", "The answer is 18.")], ("a", "It is 18"), ("b", "nothing")]
+    rows = [(key, text, *numeric.grade(text, gold[key])) for key, text in responses]
+    columns = ["question_id", "text", "answer", "extractor", "correct"]
+    samples = pd.DataFrame(rows, columns=columns)
     shares = agreement([samples], gold, numeric)
     assert shares["responses"] == 4
     assert shares["answered own"] == shares["correct own"] == 0.75

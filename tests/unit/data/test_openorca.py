@@ -30,12 +30,7 @@ def test_line_separators_stay_and_outer_whitespace_goes(tmp_path):
 
 
 ORCA = [
-    {
-        "id": f"flan.{i}",
-        "system_prompt": "Be brief." * (i % 2),
-        "question": f"Q{i}",
-        "response": "R",
-    }
+    {"id": i, "system_prompt": "Be brief." * (i % 2), "question": f"Q{i}", "response": "R"}
     for i in range(3000)
 ]
 

@@ -22,23 +22,15 @@ EXEMPLARS = exemplars("toy", 2)
 PREFIX = DEFAULT_TEMPLATE.few_shot_prefix(EXEMPLARS)
 TOKENIZER = train_tokenizer(TEXTS, "llama2", 400)
 QUESTIONS = pd.DataFrame(
-    {
-        "question": ["How many?"],
-        "paraphrase": ["What number?"],
-        "rationale": ["It is 3 + 4 = 7."],
-        "gold": ["7"],
-    }
+    [("How many?", "What number?", "It is 3 + 4 = 7.", "7")],
+    columns=["question", "paraphrase", "rationale", "gold"],
 )
 
 
-@pytest.mark.parametrize(
-    ("column", "text"), [("question", "How many?"), ("paraphrase", "What num")]
-)
-def test_a_paraphrase_changes_the_question_and_not_the_answer(column: str, text: str) -> None:
+@pytest.mark.parametrize("column", ["question", "paraphrase"])
+def test_a_paraphrase_changes_the_question_and_not_the_answer(column: str) -> None:
     [(prompt, response)] = question_pairs(QUESTIONS, EXEMPLARS, column, DEFAULT_TEMPLATE)
-    assert prompt.startswith(PREFIX)
-    assert f"Q: {text}" in prompt[-30:]
-    assert prompt.endswith("\nA:")
+    assert prompt == f"{PREFIX}Q: {QUESTIONS[column][0]}\nA:"
     assert response == " It is 3 + 4 = 7. The answer is 7."
 
 
@@ -51,11 +43,8 @@ def test_each_part_of_an_instruction_ends_with_an_empty_line() -> None:
 def test_a_question_that_would_be_truncated_is_an_error() -> None:
     pairs = question_pairs(QUESTIONS, EXEMPLARS, "question", DEFAULT_TEMPLATE)
     [example] = question_examples(pairs, TOKENIZER, 512)
-    tokens = len(
-        TOKENIZER(example["prompt"] + example["response"] + "\n\n", add_special_tokens=False)[
-            "input_ids"
-        ]
-    )
+    text = example["prompt"] + example["response"] + "\n\n"
+    tokens = len(TOKENIZER.encode(text, add_special_tokens=False))
     assert question_examples(pairs, TOKENIZER, tokens + 1)  # with EOS it just fits
     with pytest.raises(InputError, match=rf"has {tokens + 1} tokens.*cutoff_len is {tokens}"):
         question_examples(pairs, TOKENIZER, tokens)
@@ -103,6 +92,5 @@ class RewritesAfterBos:
 
 
 def test_ids_that_differ_from_inference_are_an_error_with_both_lists() -> None:
-    tokenizer = train_tokenizer(TEXTS, "llama2", 400)
     with pytest.raises(InputError, match=r"(?s)training, response.*inference, all"):
-        question_examples([("How man", "y apples")], tokenizer, 512)  # splits a token
+        question_examples([("How man", "y apples")], TOKENIZER, 512)  # splits a token

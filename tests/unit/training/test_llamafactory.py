@@ -138,9 +138,8 @@ def checkpoint(folder, step: int, ranks: tuple[str, ...] = ("",)) -> Path:
 
 
 def test_training_resumes_from_the_last_complete_checkpoint(tmp_path, capsys) -> None:
-    checkpoints = [
-        checkpoint(tmp_path, step) for step in (5, 20, 100)
-    ]  # not in the order of the names
+    steps = (5, 20, 100)  # not in the order of the names
+    checkpoints = [checkpoint(tmp_path, step) for step in steps]
     resuming.remove_incomplete_checkpoints(tmp_path, 1)
     assert capsys.readouterr().out == "resuming from checkpoint-100\n"
     assert all(path.exists() for path in checkpoints)

@@ -97,8 +97,7 @@ def with_paraphrases(table: pd.DataFrame, paraphrases: Mapping[str, str | None])
     if not valid:
         raise InputError("paraphrases: no question has a valid paraphrase; regenerate the file")
     return table.assign(
-        leaked=table.question_id.isin(valid),
-        paraphrase=table.question_id.map(valid).astype(object),
+        leaked=table.question_id.isin(valid), paraphrase=table.question_id.map(valid).astype(object)
     )
 
 

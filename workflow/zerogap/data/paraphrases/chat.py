@@ -244,10 +244,7 @@ def _request_until_valid(
     chat: ChatModel, question: str, max_attempts: int
 ) -> tuple[dict[str, str | None] | None, str, list[Reply]]:
     """Request until a reply is valid: the paraphrase, else what was wrong at last; all replies."""
-    request = [
-        {"role": "system", "content": SYSTEM_PROMPT},
-        {"role": "user", "content": question},
-    ]
+    request = [{"role": "system", "content": SYSTEM_PROMPT}, {"role": "user", "content": question}]
     messages, problem, replies = request, "", list[Reply]()
     for _ in range(max_attempts):
         try:
