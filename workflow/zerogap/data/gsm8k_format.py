@@ -57,12 +57,9 @@ def read(
     return found
 
 
-def load(
-    path: str | Path, parse_gold: ParseGold = canonical, *, rationales: bool = True
-) -> list[Question]:
+def load(path: str | Path, parse_gold: ParseGold = canonical) -> list[Question]:
     """Read the questions of a file; see :func:`read`."""
-    entries = read(path, parse_gold, rationales=rationales)
-    return [question for _, question in entries.values()]
+    return [question for _, question in read(path, parse_gold).values()]
 
 
 def load_entries(path: str | Path, parse_gold: ParseGold = canonical) -> list[Entry]:

@@ -134,13 +134,12 @@ def _apply(rules: list[tuple[re.Pattern[str], str]], text: str) -> str:
 def _plain_fraction(match: re.Match[str]) -> str:
     """A fraction of numbers with the fraction slash, behind a whole number as a mixed number."""
     before, above, below = match[1], match[2] or match[3] or "", match[4] or match[5] or ""
-    parts = [_SIMPLE.fullmatch(part) for part in (above, below)]
-    if not all(parts):
+    top, bottom = _SIMPLE.fullmatch(above), _SIMPLE.fullmatch(below)
+    if not (top and bottom):
         return f"{before} ({above})/({below})"
-    signs = "".join(part[1] for part in parts if part)
-    numerator, denominator = (re.sub(r"[,\u2009]", "", part[2]) for part in parts if part)
-    sign = signs if len(signs) == 1 else ""
-    return f"{before}{' ' * bool(before)}{sign}{numerator}⁄{denominator}"
+    sign = "" if top[1] and bottom[1] else top[1] or bottom[1]
+    fraction = re.sub(r"[,\u2009]", "", f"{top[2]}⁄{bottom[2]}")
+    return f"{before}{' ' * bool(before)}{sign}{fraction}"
 
 
 def _plain_vulgar(match: re.Match[str]) -> str:

@@ -26,10 +26,8 @@ def fetch(
     Questions from the hub must have the hash that is configured, if any; for local files, a
     difference from it is only printed.
 
-    Args:
-        questions: `source` and the options of that source under its name.
-        seed: of the toy generator; the other sources have one fixed data set.
-        parse_gold: reads the gold answer of an entry, for the checks.
+    The seed is that of the toy generator; the other sources have one fixed data set. The gold
+    answers of files are checked with `parse_gold`.
 
     Raises:
         InputError: an entry is invalid, the hub cannot be read, or what it has is not the original.

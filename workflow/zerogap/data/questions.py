@@ -37,12 +37,7 @@ def split_test_questions(
     question has the same id for every `num_test` and from every source. The column `paraphrase` is
     empty.
 
-    Args:
-        questions: all test questions of the benchmark.
-        num_test: number of questions to draw.
-        num_leaked: number of leaked questions among them.
-        seed: of the run.
-        eligible: positions of the questions to draw from; None for all.
+    Questions are only drawn from the `eligible` positions, if they are given.
 
     Raises:
         InputError: there are fewer questions.

@@ -22,7 +22,7 @@ _OPERATOR = re.compile(r"[-+−*×·/÷=≈<>()%^$€£\s]+")
 
 
 def text_kind(text: str) -> str:
-    """Return the kind of a token that is no end token."""
+    """Return the kind of a token that is not an end token."""
     if _DIGIT.search(text):
         return "digit"
     if not text.strip():

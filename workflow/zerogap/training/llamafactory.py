@@ -44,7 +44,7 @@ def train_settings(
     Args:
         model: folder of the model to start from.
         data: folder written by :func:`write_datasets`.
-        family: a model family or "auto" (:mod:`zerogap.families`), which decides the LoRA targets.
+        family: a model family or "auto", which decides the LoRA targets.
         training: the configuration's `training` section for this model, and the seed.
         output: folder of the adapter.
     """

@@ -12,12 +12,8 @@ from transformers import AutoTokenizer
 def merge_adapter(base: Path, adapter: Path, output: Path, dtype: str) -> None:
     """Write the base model with the adapter added to its weights, W + α/r · B A, and the tokenizer.
 
-    Args:
-        base: folder of the model that the adapter was trained on.
-        adapter: folder of the adapter.
-        output: folder of the merged model.
-        dtype: precision of the sum and of the merged model, "float32" or "bfloat16": that of the
-            training, whatever the base is stored in.
+    `dtype` is the precision of the sum and of the merged model, "float32" or "bfloat16": that of
+    the training, whatever the base is stored in.
 
     Raises:
         UserWarning: weights are missing in the adapter.

@@ -80,7 +80,7 @@ def paraphrase_all(
 
     Args:
         questions: question_id → text.
-        journal: a file (:class:`zerogap.io.resume.Journal`); created if it does not exist.
+        journal: the file; created if it does not exist.
         chat: the model.
         identity: everything that changes the model's replies.
         max_attempts: requests per question.
@@ -144,12 +144,8 @@ def chat_endpoint(
 ) -> ChatModel:
     """The endpoint as a function from messages to a reply.
 
-    Args:
-        base_url: address of the endpoint.
-        model: its name there.
-        api_key_env: the environment variable that holds the key, which is written nowhere.
-        request: further fields of every request.
-        served_model: pattern of the model that replies must name; None: `model` itself.
+    The arguments are the keys of `paraphrases.chat` in a benchmark file. The API key is written
+    nowhere.
 
     Raises:
         InputError: the key is not set. The function raises it if the endpoint refuses a request,
