@@ -38,20 +38,12 @@ def test_changed_settings_empty_the_folder_and_are_named(tmp_path, capsys) -> No
     assert "settings changed since the last run (data); starting over" in line
 
 
-DAMAGE = {
-    **{f"content {text[:9]!r}": lambda path, text=text: path.write_bytes(text) for text in (
-        b"", b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, b"9" * 5_000
-    )},
-    "folder": Path.mkdir,
-    "pipe": os.mkfifo,
-    "link to itself": lambda path: path.symlink_to(path),
-    "link to another's": lambda path: path.symlink_to("/dev/zero"),
-}  # fmt: skip
+DAMAGE = [b"", b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, b"9" * 5_000]
 
 
 @pytest.mark.parametrize("name", ["settings.json", "parts.jsonl", ".parts.jsonl.a.part"])
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_whatever_is_wrong_in_a_work_folder_starts_over_in_one_line(tmp_path, capsys, name, damage):
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: repr(damage[:9]))
+def test_a_damaged_file_of_a_work_folder_starts_over_in_one_line(tmp_path, capsys, name, damage):
     def job():
         with (
             contextlib.suppress(KeyboardInterrupt),
@@ -63,12 +55,10 @@ def test_whatever_is_wrong_in_a_work_folder_starts_over_in_one_line(tmp_path, ca
         return found
 
     assert job() is None
-    path = tmp_path / "out.work" / name
-    path.unlink(missing_ok=True)
-    DAMAGE[damage](path)
+    (tmp_path / "out.work" / name).write_bytes(damage)
     is_partial = name.endswith(".part")
     assert job() == (1 if is_partial else None)
-    is_empty = name == "parts.jsonl" and damage.endswith("b''")  # no part was finished
+    is_empty = name == "parts.jsonl" and damage == b""  # no part was finished
     lines = "".join(capsys.readouterr()).splitlines()
     assert len(lines) == (0 if is_partial or is_empty else 1)
     assert job() == 1
@@ -98,13 +88,10 @@ def test_a_link_in_a_work_folder_is_deleted_not_followed(tmp_path) -> None:
     interrupted_job(tmp_path / "out", {})
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos/a").touch()
-    (tmp_path / "notes").write_text("text")
     (tmp_path / "out.work/link").symlink_to(tmp_path / "photos")
-    (tmp_path / "out.work/parts.jsonl").symlink_to(tmp_path / "notes")
-    with resumable_parts(tmp_path / "out", {}) as parts:
-        parts.add("part", 1)
+    with resumable_dir(tmp_path / "out", {}):
+        pass
     assert (tmp_path / "photos/a").exists()
-    assert (tmp_path / "notes").read_text() == "text"
 
 
 def test_a_child_process_keeps_the_lock_of_a_killed_parent(tmp_path) -> None:
@@ -151,21 +138,20 @@ def test_the_lock_is_closed_before_its_folder_is_removed(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
+PARTS = {"a": 0.1 + 0.2, "b": [["q", [1, 2], None, True]], "c": [1 / 3, 64]}
+
+
 @pytest.fixture
 def parts(tmp_path):
-    """A journal with three parts."""
     journal = Journal(tmp_path / "parts.jsonl", {})
-    for key, value in (("a", 0.1 + 0.2), ("b", [["q", [1, 2], None, True]]), ("c", [1 / 3, 64])):
+    for key, value in PARTS.items():
         journal.add(key, value)
     return tmp_path / "parts.jsonl"
 
 
 def test_parts_are_read_back_exactly(parts, capsys) -> None:
     journal = Journal(parts, {})
-    assert journal.get("a") == 0.1 + 0.2
-    assert journal.get("b") == [["q", [1, 2], None, True]]
-    assert journal.get("c") == [1 / 3, 64]
-    assert journal.get("d") is None
+    assert {key: journal.get(key) for key in "abcd"} == PARTS | {"d": None}
     assert capsys.readouterr().err == ""
 
 

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,31 +37,22 @@ def folder_digest(folder: Path, cache: Path | None = None) -> str:
             changed are read again.
     """
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    digests = _cached_digests(paths, cache) if cache else _digests(paths)
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    return value_digest(list(zip(names, digests, strict=True)))
-
-
-def _digests(paths: Sequence[Path]) -> list[str]:
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(file_digest, paths))
-
-
-def _cached_digests(paths: Sequence[Path], cache: Path) -> list[str]:
-    known = read_cache(cache)
+    known = read_cache(cache) if cache else {}
     keys = [json.dumps([str(path.resolve()), *_state(path)]) for path in paths]
     missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in known}
-    if missing:
-        known |= zip(missing, _digests(list(missing.values())), strict=True)
+    with ThreadPoolExecutor() as pool:
+        known |= zip(missing, pool.map(file_digest, missing.values()), strict=True)
+    if cache and missing:
         write_cache(cache, known)
-    return [known[key] for key in keys]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return value_digest([[name, known[key]] for name, key in zip(names, keys, strict=True)])
 
 
 def read_cache(path: Path) -> dict[str, Any]:
-    """What :func:`write_cache` wrote; empty if the file is absent or damaged."""
+    """A file of one JSON object; empty if it is absent or damaged."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return {}
 
 

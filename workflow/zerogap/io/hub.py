@@ -26,9 +26,8 @@ def hub_problem(
         revision: branch, tag or commit; None for the default branch.
         kind: "model" or "dataset".
     """
-    problem = access_problem(error, repository, revision, kind)
     return (
-        problem
+        access_problem(error, repository, revision, kind)
         or _transfer_problem(error, repository, kind)
         or f"'{repository}' cannot be read from the hub ({first_line(error)}); check name, network "
         "and proxy"

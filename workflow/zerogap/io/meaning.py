@@ -31,9 +31,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @functools.cache
 def digest(*starts: str | Path, without: Collection[str] = ()) -> str:
-    """Digest the meaning of code (SHA-256, in hexadecimal).
-
-    It is calculated once per process.
+    """Digest the meaning of code (SHA-256, in hexadecimal), once per process.
 
     Args:
         starts: modules by their names, and scripts by their paths.

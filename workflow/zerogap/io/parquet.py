@@ -85,16 +85,9 @@ CONTRACTS: dict[str, pa.Schema] = {
 }  # fmt: skip
 
 # The columns that identify a row.
-_QUESTION, _RESPONSE = ["question_id"], ["question_id", "sample_id"]
 KEYS: dict[str, list[str]] = {
-    "questions": _QUESTION,
-    "greedy": _QUESTION,
-    "solve": _QUESTION,
-    "counts": _QUESTION,
-    "likelihoods": _QUESTION,
-    "samples": _RESPONSE,
-    "overlap": _RESPONSE,
-    "recovery": _RESPONSE,
+    **{name: ["question_id"] for name in CONTRACTS},
+    **{name: ["question_id", "sample_id"] for name in ("samples", "overlap", "recovery")},
     "ranks": ["question_id", "step"],
     "rail": ["responses", "question_id"],
     "neurons": ["layer", "neuron"],
@@ -114,7 +107,7 @@ def write(
             full.
     """
     schema = CONTRACTS[contract]
-    _check_columns(table.columns, schema, f"{path} (not written yet)", contract)
+    _check_columns(table.columns, f"{path} (not written yet)", contract)
     _check_keys(table, f"{path} (not written yet)", contract)
     try:
         arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
@@ -149,7 +142,7 @@ def read(path: str | Path, contract: str, columns: Collection[str] | None = None
     wanted = names if columns is None else [n for n in names if n in {*KEYS[contract], *columns}]
     with _damage_as_input_error(path):
         present = pq.read_schema(path).names
-    _check_columns(present, CONTRACTS[contract], path, contract)
+    _check_columns(present, path, contract)
     with _damage_as_input_error(path):
         table = pq.read_table(path, columns=wanted, page_checksum_verification=True)
     frame: pd.DataFrame = table.to_pandas()
@@ -160,11 +153,7 @@ def read(path: str | Path, contract: str, columns: Collection[str] | None = None
 def read_of_run(
     path: str | Path, contract: str, columns: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Read a file of a run; arguments as of `read`.
-
-    Raises:
-        InputError: as `read`, and `check_place`.
-    """
+    """Read a file of a run: `read` and `check_place`."""
     table = read(path, contract, columns)
     check_place(path)
     return table
@@ -190,11 +179,7 @@ def check_place(path: str | Path) -> None:
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """The provenance in a file's metadata: how it was made.
-
-    Raises:
-        InputError: the file is not a Parquet file, or is damaged.
-    """
+    """The provenance in a file's metadata: how it was made; empty if another program wrote it."""
     return _made_by(path) or {}
 
 
@@ -216,15 +201,13 @@ def _damage_as_input_error(path: str | Path) -> Iterator[None]:
         raise InputError(f"{path}: {problem}; regenerate it") from error
 
 
-def _check_columns(
-    columns: Iterable[str], schema: pa.Schema, path: str | Path, contract: str
-) -> None:
-    present = set(columns)
-    missing = [name for name in schema.names if name not in present]
+def _check_columns(columns: Iterable[str], path: str | Path, contract: str) -> None:
+    present, names = set(columns), CONTRACTS[contract].names
+    missing = [name for name in names if name not in present]
     if missing:
         raise InputError(
             f"{path}: column(s) {', '.join(missing)} missing; "
-            f"a '{contract}' file has the columns {', '.join(schema.names)}"
+            f"a '{contract}' file has the columns {', '.join(names)}"
         )
 
 

@@ -19,7 +19,7 @@ import filelock
 
 from zerogap.errors import InputError
 from zerogap.io import atomic
-from zerogap.io.digests import bytes_digest
+from zerogap.io.digests import bytes_digest, read_cache
 
 _SETTINGS = "settings.json"
 _LOCK = "zerogap.lock"  # also the mark of a folder that may be emptied
@@ -35,9 +35,6 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
     Args:
         output: the file or folder that the job makes.
         settings: everything the result depends on; must be JSON-serialisable.
-
-    Yields:
-        The folder.
 
     Raises:
         InputError: another process is making the same output, nothing can be written there, or a
@@ -60,13 +57,8 @@ def resumable_dir(output: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
 class Journal:
     """The finished parts of a job, by key: JSON values that are on disk when `add` returns.
 
-    A line of the file is a digest and a part. The digest is that of the part and of the job's
-    settings. A line that is not what this job wrote is reported and dropped, so that its part is
-    made again.
-
-    Args:
-        path: the file.
-        settings: those of the job, JSON-serialisable.
+    A line of the file is a digest, of the part and of the job's JSON-serialisable settings, and a
+    part. A line that is not what this job wrote is reported and dropped: its part is made again.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -79,8 +71,7 @@ class Journal:
             key, value = json.loads(line.partition(b" ")[2])
             self._parts[key] = value
         if len(intact) < len(lines):
-            print(f"{path}: not all of it is what this job wrote; making the rest again",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            _log(f"{path}: not all of it is what this job wrote; making the rest again")
             with path.open("r+b") as file:  # in place, which a full disk allows
                 file.write(b"".join(intact))
                 file.truncate()
@@ -90,11 +81,7 @@ class Journal:
         return self._parts.get(key)
 
     def add(self, key: str, value: Any) -> None:
-        """Store a finished part.
-
-        Raises:
-            InputError: the disk is full.
-        """
+        """Store a finished part."""
         text = json.dumps([key, value]).encode()
         with atomic.write_errors_as_input_errors(self._path), self._path.open("ab") as file:
             file.write(self._digest(text) + b" " + text + b"\n")
@@ -114,15 +101,7 @@ class Journal:
 def resumable_parts(output: Path, settings: Mapping[str, Any]) -> Iterator[Journal]:
     """The journal of a job that makes its output in parts: see :func:`resumable_dir`."""
     with resumable_dir(output, settings) as folder:
-        path = folder / "parts.jsonl"
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            print(
-                f"{path}: is not a file that a job leaves; starting over",
-                file=sys.stderr,
-                flush=True,
-            )
-            _delete(path)
-        yield Journal(path, settings)
+        yield Journal(folder / "parts.jsonl", settings)
 
 
 @contextlib.contextmanager
@@ -158,11 +137,7 @@ def exclusive(output: Path, lock: Path) -> Iterator[None]:
 
 
 def _check_is_ours(folder: Path) -> None:
-    """Refuse a folder that may not be emptied.
-
-    Raises:
-        InputError: it is a link or a file, or has files but not the lock of a job.
-    """
+    """Refuse what may not be emptied: a link, a file, or a folder without the lock of a job."""
     is_foreign = folder.is_dir() and not (folder / _LOCK).is_file() and any(folder.iterdir())
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or is_foreign:
         raise InputError(
@@ -174,14 +149,12 @@ def _check_is_ours(folder: Path) -> None:
 def _prepare(folder: Path, settings: dict[str, Any]) -> None:
     """Empty the folder unless it was begun with these settings, and note them."""
     note = folder / _SETTINGS
-    previous = _read_settings(note)
+    previous = read_cache(note)
     if previous != settings:
         if any(path.name != _LOCK for path in folder.iterdir()):
             changed = ", ".join(key for key in settings if previous.get(key) != settings[key])
             reason = f"settings changed since the last run ({changed})"
-            if not previous:
-                reason = f"has no readable {_SETTINGS}"
-            print(f"{folder}: {reason}; starting over", file=sys.stderr)
+            _log(f"{folder}: {reason if previous else 'no readable settings'}; starting over")
         _empty(folder)
         with atomic.replacing(note) as temporary:
             temporary.write_text(json.dumps(settings, indent=1) + "\n")
@@ -203,12 +176,5 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
-def _read_settings(note: Path) -> dict[str, Any]:
-    """The settings that the work was begun with; {} if there are none that can be read."""
-    if note.is_symlink() or not note.is_file():
-        return {}
-    try:
-        settings = json.loads(note.read_text())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
+def _log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

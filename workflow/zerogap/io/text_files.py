@@ -15,12 +15,7 @@ _NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def printable(text: str, keep: str = "\n") -> str:
-    """The text with escapes in place of what a terminal obeys or does not show.
-
-    Args:
-        text: from a file or a command line.
-        keep: characters that stay.
-    """
+    """The text with escapes in place of what a terminal obeys or does not show, except `keep`."""
     if text.isprintable():
         return text
     return "".join(
