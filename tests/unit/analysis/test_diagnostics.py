@@ -66,14 +66,13 @@ def test_the_recovery_rate_compares_with_the_second_batch_on_questions_solved_in
     solved = set(clean.question_id[clean.n_correct > 0])
     probability = dict(zip(batch2.question_id, batch2.n_correct / batch2.n_samples, strict=True))
     for kind in ("all", *KINDS):
-        right = expected = 0.0
-        for row in recovery.itertuples():
-            if row.question_id in solved and kind in ("all", row.kind):
-                right += row.correct
-                expected += probability[row.question_id]
-        assert values.loc[("clean", "all", "recovery", kind), "value"] == pytest.approx(
-            right / expected
-        )
+        rows = [
+            row
+            for row in recovery.itertuples()
+            if row.question_id in solved and kind in ("all", row.kind)
+        ]
+        rate = sum(row.correct for row in rows) / sum(probability[row.question_id] for row in rows)
+        assert values.loc[("clean", "all", "recovery", kind), "value"] == pytest.approx(rate)
 
 
 def test_intervals_contain_their_values_and_are_not_empty(values):
@@ -95,9 +94,5 @@ def test_without_any_step_a_value_is_missing_and_equal_questions_have_no_interva
 def test_the_order_of_the_questions_does_not_matter(tables):
     rail, recovery, clean, batch2 = tables
     reversed_tables = (rail[::-1], recovery[::-1], clean, batch2[::-1])
-    keys = ["responses", "subset", "measure", "kind"]
-    first, second = (
-        diagnostics(*each, n_resamples=20).sort_values(keys, ignore_index=True)
-        for each in (tables, reversed_tables)
-    )
+    first, second = (by_key(diagnostics(*t, n_resamples=20)) for t in (tables, reversed_tables))
     pd.testing.assert_frame_equal(first, second)

@@ -17,27 +17,26 @@ from zerogap.io import parquet
 
 @pytest.fixture(scope="module")
 def tables():
+    """Also one in which the contaminated model solves nearly every leaked question."""
     clean, strategies = solve_tables(n=80, m=20)
+    n_correct = strategies["identity"].n_correct.where(~clean.leaked, 19)
+    strategies["certain"] = strategies["identity"].assign(n_correct=n_correct)
     return clean, strategies, overlap_table(n=80, m=20)
 
 
-def verdict(clean, identity, overlap, bound=0.7, clean_rouge_l=0.5):
+def verdict(clean, identity, overlap, clean_rouge_l=0.5):
     clean_overlap = overlap.assign(rouge_l=clean_rouge_l)
-    table = memorisation(
-        *(clean, identity, overlap, clean_overlap),
-        min_leaked_solve_probability=bound,
-        n_resamples=200,
+    (row,) = memorisation(clean, identity, overlap, clean_overlap, n_resamples=200).to_dict(
+        "records"
     )
-    assert len(table) == 1
-    return table.iloc[0]
+    return row
 
 
 def test_both_signs_clear_is_memorised(tables):
     clean, strategies, overlap = tables
-    row = verdict(clean, strategies["identity"], overlap, clean_rouge_l=0.3)
+    identity, leaked = strategies["certain"], clean["leaked"]
+    row = verdict(clean, identity, overlap, clean_rouge_l=0.3)
     assert row["verdict"] == "memorised"
-    leaked = clean["leaked"]
-    identity = strategies["identity"]
     assert row["identity_leaked"] == pytest.approx((identity.n_correct / 20)[leaked].mean())
     assert row["clean_unleaked"] == pytest.approx((clean.n_correct / 20)[~leaked].mean())
     assert row["rouge_leaked"] == pytest.approx(overlap.rouge_l[overlap.leaked].mean())
@@ -51,20 +50,20 @@ def test_both_signs_clear_is_memorised(tables):
 
 def test_signs_that_are_absent_or_below_their_bounds(tables):
     clean, strategies, overlap = tables
-    identity, batch2 = strategies["identity"], strategies["clean_batch2"]
+    identity, certain, batch2 = (strategies[k] for k in ("identity", "certain", "clean_batch2"))
     flat = overlap.assign(rouge_l=overlap["sample_id"] / 20)
     narrow = overlap.assign(rouge_l=overlap["rouge_l"].where(overlap["leaked"], 0.7))
     # An equal rise on leaked and unleaked questions is not inflation.
     better = clean.assign(n_correct=(clean["n_correct"] + 4).clip(upper=20))
-    for solve, responses, bound, expected, sign in (
-        (batch2, flat, 0.7, "not memorised", "absent"),
-        (better, overlap.assign(rouge_l=0.5), 0.7, "not memorised", "absent"),
-        (identity, flat, 0.7, "weakly memorised", "absent"),
-        (batch2, overlap, 0.7, "weakly memorised", "absent"),
-        (identity, overlap, 0.99, "weakly memorised", "weak"),
-        (identity, narrow, 0.7, "weakly memorised", "weak"),
+    for solve, responses, expected, sign in (
+        (batch2, flat, "not memorised", "absent"),
+        (better, overlap.assign(rouge_l=0.5), "not memorised", "absent"),
+        (certain, flat, "weakly memorised", "absent"),
+        (batch2, overlap, "weakly memorised", "absent"),
+        (identity, overlap, "weakly memorised", "weak"),
+        (certain, narrow, "weakly memorised", "weak"),
     ):
-        row = verdict(clean, solve, responses, bound=bound)
+        row = verdict(clean, solve, responses)
         assert row["verdict"] == expected
         assert sign in row["text"]
 

@@ -29,13 +29,12 @@ def agreement(
         other named rule R that accepts these gold answers `answered R`, `correct R` and `agree R`
         (scored as by the run's rule). NaN if there are no responses.
     """
-    counts = dict.fromkeys(["responses", "answered own", "correct own"], 0)
     others = [
         rule
         for rule in RULES.values()
         if rule.name != run_rule.name and all(map(rule.accepts_gold, gold.values()))
     ]
-    counts |= {
+    counts = dict.fromkeys(["responses", "answered own", "correct own"], 0) | {
         f"{key} {rule.name}": 0 for rule in others for key in ("answered", "correct", "agree")
     }
     for table in samples:

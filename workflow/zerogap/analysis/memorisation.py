@@ -28,8 +28,9 @@ from zerogap.metrics.gaps import Array
 from zerogap.metrics.same_questions import in_order, probabilities
 
 DIFFERENCES = ("inflation", "collapse", "excess")
-# Bounds of clear collapse, on the mean ROUGE-L of leaked and of unleaked questions. Figure 1 has no
-# numbers: these are acceptance criteria of toy models, set when the first runs were known.
+# Bounds of clear inflation and collapse. Figure 1 has no numbers: these are acceptance criteria of
+# toy models, set when the first runs were known.
+MIN_LEAKED_SOLVED = 0.9  # mean solve probability of leaked questions
 MIN_LEAKED_ROUGE_L, MAX_UNLEAKED_ROUGE_L = 0.85, 0.65
 # By the signs of inflation and collapse; any other pair is "weakly memorised".
 VERDICTS = {("clear", "clear"): "memorised", ("absent", "absent"): "not memorised"}
@@ -41,7 +42,6 @@ def memorisation(
     overlap: pd.DataFrame,
     clean_overlap: pd.DataFrame,
     *,
-    min_leaked_solve_probability: float = 0.9,
     n_resamples: int = 2000,
     confidence_level: float = 0.95,
     seed: int = 0,
@@ -53,19 +53,14 @@ def memorisation(
         identity: `solve` table of the contaminated model.
         overlap: `overlap` table of the contaminated model's samples.
         clean_overlap: `overlap` table of the clean model's samples with its own trajectories.
-        min_leaked_solve_probability: Bound of clear inflation, on the mean solve probability of
-            leaked questions.
         n_resamples: Number of bootstrap resamples.
         confidence_level: Of the intervals.
         seed: Of the bootstrap.
 
     Returns:
-        verdict (memorised, weakly memorised, not memorised), text, and, each with
-        ci_low and ci_high columns: clean_leaked, identity_leaked, clean_unleaked,
-        identity_unleaked (mean solve probabilities), inflation (see above), rouge_leaked,
-        rouge_unleaked, collapse, clean_rouge_unleaked, excess (rouge_unleaked minus
-        clean_rouge_unleaked); and share_verbatim, the fraction of leaked responses with
-        ROUGE-L 1.
+        verdict (memorised, weakly memorised, not memorised), text, share_verbatim (the fraction of
+        leaked responses with ROUGE-L 1) and the quantities of `_estimates`, each with columns
+        ci_low and ci_high.
 
     Raises:
         InputError: There are no leaked or no unleaked questions, or the tables have different
@@ -87,7 +82,7 @@ def memorisation(
         cell = with_interval(values, confidence_level, bounds)
         row |= dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), cell, strict=True))
     row["share_verbatim"] = float((overlap.loc[overlap["leaked"], "rouge_l"] == 1).mean())
-    signs = _signs(row, min_leaked_solve_probability)
+    signs = _signs(row)
     row["verdict"] = VERDICTS.get((signs["inflation"], signs["collapse"]), "weakly memorised")
     row["text"] = _text(row, signs)
     return pd.DataFrame([row])
@@ -95,35 +90,35 @@ def memorisation(
 
 def _estimates(tables: Mapping[str, pd.DataFrame], leaked: Array, draws: Array) -> dict[str, Array]:
     """Every quantity: its point estimate, then its values in the resamples."""
-    values = {name: probabilities(tables[name]) for name in ("clean", "identity")} | {
-        name: tables[name]["rouge_l"].to_numpy() for name in ("rouge", "clean_rouge")
-    }
-    values |= {
-        "rise": values["identity"] - values["clean"],
-        "excess": values["rouge"] - values["clean_rouge"],
-    }
-    on_leaked, on_unleaked = (
-        {name: plain_weights(draws[:, mask]) @ each[mask] for name, each in values.items()}
-        for mask in (leaked, ~leaked)
-    )
+    clean, identity = (probabilities(tables[name]) for name in ("clean", "identity"))
+    rouge, clean_rouge = (tables[name]["rouge_l"].to_numpy() for name in ("rouge", "clean_rouge"))
+    weights, unleaked_weights = (plain_weights(draws[:, mask]) for mask in (leaked, ~leaked))
+
+    def on_leaked(values: Array) -> Array:
+        return weights @ values[leaked]
+
+    def on_unleaked(values: Array) -> Array:
+        return unleaked_weights @ values[~leaked]
+
+    rise = identity - clean
     return {
-        "clean_leaked": on_leaked["clean"],
-        "identity_leaked": on_leaked["identity"],
-        "clean_unleaked": on_unleaked["clean"],
-        "identity_unleaked": on_unleaked["identity"],
-        "inflation": on_leaked["rise"] - on_unleaked["rise"],
-        "rouge_leaked": on_leaked["rouge"],
-        "rouge_unleaked": on_unleaked["rouge"],
-        "collapse": on_leaked["rouge"] - on_unleaked["rouge"],
-        "clean_rouge_unleaked": on_unleaked["clean_rouge"],
-        "excess": on_unleaked["excess"],
+        "clean_leaked": on_leaked(clean),
+        "identity_leaked": on_leaked(identity),
+        "clean_unleaked": on_unleaked(clean),
+        "identity_unleaked": on_unleaked(identity),
+        "inflation": on_leaked(rise) - on_unleaked(rise),
+        "rouge_leaked": on_leaked(rouge),
+        "rouge_unleaked": on_unleaked(rouge),
+        "collapse": on_leaked(rouge) - on_unleaked(rouge),
+        "clean_rouge_unleaked": on_unleaked(clean_rouge),
+        "excess": on_unleaked(rouge - clean_rouge),
     }
 
 
-def _signs(row: Mapping[str, Any], min_leaked_solve_probability: float) -> dict[str, str]:
+def _signs(row: Mapping[str, Any]) -> dict[str, str]:
     """Inflation and collapse, each absent, weak or clear."""
     clear = {
-        "inflation": row["identity_leaked"] >= min_leaked_solve_probability,
+        "inflation": row["identity_leaked"] >= MIN_LEAKED_SOLVED,
         "collapse": row["rouge_leaked"] >= MIN_LEAKED_ROUGE_L
         and row["rouge_unleaked"] <= MAX_UNLEAKED_ROUGE_L,
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -16,13 +16,6 @@ from zerogap.io import parquet
 Span = tuple[str, bool]  # a piece of a response, and whether it is on the rail
 Text = tuple[bool, list[Span]]  # whether a response is correct, and its pieces
 MAX_NAMED = 5  # in an error
-
-
-class SomeTokenizer(Protocol):
-    """A tokenizer of `tokenizers` or of `transformers`."""
-
-    def decode(self, ids: list[int], /, *, skip_special_tokens: bool) -> Any:
-        """The text of tokens."""
 
 
 def responses(
@@ -132,11 +125,11 @@ def _sample_files(folder: Path, question: Mapping[str, Any]) -> dict[str, Path]:
     return files | {name: strategies[name] for name in names}
 
 
-def spans(tokenizer: SomeTokenizer, trajectory: Tokens, response: Tokens, n: int) -> list[Span]:
+def spans(tokenizer: Any, trajectory: Tokens, response: Tokens, n: int) -> list[Span]:
     """The text of a response in pieces, each on the rail or not.
 
     Args:
-        tokenizer: the model's.
+        tokenizer: the model's, of `tokenizers` or of `transformers`.
         trajectory: the greedy trajectory of the question, end token included.
         response: the tokens of the response, end token included.
         n: how many tokens must match the trajectory.
