@@ -17,9 +17,6 @@ grows with noise, so these resamples are too high: intervals use their deviation
 
 Strategies are compared on the same resamples: subtract first, then take the interval. Among many
 differences some exclude 0 by chance; `simultaneous` gives intervals with joint coverage.
-
-Ten thousand resamples of 1,319 questions and seven strategies take about 3 s by questions and 7 s
-by samples (one core, all of `zerogap.metrics.evaluate.evaluate`).
 """
 
 from statistics import NormalDist
@@ -62,9 +59,7 @@ def question_weights(
     _check_resamples(n_resamples)
     cluster = pd.factorize(np.arange(len(groups)) if clusters is None else np.asarray(clusters))[0]
     labels, group = np.unique(groups, return_inverse=True)
-    lacks = np.ones(
-        (cluster.max() + 1, len(labels)), dtype=bool
-    )  # which groups a cluster is not in
+    lacks = np.ones((cluster.max() + 1, len(labels)), dtype=bool)  # groups a cluster is not in
     lacks[cluster, group] = False
     _, kind = np.unique(lacks, axis=0, return_inverse=True)
     weights = np.empty((n_resamples, len(lacks)), dtype=np.uint8)
@@ -81,11 +76,7 @@ def question_weights(
 def observed_and_resampled(
     groups: ArrayLike, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """`question_weights`, after a first row in which every question is drawn once.
-
-    What is computed with these weights has the point estimate first: shape (1 + resamples,
-    questions).
-    """
+    """`question_weights` after a first row of ones, of the point estimate: (1 + resamples, …)."""
     weights = question_weights(groups, n_resamples, rng)
     return np.vstack([np.ones_like(weights[:1]), weights])
 
@@ -95,8 +86,8 @@ def redraw(
 ) -> NDArray[np.unsignedinteger]:
     """Counts redrawn binomially from the observed solve probabilities, (resamples, questions).
 
-    They are drawn from a table of 65,536 equally likely counts per distinct question, which is ten
-    times as fast as drawing each from a binomial; no probability is off by more than 1/65,536.
+    A table of 65,536 equally likely counts per distinct question is ten times as fast as drawing
+    each count from a binomial; no probability is off by more than 1/65,536.
 
     Raises:
         InputError: Fewer than one resample.
@@ -138,9 +129,8 @@ def binomial(samples: int, chance: float) -> Values:
 
 def plain_weights(weights: ArrayLike) -> Values:
     """Scale the weights of each resample to add up to 1: every drawn question counts the same."""
-    draws: Values = np.asarray(weights, dtype=np.float64)
-    scaled: Values = draws / draws.sum(axis=1, keepdims=True)
-    return scaled
+    draws = np.asarray(weights, dtype=np.float64)
+    return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
 
 def stratified_means(
@@ -225,8 +215,7 @@ def weighted_means(weights: Values, values: ArrayLike) -> Values:
     values = np.asarray(values)
     if values.shape[-2] == 1:
         return np.asarray(values[..., 0, :] @ weights.T)
-    means: Values = np.einsum("...rq,rq->...r", values, weights)
-    return means
+    return np.asarray(np.einsum("...rq,rq->...r", values, weights))
 
 
 def interval(
@@ -259,11 +248,8 @@ def with_interval(
 ) -> tuple[float, float, float]:
     """The point estimate and the ends of its `interval`.
 
-    Args:
-        values: The point estimate, then the metric in each resample; those that are not finite are
-            left out. Without any, or without a finite estimate, the ends are NaN.
-        confidence_level: As of `interval`.
-        bounds: As of `interval`.
+    `values` are the point estimate, then the metric in each resample; those that are not finite are
+    left out. Without any, or without a finite estimate, the ends are NaN.
     """
     values = np.asarray(values, dtype=np.float64)
     value, resamples = float(values[0]), values[1:][np.isfinite(values[1:])]

@@ -43,13 +43,9 @@ class SolveCounts:
 
     @classmethod
     def stack(cls, tables: Sequence["SolveCounts"]) -> "SolveCounts":
-        """The tables along a new first axis."""
-        firsts = [table.first_correct for table in tables if table.first_correct is not None]
-        return cls(
-            np.stack([table.n_correct for table in tables]),
-            np.stack([table.n_samples for table in tables]),
-            np.stack(firsts) if len(firsts) == len(tables) else None,
-        )
+        """Tables with known first responses, along a new first axis."""
+        columns = ((table.n_correct, table.n_samples, table.first_correct) for table in tables)
+        return cls(*map(np.stack, zip(*columns, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -166,8 +162,7 @@ def compare(
         InputError: As `zerogap.metrics.ppg` and `zerogap.metrics.strata`.
     """
     strategy = SolveCounts(*gaps.checked_counts(n_correct, n_samples))
-    counts = gaps.checked_counts(clean_n_correct, clean_n_samples, "clean_", of_clean_model=True)
-    clean = SolveCounts(*counts)
+    clean = SolveCounts(*gaps.checked_clean_counts(clean_n_correct, clean_n_samples))
     gaps.check_same_length("n_correct", strategy.n_correct, "clean_n_correct", clean.n_correct)
     gaps.check_bins(bins)
     return Comparison(strategy, clean, bins)

@@ -121,14 +121,9 @@ def flagged(
 ) -> NDArray[np.bool_]:
     """Which questions exceed the controls: at most this share of them by chance, in expectation.
 
-    A question's conformal p-value is its rank among the controls, (1 + controls with at least its
+    A question's conformal p-value is its rank among the M controls, (1 + controls with at least its
     value) / (1 + M). Benjamini and Hochberg's procedure controls the false discovery rate (for
     conformal p-values: Bates et al., Annals of Statistics 2023).
-
-    Args:
-        benchmark: values (N,).
-        controls: values (M,).
-        false_discovery_rate: in (0, 1).
     """
     first, second = (np.asarray(values, dtype=float) for values in (benchmark, controls))
     p = (1 + (second >= first[:, None]).sum(1)) / (1 + len(second))

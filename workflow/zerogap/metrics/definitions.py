@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zerogap.metrics import correction, gaps
-from zerogap.metrics.comparison import Comparison, SolveCounts, compare
+from zerogap.metrics.comparison import Comparison, compare
 from zerogap.metrics.gaps import Values
 
 Definition = Callable[[Comparison], Values]
@@ -41,10 +41,8 @@ class Metric:
         has_interval: Whether it is computed for the resamples too.
         of_clean_model: Whether it is also reported for the clean model itself.
         uses_first_response: Whether it needs ``first_correct``.
-        summary_column: Its position in the table of `zerogap score`; None if it is not shown.
+        summary_column: Its position in the table of `zerogap score`; 0 if it is not shown.
 
-    Raises:
-        ValueError: It has differences and no interval.
     """
 
     name: str
@@ -55,7 +53,7 @@ class Metric:
     has_interval: bool = True
     of_clean_model: bool = False
     uses_first_response: bool = False
-    summary_column: int | None = None
+    summary_column: int = 0
 
     def __post_init__(self) -> None:
         if self.differences != "none" and not self.has_interval:
@@ -111,9 +109,7 @@ def _g_ap(comparison: Comparison) -> Values:
 
 
 def g_ap(first_correct: ArrayLike, clean_first_correct: ArrayLike) -> float:
-    """Gap of aggregate performance: the difference of two accuracies.
-
-    Takes the 0/1 readout of one response per question, as in prior work.
+    """Gap of aggregate performance: the difference of two accuracies of one response each.
 
     Raises:
         InputError: A readout is not 0 or 1, or the numbers of questions differ.
@@ -121,9 +117,7 @@ def g_ap(first_correct: ArrayLike, clean_first_correct: ArrayLike) -> float:
     marks = gaps.checked_marks(first_correct, "first_correct")
     clean_marks = gaps.checked_marks(clean_first_correct, "clean_first_correct")
     gaps.check_same_length("first_correct", marks, "clean_first_correct", clean_marks)
-    one = np.ones_like(marks)
-    strategy, clean = SolveCounts(marks, one, marks), SolveCounts(clean_marks, one, clean_marks)
-    return float(_g_ap.definition(Comparison(strategy, clean)))
+    return float(abs(np.mean(marks - clean_marks)))
 
 
 @_of_paper("g_app", "G-APP", summary_column=5)

@@ -17,7 +17,6 @@ from zerogap.metrics.same_questions import in_order
 
 # `<metric>_vs_<reference>`: a strategy's metric value minus the reference's, on the same resamples.
 REFERENCES = ("identity", "railcap", "all_zero")
-SCHEMES = ("questions", "samples")
 # Resamples computed at once, by scheme: their arrays should fit into a processor's cache.
 CHUNK_SIZES = {"questions": 256, "samples": 32}
 MAX_DRAWS = 12_000_000  # of questions, in the resamples computed at once: 96 MB
@@ -44,8 +43,8 @@ def evaluate(
     """Compare every strategy with the clean model, on all, leaked and unleaked questions.
 
     Args:
-        model: Name for the first column.
-        benchmark: Name for the second column.
+        model: Value of the column ``model``.
+        benchmark: Value of the column ``benchmark``.
         clean: `solve` table of the clean model's first batch, the reference. Questions that have
             the same value in a column ``cluster``, if there is one, are drawn together.
         strategies: Name → `solve` table. The clean model's second batch is passed as
@@ -69,8 +68,10 @@ def evaluate(
             invalid or the clean model has no samples for a question (see `zerogap.metrics.sa_ppg`),
             or `bins`, `n_resamples` or `resample` is.
     """
-    if resample not in SCHEMES:
-        raise InputError(f"resample: {resample!r} is unknown; choose one of {', '.join(SCHEMES)}")
+    if resample not in CHUNK_SIZES:
+        raise InputError(
+            f"resample: {resample!r} is unknown; choose one of {', '.join(CHUNK_SIZES)}"
+        )
     gaps.check_bins(bins)
     tables = in_order({"clean": clean, **strategies})
     leaked = tables["clean"]["leaked"].to_numpy(dtype=bool)
@@ -95,10 +96,8 @@ def evaluate(
         if not leaked[questions].size:
             continue
         options = {
-            "bins": bins,
-            "confidence_level": confidence_level,
-            "clusters": clusters[questions],
-        }
+            "bins": bins, "confidence_level": confidence_level, "clusters": clusters[questions],
+        }  # fmt: skip
         resamples = _resampled(
             _select(counts, questions), draws[:, questions], CHUNK_SIZES[resample], options
         )
@@ -119,15 +118,15 @@ def rows_about(table: pd.DataFrame, strategies: Collection[str]) -> pd.DataFrame
 def _checked_counts(tables: Mapping[str, pd.DataFrame]) -> CountsByName:
     counts = {}
     for name, table in tables.items():
-        is_clean = name == "clean"
-        prefix = "clean_" if is_clean else f"{name}: "
-        columns = gaps.checked_counts(
-            table["n_correct"], table["n_samples"], prefix, of_clean_model=is_clean
-        )
+        columns = table["n_correct"], table["n_samples"]
+        if name == "clean":
+            checked = gaps.checked_clean_counts(*columns)
+        else:
+            checked = gaps.checked_counts(*columns, f"{name}: ")
         first_correct = gaps.checked_marks(table["first_correct"], f"{name}: first_correct")
         if (table["leaked"].to_numpy() != tables["clean"]["leaked"].to_numpy()).any():
             raise InputError(f"{name}: its leaked questions are not the clean table's")
-        counts[name] = SolveCounts(*columns, first_correct.astype(bool))
+        counts[name] = SolveCounts(*checked, first_correct.astype(bool))
     return counts
 
 
@@ -169,11 +168,8 @@ def _resampled(
 ) -> dict[tuple[str, str], Values]:
     """Strategy and metric that has an interval → its value in every resample.
 
-    Args:
-        counts: Arrays of shape (resamples or 1, questions).
-        draws: How often each resample drew each question, (resamples, questions).
-        chunk_size: Resamples computed at once, fewer if there are many questions.
-        options: Of `Comparison`.
+    Arrays of counts have shape (resamples or 1, questions), `draws` (resamples, questions).
+    At most `chunk_size` resamples are computed at once, fewer if there are many questions.
     """
     metrics = [metric for metric in METRICS.values() if metric.has_interval]
     chunk_size = max(1, min(chunk_size, MAX_DRAWS // draws.shape[1]))

@@ -43,8 +43,7 @@ def strata(clean_n_correct: ArrayLike, clean_n_samples: ArrayLike, bins: int = 5
         InputError: As `zerogap.metrics.ppg`; also if `bins` is not a positive integer.
     """
     check_bins(bins)
-    counts = checked_counts(clean_n_correct, clean_n_samples, "clean_", of_clean_model=True)
-    return strata_of_counts(*counts, bins)
+    return strata_of_counts(*checked_clean_counts(clean_n_correct, clean_n_samples), bins)
 
 
 def stratum_weights(strata: ArrayLike) -> Values:
@@ -81,18 +80,12 @@ def strata_of_counts(correct: Array, samples: Array, bins: int) -> Counts:
 
 
 def checked_counts(
-    n_correct: ArrayLike, n_samples: ArrayLike, prefix: str = "", *, of_clean_model: bool = False
+    n_correct: ArrayLike, n_samples: ArrayLike, prefix: str = ""
 ) -> tuple[Counts, Counts]:
-    """The two columns as integer arrays.
-
-    Args:
-        n_correct: Correct responses.
-        n_samples: All responses.
-        prefix: Precedes the names of the columns in errors.
-        of_clean_model: Whether every question needs a sample.
+    """The two columns as integer arrays; in errors, `prefix` precedes their names.
 
     Raises:
-        InputError: As `solve_probability`; also if a question of the clean model has no samples.
+        InputError: As `solve_probability`.
     """
     correct = _whole_numbers(n_correct, f"{prefix}n_correct")
     samples = _whole_numbers(n_samples, f"{prefix}n_samples")
@@ -102,9 +95,15 @@ def checked_counts(
         raise InputError(
             f"{prefix}n_correct: question {k} has {correct[k]} correct of {samples[k]} samples"
         )
-    if of_clean_model and (empty := np.flatnonzero(samples == 0)).size:
+    return correct, samples
+
+
+def checked_clean_counts(n_correct: ArrayLike, n_samples: ArrayLike) -> tuple[Counts, Counts]:
+    """`checked_counts` of the clean model, which needs a sample for every question."""
+    correct, samples = checked_counts(n_correct, n_samples, "clean_")
+    if (empty := np.flatnonzero(samples == 0)).size:
         raise InputError(
-            f"{prefix}n_samples: question {empty[0]} has no samples; "
+            f"clean_n_samples: question {empty[0]} has no samples; "
             "the clean model is the reference and needs at least one for every question"
         )
     return correct, samples

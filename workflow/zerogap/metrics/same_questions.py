@@ -14,11 +14,7 @@ def probabilities(solve: pd.DataFrame) -> gaps.Values:
 
 
 def in_order(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Tables by question id, all in the order of the clean model's.
-
-    Args:
-        tables: Name → table with one row per question and the column question_id; the clean
-            model's is ``clean``.
+    """Tables by question id, all in the order of the clean model's, which is named ``clean``.
 
     Raises:
         InputError: A question appears twice in a table, or is not in both it and the clean one.
@@ -42,14 +38,10 @@ def in_order(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def with_leaked_of(questions: pd.DataFrame, solve: pd.DataFrame) -> pd.DataFrame:
-    """A `solve` table with the leaked questions of a benchmark.
+    """A `solve` table with the leaked questions of a benchmark's `questions` table.
 
     Benchmarks that share a clean model may differ in what leaks: a question without a valid
     paraphrase leaks in one and not in the other.
-
-    Args:
-        questions: The benchmark's `questions` table.
-        solve: A `solve` table of the same questions.
     """
     leaked = questions["question_id"][questions["leaked"]]
     return solve.assign(leaked=solve["question_id"].isin(leaked))

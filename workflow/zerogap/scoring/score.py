@@ -195,7 +195,7 @@ def _summary_labels(aligned: Aligned) -> dict[str, str]:
     """Metric → label, in the order of the columns."""
     labels = {}
     shown = [metric for metric in METRICS.values() if metric.summary_column]
-    for metric in sorted(shown, key=lambda metric: metric.summary_column or 0):
+    for metric in sorted(shown, key=lambda metric: metric.summary_column):
         labels[metric.name] = metric.label
         if metric.differences == "all" and "identity" in aligned.strategies:
             labels[f"{metric.name}_vs_identity"] = f"{metric.label} − Identity's"
