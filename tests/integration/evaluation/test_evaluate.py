@@ -223,6 +223,7 @@ def test_the_record_has_each_strategy_as_it_was_drawn(evaluated):
         assert (f"all/{name}/drop" in results) == (drop is not None) == (name != "identity")
         arguments = {"temperature": 0.7, "top_p": 1.0, "max_tokens": 40}
         assert result["generation_config"]["generation_args"] == arguments
+        assert result["generation_config"]["additional_details"]["chat_template"] == "none"
     assert record["model_info"]["id"] == BASE.name
     assert record["model_info"]["additional_details"]["digest"]
 

@@ -75,10 +75,13 @@ def write_report(request: Request, models: Sequence[Sequence[Collected]]) -> Rep
         tables.append(score_table(compared))
         values = pd.concat([values, compared[compared.metric != "solve_mean"]])
     report = Report(tables, verdict(card, metrics), notes)
+    asked = {"chat_template": request.chat_template or "none"}
     evaluation = Evaluation(
         benchmark=request.question_set.name,
         repository=request.question_set.repository,
-        made_by={name: parquet.provenance(collected.files[name]) for name in collected.samples},
+        made_by={
+            name: parquet.provenance(collected.files[name]) | asked for name in collected.samples
+        },
         num_responses={name: len(table) for name, table in collected.samples.items()},
         reference=request.clean,
     )

@@ -31,7 +31,12 @@ DESCRIPTIONS = {  # of metrics without a clean model
     "peakedness": "Share of responses that nearly repeat the greedy trajectory, as in CDD",
 }
 ARGUMENTS = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_new_tokens"}
-DETAILS = ("strategy", "strategy_parameters", "precision")  # of a file, besides its draws
+DETAILS = (
+    "strategy",
+    "strategy_parameters",
+    "precision",
+    "chat_template",
+)  # of a file, besides its draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +107,9 @@ def write_record(path: Path, values: pd.DataFrame, evaluation: Evaluation) -> No
 def generation_config(made_by: Mapping[str, Any]) -> dict[str, Any]:
     """How responses were drawn, as far as the provenance of their file says."""
     details = {name: made_by[name] for name in DETAILS if name in made_by}
-    for drawn in [drawn for drawn in draws(made_by) if "sampling" in drawn][:1]:
-        details |= {k: v for k, v in drawn.items() if k != "sampling"} | drawn["sampling"]
+    drawn = next((drawn for drawn in draws(made_by) if "sampling" in drawn), {})
+    details |= drawn | drawn.get("sampling", {})
+    details.pop("sampling", None)
     arguments = {name: details.pop(own) for name, own in ARGUMENTS.items() if own in details}
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
