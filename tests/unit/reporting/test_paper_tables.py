@@ -1,6 +1,7 @@
 """The published numbers, and the tables: filled with these numbers they are the paper's."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -10,7 +11,7 @@ from zerogap.published import as_metrics, printed, protocol_differences, publish
 from zerogap.reporting import render
 from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.tables import paper
-from zerogap.reporting.tables.paper import main_vs_paper, of_one_setting
+from zerogap.reporting.tables.paper import vs_paper
 
 SETTING = ("llama2", "gsm8k")
 
@@ -155,8 +156,12 @@ def test_a_duplicate_metric_value_is_an_error(metrics_table):
         MetricTable([metrics_table, metrics_table.iloc[:1]])
 
 
+def main_vs_paper(values, differences=()):
+    return vs_paper(paper.main, "Table 3", differences, values, LABELS)
+
+
 def test_vs_paper_has_three_columns_per_column_of_the_table(values):
-    table = main_vs_paper(values, LABELS, [])
+    table = main_vs_paper(values)
     assert [c.title for c in table.columns] == ["paper", "this run", "difference"] * 2
     groups = dict.fromkeys(column.group for column in table.columns)
     assert list(groups) == ["GSM8K Llama2", "PQ Llama2"]
@@ -168,7 +173,7 @@ def test_vs_paper_has_three_columns_per_column_of_the_table(values):
 
 def test_a_difference_from_the_paper_has_this_runs_interval_moved():
     rows = as_metrics().query("metric == 'sa_ppg'").assign(ci_low=0.0, ci_high=0.5)
-    table = main_vs_paper(MetricTable([rows.assign(value=0.2)]), LABELS, [])
+    table = main_vs_paper(MetricTable([rows.assign(value=0.2)]))
     published, value, difference = table.rows[0].cells[:3]
     assert (published.value, value.value) == (0.3261, 0.2)
     assert difference.value == pytest.approx(-0.1261)
@@ -176,19 +181,19 @@ def test_a_difference_from_the_paper_has_this_runs_interval_moved():
 
 
 def test_a_different_protocol_gives_no_differences_and_a_reason(values):
-    table = main_vs_paper(values, LABELS, ["test questions 100, not 1319"])
+    table = main_vs_paper(values, ["test questions 100, not 1319"])
     assert [column.title for column in table.columns] == ["paper", "this run"] * 2
     assert "test questions 100, not 1319." in table.notes[-1]
 
 
 def test_values_that_the_paper_does_not_have_are_dashes(values, metrics_table):
-    build = of_one_setting(paper.reversal, "Table 1")
-    table = build(values, LABELS, ("llama2", "pq"), [])
+    reversal_vs_paper = partial(vs_paper, paper.reversal, "Table 1", [])
+    table = reversal_vs_paper(values, LABELS, ("llama2", "pq"))
     assert table.columns[0].full_title == "G-AP paper"
     assert not any(row.cells[0].is_number for row in table.rows)
     assert "–" in render.to_markdown(table)
     mistral = MetricTable([metrics_table.assign(model="mistral")])
-    table = build(mistral, LABELS, ("mistral", "gsm8k"), [])
+    table = reversal_vs_paper(mistral, LABELS, ("mistral", "gsm8k"))
     assert table.rows
     assert not any(row.cells[0].is_number for row in table.rows)
 

@@ -12,7 +12,7 @@ from zerogap.strategies.registry import BUILT_IN, NOT_STRATEGIES
 
 # Names of strategies that a configuration does not give.
 STRATEGIES = NOT_STRATEGIES | {name: entry.label for name, entry in BUILT_IN.items()}
-# Metrics of a subset of the questions; A-PPG and SA-PPG are each followed by their two components.
+# The columns of the table of subsets, by metric.
 METRICS = {"solve_mean": definitions.solve_mean.label} | {
     metric.name: metric.label for metric in definitions.METRICS.values() if metric.in_paper
 }
@@ -53,20 +53,11 @@ class Labels:
 class MetricTable:
     """The rows of one or more `metrics` tables, by key.
 
-    Attributes:
-        models: Keys of the models, in order of appearance.
-        benchmarks: Keys of the benchmarks, in order of appearance.
+    Raises:
+        InputError: Two rows have the same key.
     """
 
     def __init__(self, tables: Iterable[pd.DataFrame]) -> None:
-        """Collect the rows.
-
-        Args:
-            tables: The `metrics` tables.
-
-        Raises:
-            InputError: Two rows have the same key.
-        """
         frame = pd.concat(tables, ignore_index=True)
         duplicates = frame[frame.duplicated(_KEYS)]
         if len(duplicates):
@@ -75,8 +66,6 @@ class MetricTable:
         self._cells: dict[tuple[str, ...], Cell] = {
             tuple(key): Cell(value, low, high) for *key, value, low, high in rows
         }
-        self.models: list[str] = list(dict.fromkeys(frame["model"]))
-        self.benchmarks: list[str] = list(dict.fromkeys(frame["benchmark"]))
 
     def get(
         self, model: str, benchmark: str, strategy: str, metric: str, subset: str = "all"
@@ -86,11 +75,11 @@ class MetricTable:
         A paired difference whose simultaneous (max-T) interval excludes 0 has the mark †.
         """
         cell = self._cells.get((model, benchmark, strategy, subset, metric))
-        simultaneous_metric = metric.replace("_vs_", "_maxt_vs_", 1)
-        simultaneous = self._cells.get((model, benchmark, strategy, subset, simultaneous_metric))
-        if cell is None or metric == simultaneous_metric or simultaneous is None:
-            return cell
-        return replace(cell, mark="†" if simultaneous.excludes_zero else "")
+        pairwise = metric.replace("_vs_", "_maxt_vs_", 1)
+        joint = self._cells.get((model, benchmark, strategy, subset, pairwise))
+        if cell and joint and pairwise != metric and (joint.low > 0 or joint.high < 0):
+            return replace(cell, mark="†")
+        return cell
 
     def strategies(self, model: str, benchmark: str) -> list[str]:
         """The strategies of a setting, in order of appearance."""
@@ -98,16 +87,13 @@ class MetricTable:
 
     def settings(self, labels: Labels) -> list[tuple[str, str]]:
         """(model, benchmark) pairs with values, grouped by benchmark as in Table 3."""
-        return [
-            (model, benchmark)
-            for benchmark in ordered(self.benchmarks, labels.benchmarks)
-            for model in ordered(self.models, labels.models)
-            if self.strategies(model, benchmark)
-        ]
+        found = dict.fromkeys(key[:2] for key in self._cells)
+        benchmarks = ordered((benchmark for _, benchmark in found), labels.benchmarks)
+        models = ordered((model for model, _ in found), labels.models)
+        return [(m, b) for b in benchmarks for m in models if (m, b) in found]
 
 
 def ordered(keys: Iterable[str], order: Mapping[str, str]) -> list[str]:
-    """The keys in the given order; those it does not name come last."""
-    remaining = list(keys)
-    first = [key for key in order if key in remaining]
-    return first + [key for key in remaining if key not in order]
+    """The distinct keys in the given order; those it does not name come last."""
+    distinct = list(dict.fromkeys(keys))
+    return [key for key in order if key in distinct] + [k for k in distinct if k not in order]

@@ -84,11 +84,6 @@ class Cell:
         return not math.isnan(self.low)
 
     @property
-    def excludes_zero(self) -> bool:
-        """Whether the cell has an interval and 0 is not in it."""
-        return self.low > 0 or self.high < 0
-
-    @property
     def sort_key(self) -> str:
         """The number in full, as JavaScript reads it; empty for a text."""
         return str(self.value).replace("inf", "Infinity") if self.is_number else ""
@@ -197,10 +192,10 @@ class Table:
 
     def texts(self, row: Row) -> list[str]:
         """The cells of a row as Markdown and LaTeX print them."""
-        texts = map(self.text, self.columns, row.cells)
-        cells = zip(self.columns, row.cells, strict=True)
-        intervals = (self.interval(*each) if self.intervals else "" for each in cells)
-        return [f"{text} {ends}".strip() for text, ends in zip(texts, intervals, strict=True)]
+        return [
+            f"{self.text(*each)} {self.interval(*each) if self.intervals else ''}".strip()
+            for each in zip(self.columns, row.cells, strict=True)
+        ]
 
     @property
     def has_intervals(self) -> bool:
@@ -220,15 +215,16 @@ class Table:
         """
         if not any(column.group for column in self.columns):
             return []
-        runs = groupby(enumerate(self.columns, start=2), key=lambda pair: pair[1].group)
-        places = ((name, [place for place, _ in run]) for name, run in runs)
-        return [(name, run[0], run[-1]) for name, run in places]
+        groups = groupby(enumerate(self.columns, start=2), key=lambda pair: pair[1].group)
+        runs = ((name, list(run)) for name, run in groups)
+        return [(name, run[0][0], run[-1][0]) for name, run in runs]
 
 
 def to_csv(table: Table) -> str:
     """Comma-separated values: one column per table column, and two more for its interval if any."""
-    sections = any(row.section for row in table.rows)
-    columns: dict[str, list[Any]] = {"setting": [r.section for r in table.rows]} if sections else {}
+    columns: dict[str, list[Any]] = {}
+    if any(row.section for row in table.rows):
+        columns["setting"] = [row.section for row in table.rows]
     columns[table.index_label.lower() or "strategy"] = [row.name for row in table.rows]
     columns["key"] = [row.key for row in table.rows]
     for k, column in enumerate(table.columns):
@@ -363,11 +359,6 @@ _HTML_TEMPLATES = _environment(format_html, autoescape=True)
 
 
 def render_template(name: str, **values: Any) -> str:
-    """Fill a template of the package's assets.
-
-    Args:
-        name: File name; ``.tex.j2`` is LaTeX, anything else HTML, whose values are escaped.
-        values: The template's variables.
-    """
+    """Fill a template of the package's assets: LaTeX, or HTML, whose values are escaped."""
     environment = _LATEX_TEMPLATES if name.endswith(".tex.j2") else _HTML_TEMPLATES
     return environment.get_template(name).render(**values)

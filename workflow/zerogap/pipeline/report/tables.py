@@ -4,6 +4,7 @@ A new table is one entry in both and one function that returns a `Table`. The ta
 ``table_<name>`` follows from the entry.
 """
 
+from functools import partial
 from pathlib import Path
 
 from zerogap.pipeline.report import sources
@@ -19,7 +20,7 @@ from zerogap.pipeline.report.sources import (
 )
 from zerogap.reporting.render import Table
 from zerogap.reporting.tables import paper, supplementary
-from zerogap.reporting.tables.paper import main_vs_paper, of_one_setting
+from zerogap.reporting.tables.paper import vs_paper
 
 _SOURCES: dict[str, Source[Table]] = {
     "main": made_of(paper.main, METRICS, LABELS),
@@ -34,14 +35,16 @@ _SOURCES: dict[str, Source[Table]] = {
     "diagnostics": made_of(supplementary.diagnostics, sources.DIAGNOSTICS, LABELS),
     "extraction_agreement": made_of(supplementary.extraction_agreement, sources.EXTRACTION, LABELS),
     "cost": made_of(supplementary.cost, sources.JOB_COSTS, LABELS),
-    "main_vs_paper": made_of(main_vs_paper, METRICS, LABELS, PROTOCOL_DIFFERENCES),
+    "main_vs_paper": made_of(
+        partial(vs_paper, paper.main, "Table 3"), PROTOCOL_DIFFERENCES, METRICS, LABELS
+    ),
     **{
         f"{name}_vs_paper": made_of(
-            of_one_setting(build, f"Table {number}"),
+            partial(vs_paper, build, f"Table {number}"),
+            PRIMARY_PROTOCOL_DIFFERENCES,
             metrics,
             LABELS,
             PRIMARY_SETTING,
-            PRIMARY_PROTOCOL_DIFFERENCES,
         )
         for name, build, metrics, number in (
             ("reversal", paper.reversal, PRIMARY_METRICS, 1),

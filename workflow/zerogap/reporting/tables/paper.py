@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 
 from zerogap.published import as_metrics
-from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
+from zerogap.reporting.metric_table import Labels, MetricTable
 from zerogap.reporting.render import Cell, Column, Table
 from zerogap.reporting.tables.rows import (
     NOISE_FLOOR,
@@ -26,8 +26,7 @@ def reversal(values: MetricTable, labels: Labels, setting: Setting) -> Table:
     """Table 1: G-AP and SA-PPG of the same responses."""
     order = ["identity", "lne_blocking", "shortcut", "ted", "railcap"]
     names = strategy_names(values, labels, [setting], order)
-    titles = {"g_ap": "G-AP", "sa_ppg": "SA-PPG"}
-    return bold_best(setting_table(values, labels, setting, names, titles))
+    return bold_best(setting_table(values, labels, setting, names, ("g_ap", "sa_ppg")))
 
 
 def decomposition(values: MetricTable, labels: Labels, setting: Setting) -> Table:
@@ -35,7 +34,7 @@ def decomposition(values: MetricTable, labels: Labels, setting: Setting) -> Tabl
     order = ["identity", "lne_blocking", "shortcut", "ted", "all_zero", "railcap"]
     names = strategy_names(values, labels, [setting], order)
     metrics = ("delta_plus", "delta_minus", "g_app", "a_ppg", "sa_ppg")
-    return setting_table(values, labels, setting, names, {m: METRICS[m] for m in metrics})
+    return setting_table(values, labels, setting, names, metrics)
 
 
 def main(values: MetricTable, labels: Labels) -> Table:
@@ -44,12 +43,8 @@ def main(values: MetricTable, labels: Labels) -> Table:
     order = ["identity", "ted", "shortcut", "lne_blocking", "railcap"]
     names = strategy_names(values, labels, settings, order)
     columns = tuple(
-        Column(
-            f"{benchmark}/{model}",
-            labels.models.get(model, model),
-            group=labels.benchmarks.get(benchmark, benchmark),
-        )
-        for model, benchmark in settings
+        Column(f"{b}/{m}", labels.models.get(m, m), group=labels.benchmarks.get(b, b))
+        for m, b in settings
     )
     records = (
         {"key": key, "name": name}
@@ -67,70 +62,55 @@ def ablation(values: MetricTable, labels: Labels, setting: Setting) -> Table:
         "all_zero": labels.strategies["all_zero"],
         **NOISE_FLOOR,
     }
-    titles = {"s_delta_plus": "S-Δ⁺", "s_delta_minus": "S-Δ⁻", "sa_ppg": "SA-PPG"}
-    table = setting_table(values, labels, setting, names, titles, index_label="Config")
+    metrics = ("s_delta_plus", "s_delta_minus", "sa_ppg")
+    table = setting_table(values, labels, setting, names, metrics, index_label="Config")
     rows = tuple(replace(row, bold=row.key == "railcap") for row in table.rows)
     return bold_best(replace(table, rows=rows))
 
 
 def inline_numbers(numbers: pd.DataFrame) -> Table:
-    """The numbers in the text: this run's value, the published one, and where the paper has it.
-
-    Args:
-        numbers: As `zerogap.analysis.inline_numbers` returns it.
-    """
+    """The numbers in the text (`zerogap.analysis.inline_numbers`), next to the paper's."""
     columns = (
         Column("value", "this run"),
         Column("paper", "paper", align="l"),
         Column("place", "section", align="l"),
     )
     renamed = {"quantity": "name", "printed": "paper"}
-    renamed |= {f"ci_{end}": f"value_ci_{end}" for end in ("low", "high")}
+    renamed |= {"ci_low": "value_ci_low", "ci_high": "value_ci_high"}
     rows = record_rows(numbers.rename(columns=renamed).to_dict("records"), columns)
     return Table(columns, rows, index_label="Quantity", decimals=3, intervals=True)
 
 
-def main_vs_paper(values: MetricTable, labels: Labels, differences: Sequence[str]) -> Table:
-    """Table 3 of this run next to the paper's; arguments as of `vs_paper`."""
-    published = main(MetricTable([as_metrics("Table 3")]), labels)
-    return vs_paper(main(values, labels), published, differences)
-
-
-def of_one_setting(
-    build: Callable[[MetricTable, Labels, Setting], Table], place: str
-) -> Callable[[MetricTable, Labels, Setting, Sequence[str]], Table]:
-    """What builds a table of one setting, next to the paper's at `place` ("Table 1")."""
-
-    def build_vs_paper(
-        values: MetricTable, labels: Labels, setting: Setting, differences: Sequence[str]
-    ) -> Table:
-        table = build(values, labels, setting)
-        published = MetricTable([as_metrics(place)])
-        if published.strategies(*setting):
-            published_table = build(published, labels, setting)
-        else:  # the paper shows these tables for one setting only
-            published_table = replace(table, rows=())
-        return vs_paper(table, published_table, differences)
-
-    return build_vs_paper
-
-
-def vs_paper(table: Table, published: Table, differences: Sequence[str]) -> Table:
+def vs_paper(
+    build: Callable[..., Table],
+    place: str,
+    differences: Sequence[str],
+    values: MetricTable,
+    labels: Labels,
+    *setting: Setting,
+) -> Table:
     """Each value of this run's table next to the published one, under a heading per column.
 
     Args:
-        table: This run's table.
-        published: The same table with the paper's values.
+        build: What makes the table from `values`, `labels` and, of one setting, `setting`.
+        place: Where the paper has it, "Table 1".
         differences: How this run's protocol differs from the paper's
             (`zerogap.published.protocol_differences`). If it does not, differences of the values
             are shown too, each with this run's interval minus the published value, which has no
             interval.
+        values: Metric values of this run.
+        labels: Names to show.
+        setting: The setting, of a table that the paper has for one setting only.
     """
-    published_cells = {
-        (row.key, column.key): cell
-        for row in published.rows
-        for column, cell in zip(published.columns, row.cells, strict=True)
-    }
+    table, published = build(values, labels, *setting), MetricTable([as_metrics(place)])
+    published_cells: dict[tuple[str, str], Cell] = {}
+    if all(published.strategies(*each) for each in setting):
+        of_paper = build(published, labels, *setting)
+        published_cells = {
+            (row.key, column.key): cell
+            for row in of_paper.rows
+            for column, cell in zip(of_paper.columns, row.cells, strict=True)
+        }
     parts = {"paper": "paper", "this_run": "this run"}
     if differences:
         note = (

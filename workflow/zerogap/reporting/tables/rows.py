@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from zerogap.errors import InputError
-from zerogap.reporting.metric_table import Labels, MetricTable
+from zerogap.reporting.metric_table import METRICS, Labels, MetricTable
 from zerogap.reporting.render import Cell, Column, Row, Table, rounded
 from zerogap.strategies import registry
 
@@ -124,18 +124,10 @@ def setting_table(
     labels: Labels,
     setting: Setting,
     names: Mapping[str, str],
-    titles: Mapping[str, str],
+    metrics: Sequence[str],
     **options: Any,
 ) -> Table:
-    """A table of one setting, with a row per strategy that has any of the metrics.
-
-    Args:
-        values: Metric values.
-        labels: Names to show.
-        setting: The setting; a note names it.
-        names: Strategy to name to show, in the order of the rows.
-        titles: Metric to heading, in the order of the columns.
-        options: Other attributes of the table.
+    """A table of one setting, with a row per strategy in `names` that has any of the metrics.
 
     Raises:
         InputError: The setting has no metric values.
@@ -144,9 +136,9 @@ def setting_table(
         raise InputError(
             f"setting {'/'.join(setting)}: no metric values; check primary_setting in the config"
         )
-    columns = columns_of(titles)
+    columns = columns_of({metric: METRICS[metric] for metric in metrics})
     records = (
-        {"key": key, "name": name} | {m: values.get(*setting, key, m) for m in titles}
+        {"key": key, "name": name} | {m: values.get(*setting, key, m) for m in metrics}
         for key, name in names.items()
     )
     note = f"Setting: {labels.setting(*setting)}."
