@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import yaml
 
@@ -73,8 +73,7 @@ class RunResults:
         return [s for s in settings if (s[1] in self.paraphrase_of) == (form == "paraphrase")]
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One comparison: its verdict, and a sentence with the numbers."""
 
     verdict: str
@@ -119,7 +118,7 @@ class Claim:
         num_missing = len(self.lower) - len(evidence)
         if self.together:
             sentence = " ".join(e.sentence for e in evidence)
-            return [] if num_missing else [Evidence(combined(_verdicts(evidence)), sentence)]
+            return [] if num_missing else [Evidence(combined(evidence), sentence)]
         if not evidence or not num_missing:
             return evidence
         sentence = (
@@ -129,16 +128,11 @@ class Claim:
         return [*evidence, Evidence(CANNOT_TELL, sentence)]
 
 
-CLAIMS = tuple(
-    Claim(**entry)
-    for entry in yaml.safe_load(
-        Path(__file__).with_name("assets").joinpath("claims.yaml").read_text(encoding="utf-8")
-    )
-)
+_YAML = Path(__file__).parent / "assets/claims.yaml"
+CLAIMS = tuple(Claim(**entry) for entry in yaml.safe_load(_YAML.read_text(encoding="utf-8")))
 
 
-@dataclass(frozen=True)
-class ClaimVerdict:
+class ClaimVerdict(NamedTuple):
     """The verdict on a claim, with its evidence."""
 
     claim: Claim
@@ -152,13 +146,13 @@ def evaluate_claims(results: RunResults) -> list[ClaimVerdict]:
     for claim in CLAIMS:
         evidence = tuple(claim.evidence(results))
         exceptions = len(evidence) // claim.exception_in if claim.exception_in else 0
-        verdict = combined(_verdicts(evidence), exceptions)
-        verdicts.append(ClaimVerdict(claim, verdict, evidence))
+        verdicts.append(ClaimVerdict(claim, combined(evidence, exceptions), evidence))
     return verdicts
 
 
-def combined(verdicts: Sequence[str], exceptions: int = 0) -> str:
+def combined(evidence: Sequence[Evidence], exceptions: int = 0) -> str:
     """The verdict on several comparisons together, of which `exceptions` may fail."""
+    verdicts = [each.verdict for each in evidence]
     if verdicts and verdicts.count(SUPPORTED) >= len(verdicts) - exceptions:
         return SUPPORTED
     return NOT_SUPPORTED if verdicts.count(NOT_SUPPORTED) > exceptions else CANNOT_TELL
@@ -269,8 +263,7 @@ def _lower(results: RunResults, setting: Setting, comparison: str) -> Iterator[E
     reference_value = results.metrics.get(*setting, reference, metric)
     if gap is None or value is None or reference_value is None:
         return
-    labels = results.labels
-    name = "difference"
+    labels, name = results.labels, "difference"
     if metric in DAMAGE_METRICS:
         name, gap = "difference (interval a third wider)", widened(gap, DAMAGE_WIDENING)
     yield Evidence(
@@ -279,10 +272,6 @@ def _lower(results: RunResults, setting: Setting, comparison: str) -> Iterator[E
         f"{labels.strategy(strategy)} {value.format(3)}, "
         f"{labels.strategy(reference)} {reference_value.format(3)}, {name} {_shown(gap)}.",
     )
-
-
-def _verdicts(evidence: Sequence[Evidence]) -> list[str]:
-    return [e.verdict for e in evidence]
 
 
 def _shown(cell: Cell) -> str:

@@ -45,12 +45,7 @@ Links = Mapping[str, Mapping[str, str]]  # section → file name → title
 
 
 def claims_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
-    """The sheet as Markdown.
-
-    Args:
-        verdicts: One per claim.
-        scale: A sentence on the size of the run.
-    """
+    """The sheet as Markdown, with a sentence on the size of the run."""
     summary = summary_sentence([v.verdict for v in verdicts])
     lines = [f"# {CLAIMS_TITLE}", "", scale, "", RULE, "", summary, ""]
     lines += ["| | Claim | Source | Verdict |", "| ---: | --- | --- | --- |"]
@@ -67,16 +62,13 @@ def claims_markdown(verdicts: Sequence[ClaimVerdict], scale: str) -> str:
 
 def claims_csv(verdicts: Sequence[ClaimVerdict]) -> str:
     """One row per comparison; a claim without any has one row with empty evidence."""
+    columns = "claim about place text criterion verdict evidence evidence_verdict"
     rows = [
-        {
-            "claim": v.claim.key,
-            **{name: getattr(v.claim, name) for name in ("about", "place", "text", "criterion")},
-            **{"verdict": v.verdict, "evidence": e.sentence, "evidence_verdict": e.verdict},
-        }
-        for v in verdicts
-        for e in v.evidence or (Evidence("", ""),)
+        (c.key, c.about, c.place, c.text, c.criterion, verdict, e.sentence, e.verdict)
+        for c, verdict, evidence in verdicts
+        for e in evidence or (Evidence("", ""),)
     ]
-    return str(pd.DataFrame(rows).to_csv(index=False))
+    return str(pd.DataFrame(rows, columns=columns.split()).to_csv(index=False))
 
 
 def save_claims(
@@ -99,11 +91,7 @@ def save_claims(
 
 
 def summary_sentence(verdicts: Sequence[str]) -> str:
-    """How many claims have which verdict.
-
-    Args:
-        verdicts: One per claim.
-    """
+    """How many claims have which verdict."""
     count = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     return (
         f"Of {len(verdicts)} claims, this run supports {count[SUPPORTED]}, does not support "
@@ -133,8 +121,7 @@ def outcome_html(
         scale_note: What its models and data are; empty if they are the paper's.
         scale: One sentence on the size of the run.
         table: Table 3.
-        claims: The sheet of claims, one row per comparison: columns claim, about, place,
-            text, verdict.
+        claims: The CSV of `save_claims`.
         figures: Title → PNG file.
         outdated: Files of responses that other code made than today's.
     """
@@ -198,11 +185,7 @@ def provenance_html(
 
 
 def collect_versions(provenances: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Field or package to its value; several values, comma-separated, if the files differ.
-
-    Args:
-        provenances: Provenance of every file of one stage.
-    """
+    """Field or package to its value, of the files of one stage; comma-separated if they differ."""
     values: dict[str, dict[str, None]] = {}
     for made_by in (part for whole in provenances for part in whole.get("shards", [whole])):
         for name, value in ({k: made_by.get(k) for k in FIELDS} | made_by["packages"]).items():
