@@ -55,14 +55,9 @@ def score_table(
 ) -> Table:
     """The main metrics with intervals, one row per strategy and one section per subset.
 
-    The lowest value of the first column is bold, where the clean model solves anything; Identity,
-    which is not a strategy, does not compete.
-
-    Args:
-        summary: From `zerogap.scoring.score.summary`.
-        bins: Number of strata.
-        confidence_level: Of the intervals.
-        resample: What the bootstrap drew again.
+    `summary` is that of `zerogap.scoring.score`, and `resample` what the bootstrap drew again. The
+    lowest value of the first column is bold, where the clean model solves anything; Identity, which
+    is not a strategy, does not compete.
     """
     columns = columns_of(dict(zip(summary["metric"], summary["label"], strict=True)))
     has_sections = summary["subset"].nunique() > 1
@@ -117,7 +112,7 @@ def write(
     Args:
         path: The page.
         metrics: The table of `zerogap.scoring.score.score`.
-        aligned: The tables that were aligned.
+        aligned: The tables that were scored.
         files: Name → file with its texts, of ``clean`` and every strategy.
         provenance: Version, options and notes; the same as in the other outputs.
     """
@@ -142,26 +137,17 @@ def write(
 def _strata_plot(aligned: Aligned, bins: int) -> dict[str, Any]:
     """The curves in units of the SVG, whose y axis points down."""
     ranges = Ranges.of(aligned.clean, bins)
-    curves = {
-        strategy_label(name): ranges.mean_gaps(solve) for name, solve in aligned.strategies.items()
-    }
-    highest = max(float(np.nanmax(means)) for means, _ in curves.values())
-    top = max(0.1, np.ceil(10 * highest) / 10)
+    curves = {name: ranges.mean_gaps(solve) for name, solve in aligned.strategies.items()}
+    top = max(0.1, np.ceil(10 * np.nanmax([means for means, _ in curves.values()])) / 10)
     x = WIDTH * ranges.centres
-    return {
-        "ticks": [
-            {"y": HEIGHT * (1 - share), "text": f"{share * top:.2g}"} for share in (0, 0.5, 1)
-        ],
-        "lines": [
-            {
-                "name": name,
-                "sa_ppg": format_number(sa_ppg, 3),
-                **_line(x, HEIGHT * (1 - means / top)),
-            }
-            for name, (means, sa_ppg) in curves.items()
-        ],
-        "counts": list(zip(x.round(1), ranges.n_questions, strict=True)),
-    }
+    lines = [
+        {"name": strategy_label(name), "sa_ppg": format_number(sa_ppg, 3)}
+        | _line(x, HEIGHT * (1 - means / top))
+        for name, (means, sa_ppg) in curves.items()
+    ]
+    ticks = [{"y": HEIGHT * (1 - share), "text": f"{share * top:.2g}"} for share in (0, 0.5, 1)]
+    counts = list(zip(x.round(1), ranges.n_questions, strict=True))
+    return {"lines": lines, "ticks": ticks, "counts": counts}
 
 
 def _line(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, str]:
@@ -181,37 +167,30 @@ def _panels(aligned: Aligned) -> list[dict[str, Any]]:
     half_step = 50 / aligned.clean["n_samples"].max()
     shift = np.random.default_rng(0).uniform(-half_step, half_step, (2, len(aligned.clean)))
     x = (100 * probabilities(aligned.clean) + shift[0]).round(1)
-    kinds = aligned.clean["leaked"].map({True: ("dot", "leaked"), False: ("triangle", "unleaked")})
-    marks = list(kinds) if aligned.leaked_known else [("dot", "question")] * len(x)
+    kinds = aligned.clean["leaked"].map({True: "leaked", False: "unleaked"})
+    kinds = kinds if aligned.leaked_known else ["question"] * len(x)
     panels = []
-    for index, (name, solve) in enumerate(aligned.strategies.items()):
+    for name, solve in aligned.strategies.items():
         y = (100 - 100 * probabilities(solve) + shift[1]).round(1)
-        points = [
-            {"x": left, "y": down, "symbol": symbol, "kind": kind}
-            for left, down, (symbol, kind) in zip(x, y, marks, strict=True)
-        ]
-        panels.append({"name": strategy_label(name), "index": index, "points": points})
+        points = list(zip(x, y, kinds, strict=True))
+        panels.append({"name": strategy_label(name), "points": points})
     return panels
 
 
 def _questions_table(aligned: Aligned) -> Table:
     """The solve probability of every question, and its gap as a mark behind the number."""
-    clean = probabilities(aligned.clean)
-    columns = {"clean": [Cell(value) for value in clean.tolist()]}
+    clean = probabilities(aligned.clean).tolist()
+    columns = {"clean": [Cell(value) for value in clean]}
     for name, table in aligned.strategies.items():
-        solve = probabilities(table)
-        marks = [f" ({gap:+.2f})".replace("-", "−") for gap in solve - clean]
         columns[strategy_label(name)] = [
-            Cell(value, mark=mark) for value, mark in zip(solve.tolist(), marks, strict=True)
+            Cell(value, mark=f" ({value - reference:+.2f})".replace("-", "−"))
+            for value, reference in zip(probabilities(table).tolist(), clean, strict=True)
         ]
-    ids = aligned.clean["question_id"]
+    rows = zip(aligned.clean["question_id"], *columns.values(), strict=True)
     return Table(
-        label="questions",
-        index_label="question",
         columns=columns_of({name: name for name in columns}),
-        rows=tuple(
-            Row(key, key, tuple(cells)) for key, *cells in zip(ids, *columns.values(), strict=True)
-        ),
+        rows=tuple(Row(key, key, tuple(cells)) for key, *cells in rows),
+        index_label="question",
         decimals=2,
     )
 
